@@ -1,1 +1,4 @@
-#![doc = "x"]
+//! The pure half of Orkestra.
+
+pub mod plan;
+pub mod reconcile;

@@ -1,0 +1,318 @@
+//! The plan's types: what `compile` makes and `step` reads.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use crate::{
+    template::Template,
+    value::{Key, Node, Path},
+};
+
+/// Which Katalog something comes from. Katalogs from files live in namespace `default`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KatalogRef {
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+impl fmt::Display for KatalogRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A kind without its version: what claims, inventories and stores are keyed by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKind {
+    /// API group, empty for the core group.
+    pub group: Key,
+    /// Kind, as in a manifest.
+    pub kind: Key,
+}
+
+/// `Deployment.apps`, and `Service` for the core group: the form that inventories hold.
+impl fmt::Display for GroupKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() {
+            f.write_str(&self.kind)
+        } else {
+            write!(f, "{}.{}", self.kind, self.group)
+        }
+    }
+}
+
+impl GroupKind {
+    /// The reverse of `Display`: everything behind the first dot is the group.
+    pub fn parse(text: &str) -> Self {
+        let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+        Self { group: Key::from(group), kind: Key::from(kind) }
+    }
+}
+
+/// Namespace and name of an object; no namespace for cluster-scoped ones.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectKey {
+    /// `metadata.namespace`.
+    pub namespace: Option<Box<str>>,
+    /// `metadata.name`.
+    pub name: Box<str>,
+}
+
+/// `namespace/name`, or `name` alone.
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// One child object, whatever version it is written in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChildKey {
+    /// Its group and kind.
+    pub kind: GroupKind,
+    /// Its namespace and name.
+    pub object: ObjectKey,
+}
+
+/// `Deployment.apps shop/web`: for messages.
+impl fmt::Display for ChildKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.object)
+    }
+}
+
+/// A kind as it is addressed on the wire, as far as it is known without a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ResourceType {
+    /// API group, empty for the core group.
+    pub group: Key,
+    /// Version, such as `v1`.
+    pub version: Key,
+    /// Kind.
+    pub kind: Key,
+    /// REST plural: known for the custom resource, for built-in kinds and for kinds whose CRD is at hand; else discovery tells.
+    pub plural: Option<Key>,
+    /// Scope, where known as `plural` is.
+    pub namespaced: Option<bool>,
+}
+
+impl ResourceType {
+    /// The kind without its version.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind { group: self.group.clone(), kind: self.kind.clone() }
+    }
+
+    /// `apps/v1`, or `v1` for the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_string() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+/// A compiled Katalog.
+#[derive(Debug)]
+pub struct Plan {
+    /// Which Katalog.
+    pub katalog: KatalogRef,
+    /// One for each enabled entry of `spec.crds`, sorted by name.
+    pub operators: Vec<Arc<OperatorPlan>>,
+}
+
+/// One entry of `spec.crds`, compiled.
+#[derive(Debug)]
+pub struct OperatorPlan {
+    /// Which Katalog declares it.
+    pub katalog: KatalogRef,
+    /// The entry's key in `spec.crds`.
+    pub name: String,
+    /// The custom resource's kind; `plural` is always known.
+    pub resource: ResourceType,
+    /// Concurrent passes, at least 1.
+    pub workers: usize,
+    /// Period of the safety net; zero is off.
+    pub resync: Duration,
+    /// Whether custom resources get our finalizer (`finalizers: []` opts out).
+    pub finalizer: bool,
+    /// The declared children in creation order: by kind (accounts, Secrets, ConfigMaps, Services, workloads, custom), then as declared.
+    pub children: Box<[ChildPlan]>,
+    /// What is written to the custom resource's status.
+    pub status: StatusPlan,
+    /// What the templates read.
+    pub reads: Reads,
+    /// Hash over everything above that changes what a pass does; equal hashes need no new pass.
+    pub hash: String,
+}
+
+/// What a plan reads of the objects it sees; records keep these parts and no others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Paths of the custom resource that templates and conditions read (`spec.image`, `status.phase`). An event that
+    /// changes none of them, nor what the runtime itself needs, wakes nobody.
+    pub cr: Vec<Path>,
+    /// Paths of children, by kind, that templates read. Every declared kind has an entry, if an empty one.
+    pub children: BTreeMap<GroupKind, Vec<Path>>,
+}
+
+/// One declared child.
+#[derive(Debug)]
+pub struct ChildPlan {
+    /// Where it stands in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0]`.
+    pub path: Box<str>,
+    /// Its kind.
+    pub kind: ResourceType,
+    /// How it is kept.
+    pub mode: Mode,
+    /// All must hold for the child to exist.
+    pub when: Box<[Condition]>,
+    /// What becomes of an existing child when `when` does not hold; only for [`Mode::Reconciled`].
+    pub on_false: OnFalse,
+    /// Its name; rendered text is trimmed.
+    pub name: Leaf,
+    /// Which names the kind allows.
+    pub name_rule: NameRule,
+    /// Its namespace; none is the custom resource's own. Ignored for cluster-scoped kinds.
+    pub namespace: Option<Leaf>,
+    /// The whole object with `apiVersion`, `kind`, the user's labels and annotations; without name, namespace and what
+    /// ownership adds, which a pass puts in.
+    pub body: Tree,
+    /// Paths that another manager holds by apply are taken (`forceConflict`).
+    pub force_conflict: bool,
+    /// An object of this name that is not ours is taken over (`adopt`).
+    pub adopt: bool,
+}
+
+/// How a child is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Plain `onCreate`: made once, then left alone.
+    Once,
+    /// `onReconcile`, or `onCreate` with `reconcile: true`: drift is corrected.
+    Reconciled,
+}
+
+/// What becomes of a child whose gate closes. Source: language reference, lifecycle blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFalse {
+    /// It is deleted: every operand is the user's intent, or the Katalog says so.
+    Delete,
+    /// It stays as it is: an operand comes from the live world, or the Katalog says so.
+    Keep,
+}
+
+/// Which names a kind allows. Source: Kubernetes, "Object Names and IDs".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// DNS-1123 subdomain, at most 253 characters.
+    Subdomain,
+    /// DNS-1035 label, at most 63 characters: Services.
+    Label1035,
+    /// DNS-1123 label, at most 63 characters: Namespaces.
+    Label1123,
+    /// Any path segment, as RBAC kinds and unknown kinds allow: no `/`, no `%`, not `.` or `..`, at most 253 characters.
+    PathSegment,
+}
+
+/// A compiled string or scalar at a leaf.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    /// The expression, or literal text.
+    pub template: Template,
+    /// What the field takes.
+    pub coerce: Coerce,
+    /// The field in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0].replicas`.
+    pub path: Box<str>,
+}
+
+/// What a field takes. Coercion trims; an empty result of any but `Native` and `Text` leaves the field out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coerce {
+    /// The expression's own type; null leaves the field out.
+    Native,
+    /// Text; an expression's number becomes its digits. Never trimmed, never left out.
+    Text,
+    /// Text, left out where empty.
+    OptionalText,
+    /// An integer.
+    Int,
+    /// A decimal number.
+    Float,
+    /// `true` or `false`.
+    Bool,
+    /// An integer where it reads as one, else text: ports, percentages, quantities are not integers by themselves.
+    IntOrText,
+    /// The base64 of the text: Secret data.
+    Base64,
+}
+
+/// An object, or a part of one, with expressions at its leaves.
+#[derive(Clone, Debug)]
+pub enum Tree {
+    /// No expression anywhere below.
+    Fixed(Node),
+    /// One rendered value.
+    Leaf(Leaf),
+    /// Keys are fixed; a value that is left out takes its key along.
+    Map(Box<[(Key, Tree)]>),
+    /// Values that are left out are not counted.
+    List(Box<[Tree]>),
+    /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
+    Workload(Box<(GroupKind, Leaf)>),
+}
+
+/// One entry of a `when` list.
+#[derive(Debug)]
+pub struct Condition {
+    /// Left side.
+    pub operand: Operand,
+    /// What is asked of it.
+    pub test: Test,
+    /// Where it stands in the Katalog, for messages.
+    pub path: Box<str>,
+}
+
+/// Left side of a condition.
+#[derive(Debug)]
+pub enum Operand {
+    /// A plain path such as `spec.environment`.
+    Path(Path),
+    /// A template; its text is the operand.
+    Template(Template),
+}
+
+/// What a condition asks. Both sides are compared as trimmed text.
+#[derive(Debug)]
+pub enum Test {
+    /// Equal to the rendered text.
+    Equals(Leaf),
+    /// Not equal to it; an absent operand is not equal to anything but the empty text.
+    NotEquals(Leaf),
+    /// Present and not empty.
+    Exists,
+    /// Absent or empty.
+    NotExists,
+}
+
+/// What is written to the custom resource's status.
+#[derive(Debug)]
+pub struct StatusPlan {
+    /// Whether conditions are written (`status.conditions: false` turns them off).
+    pub conditions: bool,
+    /// Declared fields, in declaration order; a later one of the same path wins.
+    pub fields: Box<[StatusField]>,
+}
+
+/// One entry of `status.fields`.
+#[derive(Debug)]
+pub struct StatusField {
+    /// Relative to `status`.
+    pub path: Path,
+    /// The value.
+    pub value: Leaf,
+    /// The declared type; none means that the CRD's schema decides, and else the value's own type.
+    pub kind: Option<Coerce>,
+    /// All must hold, or the old value stays.
+    pub when: Box<[Condition]>,
+}

@@ -1,0 +1,200 @@
+//! How far an object has come, by the rules that `kubectl wait`, Argo CD and Flux share.
+//!
+//! Source: kubernetes-sigs/cli-utils, `pkg/kstatus`.
+
+use crate::{plan::GroupKind, value::Node};
+
+/// How far an object has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// It is what its spec says.
+    Current,
+    /// It is on its way; the text says what is awaited.
+    InProgress(Box<str>),
+    /// It will not get there without a change; the text says why.
+    Failed(Box<str>),
+}
+
+/// How far `object`, of kind `kind`, has come.
+pub fn readiness(kind: &GroupKind, object: &Node) -> Readiness {
+    if object.get("metadata").and_then(|meta| meta.get("deletionTimestamp")).is_some() {
+        return progress("being deleted");
+    }
+    let generation = object.get("metadata").and_then(|meta| int(meta, "generation"));
+    let status = object.get("status");
+    if let (Some(generation), Some(observed)) = (generation, status.and_then(|status| int(status, "observedGeneration")))
+        && observed != generation
+    {
+        return progress("its controller has not seen the latest spec");
+    }
+    match (&*kind.group, &*kind.kind) {
+        ("apps", "Deployment") => deployment(object),
+        ("apps", "StatefulSet" | "ReplicaSet") => replicas(object),
+        ("apps", "DaemonSet") => daemon_set(object),
+        ("batch", "Job") => job(object),
+        ("", "Pod") => pod(object),
+        ("", "PersistentVolumeClaim") => phase(object, "Bound"),
+        ("", "Service") => service(object),
+        _ => by_conditions(object),
+    }
+}
+
+fn progress(text: impl Into<Box<str>>) -> Readiness {
+    Readiness::InProgress(text.into())
+}
+
+fn int(node: &Node, field: &str) -> Option<i64> {
+    node.get(field)?.as_i64()
+}
+
+fn status_int(object: &Node, field: &str) -> i64 {
+    object.get("status").and_then(|status| int(status, field)).unwrap_or_default()
+}
+
+fn spec_replicas(object: &Node) -> i64 {
+    object.get("spec").and_then(|spec| int(spec, "replicas")).unwrap_or(1)
+}
+
+/// Status and message of the condition of that type.
+fn condition<'a>(object: &'a Node, kind: &str) -> Option<(&'a str, &'a Node)> {
+    let conditions = object.get("status")?.get("conditions")?.as_list()?;
+    let found = conditions.iter().find(|condition| condition.get("type").and_then(Node::as_str) == Some(kind))?;
+    Some((found.get("status")?.as_str()?, found))
+}
+
+fn message(condition: &Node) -> Box<str> {
+    let text = |field| condition.get(field).and_then(Node::as_str).filter(|text| !text.is_empty());
+    text("message").or_else(|| text("reason")).unwrap_or("no message").into()
+}
+
+fn deployment(object: &Node) -> Readiness {
+    if let Some(("False", found)) = condition(object, "Progressing") {
+        return Readiness::Failed(message(found));
+    }
+    let wanted = spec_replicas(object);
+    // Without an observedGeneration its controller has never looked.
+    if object.get("status").and_then(|status| int(status, "observedGeneration")).is_none() {
+        return progress("its controller has not seen it yet");
+    }
+    let [replicas, updated, ready, available] = ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"].map(|field| status_int(object, field));
+    if updated < wanted {
+        progress(format!("{updated} of {wanted} replicas updated"))
+    } else if replicas > wanted {
+        progress(format!("{} old replicas to go", replicas - wanted))
+    } else if available < wanted || ready < wanted {
+        progress(format!("{} of {wanted} replicas available", available.min(ready)))
+    } else {
+        Readiness::Current
+    }
+}
+
+fn replicas(object: &Node) -> Readiness {
+    let (wanted, ready) = (spec_replicas(object), status_int(object, "readyReplicas"));
+    if object.get("status").and_then(|status| int(status, "observedGeneration")).is_none() {
+        return progress("its controller has not seen it yet");
+    }
+    if ready < wanted { progress(format!("{ready} of {wanted} replicas ready")) } else { Readiness::Current }
+}
+
+fn daemon_set(object: &Node) -> Readiness {
+    let Some(wanted) = object.get("status").and_then(|status| int(status, "desiredNumberScheduled")) else {
+        return progress("its controller has not seen it yet");
+    };
+    let ready = status_int(object, "updatedNumberScheduled").min(status_int(object, "numberAvailable"));
+    if ready < wanted { progress(format!("{ready} of {wanted} pods available")) } else { Readiness::Current }
+}
+
+fn job(object: &Node) -> Readiness {
+    if let Some(("True", found)) = condition(object, "Failed") {
+        return Readiness::Failed(message(found));
+    }
+    match condition(object, "Complete") {
+        Some(("True", _)) => Readiness::Current,
+        _ => progress("not complete"),
+    }
+}
+
+fn pod(object: &Node) -> Readiness {
+    match object.get("status").and_then(|status| status.get("phase")).and_then(Node::as_str) {
+        Some("Succeeded") => Readiness::Current,
+        Some("Failed") => Readiness::Failed("the pod failed".into()),
+        _ => match condition(object, "Ready") {
+            Some(("True", _)) => Readiness::Current,
+            _ => progress("the pod is not ready"),
+        },
+    }
+}
+
+fn phase(object: &Node, wanted: &str) -> Readiness {
+    match object.get("status").and_then(|status| status.get("phase")).and_then(Node::as_str) {
+        Some(phase) if phase == wanted => Readiness::Current,
+        Some(phase) => progress(format!("phase is {phase}")),
+        None => progress("no phase yet"),
+    }
+}
+
+fn service(object: &Node) -> Readiness {
+    let balanced = object.get("spec").and_then(|spec| spec.get("type")).and_then(Node::as_str) == Some("LoadBalancer");
+    let addressed = object
+        .get("status")
+        .and_then(|status| status.get("loadBalancer")?.get("ingress")?.as_list())
+        .is_some_and(|ingress| !ingress.is_empty());
+    if balanced && !addressed { progress("no load balancer address yet") } else { Readiness::Current }
+}
+
+/// Objects without rules of their own: `Reconciling` and `Stalled` first, then `Ready`; without conditions they are current.
+fn by_conditions(object: &Node) -> Readiness {
+    if let Some(("True", found)) = condition(object, "Stalled") {
+        return Readiness::Failed(message(found));
+    }
+    if let Some(("True", found)) = condition(object, "Reconciling") {
+        return progress(message(found));
+    }
+    match condition(object, "Ready") {
+        Some(("True", _)) | None => Readiness::Current,
+        Some((_, found)) => progress(message(found)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: &str, json: &str) -> Readiness {
+        readiness(&GroupKind::parse(kind), &serde_json::from_str(json).unwrap())
+    }
+
+    #[test]
+    fn a_deployment_is_current_when_all_replicas_are_updated_and_available() {
+        let status = |ready: u8, total: u8| {
+            format!(
+                r#"{{"metadata":{{"generation":2}},"spec":{{"replicas":2}},"status":{{"observedGeneration":2,"replicas":{total},"updatedReplicas":2,"readyReplicas":{ready},"availableReplicas":{ready}}}}}"#
+            )
+        };
+        assert_eq!(of("Deployment.apps", &status(2, 2)), Readiness::Current);
+        assert_eq!(of("Deployment.apps", &status(1, 2)), Readiness::InProgress("1 of 2 replicas available".into()));
+        assert_eq!(of("Deployment.apps", &status(2, 3)), Readiness::InProgress("1 old replicas to go".into()));
+    }
+
+    #[test]
+    fn a_deployment_nobody_has_looked_at_is_in_progress() {
+        assert!(matches!(of("Deployment.apps", r#"{"spec":{"replicas":0}}"#), Readiness::InProgress(_)));
+    }
+
+    #[test]
+    fn an_old_observed_generation_is_in_progress_for_any_kind() {
+        let json = r#"{"metadata":{"generation":3},"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True"}]}}"#;
+        assert!(matches!(of("Thing.example.org", json), Readiness::InProgress(_)));
+    }
+
+    #[test]
+    fn an_object_without_conditions_is_current() {
+        assert_eq!(of("ConfigMap", r#"{"data":{}}"#), Readiness::Current);
+    }
+
+    #[test]
+    fn a_stalled_object_has_failed() {
+        let json = r#"{"status":{"conditions":[{"type":"Stalled","status":"True","message":"no quota"}]}}"#;
+        assert_eq!(of("Thing.example.org", json), Readiness::Failed("no quota".into()));
+    }
+}

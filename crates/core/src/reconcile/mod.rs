@@ -1,0 +1,24 @@
+//! The pure pass over one custom resource: observed in, decisions out.
+//!
+//! ```text
+//!  watch events ── record ──► CrRecord, ChildRecord          (what is kept of an object)
+//!                                   │ Observed
+//!                                   ▼
+//!                       step ──► Cycle: an intent per child  (what is wanted)
+//!                                   │ executor, outside: `differ` says which intents need a write
+//!                                   ▼
+//!                                Executed                    (what was done)
+//!                                   │
+//!                       status ──► StatusPatch, when it differs
+//! ```
+//!
+//! Nothing here awaits, locks or reads a clock.
+
+pub mod differ;
+pub mod inventory;
+pub mod kstatus;
+pub mod owned;
+pub mod record;
+pub mod render;
+pub mod status;
+pub mod step;

@@ -1,0 +1,287 @@
+//! Who owns which fields of an object: `metadata.managedFields`, read into trees that siblings share.
+//!
+//! Source: Kubernetes API reference, `FieldsV1`: `f:<name>` is a field, `k:{…}` a list item by its keys, `v:…` a set's
+//! value, `i:<n>` an item by position, `.` the path itself.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use crate::value::{Key, Map, Node, Path};
+
+/// How our field managers begin; the rest names the operator.
+const OURS: &str = "orkestra/";
+
+/// Who wrote what of one object, as far as a pass needs to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Ownership {
+    /// What each of our operators owns by apply: field manager and fields, sorted by manager.
+    applied: Box<[(Key, Fields)]>,
+    /// Field managers of ours that wrote by create or update.
+    updated: Box<[Key]>,
+    /// What others own by apply: field manager and fields, sorted by manager.
+    foreign: Box<[(Key, Fields)]>,
+}
+
+/// A set of field paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Fields {
+    /// Whether the path that leads here is in the set itself.
+    itself: bool,
+    below: Box<[(Element, Fields)]>,
+}
+
+/// One step of a field path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Element {
+    Field(Key),
+    Item(Box<[(Key, Scalar)]>),
+    Value(Scalar),
+    Index(u64),
+}
+
+/// A key's or a set's value. The object's own name is replaced, so that siblings have equal trees.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Scalar {
+    OwnName,
+    Text(Key),
+}
+
+impl Scalar {
+    fn read(node: &Node, own_name: &str) -> Self {
+        let text = node.to_text();
+        if text == own_name { Self::OwnName } else { Self::Text(Key::from(&*text)) }
+    }
+
+    fn is(&self, node: &Node, own_name: &str) -> bool {
+        let text = node.to_text();
+        match self {
+            Self::OwnName => text == own_name,
+            Self::Text(key) => **key == *text,
+        }
+    }
+}
+
+impl Ownership {
+    /// Reads `metadata.managedFields`, of an object called `own_name`.
+    pub fn read(managed_fields: Option<&Node>, own_name: &str) -> Self {
+        let mut applied = BTreeMap::new();
+        let mut foreign = BTreeMap::new();
+        let mut updated = Vec::new();
+        for entry in managed_fields.and_then(Node::as_list).unwrap_or_default() {
+            let text = |field| entry.get(field).and_then(Node::as_str);
+            let Some(manager) = text("manager") else { continue };
+            let ours = manager.starts_with(OURS) && text("subresource").is_none_or(str::is_empty);
+            match (text("operation"), ours) {
+                (Some("Apply"), _) => {
+                    let fields = entry.get("fieldsV1").map(|node| Fields::read(node, own_name)).unwrap_or_default();
+                    let side = if ours { &mut applied } else { &mut foreign };
+                    side.insert(Key::from(manager), fields);
+                }
+                (_, true) => updated.push(Key::from(manager)),
+                _ => {}
+            }
+        }
+        Self { applied: applied.into_iter().collect(), updated: updated.into(), foreign: foreign.into_iter().collect() }
+    }
+
+    /// Whether `manager`, one of ours, wrote the object at all.
+    pub fn wrote(&self, manager: &str) -> bool {
+        self.applied_by(manager).is_some() || self.updated.iter().any(|other| &**other == manager)
+    }
+
+    /// What `manager`, one of ours, owns by apply.
+    pub fn applied_by(&self, manager: &str) -> Option<&Fields> {
+        self.applied.iter().find(|(other, _)| &**other == manager).map(|(_, fields)| fields)
+    }
+
+    /// Who but `manager` owns by apply the leaf that `trail` leads to: operators of ours are strangers to each other.
+    pub fn applied_by_other(&self, manager: &str, trail: &[Step<'_>], own_name: &str) -> Option<&str> {
+        self.foreign
+            .iter()
+            .chain(self.applied.iter().filter(|(other, _)| &**other != manager))
+            .find(|(_, fields)| fields.covers(trail, own_name))
+            .map(|(other, _)| &**other)
+    }
+
+    /// Bytes on the heap, for the cache metrics; shared between siblings.
+    pub fn heap_bytes(&self) -> usize {
+        let sets = |sets: &[(Key, Fields)]| sets.iter().map(|(_, fields)| size_of::<(Key, Fields)>() + fields.heap_bytes()).sum::<usize>();
+        sets(&self.applied) + sets(&self.foreign) + self.updated.len() * size_of::<Key>()
+    }
+}
+
+/// One step from an object's root to a leaf, as a rendered object has it.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// A map's field.
+    Field(&'a Key),
+    /// A list's item: its position and its content.
+    Item(usize, &'a Node),
+}
+
+impl Fields {
+    fn read(node: &Node, own_name: &str) -> Self {
+        let mut itself = false;
+        let mut below = Vec::new();
+        for (name, child) in node.as_map().into_iter().flat_map(Map::iter) {
+            if &**name == "." {
+                itself = true;
+            } else if let Some(element) = Element::read(name, own_name) {
+                let mut fields = Self::read(child, own_name);
+                // A leaf of the set is written as an empty map: it stands for its own path.
+                fields.itself |= fields.below.is_empty();
+                below.push((element, fields));
+            }
+        }
+        Self { itself, below: below.into() }
+    }
+
+    /// Whether the leaf that `trail` leads to is in the set: it is an owned path, or it lies below an owned path that has
+    /// nothing below it in the set (an atomic list or map).
+    pub fn covers(&self, trail: &[Step<'_>], own_name: &str) -> bool {
+        let Some((step, rest)) = trail.split_first() else { return self.itself };
+        if self.below.is_empty() {
+            return self.itself;
+        }
+        self.below.iter().any(|(element, fields)| element.matches(*step, own_name) && fields.covers(rest, own_name))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.below.iter().map(|(element, fields)| size_of::<(Element, Self)>() + element.heap_bytes() + fields.heap_bytes()).sum()
+    }
+}
+
+impl Element {
+    fn read(name: &str, own_name: &str) -> Option<Self> {
+        let (form, rest) = name.split_once(':')?;
+        match form {
+            "f" => Some(Self::Field(Key::from(rest))),
+            "k" => {
+                let keys: Node = serde_json::from_str(rest).ok()?;
+                Some(Self::Item(keys.as_map()?.iter().map(|(key, value)| (key.clone(), Scalar::read(value, own_name))).collect()))
+            }
+            "v" => serde_json::from_str::<Node>(rest).ok().map(|value| Self::Value(Scalar::read(&value, own_name))),
+            "i" => rest.parse().ok().map(Self::Index),
+            _ => None,
+        }
+    }
+
+    /// A rendered item matches by the keys that it has: the server adds defaults such as `protocol: TCP` to the others.
+    fn matches(&self, step: Step<'_>, own_name: &str) -> bool {
+        match (self, step) {
+            (Self::Field(field), Step::Field(key)) => field == key,
+            (Self::Item(keys), Step::Item(_, item)) => {
+                keys.iter().all(|(key, value)| item.get(key).is_none_or(|rendered| value.is(rendered, own_name)))
+            }
+            (Self::Value(value), Step::Item(_, item)) => value.is(item, own_name),
+            (Self::Index(index), Step::Item(position, _)) => *index == position as u64,
+            _ => false,
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Item(keys) => keys.len() * size_of::<(Key, Scalar)>(),
+            _ => 0,
+        }
+    }
+}
+
+/// Shares equal ownerships process-wide: ten thousand Deployments of one template have one.
+pub fn intern_ownership(ownership: Ownership) -> Arc<Ownership> {
+    static SHARED: Mutex<Option<Interned>> = Mutex::new(None);
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.get_or_insert_default().share(ownership)
+}
+
+#[derive(Default)]
+struct Interned {
+    by_hash: HashMap<u64, Vec<Weak<Ownership>>>,
+    /// Dead entries are swept when the table has doubled since the last sweep.
+    sweep_at: usize,
+}
+
+impl Interned {
+    fn share(&mut self, ownership: Ownership) -> Arc<Ownership> {
+        use std::hash::BuildHasher;
+        let hash = std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default().hash_one(&ownership);
+        let bucket = self.by_hash.entry(hash).or_default();
+        if let Some(known) = bucket.iter().filter_map(Weak::upgrade).find(|known| **known == ownership) {
+            return known;
+        }
+        let shared = Arc::new(ownership);
+        bucket.push(Arc::downgrade(&shared));
+        if self.by_hash.len() >= self.sweep_at {
+            self.by_hash.retain(|_, bucket| {
+                bucket.retain(|weak| weak.strong_count() > 0);
+                !bucket.is_empty()
+            });
+            self.sweep_at = (self.by_hash.len() * 2).max(64);
+        }
+        shared
+    }
+}
+
+/// A path for messages and for taking a leaf out of an object.
+pub fn trail_path(trail: &[Step<'_>]) -> Path {
+    let mut path = Path::default();
+    for step in trail {
+        match step {
+            Step::Field(key) => path.push_field((*key).clone()),
+            Step::Item(index, _) => path.push_index(*index),
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(text: &str) -> Node {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn entry(manager: &str, operation: &str, fields: &str) -> String {
+        format!(r#"{{"manager":"{manager}","operation":"{operation}","fieldsV1":{fields}}}"#)
+    }
+
+    #[test]
+    fn siblings_that_differ_in_their_name_only_share_one_ownership() {
+        let read = |name: &str| {
+            let fields = format!(r#"{{"f:spec":{{"f:containers":{{"k:{{\"name\":\"{name}\"}}":{{".":{{}},"f:name":{{}}}}}}}}}}"#);
+            intern_ownership(Ownership::read(Some(&node(&format!("[{}]", entry("orkestra/a.b", "Apply", &fields)))), name))
+        };
+        assert!(Arc::ptr_eq(&read("web-1"), &read("web-2")));
+    }
+
+    #[test]
+    fn an_item_is_covered_by_the_keys_that_are_rendered() {
+        let fields = node(r#"{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}"#);
+        let fields = Fields::read(&fields, "web");
+        let (ports, port) = (Key::from("ports"), Key::from("containerPort"));
+        let covered = |item: &Node| fields.covers(&[Step::Field(&ports), Step::Item(0, item), Step::Field(&port)], "web");
+        assert!(covered(&node(r#"{"containerPort":80}"#)));
+        assert!(!covered(&node(r#"{"containerPort":81}"#)));
+        assert!(!covered(&node(r#"{"containerPort":80,"protocol":"UDP"}"#)));
+    }
+
+    #[test]
+    fn an_owned_path_with_nothing_below_covers_all_that_lies_below() {
+        let fields = Fields::read(&node(r#"{"f:spec":{"f:selector":{},"f:other":{"f:x":{}}}}"#), "web");
+        let keys: Vec<Key> = ["spec", "selector", "app", "other"].into_iter().map(Key::from).collect();
+        assert!(fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[1]), Step::Field(&keys[2])], "web"));
+        assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3]), Step::Field(&keys[2])], "web"));
+        assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3])], "web"));
+    }
+
+    #[test]
+    fn an_update_entry_of_ours_proves_that_we_wrote_but_covers_nothing() {
+        let ownership = Ownership::read(Some(&node(&format!("[{}]", entry("orkestra/a.b", "Update", r#"{"f:data":{}}"#)))), "x");
+        assert!(ownership.wrote("orkestra/a.b"));
+        assert!(ownership.applied_by("orkestra/a.b").is_none());
+        assert!(!ownership.wrote("orkestra/other.b"));
+    }
+}

@@ -1,0 +1,246 @@
+//! Records: what stores keep of an object instead of the object.
+
+use std::sync::Arc;
+
+use super::{
+    inventory::Inventory,
+    kstatus::{self, Readiness},
+    owned::{Ownership, intern_ownership},
+};
+use crate::{
+    api::names,
+    plan::{ChildKey, GroupKind, ObjectKey},
+    value::{Key, Map, Node, Path, project},
+};
+
+/// Why an object from the API server could not be recorded: it is not shaped like an object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an object without {0} came from the API server")]
+pub struct Malformed(&'static str);
+
+/// What every record has: who the object is and which state of it this is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: Box<str>,
+    /// `metadata.resourceVersion`: opaque but for [`newer`].
+    pub resource_version: Box<str>,
+}
+
+impl Identity {
+    /// Reads it from an object's metadata.
+    ///
+    /// # Errors
+    /// [`Malformed`] when name, uid or resourceVersion is absent.
+    pub fn read(object: &Node) -> Result<Self, Malformed> {
+        let text = |field: &'static str| meta(object, field).and_then(Node::as_str).ok_or(Malformed(field));
+        Ok(Self {
+            key: ObjectKey {
+                namespace: meta(object, "namespace").and_then(Node::as_str).filter(|text| !text.is_empty()).map(Box::from),
+                name: text("name")?.into(),
+            },
+            uid: text("uid")?.into(),
+            resource_version: text("resourceVersion")?.into(),
+        })
+    }
+}
+
+/// Whether resourceVersion `a` is newer than `b`. Both are decimal on every server there is; where one is not, the
+/// newcomer wins. Source: KEP-5504, comparable resource versions.
+pub fn newer(a: &str, b: &str) -> bool {
+    match (a.parse::<u64>(), b.parse::<u64>()) {
+        (Ok(a), Ok(b)) => a > b,
+        _ => a != b,
+    }
+}
+
+/// `metadata.<field>` of an object.
+fn meta<'a>(object: &'a Node, field: &str) -> Option<&'a Node> {
+    object.get("metadata")?.get(field)
+}
+
+fn annotation<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
+    meta(object, "annotations")?.get(name)?.as_str()
+}
+
+fn label<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
+    meta(object, "labels")?.get(name)?.as_str()
+}
+
+/// What is kept of a custom resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrRecord {
+    /// Who it is.
+    pub id: Identity,
+    /// `metadata.generation`, 0 where the server keeps none.
+    pub generation: i64,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Whether it carries Kubernetes' `orphan` finalizer: its children are to stay.
+    pub orphan: bool,
+    /// Whether it carries our finalizer.
+    pub finalizer: bool,
+    /// Whether it carries our `managed` label.
+    pub managed: bool,
+    /// What its inventory annotation says; the default where there is none.
+    pub inventory: Inventory,
+    /// The annotation that forces a pass.
+    pub force: Option<Box<str>>,
+    /// What the plan reads, and what a status patch compares with: `status` as far as the plan writes it.
+    pub view: Node,
+}
+
+impl CrRecord {
+    /// Records `object`, keeping the parts of it that lie under `paths`.
+    ///
+    /// # Errors
+    /// [`Malformed`] as [`Identity::read`] says.
+    pub fn read(object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
+        let finalizer = |name: &str| {
+            meta(object, "finalizers").and_then(Node::as_list).is_some_and(|list| list.iter().any(|item| item.as_str() == Some(name)))
+        };
+        Ok(Self {
+            id: Identity::read(object)?,
+            generation: meta(object, "generation").and_then(Node::as_i64).unwrap_or_default(),
+            deleting: meta(object, "deletionTimestamp").is_some(),
+            orphan: finalizer("orphan"),
+            finalizer: finalizer(names::FINALIZER),
+            managed: label(object, names::LABEL_MANAGED) == Some("true"),
+            inventory: annotation(object, names::ANNOTATION_INVENTORY).map(Inventory::parse).unwrap_or_default(),
+            force: annotation(object, names::ANNOTATION_RECONCILE).map(Box::from),
+            view: project(object, paths),
+        })
+    }
+
+    /// Whether a pass over `self` could decide otherwise than over `before`: anything but the resourceVersion differs.
+    pub fn differs(&self, before: &Self) -> bool {
+        let Self { id, generation, deleting, orphan, finalizer, managed, inventory, force, view } = self;
+        id.uid != before.id.uid
+            || *generation != before.generation
+            || *deleting != before.deleting
+            || *orphan != before.orphan
+            || *finalizer != before.finalizer
+            || *managed != before.managed
+            || *inventory != before.inventory
+            || *force != before.force
+            || *view != before.view
+    }
+}
+
+/// What is kept of a child object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChildRecord {
+    /// Who it is.
+    pub id: Identity,
+    /// uid of its controller owner reference.
+    pub controller: Option<Box<str>>,
+    /// uid that our owner label names; the only mark where an owner reference is illegal.
+    pub owner_label: Option<Box<str>>,
+    /// Hash that our `applied` annotation names.
+    pub applied: Option<Box<str>>,
+    /// Whether its `child` annotation names the object itself: the annotation was not copied from another.
+    pub names_itself: bool,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Who owns which of its fields.
+    pub ownership: Arc<Ownership>,
+    /// How far it has come.
+    pub readiness: Readiness,
+    /// What templates read of it.
+    pub view: Node,
+}
+
+impl ChildRecord {
+    /// Records `object`, which is of kind `kind`, keeping the parts of it that lie under `paths`.
+    ///
+    /// # Errors
+    /// [`Malformed`] as [`Identity::read`] says.
+    pub fn read(kind: &GroupKind, object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
+        let id = Identity::read(object)?;
+        let controller = meta(object, "ownerReferences").and_then(Node::as_list).and_then(|list| {
+            list.iter().find(|owner| owner.get("controller").and_then(Node::as_bool) == Some(true))?.get("uid")?.as_str()
+        });
+        let names_itself = annotation(object, names::ANNOTATION_CHILD).is_some_and(|text| text == child_mark(kind, &id.key.name));
+        Ok(Self {
+            controller: controller.map(Box::from),
+            owner_label: label(object, names::LABEL_OWNER_UID).map(Box::from),
+            applied: annotation(object, names::ANNOTATION_APPLIED).map(Box::from),
+            names_itself,
+            deleting: meta(object, "deletionTimestamp").is_some(),
+            ownership: intern_ownership(Ownership::read(meta(object, "managedFields"), &id.key.name)),
+            readiness: kstatus::readiness(kind, object),
+            view: project(object, paths),
+            id,
+        })
+    }
+
+    /// Whether a pass that read `before` could decide otherwise now.
+    pub fn differs(&self, before: &Self) -> bool {
+        let Self { id, controller, owner_label, applied, names_itself, deleting, ownership, readiness, view } = self;
+        id.uid != before.id.uid
+            || *controller != before.controller
+            || *owner_label != before.owner_label
+            || *applied != before.applied
+            || *names_itself != before.names_itself
+            || *deleting != before.deleting
+            || *ownership != before.ownership
+            || *readiness != before.readiness
+            || *view != before.view
+    }
+
+    /// The uid of the custom resource that this child belongs to: its controller's, or where it has no controller, the
+    /// one that the owner label names.
+    pub fn owner(&self) -> Option<&str> {
+        self.controller.as_deref().or(self.owner_label.as_deref())
+    }
+
+    /// Whether this child is proven to be made by the operator that writes as `manager` for the owner `uid`: labels
+    /// alone prove nothing, other controllers copy them.
+    pub fn is_ours(&self, uid: &str, manager: &str) -> bool {
+        self.owner() == Some(uid) && self.names_itself && self.ownership.wrote(manager)
+    }
+}
+
+/// The `child` annotation's value: `<kind>/<name>`.
+pub fn child_mark(kind: &GroupKind, name: &str) -> String {
+    format!("{}/{name}", kind.kind)
+}
+
+/// A child as it is seen by a pass.
+#[derive(Clone, Debug)]
+pub struct ObservedChild {
+    /// Which object.
+    pub key: ChildKey,
+    /// What is kept of it.
+    pub record: Arc<ChildRecord>,
+}
+
+/// Everything that a pass reads.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The custom resource.
+    pub cr: Arc<CrRecord>,
+    /// Its children: every object whose [`ChildRecord::owner`] is its uid, sorted by key.
+    pub children: Vec<ObservedChild>,
+}
+
+impl Observed {
+    /// The child of that key.
+    pub fn child(&self, key: &ChildKey) -> Option<&Arc<ChildRecord>> {
+        self.children.binary_search_by(|child| child.key.cmp(key)).ok().map(|at| &self.children[at].record)
+    }
+}
+
+/// The paths that [`CrRecord::read`] keeps: what templates read, and what the status patch compares with.
+pub fn kept_paths(reads: &[Path], written: impl Iterator<Item = Path>) -> Vec<Path> {
+    let mut paths: Vec<Path> = reads.to_vec();
+    paths.extend(written);
+    paths
+}
+
+/// An empty object, for records of kinds nobody reads.
+pub fn nothing() -> Node {
+    Node::Map(Map::from_iter(std::iter::empty::<(Key, Node)>()))
+}

@@ -1,0 +1,65 @@
+//! What the operators of one process share.
+
+use std::{fmt, sync::Arc};
+
+use orkestra_core::plan::ObjectKey;
+use tokio::sync::Semaphore;
+
+/// Handed to every operator; nothing in it is global, so a test may run several runtimes side by side.
+pub struct Context {
+    /// The cluster.
+    pub client: kube::Client,
+    /// Time of day, for conditions and events; durations are tokio's.
+    pub clock: Clock,
+    /// Bounds concurrent pure passes to the cores.
+    pub passes: Semaphore,
+    /// Fault points of tests.
+    pub faults: Faults,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Context")
+    }
+}
+
+/// Tells the time.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>);
+
+impl Clock {
+    /// The machine's clock.
+    pub fn system() -> Self {
+        Self(Arc::new(jiff::Timestamp::now))
+    }
+
+    /// A clock of the caller's.
+    pub fn new(now: impl Fn() -> jiff::Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// The time.
+    pub fn now(&self) -> jiff::Timestamp {
+        (self.0)()
+    }
+}
+
+/// Where a test may make a pass fail; empty in production.
+#[derive(Clone, Default)]
+pub struct Faults {
+    before_pass: Option<Arc<dyn Fn(&str, &ObjectKey) + Send + Sync>>,
+}
+
+impl Faults {
+    /// Calls `fault` with the operator's name and the custom resource's key before each pass; it may panic.
+    pub fn before_pass(fault: impl Fn(&str, &ObjectKey) + Send + Sync + 'static) -> Self {
+        Self { before_pass: Some(Arc::new(fault)) }
+    }
+
+    /// Runs the fault point.
+    pub(crate) fn run_before_pass(&self, operator: &str, key: &ObjectKey) {
+        if let Some(fault) = &self.before_pass {
+            fault(operator, key);
+        }
+    }
+}

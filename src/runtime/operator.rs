@@ -1,0 +1,95 @@
+//! The operator of one CRD: a task tree that starts, follows its plan and stops without a trace.
+
+use std::sync::Arc;
+
+use orkestra_core::plan::OperatorPlan;
+use tokio::sync::watch;
+
+/// A running operator. Dropping it without [`Operator::stop`] aborts its tasks.
+#[derive(Debug)]
+pub struct Operator {
+    status: watch::Receiver<OperatorStatus>,
+}
+
+/// How far an operator has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for something outside: its CRD, a right, a claim.
+    Waiting,
+    /// Its caches fill.
+    Starting,
+    /// Its workers run.
+    Running,
+    /// Its CRD is being deleted: it runs deletions only.
+    Deleting,
+}
+
+/// Something that keeps an operator from its work, or a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// CamelCase, from a fixed set: `Forbidden`, `CrdMissing`, `StatusNotWritable`…
+    pub reason: &'static str,
+    /// What, and the mend.
+    pub message: String,
+}
+
+/// What an operator says of itself; published when it changes, at most a few times a second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperatorStatus {
+    /// How far it has come.
+    pub phase: Phase,
+    /// Why it waits, and what else is wrong, the gravest first.
+    pub problems: Vec<Problem>,
+    /// Workers at the moment.
+    pub workers: usize,
+    /// Custom resources known.
+    pub instances: usize,
+    /// Custom resources whose last pass left them ready.
+    pub ready: usize,
+    /// Passes since the start.
+    pub passes: u64,
+    /// Failed ones among them.
+    pub failures: u64,
+    /// Failed ones since the last success.
+    pub consecutive_failures: u64,
+    /// The last failure's message; kept after recovery.
+    pub last_error: Option<String>,
+    /// When the last pass ended.
+    pub last_pass: Option<jiff::Timestamp>,
+    /// When its workers started.
+    pub started_at: Option<jiff::Timestamp>,
+    /// Keys in the queue.
+    pub queue_depth: usize,
+    /// Which version's entry reconciles, when this one does not: its name.
+    pub yields_to: Option<String>,
+}
+
+impl Operator {
+    /// Starts it. Returns at once; [`Operator::status`] tells how it goes.
+    pub fn start(context: &Arc<super::context::Context>, plan: Arc<OperatorPlan>) -> Self {
+        let _ = (context, plan);
+        todo!()
+    }
+
+    /// Follows another plan of the same name and group-kind with the least disturbance: a template or status change
+    /// swaps the plan and requeues, a worker count resizes, a version restarts the informer. Equal plans change nothing.
+    pub fn reconfigure(&self, plan: Arc<OperatorPlan>) {
+        let _ = plan;
+        todo!()
+    }
+
+    /// The plan it follows.
+    pub fn plan(&self) -> Arc<OperatorPlan> {
+        todo!()
+    }
+
+    /// What it says of itself.
+    pub fn status(&self) -> watch::Receiver<OperatorStatus> {
+        self.status.clone()
+    }
+
+    /// Stops it: takes no new keys, waits for writes in flight, leaves its metric series out of the registry.
+    pub async fn stop(self) {
+        todo!()
+    }
+}
