@@ -1,1 +1,4 @@
 #![doc = "x"]
+
+pub mod meta;
+pub mod runtime;
