@@ -112,13 +112,17 @@ impl Supervisor {
         let mut snapshot = self.snapshot();
         self.update(Ledger::close);
         let idle = async {
-            while !self.lock().ledger.is_idle() && snapshot.changed().await.is_ok() {}
+            while !self.is_idle() && snapshot.changed().await.is_ok() {}
         };
         if tokio::time::timeout(patience, idle).await.is_err() {
             for (katalog, operator) in self.lock().ledger.unfinished() {
                 tracing::warn!(%katalog, operator, "operator did not stop in time");
             }
         }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.lock().ledger.is_idle()
     }
 
     /// Changes the ledger and does what follows from it.
