@@ -1,1 +1,3 @@
-#![doc = "x"]
+//! The pure half of Orkestra: the Katalog language, its compilation to plans, and the reconcile pass.
+
+pub mod api;
