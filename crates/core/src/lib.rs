@@ -1,1 +1,6 @@
-#![doc = "x"]
+//! The pure half of Orkestra: the Katalog language, its compilation to plans, and the reconcile pass.
+//!
+//! Nothing here does I/O, reads a clock or knows a Kubernetes client.
+
+pub mod template;
+pub mod value;
