@@ -1,6 +1,10 @@
 //! The pure half of Orkestra: the Katalog language, its compilation to plans, and the reconcile pass.
+//!
+//! Nothing here does I/O, reads a clock or knows a Kubernetes client.
 
 pub mod api;
 pub mod plan;
 pub mod reconcile;
 pub mod resources;
+pub mod template;
+pub mod value;
