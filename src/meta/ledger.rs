@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan, Plan};
+use orkestra_core::plan::{self, Change, GroupKind, KatalogRef, OperatorPlan, Plan};
 
 use super::claims::{self, Seniority};
 use crate::runtime::Role;
@@ -85,8 +85,12 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Says what a Katalog wants from now on.
-    pub(crate) fn want(&mut self, katalog: KatalogRef, wanted: Wanted) {
+    /// Says what a Katalog wants from now on. Entries that would run as before keep their plans, so that their
+    /// operators notice nothing.
+    pub(crate) fn want(&mut self, katalog: KatalogRef, mut wanted: Wanted) {
+        if let (Some(old), Some(new)) = (self.plan(&katalog), &wanted.plan) {
+            wanted.plan = Some(keep_unchanged(old, new));
+        }
         self.wanted.insert(katalog, wanted);
     }
 
@@ -208,4 +212,24 @@ impl Ledger {
     fn is_blocked(&self, kind: &GroupKind) -> bool {
         self.held.contains_key(kind) || self.slots.values().any(|slot| slot.stopping && slot.plan.resource.group_kind() == *kind)
     }
+}
+
+/// `new` with the operators of `old` that run as before.
+fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
+    let changes = plan::diff(old, new);
+    let changed: BTreeSet<&str> = changes
+        .iter()
+        .map(|change| match change {
+            Change::Stop(name) | Change::Reconfigure { name, .. } => name.as_str(),
+            Change::Start(plan) => plan.name.as_str(),
+        })
+        .collect();
+    if changed.is_empty() {
+        return Arc::clone(old);
+    }
+    let kept = |plan: &Arc<OperatorPlan>| {
+        let same = old.operators.iter().find(|before| before.name == plan.name && !changed.contains(plan.name.as_str()));
+        Arc::clone(same.unwrap_or(plan))
+    };
+    Arc::new(Plan { katalog: new.katalog.clone(), operators: new.operators.iter().map(kept).collect() })
 }

@@ -12,3 +12,16 @@
 mod directory;
 
 pub use directory::{About, Directory, KatalogView, OperatorView, Publisher, Readiness};
+
+mod calls;
+mod claims;
+mod ledger;
+mod reasons;
+mod release;
+mod revisions;
+mod status;
+mod supervisor;
+
+pub use calls::CallError;
+pub use claims::Seniority;
+pub use release::{ReleaseError, Released, release_kind};

@@ -12,3 +12,9 @@ pub(crate) const PREDECESSOR: &str = "Predecessor";
 pub(crate) const RELEASE_FAILED: &str = "ReleaseFailed";
 /// The API server refused or did not answer when a revision was to be stored; it is tried again.
 pub(crate) const NOT_STORED: &str = "RevisionNotStored";
+/// Kinds that are no longer wanted are let go.
+pub(crate) const RELEASING: &str = "Releasing";
+/// Another entry reconciles the kind, in another version.
+pub(crate) const YIELDS: &str = "Yields";
+/// The CRD is not there, or not served.
+pub(crate) const CRD_MISSING: &str = "CrdMissing";

@@ -7,7 +7,7 @@ use kube::{Client, api::DynamicObject};
 use orkestra_core::{
     api::names,
     plan::KatalogRef,
-    value::Node,
+    value::{self, Node},
 };
 use serde_json::{Value, json};
 
@@ -120,8 +120,7 @@ pub(crate) fn essence(document: &Value) -> Value {
 
 /// `<katalog>-<hash>`; a name that would be too long is cut before the hash.
 fn name(katalog: &str, uid: &str, document: &Value) -> String {
-    let keyed: Node = [("uid", Node::from(uid)), ("document", Node::from(document.clone()))].into_iter().collect();
-    let mut hash = keyed.hash().to_string();
+    let mut hash = value::hash(&Node::from(&json!({ "uid": uid, "document": document })));
     hash.truncate(HASH_DIGITS);
     let room = NAME_BYTES - hash.len() - 1;
     let stem = katalog[..room.min(katalog.len())].trim_end_matches(['-', '.']);
