@@ -103,12 +103,28 @@ impl Katalog {
     /// Tells the supervisor what this Katalog claims and runs.
     pub(super) fn claim(&mut self) {
         if self.is_deleting() {
-            self.shared.supervisor.forget(&self.reference);
+            if !std::mem::replace(&mut self.forgotten, true) {
+                self.shared.supervisor.forget(&self.reference);
+            }
             return;
         }
-        let plan = self.running.as_ref().map(|running| Arc::clone(&running.plan));
         let claims = self.wanted_kinds();
-        self.shared.supervisor.want(&self.reference, Wanted { seniority: self.seniority(), claims, plan });
+        let schemas = self.shared.schemas.borrow().clone();
+        let stored = |kind: &GroupKind| {
+            let version = schemas.kind(kind)?.versions.iter().find(|version| version.storage)?;
+            Some((kind.clone(), version.name.clone()))
+        };
+        let wanted = Wanted {
+            seniority: self.seniority(),
+            storage: claims.iter().filter_map(stored).collect(),
+            plan: self.running.as_ref().map(|running| Arc::clone(&running.plan)),
+            claims,
+        };
+        // Telling the supervisor wakes every Katalog.
+        if self.claimed.as_ref() != Some(&wanted) {
+            self.claimed = Some(wanted.clone());
+            self.shared.supervisor.want(&self.reference, wanted);
+        }
     }
 
     /// Kinds of what runs and of what is about to run; as long as neither is known, what ran before the restart.

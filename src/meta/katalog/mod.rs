@@ -32,6 +32,7 @@ use super::{
     calls::{CallError, Resource},
     claims::Seniority,
     directory::{OperatorView, Publisher},
+    ledger::Wanted,
     release::{ReleaseError, Released},
     revisions::Revisions,
     status::Verdict,
@@ -80,6 +81,10 @@ pub(crate) struct Katalog {
     /// Compiled and not running yet.
     candidate: Option<Judged>,
     running: Option<Running>,
+    /// What the supervisor was told last.
+    claimed: Option<Wanted>,
+    /// Whether the supervisor was told that nothing is wanted any more.
+    forgotten: bool,
     /// Whether stored revisions were looked through for a good one.
     looked: bool,
     operated: BTreeMap<GroupKind, OperatedKind>,
@@ -130,6 +135,8 @@ impl Katalog {
             verdict: Verdict::Pending(None),
             candidate: None,
             running: None,
+            claimed: None,
+            forgotten: false,
             looked: false,
             operated: status.operated.into_iter().map(|kind| (group_kind(&kind), kind)).collect(),
             releasing: BTreeMap::new(),
