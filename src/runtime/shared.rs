@@ -69,7 +69,12 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(super) fn new(context: Arc<Context>, role: Role, metrics: OperatorMetrics, queue: Queue<ObjectKey>) -> Self {
+    pub(super) fn new(
+        context: Arc<Context>,
+        role: Role,
+        metrics: OperatorMetrics,
+        queue: Queue<ObjectKey>,
+    ) -> Self {
         Self {
             context,
             role,
@@ -91,7 +96,12 @@ impl Shared {
     }
 
     /// Notes a refused right, or that it is there again; hands the answer on.
-    pub(super) fn heard<T>(&self, request: Request, kind: &Served, answer: Result<T, WireError>) -> Result<T, WireError> {
+    pub(super) fn heard<T>(
+        &self,
+        request: Request,
+        kind: &Served,
+        answer: Result<T, WireError>,
+    ) -> Result<T, WireError> {
         let mut refused = lock(&self.refused);
         let key = |kind: &Served| (request, format!("{}.{}", kind.plural, kind.group));
         match &answer {
@@ -122,9 +132,18 @@ impl Shared {
     /// What requests of passes ran into.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let rights = lock(&self.refused);
-        let mut problems: Vec<Problem> = rights.values().map(|message| Problem { reason: "Forbidden", message: message.clone() }).collect();
+        let mut problems: Vec<Problem> = rights
+            .values()
+            .map(|message| Problem {
+                reason: "Forbidden",
+                message: message.clone(),
+            })
+            .collect();
         if let Some(message) = &*lock(&self.status_refused) {
-            problems.push(Problem { reason: "StatusNotWritable", message: message.clone() });
+            problems.push(Problem {
+                reason: "StatusNotWritable",
+                message: message.clone(),
+            });
         }
         problems
     }
@@ -139,7 +158,10 @@ impl Shared {
     }
 
     pub(super) fn ready_count(&self) -> usize {
-        lock(&self.memories).values().filter(|memory| memory.ready).count()
+        lock(&self.memories)
+            .values()
+            .filter(|memory| memory.ready)
+            .count()
     }
 
     pub(super) fn owner(&self, uid: &str) -> Option<ObjectKey> {
