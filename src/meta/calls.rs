@@ -6,6 +6,7 @@ use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams},
     core::GroupVersionKind,
+    discovery::Scope,
 };
 use orkestra_core::{api::names, plan::GroupKind};
 use serde_json::Value;
@@ -56,6 +57,11 @@ impl CallError {
     /// Whether somebody else was faster.
     pub fn is_conflict(&self) -> bool {
         matches!(self.problem, Problem::Conflict)
+    }
+
+    /// Whether there was no answer.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self.problem, Problem::Unreachable(_))
     }
 
     /// Whether a right is missing.
@@ -126,6 +132,22 @@ impl Resource {
         let served = group.versions().flat_map(|version| group.versioned_resources(version));
         let found = served.map(|(found, _)| found).find(|found| found.kind == *kind.kind);
         Ok(found.map(|kind| Self { client: client.clone(), kind }))
+    }
+
+    /// Where exactly this version of a kind is served, and whether it lives in namespaces; none when it is not.
+    pub(crate) async fn pinned(client: &Client, group: &str, version: &str, kind: &str) -> Result<Option<(Self, bool)>, CallError> {
+        let wanted = GroupVersionKind::gvk(group, version, kind);
+        let call = async {
+            match kube::discovery::pinned_kind(client, &wanted).await {
+                Err(kube::Error::Discovery(_)) => Ok(None),
+                found => found.map(Some),
+            }
+        };
+        let found = match unary(&format!("discover {kind} of {group}/{version}"), call).await {
+            Err(error) if error.is_not_found() => return Ok(None),
+            found => found?,
+        };
+        Ok(found.map(|(kind, can)| (Self { client: client.clone(), kind }, can.scope == Scope::Namespaced)))
     }
 
     fn api(&self, namespace: Option<&str>) -> Api<DynamicObject> {

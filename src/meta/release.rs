@@ -19,7 +19,7 @@ use kube::{
 };
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::GroupKind,
+    plan::{GroupKind, ResourceType},
     reconcile::{inventory::Inventory, record::child_mark},
 };
 use serde_json::{Value, json};
@@ -65,6 +65,16 @@ pub async fn release_kind(client: &Client, kind: &OperatedKind) -> Result<Releas
     let children = release_children(client, &marked).await?;
     let resources = write_all(marked.iter().map(|meta| write(&resource, meta, unmark))).await?;
     Ok(Released { resources, children })
+}
+
+/// What the status of a Katalog, and a release, need to know of a kind that is operated.
+pub(crate) fn operated(resource: &ResourceType) -> OperatedKind {
+    OperatedKind {
+        group: resource.group.to_string(),
+        kind: resource.kind.to_string(),
+        plural: resource.plural.as_ref().map(ToString::to_string).unwrap_or_default(),
+        version: resource.version.to_string(),
+    }
 }
 
 /// The resources that carry a mark of ours, and where they are served.
