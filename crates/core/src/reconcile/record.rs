@@ -16,7 +16,7 @@ use crate::{
 /// Why an object from the API server could not be recorded: it is not shaped like an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an object without {0} came from the API server")]
-pub struct Malformed(&'static str);
+pub struct Malformed(pub(super) &'static str);
 
 /// What every record has: who the object is and which state of it this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
