@@ -239,6 +239,38 @@ impl Interned {
     }
 }
 
+/// The managers whose update entries in `managed_fields` hold the leaf of `object` at `path`.
+pub fn updated_by(managed_fields: &Node, object: &Node, path: &Path, own: Own<'_>) -> Vec<String> {
+    let Some(trail) = trail_of(object, path) else { return Vec::new() };
+    let entries = managed_fields.as_list().unwrap_or_default().iter();
+    let holders = entries.filter_map(|entry| {
+        let text = |field| entry.get(field).and_then(Node::as_str);
+        let covers = entry.get("fieldsV1").is_some_and(|fields| Fields::read(fields, own).covers(&trail, own));
+        (text("operation") == Some("Update") && covers).then(|| text("manager")).flatten().map(str::to_owned)
+    });
+    holders.collect()
+}
+
+/// The steps that lead to `path` in `object`; none where there is no such path.
+fn trail_of<'a>(object: &'a Node, path: &Path) -> Option<Vec<Step<'a>>> {
+    let mut node = object;
+    let mut trail = Vec::new();
+    for step in path.steps() {
+        match step {
+            crate::value::Step::Field(field) => {
+                let (key, child) = node.as_map()?.iter().find(|(key, _)| *key == field)?;
+                trail.push(Step::Field(key));
+                node = child;
+            }
+            crate::value::Step::Index(index) => {
+                node = node.as_list()?.get(*index)?;
+                trail.push(Step::Item(*index, node));
+            }
+        }
+    }
+    Some(trail)
+}
+
 /// A path for messages and for taking a leaf out of an object.
 pub fn trail_path(trail: &[Step<'_>]) -> Path {
     let mut path = Path::default();
