@@ -16,7 +16,7 @@ use super::{
     memory::Memory,
     operator::Role,
     queue::Queue,
-    wire::{Served, Wire, WireError},
+    wire::{Served, WireError},
 };
 use crate::metrics::OperatorMetrics;
 
@@ -91,10 +91,6 @@ impl Shared {
         }
     }
 
-    pub(super) fn wire(&self) -> &Wire {
-        &self.context.wire
-    }
-
     /// Notes a refused right, or that it is there again; hands the answer on.
     pub(super) fn heard<T>(
         &self,
@@ -105,7 +101,7 @@ impl Shared {
         let mut refused = lock(&self.refused);
         let key = |kind: &Served| (request, format!("{}.{}", kind.plural, kind.group));
         match &answer {
-            Err(error @ WireError::Forbidden { .. }) => {
+            Err(error) if error.is_missing_right() => {
                 if refused.insert(key(kind), error.to_string()).is_none() {
                     self.changed.notify_one();
                 }
