@@ -12,9 +12,10 @@ pub mod later;
 pub mod names;
 pub mod operator_box;
 pub mod scalar;
+pub mod shape;
 pub mod status;
 
-mod katalog;
+pub(crate) mod katalog;
 
 pub use gate::{GateCondition, GateOperator};
 pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
