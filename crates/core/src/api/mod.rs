@@ -6,6 +6,7 @@
 
 pub mod children;
 pub mod conditions;
+mod crd;
 pub mod duration;
 pub mod gate;
 pub mod later;
@@ -17,6 +18,7 @@ pub mod status;
 
 pub(crate) mod katalog;
 
+pub use crd::{crds, crds_yaml};
 pub use gate::{GateCondition, GateOperator};
 pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
 pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSpec, StatusType};
