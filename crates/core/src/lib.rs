@@ -1,6 +1,10 @@
 //! The pure half of Orkestra: the Katalog language, its compilation to plans, and the reconcile pass.
 
 pub mod api;
+pub mod diagnostics;
+pub mod document;
 pub mod plan;
 pub mod reconcile;
 pub mod resources;
+pub mod template;
+pub mod value;
