@@ -55,6 +55,11 @@ impl ControlPlane {
     ///
     /// It blocks the calling thread.
     pub fn start(options: Options) -> Result<Self> {
+        Self::start_on(options, Ports::choose)
+    }
+
+    /// `choose` is asked again when another process was faster to a port.
+    fn start_on(options: Options, choose: impl FnMut() -> Result<Ports>) -> Result<Self> {
         let assets = Assets::find()?;
         let folder = create_folder(options.folder)?;
         let site = Site { assets, folder };
@@ -63,7 +68,7 @@ impl ControlPlane {
         std::fs::create_dir(site.folder.join("logs"))?;
         std::fs::write(site.folder.join("audit-policy.yaml"), POLICY)?;
 
-        let (ports, servers) = start_storage_and_api(&site, &authority)?;
+        let (ports, servers) = start_storage_and_api(&site, &authority, choose)?;
         let server = url(ports);
         std::fs::write(site.folder.join("server"), &server)?;
         let audit = AuditLog::new(site.folder.join("audit.log"));
@@ -167,6 +172,18 @@ impl ControlPlane {
         wait_until_ready(&self.admin, &mut [etcd, api])
     }
 
+    /// An error, with the last words of the server, if one has ended that should run.
+    pub fn check(&self) -> Result<()> {
+        let mut servers = lock(&self.servers);
+        let Servers { clients, api, etcd } = &mut *servers;
+        for server in clients.iter_mut().chain(api).chain([etcd]) {
+            if let Some(status) = server.status()? {
+                return Err(ended(server, status));
+            }
+        }
+        Ok(())
+    }
+
     /// The API server's address.
     pub fn url(&self) -> String {
         url(self.ports)
@@ -247,15 +264,19 @@ fn admin(site: &Site, authority: &Authority, ports: Ports) -> Result<Identity> {
 }
 
 /// Starts etcd and the API server; with other ports when another process was faster to one.
-fn start_storage_and_api(site: &Site, authority: &Authority) -> Result<(Ports, Servers)> {
+fn start_storage_and_api(
+    site: &Site,
+    authority: &Authority,
+    mut choose: impl FnMut() -> Result<Ports>,
+) -> Result<(Ports, Servers)> {
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let ports = Ports::choose()?;
+        let ports = choose()?;
         let mut etcd = site.etcd(ports)?;
         let mut api = site.api_server(ports)?;
-        let ready = wait_until_ready(&admin(site, authority, ports)?, &mut [&mut etcd, &mut api]);
-        let Err(error) = ready else {
+        let admin = admin(site, authority, ports)?;
+        let Err(error) = wait_until_ready(&admin, &mut [&mut etcd, &mut api]) else {
             let servers = Servers {
                 clients: Vec::new(),
                 api: Some(api),
@@ -287,20 +308,14 @@ fn wait_until_ready(admin: &Identity, servers: &mut [&mut Guarded]) -> Result<()
         config.read_timeout = Some(Duration::from_secs(5));
         let client = Identity::client_of(config)?;
         loop {
-            let ask = async |path: &str| -> Result<String> {
-                let request = http::Request::get(path).body(Vec::new())?;
-                Ok(client.request_text(request).await?)
-            };
-            let answer = match ask("/readyz").await {
-                Ok(_) => ask("/api/v1/namespaces/default").await,
-                not_ready => not_ready,
-            };
-            let Err(error) = answer else { return Ok(()) };
+            let answer = ask_whether_ready(&client).await;
+            // In any case: an etcd that found its port taken must not pass because the API server reached the one that took it.
             for server in &mut *servers {
                 if let Some(status) = server.status()? {
                     return Err(ended(server, status));
                 }
             }
+            let Err(error) = answer else { return Ok(()) };
             if started.elapsed() >= START_LIMIT {
                 return Err(error.context(format!(
                     "the API server is not ready within {START_LIMIT:?}"
@@ -311,15 +326,51 @@ fn wait_until_ready(admin: &Identity, servers: &mut [&mut Guarded]) -> Result<()
     })
 }
 
+async fn ask_whether_ready(client: &kube::Client) -> Result<()> {
+    for path in ["/readyz", "/api/v1/namespaces/default"] {
+        let request = http::Request::get(path).body(Vec::new())?;
+        client.request_text(request).await?;
+    }
+    Ok(())
+}
+
 fn ended(server: &Guarded, status: std::process::ExitStatus) -> anyhow::Error {
     let log = server.log();
     let lines: Vec<&str> = log.lines().collect();
     let tail = lines[lines.len().saturating_sub(15)..].join("\n");
     let name = server.log_path().file_stem().unwrap_or_default().display();
-    anyhow::anyhow!("{name} ended ({status}) at start; its last words:\n{tail}")
+    anyhow::anyhow!("{name} ended ({status}); its last words:\n{tail}")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic of another test while it held the lock leaves nothing half done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_another_process_took_meanwhile_costs_only_a_second_try() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = taken.local_addr().expect("bound").port();
+        let mut asked = 0;
+        let cluster = ControlPlane::start_on(Options::default(), || {
+            asked += 1;
+            let mut ports = Ports::choose()?;
+            match asked {
+                1 => ports.etcd = port,
+                2 => ports.api = port,
+                _ => {}
+            }
+            Ok(ports)
+        })
+        .expect("it starts");
+        cluster.check().expect("all servers run");
+        assert_eq!(asked, 3);
+        let folder = cluster.folder().to_owned();
+        drop(cluster);
+        assert!(!folder.exists(), "an end in order leaves nothing");
+    }
 }

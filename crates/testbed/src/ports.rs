@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_in_use_is_not_handed_out() {
+    fn a_port_is_free_and_out_of_the_way_of_outgoing_connections() {
         let port = free_port().expect("a port");
         assert!((15_000..30_000).contains(&port));
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("nobody listens there");
