@@ -291,8 +291,11 @@ fn start_storage_and_api(
             return Err(error);
         }
         drop((etcd, api));
-        for name in ["etcd", "logs"] {
-            std::fs::remove_dir_all(site.folder.join(name))?;
+        // etcd makes its folder only once it has its port.
+        for name in ["etcd", "logs"].map(|name| site.folder.join(name)) {
+            if name.exists() {
+                std::fs::remove_dir_all(name)?;
+            }
         }
         std::fs::create_dir(site.folder.join("logs"))?;
     }
