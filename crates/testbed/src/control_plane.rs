@@ -308,6 +308,8 @@ fn wait_until_ready(admin: &Identity, servers: &mut [&mut Guarded]) -> Result<()
         let mut config = admin.config()?;
         // The answer "not ready" is an answer.
         config.default_retry = false;
+        // Whoever took the port may accept and never answer.
+        config.connect_timeout = Some(Duration::from_secs(2));
         config.read_timeout = Some(Duration::from_secs(5));
         let client = Identity::client_of(config)?;
         loop {
