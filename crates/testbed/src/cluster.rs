@@ -12,7 +12,7 @@
 use std::fs::{self, File, TryLockError};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -90,8 +90,7 @@ pub(crate) fn up(dir: &Path, nodes: bool) -> Result<()> {
     let assets = Assets::find()?;
     if let Some(lock) = place.lock()? {
         place.clean()?;
-        drop(lock);
-        let mut server = start_in_background(&place, nodes)?;
+        let mut server = start_in_background(&place, lock, nodes)?;
         wait_until_ready(&place, Some(&mut server))?;
         eprintln!("testbed: a control plane is up in {}", place.dir.display());
     } else {
@@ -109,15 +108,16 @@ pub(crate) fn up(dir: &Path, nodes: bool) -> Result<()> {
     Ok(())
 }
 
-fn start_in_background(place: &Place, nodes: bool) -> Result<Child> {
+/// The background process gets the lock with its standard input, so that there is no moment at which nobody holds it.
+fn start_in_background(place: &Place, lock: File, nodes: bool) -> Result<Child> {
     let log = File::create(place.file("log"))?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("serve").arg("--dir").arg(&place.dir);
+    command.args(["serve", "--locked", "--dir"]).arg(&place.dir);
     if nodes {
         command.arg("--nodes");
     }
     command
-        .stdin(Stdio::null())
+        .stdin(lock)
         .stdout(log.try_clone()?)
         .stderr(log)
         // Neither Ctrl-C nor the end of the shell is meant for it.
@@ -192,12 +192,13 @@ pub(crate) fn down(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs a control plane until it is asked to end.
-pub(crate) fn serve(dir: &Path, nodes: bool) -> Result<()> {
+/// Runs a control plane until it is asked to end. `locked` tells that standard input is the folder's lock, taken by `up`.
+pub(crate) fn serve(dir: &Path, locked: bool, nodes: bool) -> Result<()> {
     let place = Place::at(dir)?;
-    let Some(_lock) = place.lock()? else {
+    let lock = if locked { None } else { place.lock()? };
+    if !locked && lock.is_none() {
         bail!("a control plane runs in {} already", place.dir.display());
-    };
+    }
     place.clean()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -217,12 +218,12 @@ pub(crate) fn serve(dir: &Path, nodes: bool) -> Result<()> {
         fs::write(&part, cluster.admin().kubeconfig())?;
         fs::rename(&part, place.file("kubeconfig"))?;
         eprintln!("testbed: serving at {}", cluster.url());
-        let mut look = tokio::time::interval(Duration::from_secs(1));
+        let mut ticks = tokio::time::interval(Duration::from_secs(1));
         let result = loop {
             tokio::select! {
                 _ = terminate.recv() => break Ok(()),
                 _ = interrupt.recv() => break Ok(()),
-                _ = look.tick() => if let Err(error) = cluster.check() { break Err(error) },
+                _ = ticks.tick() => if let Err(error) = cluster.check() { break Err(error) },
             }
         };
         // First the word that it is there, then the thing itself.

@@ -42,4 +42,5 @@ pub use audit::{AuditEvent, Mark};
 pub use control_plane::{ControlPlane, Options};
 pub use guard::{Guarded, Signal, spawn_guarded};
 pub use identity::{Identity, SYSTEM_MASTERS, issue};
+pub use ports::free_port;
 pub use wait::{eventually, namespace};

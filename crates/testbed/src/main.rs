@@ -41,6 +41,8 @@ enum Command {
         #[arg(long = "group")]
         groups: Vec<String>,
     },
+    /// Print a free loopback port
+    Port,
     /// Run one in the foreground until SIGTERM or Ctrl-C; `up` starts this
     Serve {
         #[command(flatten)]
@@ -48,6 +50,9 @@ enum Command {
         /// Add a scheduler and a fake node
         #[arg(long)]
         nodes: bool,
+        /// Standard input is the folder's lock, already taken
+        #[arg(long, hide = true)]
+        locked: bool,
     },
 }
 
@@ -62,7 +67,12 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Up { place, nodes } => cluster::up(&place.dir, nodes),
         Command::Down { place } => cluster::down(&place.dir),
-        Command::Serve { place, nodes } => cluster::serve(&place.dir, nodes),
+        Command::Port => testbed::free_port().map(|port| println!("{port}")),
+        Command::Serve {
+            place,
+            nodes,
+            locked,
+        } => cluster::serve(&place.dir, locked, nodes),
         Command::Kubeconfig {
             place,
             user,

@@ -13,8 +13,8 @@ const COUNT: u64 = 15_000;
 
 /// A loopback port that nobody listened on a moment ago.
 ///
-/// Another process may take it before our server does: whoever starts a server asks for new ports when that happens.
-pub(crate) fn free_port() -> Result<u16> {
+/// Another process may take it before the server does: whoever starts one asks for another port when that happens.
+pub fn free_port() -> Result<u16> {
     for attempt in 0..200_u32 {
         // A fresh `RandomState` is keyed at random: as good a source as is needed here.
         let offset = RandomState::new().hash_one(attempt) % COUNT;
