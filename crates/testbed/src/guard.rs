@@ -282,4 +282,43 @@ mod tests {
             Some(127)
         );
     }
+
+    #[test]
+    fn the_reaper_ends_what_is_registered_and_spares_what_is_gone() {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let sleep = || {
+            let mut command = Command::new("sleep");
+            command.arg("60").spawn().expect("sleep starts")
+        };
+        let (mut left, mut stranger, mut again) = (sleep(), sleep(), sleep());
+        let data = scratch.path().join("data of two words");
+        std::fs::create_dir(&data).expect("a folder");
+        let own = scratch.path().join("reaper");
+        std::fs::create_dir(&own).expect("a folder");
+        // The stranger got the pid of a server that is gone; `again` one that was used twice.
+        let lines = format!(
+            "pid {0}\npid {1}\nfolder {3}\ngone {1}\npid {2}\ngone {2}\npid {2}\n",
+            left.id(),
+            stranger.id(),
+            again.id(),
+            data.display()
+        );
+        std::fs::write(own.join("register"), lines).expect("written");
+        let reaped = Command::new("sh")
+            .arg("-c")
+            .arg(include_str!("reaper.sh"))
+            .arg("reaper")
+            .arg(own.join("register"))
+            .stdin(Stdio::null())
+            .status()
+            .expect("sh starts");
+        assert!(reaped.success());
+        let spared = stranger.try_wait().expect("a child").is_none();
+        stranger.kill().expect("ours");
+        stranger.wait().expect("ours");
+        assert!(spared, "the stranger lives");
+        assert!(!left.wait().expect("ended").success());
+        assert!(!again.wait().expect("ended").success());
+        assert!(!data.exists() && !own.exists());
+    }
 }
