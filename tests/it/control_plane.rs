@@ -9,7 +9,11 @@ use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::api::{Api, DeleteParams, ListParams, PostParams, WatchParams};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams,
+    WatchParams,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testbed::{ControlPlane, Options, eventually, namespace, spawn_guarded};
@@ -165,6 +169,58 @@ async fn what_a_deleted_object_owns_is_collected() -> Result<()> {
     })
     .await?;
     assert!(maps.get_opt("stranger").await?.is_some());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_an_instance_of_a_new_kind_owns_is_collected_too() -> Result<()> {
+    let cluster = ControlPlane::shared();
+    let client = cluster.admin().client()?;
+    let own = namespace(&client, "kinds").await?;
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let kind = object(json!({
+        "metadata": { "name": "orchards.collect.example" },
+        "spec": {
+            "group": "collect.example",
+            "scope": "Namespaced",
+            "names": { "kind": "Orchard", "plural": "orchards" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object" } },
+            }],
+        },
+    }))?;
+    crds.create(&PostParams::default(), &kind).await?;
+    let gvk = GroupVersionKind::gvk("collect.example", "v1", "Orchard");
+    let orchards: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), &own, &ApiResource::from_gvk(&gvk));
+    let wanted = object(json!({
+        "apiVersion": "collect.example/v1", "kind": "Orchard", "metadata": { "name": "north" },
+    }))?;
+    let owner = eventually("the kind is served", LIMIT, async || {
+        Ok(Some(
+            orchards.create(&PostParams::default(), &wanted).await?,
+        ))
+    })
+    .await?;
+    cluster.relearn_kinds()?;
+
+    let maps: Api<ConfigMap> = Api::namespaced(client, &own);
+    let mut child = config_map("child")?;
+    child.metadata.owner_references = Some(object(json!([{
+        "apiVersion": "collect.example/v1", "kind": "Orchard", "name": "north", "uid": owner.metadata.uid,
+    }]))?);
+    maps.create(&PostParams::default(), &child).await?;
+    orchards
+        .delete("north", &DeleteParams::background())
+        .await?;
+    // Well under the 30 s after which it would have looked by itself.
+    eventually(
+        "the child is collected",
+        Duration::from_secs(20),
+        async || Ok(maps.get_opt("child").await?.is_none().then_some(())),
+    )
+    .await?;
     Ok(())
 }
 

@@ -43,12 +43,17 @@ impl Site {
     }
 
     pub(crate) fn spawn(&self, name: &str, args: &[String]) -> Result<Guarded> {
+        self.spawn_as(name, name, args)
+    }
+
+    /// Starts the binary `name`; `role` is what its log is called.
+    fn spawn_as(&self, role: &str, name: &str, args: &[String]) -> Result<Guarded> {
         let mut command = Command::new(self.assets.binary(name)?);
         // A server's own folder: none of them may depend on where the test runs, or leave a file there.
         command.args(args).current_dir(&self.folder);
         spawn_guarded(
             &command,
-            &self.folder.join("logs").join(format!("{name}.log")),
+            &self.folder.join("logs").join(format!("{role}.log")),
         )
     }
 
@@ -109,8 +114,19 @@ impl Site {
         )
     }
 
+    /// All controllers but the garbage collector.
     pub(crate) fn controller_manager(&self, kubeconfig: &Path) -> Result<Guarded> {
-        self.spawn(
+        self.controllers("kube-controller-manager", &CONTROLLERS, kubeconfig)
+    }
+
+    /// The garbage collector alone: see [`crate::ControlPlane::relearn_kinds`].
+    pub(crate) fn garbage_collector(&self, kubeconfig: &Path) -> Result<Guarded> {
+        self.controllers("garbage-collector", &["garbagecollector"], kubeconfig)
+    }
+
+    fn controllers(&self, role: &str, controllers: &[&str], kubeconfig: &Path) -> Result<Guarded> {
+        self.spawn_as(
+            role,
             "kube-controller-manager",
             &[
                 format!("--kubeconfig={}", kubeconfig.display()),
@@ -122,8 +138,7 @@ impl Site {
                 "--leader-elect=false".to_owned(),
                 // Nobody reads its metrics.
                 "--secure-port=0".to_owned(),
-                // What makes children, counts them or deletes them. Left out is what needs a cloud, a network or a kubelet.
-                format!("--controllers={}", CONTROLLERS.join(",")),
+                format!("--controllers={}", controllers.join(",")),
             ],
         )
     }
@@ -140,7 +155,8 @@ impl Site {
     }
 }
 
-const CONTROLLERS: [&str; 18] = [
+/// What makes children, counts them or deletes them. Left out is what needs a cloud, a network or a kubelet.
+const CONTROLLERS: [&str; 17] = [
     "clusterrole-aggregation",
     "cronjob",
     "daemonset",
@@ -148,7 +164,6 @@ const CONTROLLERS: [&str; 18] = [
     "disruption",
     "endpoint",
     "endpointslice",
-    "garbagecollector",
     "job",
     "namespace",
     "nodelifecycle",
