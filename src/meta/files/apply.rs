@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    super::calls::{CallError, Resource},
+    super::calls::Resource,
     FileError, Notice,
     load::{Entry, Loaded, read_text},
 };
@@ -74,8 +74,8 @@ async fn apply_manifest(client: &Client, manifest: &Value) -> Result<String, Fil
     let (Some(api_version), Some(kind), Some(name)) = (text("/apiVersion"), text("/kind"), text("/metadata/name")) else {
         return Err(FileError::Invalid(nameless(manifest)));
     };
-    let (resource, namespaced) = wait_served(client, api_version, kind).await?;
-    let namespace = namespaced.then(|| text("/metadata/namespace").unwrap_or_else(|| client.default_namespace()));
+    let resource = wait_served(client, api_version, kind).await?;
+    let namespace = resource.is_namespaced().then(|| text("/metadata/namespace").unwrap_or_else(|| client.default_namespace()));
     resource.apply(namespace, name, manifest, MANAGER).await?;
     if kind == "CustomResourceDefinition" {
         wait_established(client, &resource, name, manifest).await?;
@@ -90,10 +90,11 @@ fn nameless(manifest: &Value) -> Diagnostics {
 }
 
 /// Where a kind is served, waiting for it a while: its definition may just have been applied.
-async fn wait_served(client: &Client, api_version: &str, kind: &str) -> Result<(Resource, bool), FileError> {
+async fn wait_served(client: &Client, api_version: &str, kind: &str) -> Result<Resource, FileError> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(served) = Resource::served(client, api_version, kind).await? {
+        if let Some(served) = Resource::pinned(client, group, version, kind).await? {
             return Ok(served);
         }
         if Instant::now() >= deadline {
@@ -129,12 +130,4 @@ fn holds(crd: &Value, condition: &str) -> bool {
     let conditions = crd.pointer("/status/conditions").and_then(Value::as_array);
     let is = |one: &Value, field: &str, wanted: &str| one.get(field).and_then(Value::as_str) == Some(wanted);
     conditions.into_iter().flatten().any(|one| is(one, "type", condition) && is(one, "status", "True"))
-}
-
-impl Resource {
-    /// Where `kind` of `api_version` is served, and whether it lives in namespaces; none when it is not.
-    async fn served(client: &Client, api_version: &str, kind: &str) -> Result<Option<(Self, bool)>, CallError> {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        Self::pinned(client, group, version, kind).await
-    }
 }
