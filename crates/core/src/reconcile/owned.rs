@@ -41,31 +41,46 @@ enum Element {
     Index(u64),
 }
 
-/// A key's or a set's value. The object's own name is replaced, so that siblings have equal trees.
+/// What is an object's own among the values that list items are keyed by. It is replaced in the trees, so that the
+/// children of a thousand custom resources share one.
+#[derive(Clone, Copy, Debug)]
+pub struct Own<'a> {
+    /// The object's name: containers are often called like their Deployment.
+    pub name: &'a str,
+    /// uid of the object's owner, which owner references are keyed by; empty where there is none.
+    pub owner: &'a str,
+}
+
+/// A key's or a set's value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Scalar {
     OwnName,
+    OwnOwner,
     Text(Key),
 }
 
 impl Scalar {
-    fn read(node: &Node, own_name: &str) -> Self {
-        let text = node.to_text();
-        if text == own_name { Self::OwnName } else { Self::Text(Key::from(&*text)) }
+    fn read(node: &Node, own: Own<'_>) -> Self {
+        match &*node.to_text() {
+            text if text == own.name => Self::OwnName,
+            text if text == own.owner => Self::OwnOwner,
+            text => Self::Text(Key::from(text)),
+        }
     }
 
-    fn is(&self, node: &Node, own_name: &str) -> bool {
+    fn is(&self, node: &Node, own: Own<'_>) -> bool {
         let text = node.to_text();
         match self {
-            Self::OwnName => text == own_name,
+            Self::OwnName => text == own.name,
+            Self::OwnOwner => text == own.owner,
             Self::Text(key) => **key == *text,
         }
     }
 }
 
 impl Ownership {
-    /// Reads `metadata.managedFields`, of an object called `own_name`.
-    pub fn read(managed_fields: Option<&Node>, own_name: &str) -> Self {
+    /// Reads `metadata.managedFields`, of an object.
+    pub fn read(managed_fields: Option<&Node>, own: Own<'_>) -> Self {
         let mut applied = BTreeMap::new();
         let mut foreign = BTreeMap::new();
         let mut updated = Vec::new();
@@ -75,7 +90,7 @@ impl Ownership {
             let ours = manager.starts_with(OURS) && text("subresource").is_none_or(str::is_empty);
             match (text("operation"), ours) {
                 (Some("Apply"), _) => {
-                    let fields = entry.get("fieldsV1").map(|node| Fields::read(node, own_name)).unwrap_or_default();
+                    let fields = entry.get("fieldsV1").map(|node| Fields::read(node, own)).unwrap_or_default();
                     let side = if ours { &mut applied } else { &mut foreign };
                     side.insert(Key::from(manager), fields);
                 }
@@ -97,11 +112,11 @@ impl Ownership {
     }
 
     /// Who but `manager` owns by apply the leaf that `trail` leads to: operators of ours are strangers to each other.
-    pub fn applied_by_other(&self, manager: &str, trail: &[Step<'_>], own_name: &str) -> Option<&str> {
+    pub fn applied_by_other(&self, manager: &str, trail: &[Step<'_>], own: Own<'_>) -> Option<&str> {
         self.foreign
             .iter()
             .chain(self.applied.iter().filter(|(other, _)| &**other != manager))
-            .find(|(_, fields)| fields.covers(trail, own_name))
+            .find(|(_, fields)| fields.covers(trail, own))
             .map(|(other, _)| &**other)
     }
 
@@ -122,14 +137,14 @@ pub enum Step<'a> {
 }
 
 impl Fields {
-    fn read(node: &Node, own_name: &str) -> Self {
+    fn read(node: &Node, own: Own<'_>) -> Self {
         let mut itself = false;
         let mut below = Vec::new();
         for (name, child) in node.as_map().into_iter().flat_map(Map::iter) {
             if &**name == "." {
                 itself = true;
-            } else if let Some(element) = Element::read(name, own_name) {
-                let mut fields = Self::read(child, own_name);
+            } else if let Some(element) = Element::read(name, own) {
+                let mut fields = Self::read(child, own);
                 // A leaf of the set is written as an empty map: it stands for its own path.
                 fields.itself |= fields.below.is_empty();
                 below.push((element, fields));
@@ -140,12 +155,12 @@ impl Fields {
 
     /// Whether the leaf that `trail` leads to is in the set: it is an owned path, or it lies below an owned path that has
     /// nothing below it in the set (an atomic list or map).
-    pub fn covers(&self, trail: &[Step<'_>], own_name: &str) -> bool {
+    pub fn covers(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
         let Some((step, rest)) = trail.split_first() else { return self.itself };
         if self.below.is_empty() {
             return self.itself;
         }
-        self.below.iter().any(|(element, fields)| element.matches(*step, own_name) && fields.covers(rest, own_name))
+        self.below.iter().any(|(element, fields)| element.matches(*step, own) && fields.covers(rest, own))
     }
 
     fn heap_bytes(&self) -> usize {
@@ -154,28 +169,28 @@ impl Fields {
 }
 
 impl Element {
-    fn read(name: &str, own_name: &str) -> Option<Self> {
+    fn read(name: &str, own: Own<'_>) -> Option<Self> {
         let (form, rest) = name.split_once(':')?;
         match form {
             "f" => Some(Self::Field(Key::from(rest))),
             "k" => {
                 let keys: Node = serde_json::from_str(rest).ok()?;
-                Some(Self::Item(keys.as_map()?.iter().map(|(key, value)| (key.clone(), Scalar::read(value, own_name))).collect()))
+                Some(Self::Item(keys.as_map()?.iter().map(|(key, value)| (key.clone(), Scalar::read(value, own))).collect()))
             }
-            "v" => serde_json::from_str::<Node>(rest).ok().map(|value| Self::Value(Scalar::read(&value, own_name))),
+            "v" => serde_json::from_str::<Node>(rest).ok().map(|value| Self::Value(Scalar::read(&value, own))),
             "i" => rest.parse().ok().map(Self::Index),
             _ => None,
         }
     }
 
     /// A rendered item matches by the keys that it has: the server adds defaults such as `protocol: TCP` to the others.
-    fn matches(&self, step: Step<'_>, own_name: &str) -> bool {
+    fn matches(&self, step: Step<'_>, own: Own<'_>) -> bool {
         match (self, step) {
             (Self::Field(field), Step::Field(key)) => field == key,
             (Self::Item(keys), Step::Item(_, item)) => {
-                keys.iter().all(|(key, value)| item.get(key).is_none_or(|rendered| value.is(rendered, own_name)))
+                keys.iter().all(|(key, value)| item.get(key).is_none_or(|rendered| value.is(rendered, own)))
             }
-            (Self::Value(value), Step::Item(_, item)) => value.is(item, own_name),
+            (Self::Value(value), Step::Item(_, item)) => value.is(item, own),
             (Self::Index(index), Step::Item(position, _)) => *index == position as u64,
             _ => false,
         }
@@ -240,6 +255,8 @@ pub fn trail_path(trail: &[Step<'_>]) -> Path {
 mod tests {
     use super::*;
 
+    const OWN: Own<'_> = Own { name: "web", owner: "u-1" };
+
     fn node(text: &str) -> Node {
         serde_json::from_str(text).unwrap()
     }
@@ -252,7 +269,7 @@ mod tests {
     fn siblings_that_differ_in_their_name_only_share_one_ownership() {
         let read = |name: &str| {
             let fields = format!(r#"{{"f:spec":{{"f:containers":{{"k:{{\"name\":\"{name}\"}}":{{".":{{}},"f:name":{{}}}}}}}}}}"#);
-            intern_ownership(Ownership::read(Some(&node(&format!("[{}]", entry("orkestra/a.b", "Apply", &fields)))), name))
+            intern_ownership(Ownership::read(Some(&node(&format!("[{}]", entry("orkestra/a.b", "Apply", &fields)))), Own { name, owner: "" }))
         };
         assert!(Arc::ptr_eq(&read("web-1"), &read("web-2")));
     }
@@ -260,9 +277,9 @@ mod tests {
     #[test]
     fn an_item_is_covered_by_the_keys_that_are_rendered() {
         let fields = node(r#"{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}"#);
-        let fields = Fields::read(&fields, "web");
+        let fields = Fields::read(&fields, OWN);
         let (ports, port) = (Key::from("ports"), Key::from("containerPort"));
-        let covered = |item: &Node| fields.covers(&[Step::Field(&ports), Step::Item(0, item), Step::Field(&port)], "web");
+        let covered = |item: &Node| fields.covers(&[Step::Field(&ports), Step::Item(0, item), Step::Field(&port)], OWN);
         assert!(covered(&node(r#"{"containerPort":80}"#)));
         assert!(!covered(&node(r#"{"containerPort":81}"#)));
         assert!(!covered(&node(r#"{"containerPort":80,"protocol":"UDP"}"#)));
@@ -270,16 +287,16 @@ mod tests {
 
     #[test]
     fn an_owned_path_with_nothing_below_covers_all_that_lies_below() {
-        let fields = Fields::read(&node(r#"{"f:spec":{"f:selector":{},"f:other":{"f:x":{}}}}"#), "web");
+        let fields = Fields::read(&node(r#"{"f:spec":{"f:selector":{},"f:other":{"f:x":{}}}}"#), OWN);
         let keys: Vec<Key> = ["spec", "selector", "app", "other"].into_iter().map(Key::from).collect();
-        assert!(fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[1]), Step::Field(&keys[2])], "web"));
-        assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3]), Step::Field(&keys[2])], "web"));
-        assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3])], "web"));
+        assert!(fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[1]), Step::Field(&keys[2])], OWN));
+        assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3]), Step::Field(&keys[2])], OWN));
+        assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3])], OWN));
     }
 
     #[test]
     fn an_update_entry_of_ours_proves_that_we_wrote_but_covers_nothing() {
-        let ownership = Ownership::read(Some(&node(&format!("[{}]", entry("orkestra/a.b", "Update", r#"{"f:data":{}}"#)))), "x");
+        let ownership = Ownership::read(Some(&node(&format!("[{}]", entry("orkestra/a.b", "Update", r#"{"f:data":{}}"#)))), OWN);
         assert!(ownership.wrote("orkestra/a.b"));
         assert!(ownership.applied_by("orkestra/a.b").is_none());
         assert!(!ownership.wrote("orkestra/other.b"));
