@@ -11,6 +11,7 @@
 
 pub mod client;
 pub mod events;
+pub mod meta;
 pub mod metrics;
 pub mod runtime;
 

@@ -9,4 +9,4 @@
 pub mod context;
 pub mod operator;
 
-pub use operator::{Operator, OperatorStatus, Phase, Problem};
+pub use operator::{Operator, OperatorStatus, Phase, Problem, Role};

@@ -11,6 +11,15 @@ pub struct Operator {
     status: watch::Receiver<OperatorStatus>,
 }
 
+/// What an operator does beside the operators of other versions of its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It reconciles: of the versions of a kind, exactly one does.
+    Reconciles,
+    /// It has an informer, a queue and metrics, and writes nothing: the entry of this name reconciles.
+    Yields(String),
+}
+
 /// How far an operator has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -65,9 +74,9 @@ pub struct OperatorStatus {
 }
 
 impl Operator {
-    /// Starts it. Returns at once; [`Operator::status`] tells how it goes.
-    pub fn start(context: &Arc<super::context::Context>, plan: Arc<OperatorPlan>) -> Self {
-        let _ = (context, plan);
+    /// Starts it in a role, which it keeps for life. Returns at once; [`Operator::status`] tells how it goes.
+    pub fn start(context: &Arc<super::context::Context>, plan: Arc<OperatorPlan>, role: Role) -> Self {
+        let _ = (context, plan, role);
         todo!()
     }
 

@@ -2,7 +2,9 @@
 //!
 //! Nothing here does I/O, reads a clock or knows a Kubernetes client.
 
+pub mod api;
 pub mod plan;
 pub mod reconcile;
+pub mod resources;
 pub mod template;
 pub mod value;

@@ -1,0 +1,74 @@
+//! What every child entry has.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::gate::GateCondition;
+use crate::api::later::Later;
+use crate::api::scalar::Text;
+
+/// Name and metadata of a child, and how it is handled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Common {
+    /// Name and metadata.
+    #[serde(flatten)]
+    pub meta: Meta,
+    /// How the child is handled.
+    #[serde(flatten)]
+    pub control: Control,
+}
+
+/// Name and metadata of a child.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Meta {
+    /// The object's name. The default carries the custom resource's name and the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Text>,
+    /// The object's namespace. Default: the custom resource's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Text>,
+    /// Labels, beside those of ours.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, Text>,
+    /// Annotations, beside those of ours.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, Text>,
+}
+
+/// How a child is handled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Later(&["forEach", "or", "sleep"]))]
+pub struct Control {
+    /// In `onCreate`: `true` keeps the object as declared and makes it anew when it is gone. Default
+    /// `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconcile: Option<bool>,
+    /// All must hold for the object to be wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<GateCondition>,
+    /// What happens to the object when `when` no longer holds. Default: `delete` when all conditions
+    /// ask for the custom resource's metadata or spec, else `keep`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_false: Option<OnFalse>,
+    /// `true` takes fields that another manager applies. Default: the entry's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub force_conflict: Option<bool>,
+    /// `true` takes over an object of this name that somebody else made. Default `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adopt: Option<bool>,
+}
+
+/// What happens to a child when its `when` no longer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OnFalse {
+    /// It is deleted.
+    Delete,
+    /// It stays as it is.
+    Keep,
+}

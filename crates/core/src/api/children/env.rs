@@ -1,0 +1,165 @@
+//! `env` and `envFrom`: the container's environment, in the forms that Katalogs write.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::scalar::{Node, Text};
+
+/// Environment variables: by name, or as Kubernetes' own list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Env {
+    /// By name; they reach the container in the order of their names.
+    Map(BTreeMap<String, EnvValue>),
+    /// As in a Pod; the order is kept.
+    List(Vec<EnvVar>),
+}
+
+/// The value of an environment variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum EnvValue {
+    /// Where the value comes from.
+    Source(EnvSource),
+    /// The value itself.
+    Text(Text),
+}
+
+/// Where the value of an environment variable comes from; exactly one is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct EnvSource {
+    /// The value itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Text>,
+    /// A key of a Secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_key_ref: Option<KeyRef>,
+    /// A key of a `ConfigMap`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_map_key_ref: Option<KeyRef>,
+}
+
+/// One key of a Secret or `ConfigMap`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyRef {
+    /// The object's name.
+    pub name: Text,
+    /// The key in its data.
+    pub key: Text,
+    /// `true` starts the container also when the object or the key is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+}
+
+/// An environment variable as in a Pod.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvVar {
+    /// The variable's name.
+    pub name: Text,
+    /// The value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Text>,
+    /// Where the value comes from, as in a Pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub value_from: Option<Node>,
+}
+
+/// Environment variables from all keys of `ConfigMaps` and Secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum EnvFrom {
+    /// In order, one source an item.
+    List(Vec<EnvFromSource>),
+    /// By kind.
+    Object(EnvFromObject),
+}
+
+/// One source of environment variables; exactly one reference is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EnvFromSource {
+    /// A `ConfigMap`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_map_ref: Option<NameRef>,
+    /// A Secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<NameRef>,
+    /// What the variables' names start with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Text>,
+}
+
+/// Sources of environment variables by kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EnvFromObject {
+    /// `ConfigMaps`, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub config_map_ref: Vec<NameRef>,
+    /// Secrets, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secret_ref: Vec<NameRef>,
+}
+
+/// A reference to an object by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum NameRef {
+    /// As in a Pod.
+    Object {
+        /// The object's name.
+        name: Text,
+        /// `true` starts the container also when the object is missing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        optional: Option<bool>,
+    },
+    /// The name alone.
+    Name(Text),
+}
+
+impl NameRef {
+    /// The object's name.
+    pub fn name(&self) -> &Text {
+        match self {
+            NameRef::Object { name, .. } | NameRef::Name(name) => name,
+        }
+    }
+
+    /// Whether the object may be missing.
+    pub fn optional(&self) -> Option<bool> {
+        match self {
+            NameRef::Object { optional, .. } => *optional,
+            NameRef::Name(_) => None,
+        }
+    }
+}
+
+impl EnvFrom {
+    /// The sources as a list; of the form by kind, `ConfigMaps` come first.
+    pub fn sources(&self) -> Vec<EnvFromSource> {
+        match self {
+            EnvFrom::List(list) => list.clone(),
+            EnvFrom::Object(object) => {
+                let config_maps = object.config_map_ref.iter().map(|name| EnvFromSource {
+                    config_map_ref: Some(name.clone()),
+                    ..EnvFromSource::default()
+                });
+                let secrets = object.secret_ref.iter().map(|name| EnvFromSource {
+                    secret_ref: Some(name.clone()),
+                    ..EnvFromSource::default()
+                });
+                config_maps.chain(secrets).collect()
+            }
+        }
+    }
+}

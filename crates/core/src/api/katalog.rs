@@ -1,0 +1,156 @@
+//! `Katalog`: the operators that a document declares, one for each entry of `spec.crds`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration::Span;
+use super::later::{Ignored, Later};
+use super::operator_box::{OperatorBox, Reconciler};
+use super::status::KatalogStatus;
+
+/// Blocks of the language that stand beside `spec` or inside it and are not built yet.
+pub(crate) const LATER_BLOCKS: &[&str] = &[
+    "gateway",
+    "imports",
+    "notes",
+    "notification",
+    "profiles",
+    "providers",
+    "security",
+    "sources",
+];
+
+/// What a Katalog declares: an operator for each custom resource definition.
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "orkestra.orkspace.io",
+    version = "v1",
+    kind = "Katalog",
+    plural = "katalogs",
+    shortname = "kat",
+    category = "orkestra",
+    namespaced,
+    status = "KatalogStatus",
+    schema = "disabled",
+    doc = "A Katalog declares operators: one for each custom resource definition it names."
+)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Later(LATER_BLOCKS))]
+#[schemars(transform = Later(&["deletionPolicy", "finalizers", "suspend"]))]
+pub struct KatalogSpec {
+    /// The operators, by name. The name is the operator's own: it appears in `/katalog/{name}`, in
+    /// `dependsOn` and in overrides.
+    pub crds: BTreeMap<String, CrdEntry>,
+}
+
+/// One operator: the custom resource definition it serves and what it does for each resource.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Later(&[
+    "allowedNamespaces", "conversion", "deletionProtection", "dependsOn", "endpoints", "enrich",
+    "enrichAll", "fieldSelector", "finalizers", "ignoreObservedGeneration", "ignoreStatusPatch",
+    "imports", "labelSelector", "labels", "mutation", "namespace", "normalize", "queue",
+    "removeFinalizers", "restrictedNamespaces", "serve", "validation", "webhooks",
+]))]
+#[schemars(transform = Ignored(&["mode"]))]
+pub struct CrdEntry {
+    /// `false` declares the operator without starting it. Default `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// What the operator is for; shown to people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Path or HTTPS URL of the custom resource definition. `ork run` applies it first and reads the
+    /// API types from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crd_file: Option<String>,
+    /// Manifests of custom resources that `ork run` applies once the definition is established.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cr_files: Vec<String>,
+    /// Manifests that `ork run` applies before the operator starts, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// Group, version, kind and plural of the custom resource. May be left out beside `crdFile`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_types: Option<ApiTypes>,
+    /// How many resources are reconciled at a time. Default 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub workers: Option<u32>,
+    /// How often every resource is reconciled without a change, such as `10m`; `0s` is never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resync: Option<Span>,
+    /// Whether the custom resource lives in namespaces. Read from the cluster when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespaced: Option<bool>,
+    /// `true` takes fields of children that another manager applies. Default `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub force_conflict: Option<bool>,
+    /// What the operator does for each resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator_box: Option<OperatorBox>,
+}
+
+impl CrdEntry {
+    /// Whether the operator is to run.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled.unwrap_or(true)
+    }
+
+    /// The number of workers declared; the reconciler's own wins over the entry's.
+    pub fn declared_workers(&self) -> Option<u32> {
+        self.reconciler().and_then(|r| r.workers).or(self.workers)
+    }
+
+    /// The resync period declared; the reconciler's own wins over the entry's.
+    pub fn declared_resync(&self) -> Option<Duration> {
+        let span = self.reconciler().and_then(|r| r.resync).or(self.resync);
+        span.map(|span| span.0)
+    }
+
+    fn reconciler(&self) -> Option<&Reconciler> {
+        self.operator_box.as_ref()?.reconciler.as_ref()
+    }
+}
+
+/// Where the API server serves a kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = Ignored(&["location", "object", "objectList", "alias"]))]
+pub struct ApiTypes {
+    /// API group, such as `demo.example.org`; empty for the core group.
+    pub group: String,
+    /// Version, such as `v1alpha1`.
+    pub version: String,
+    /// Kind, such as `Website`.
+    pub kind: String,
+    /// Plural name in paths, such as `websites`.
+    pub plural: String,
+    /// Root path: `/apis`, or `/api` for the core group. Follows from the group when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_path: Option<String>,
+}
+
+/// A Katalog as a document: what may stand beside `spec`. It exists for its schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = Later(LATER_BLOCKS))]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct KatalogShape {
+    /// `orkestra.orkspace.io/v1`.
+    api_version: String,
+    /// `Katalog`.
+    kind: String,
+    /// Name, namespace, labels and annotations, and what a registry shows.
+    #[serde(default)]
+    metadata: Option<serde_json::Value>,
+    /// What the Katalog declares.
+    spec: KatalogSpec,
+    /// Written by Orkestra.
+    #[serde(default)]
+    status: Option<serde_json::Value>,
+}

@@ -1,0 +1,23 @@
+//! API types: what users write and what Orkestra reports.
+//!
+//! The types are the one source of the language's fields. From their schemas follow the custom
+//! resource definitions, the check of documents for unknown, misshapen and unsupported
+//! fields, and the reference documents. Doc comments of fields are the descriptions that users read.
+
+pub mod children;
+pub mod conditions;
+pub mod duration;
+pub mod gate;
+pub mod later;
+pub mod names;
+pub mod operator_box;
+pub mod scalar;
+pub mod status;
+
+mod katalog;
+
+pub use gate::{GateCondition, GateOperator};
+pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
+pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSpec, StatusType};
+pub use scalar::{Scalar, Text, Texts};
+pub use status::{KatalogStatus, OperatedKind, OperatorStatus};

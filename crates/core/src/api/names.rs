@@ -1,0 +1,272 @@
+//! Names that users and clusters meet: group, finalizer, labels, annotations, field managers.
+//!
+//! They are written here and nowhere else. The lengths and character sets are Kubernetes' own.
+
+use sha2::{Digest, Sha256};
+
+/// API group of Orkestra's own kinds.
+pub const GROUP: &str = "orkestra.orkspace.io";
+/// The version served.
+pub const VERSION: &str = "v1";
+/// `apiVersion` of Orkestra's own kinds.
+pub const API_VERSION: &str = "orkestra.orkspace.io/v1";
+/// `apiVersion` of the first releases; still read, with a warning.
+pub const OLD_API_VERSION: &str = "orkestra.konductor.io/v1Alpha";
+/// What every label and annotation of ours starts with.
+pub const PREFIX: &str = "orkestra.orkspace.io/";
+/// Finalizer on custom resources that an operator of ours manages.
+pub const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
+/// Label on children and custom resources: `true`.
+pub const LABEL_MANAGED: &str = "orkestra.orkspace.io/managed";
+/// Label on children: uid of the custom resource they belong to.
+pub const LABEL_OWNER_UID: &str = "orkestra.orkspace.io/owner-uid";
+/// Label on children: name of the Katalog that declares them.
+pub const LABEL_KATALOG: &str = "orkestra.orkspace.io/katalog";
+/// Label on pod templates and in selectors: tells workloads apart.
+pub const LABEL_WORKLOAD: &str = "orkestra.orkspace.io/workload";
+/// Annotation on children: hash of what was rendered when they were last applied.
+pub const ANNOTATION_APPLIED: &str = "orkestra.orkspace.io/applied";
+/// Annotation on children: their own `kind/name`, to tell them from copies.
+pub const ANNOTATION_CHILD: &str = "orkestra.orkspace.io/child";
+/// Annotation on custom resources: the group-kinds that children of theirs have.
+pub const ANNOTATION_INVENTORY: &str = "orkestra.orkspace.io/inventory";
+/// Annotation on custom resources: a change of its value forces a pass.
+pub const ANNOTATION_RECONCILE: &str = "orkestra.orkspace.io/reconcile";
+/// Annotation on custom resources: `true` lets them go without their `onDelete` work.
+pub const ANNOTATION_SKIP_ON_DELETE: &str = "orkestra.orkspace.io/skip-on-delete";
+
+/// Longest field manager that the API server takes, in bytes.
+const FIELD_MANAGER_BYTES: usize = 128;
+/// Longest label value, and longest DNS label, in bytes.
+const LABEL_BYTES: usize = 63;
+/// Longest DNS subdomain, in bytes.
+const SUBDOMAIN_BYTES: usize = 253;
+/// Hexadecimal digits of the hash that a cut name ends in.
+const HASH_DIGITS: usize = 10;
+
+/// The field manager of the operator of `plural.group`: `orkestra/websites.example.org`.
+///
+/// At most 128 bytes; a longer one is cut and ends in a hash of the whole.
+pub fn field_manager(plural: &str, group: &str) -> String {
+    let whole = if group.is_empty() {
+        format!("orkestra/{plural}")
+    } else {
+        format!("orkestra/{plural}.{group}")
+    };
+    cut(whole, FIELD_MANAGER_BYTES)
+}
+
+/// Makes a legal label value of `text`: at most 63 bytes of letters, digits, `-`, `_` and `.`, with a
+/// letter or digit at both ends.
+///
+/// A legal value stays as it is. Any other keeps what it can and ends in a hash of the whole, so that
+/// two texts never share a value by being cut. The empty text stays empty, which is legal.
+pub fn label_value(text: &str) -> String {
+    if check_label_value(text).is_ok() {
+        return text.to_owned();
+    }
+    let legal: String = text
+        .chars()
+        .map(|c| if is_name_char(c) { c } else { '-' })
+        .collect();
+    let start = legal.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    let digest = short_hash(text);
+    let room = LABEL_BYTES - HASH_DIGITS - 1;
+    let kept =
+        start[..room.min(start.len())].trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    if kept.is_empty() {
+        digest
+    } else {
+        format!("{kept}-{digest}")
+    }
+}
+
+/// Checks a DNS subdomain: what most objects' names must be.
+///
+/// Source: RFC 1123 as Kubernetes reads it.
+///
+/// # Errors
+/// What is allowed, and what the name has instead.
+pub fn check_dns1123_subdomain(name: &str) -> Result<(), String> {
+    let part = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|b| is_lower_alphanumeric(b) || b == b'-')
+            && !part.starts_with('-')
+            && !part.ends_with('-')
+    };
+    check_length(name, SUBDOMAIN_BYTES)?;
+    if name.split('.').all(part) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{name}` is no legal name: lower-case letters, digits, `-` and `.`, with a letter or digit at both ends of each part"
+    ))
+}
+
+/// Checks a DNS label that starts with a letter: what a Service's name must be.
+///
+/// Source: RFC 1035 as Kubernetes reads it.
+///
+/// # Errors
+/// What is allowed, and what the name has instead.
+pub fn check_dns1035_label(name: &str) -> Result<(), String> {
+    check_length(name, LABEL_BYTES)?;
+    if name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && name.bytes().all(|b| is_lower_alphanumeric(b) || b == b'-')
+    {
+        return Ok(());
+    }
+    Err(format!(
+        "`{name}` is no legal name here: lower-case letters, digits and `-`, starting with a letter and not ending in `-`"
+    ))
+}
+
+/// Checks a label's value. The empty value is legal.
+///
+/// # Errors
+/// What is allowed, and what the value has instead.
+pub fn check_label_value(value: &str) -> Result<(), String> {
+    if value.len() > LABEL_BYTES {
+        return Err(format!(
+            "`{value}` has {} characters; a label value has at most {LABEL_BYTES}",
+            value.len()
+        ));
+    }
+    if value.is_empty() || is_qualified(value) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{value}` is no legal label value: letters, digits, `-`, `_` and `.`, with a letter or digit at both ends"
+    ))
+}
+
+/// Checks a label's or annotation's key: a name of at most 63 characters, with or without a DNS
+/// subdomain and `/` before it.
+///
+/// # Errors
+/// What is allowed, and what the key has instead.
+pub fn check_label_key(key: &str) -> Result<(), String> {
+    let name = match key.split_once('/') {
+        Some((prefix, name)) => {
+            check_dns1123_subdomain(prefix)
+                .map_err(|why| format!("the part of `{key}` before `/`: {why}"))?;
+            name
+        }
+        None => key,
+    };
+    if !name.is_empty() && name.len() <= LABEL_BYTES && is_qualified(name) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{key}` is no legal key: at most {LABEL_BYTES} letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, after an optional `domain/`"
+    ))
+}
+
+fn check_length(name: &str, limit: usize) -> Result<(), String> {
+    match name.len() {
+        0 => Err("the name is empty".to_owned()),
+        length if length > limit => Err(format!(
+            "`{name}` has {length} characters; at most {limit} are allowed"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn is_lower_alphanumeric(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+fn is_qualified(name: &str) -> bool {
+    name.chars().all(is_name_char)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+fn cut(whole: String, limit: usize) -> String {
+    if whole.len() <= limit {
+        return whole;
+    }
+    let mut end = limit - HASH_DIGITS - 1;
+    while !whole.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}-{}", &whole[..end], short_hash(&whole))
+}
+
+fn short_hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let mut hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    hex.truncate(HASH_DIGITS);
+    hex
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn field_managers_are_cut_at_128_bytes_and_stay_apart() {
+        assert_eq!(
+            field_manager("ponds", "water.example"),
+            "orkestra/ponds.water.example"
+        );
+        assert_eq!(field_manager("pods", ""), "orkestra/pods");
+        let one = field_manager("ponds", &format!("{}a.example", "x".repeat(130)));
+        let other = field_manager("ponds", &format!("{}b.example", "x".repeat(130)));
+        assert_eq!((one.len(), other.len()), (128, 128));
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn label_values_are_made_legal_and_stay_apart() {
+        assert_eq!(label_value("pond-1.a_B"), "pond-1.a_B");
+        assert_eq!(label_value(""), "");
+        for text in [
+            "a b",
+            "-a-",
+            "\u{e9}t\u{e9}",
+            "/",
+            "a/",
+            &"y".repeat(64),
+            &"\u{1f980}".repeat(40),
+        ] {
+            let value = label_value(text);
+            assert!(check_label_value(&value).is_ok(), "{text}: {value}");
+        }
+        assert_ne!(label_value(&"y".repeat(64)), label_value(&"y".repeat(65)));
+        assert_ne!(label_value("a b"), label_value("a/b"));
+    }
+
+    #[test]
+    fn names_are_checked_as_kubernetes_does() {
+        for good in ["a", "0", "a-b.c-d", &"z".repeat(253)] {
+            assert!(check_dns1123_subdomain(good).is_ok(), "{good}");
+        }
+        for bad in ["", "A", "-a", "a-", "a..b", ".a", "a_b", &"z".repeat(254)] {
+            assert!(check_dns1123_subdomain(bad).is_err(), "{bad}");
+        }
+        assert!(check_dns1035_label("a-0").is_ok());
+        for bad in ["", "0a", "a.b", "a-", &"z".repeat(64)] {
+            assert!(check_dns1035_label(bad).is_err(), "{bad}");
+        }
+        for good in ["a", "example.org/a_B.c", "A"] {
+            assert!(check_label_key(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "/a",
+            "a/",
+            "a/b/c",
+            "Example.org/a",
+            "-a",
+            &"k".repeat(64),
+        ] {
+            assert!(check_label_key(bad).is_err(), "{bad}");
+        }
+    }
+}

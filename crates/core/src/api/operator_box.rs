@@ -1,0 +1,161 @@
+//! `operatorBox`: what an operator does for each custom resource.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
+use super::duration::Span;
+use super::gate::GateCondition;
+use super::later::Later;
+use super::scalar::{Scalar, Text};
+
+/// What an operator does for each custom resource.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Later(&[
+    "autoscale", "constructor", "cross", "external", "hooks", "normalize", "observe", "onDelete", "or",
+    "preReconcile", "providers", "rollBackOnError", "when",
+]))]
+pub struct OperatorBox {
+    /// `true`, the default: the declared blocks are the reconciler. Reconcilers of your own are not
+    /// supported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<bool>,
+    /// Workers and resync period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconciler: Option<Reconciler>,
+    /// Children that are created when they are missing. An entry with `reconcile: true` is also kept
+    /// as declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_create: Option<Lifecycle>,
+    /// Children that are kept as declared, and removed when their `when` no longer holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_reconcile: Option<Lifecycle>,
+    /// What is written to the custom resource's status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<StatusSpec>,
+    /// `[]` keeps our finalizer off the custom resources. Further finalizers are not supported yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finalizers: Option<Vec<String>>,
+}
+
+/// How the operator works through its queue.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Later(&["include", "profile", "queue", "requeue"]))]
+pub struct Reconciler {
+    /// How many resources are reconciled at a time. Default 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub workers: Option<u32>,
+    /// How often every resource is reconciled without a change, such as `10m`; `0s` is never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resync: Option<Span>,
+}
+
+/// Children by kind. Within a kind the order of declaration counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Later(LATER_KINDS))]
+#[schemars(transform = Later(&["external", "or", "when"]))]
+pub struct Lifecycle {
+    /// Deployments (apps/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deployments: Vec<Deployment>,
+    /// Services (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<Service>,
+    /// `ConfigMaps` (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub config_maps: Vec<ConfigMap>,
+    /// Secrets (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Secret>,
+    /// `ServiceAccounts` (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub service_accounts: Vec<ServiceAccount>,
+    /// Objects of any kind, written out in full.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub custom: Vec<Custom>,
+}
+
+/// Kinds of children that the language names and that are not built yet.
+pub(crate) const LATER_KINDS: &[&str] = &[
+    "clusterRoleBindings",
+    "clusterRoles",
+    "cronJobs",
+    "daemonSets",
+    "hpa",
+    "ingresses",
+    "jobs",
+    "limitRanges",
+    "namespaces",
+    "networkPolicies",
+    "pdb",
+    "persistentVolumeClaims",
+    "persistentVolumes",
+    "podSecurityPolicies",
+    "podTemplates",
+    "pods",
+    "priorityClasses",
+    "priorityLevelConfigurations",
+    "replicaSets",
+    "resourceQuotas",
+    "roleBindings",
+    "roles",
+    "runtimeClasses",
+    "serviceMonitors",
+    "statefulSets",
+    "storageBackups",
+    "storageClasses",
+    "storageLocations",
+    "storagePools",
+    "storageSnapshots",
+    "storageVolumes",
+];
+
+/// What is written to the custom resource's status.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Later(&["include"]))]
+pub struct StatusSpec {
+    /// `false` leaves out the automatic conditions and `observedGeneration`. Default `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<bool>,
+    /// Fields to write, in order; of two for one path the later wins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<StatusField>,
+}
+
+/// One field of the custom resource's status.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = Later(&["clearOnFalse", "or"]))]
+pub struct StatusField {
+    /// Where the value goes, relative to `status`, with dots: `network.endpoint`.
+    pub path: Text,
+    /// The value, or a template for it.
+    pub value: Scalar,
+    /// What the value becomes. Left out, the schema of the custom resource decides.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub type_: Option<StatusType>,
+    /// All must hold, or the field keeps the value it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<GateCondition>,
+}
+
+/// What the value of a status field becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum StatusType {
+    /// Text.
+    String,
+    /// A whole number.
+    Int,
+    /// A number.
+    Float,
+    /// `true` or `false`.
+    Bool,
+    /// What the text looks like: a number, a boolean, else text.
+    Auto,
+}
