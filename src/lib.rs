@@ -14,6 +14,7 @@ pub mod events;
 pub mod meta;
 pub mod metrics;
 pub mod runtime;
+pub mod server;
 
 #[cfg(test)]
 mod testing;
