@@ -90,10 +90,28 @@ impl Publisher {
         (Self { snapshot: sender }, Directory { snapshot: receiver })
     }
 
-    /// Replaces the snapshot; `katalogs` may have any order.
-    pub fn publish(&self, mut katalogs: Vec<KatalogView>) {
-        katalogs.sort_by(|a, b| a.reference.cmp(&b.reference));
-        self.snapshot.send_replace(katalogs.into());
+    /// Adds a Katalog, or replaces the one of that name. Readers are woken only when something differs beside counts.
+    pub fn put(&self, katalog: KatalogView) {
+        self.snapshot.send_if_modified(|snapshot| {
+            let mut katalogs = snapshot.to_vec();
+            match katalogs.binary_search_by(|other| other.reference.cmp(&katalog.reference)) {
+                Ok(at) if katalogs[at].is_same(&katalog) => return false,
+                Ok(at) => katalogs[at] = katalog,
+                Err(at) => katalogs.insert(at, katalog),
+            }
+            *snapshot = katalogs.into();
+            true
+        });
+    }
+
+    /// Removes a Katalog.
+    pub fn remove(&self, reference: &KatalogRef) {
+        self.snapshot.send_if_modified(|snapshot| {
+            let kept: Vec<_> = snapshot.iter().filter(|katalog| katalog.reference != *reference).cloned().collect();
+            let modified = kept.len() != snapshot.len();
+            *snapshot = kept.into();
+            modified
+        });
     }
 }
 
@@ -101,7 +119,7 @@ impl Directory {
     /// A directory that never changes: for tests of readers.
     pub fn fixed(katalogs: Vec<KatalogView>) -> Self {
         let (publisher, directory) = Publisher::new();
-        publisher.publish(katalogs);
+        katalogs.into_iter().for_each(|katalog| publisher.put(katalog));
         directory
     }
 
@@ -122,9 +140,36 @@ impl Directory {
     }
 }
 
+impl About {
+    /// Reads it from a Katalog's document: below `metadata`, or below `spec.info` where the API server would drop it.
+    pub fn read(document: &serde_json::Value) -> Self {
+        let text = |field: &str| {
+            let places = [format!("/metadata/{field}"), format!("/spec/info/{field}")];
+            places.iter().find_map(|place| document.pointer(place)?.as_str()).unwrap_or_default().to_owned()
+        };
+        Self { description: text("description"), version: text("version"), author: text("author"), license: text("license") }
+    }
+}
+
 impl KatalogView {
+    fn is_same(&self, other: &Self) -> bool {
+        let Self { reference, about, document, plan, ready, revision, operators, disabled } = self;
+        let same_plan = plan.as_ref().map(Arc::as_ptr) == other.plan.as_ref().map(Arc::as_ptr);
+        let same_operators = operators.len() == other.operators.len() && operators.iter().zip(&other.operators).all(|(a, b)| a.is_same(b));
+        same_plan
+            && same_operators
+            && Arc::ptr_eq(document, &other.document)
+            && (reference, about, ready, revision, disabled) == (&other.reference, &other.about, &other.ready, &other.revision, &other.disabled)
+    }
+
     /// The operator of that entry.
     pub fn operator(&self, name: &str) -> Option<&OperatorView> {
         self.operators.iter().find(|operator| operator.plan.name == name)
+    }
+}
+
+impl OperatorView {
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.plan, &other.plan) && self.status.same_channel(&other.status) && self.conflict == other.conflict
     }
 }

@@ -24,7 +24,7 @@ use crate::runtime::Role;
 pub(crate) type SlotKey = (KatalogRef, String);
 
 /// What a Katalog wants.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     /// Its place among Katalogs that claim the same kind.
     pub(crate) seniority: Seniority,
@@ -33,6 +33,20 @@ pub(crate) struct Wanted {
     pub(crate) claims: BTreeSet<GroupKind>,
     /// What it runs; none while its revision is not stored yet, or when it never had a good one.
     pub(crate) plan: Option<Arc<Plan>>,
+    /// Which version each of its kinds is stored in, as far as the cluster's CRDs tell.
+    pub(crate) storage: BTreeMap<GroupKind, String>,
+}
+
+impl PartialEq for Wanted {
+    /// Plans are equal when they are the same one.
+    fn eq(&self, other: &Self) -> bool {
+        let Self { seniority, claims, plan, storage } = self;
+        let same_plan = match (plan, &other.plan) {
+            (Some(plan), Some(other)) => Arc::ptr_eq(plan, other),
+            (plan, other) => plan.is_none() && other.is_none(),
+        };
+        same_plan && *seniority == other.seniority && *claims == other.claims && *storage == other.storage
+    }
 }
 
 /// What becomes of one entry.
@@ -80,7 +94,6 @@ pub(crate) struct Ledger {
     wanted: BTreeMap<KatalogRef, Wanted>,
     slots: BTreeMap<SlotKey, Slot>,
     held: BTreeMap<GroupKind, usize>,
-    storage: BTreeMap<GroupKind, String>,
     closed: bool,
 }
 
@@ -102,11 +115,6 @@ impl Ledger {
     /// The plan that a Katalog wants to run.
     pub(crate) fn plan(&self, katalog: &KatalogRef) -> Option<&Arc<Plan>> {
         self.wanted.get(katalog)?.plan.as_ref()
-    }
-
-    /// Says which version each kind is stored in, as far as the cluster's CRDs tell.
-    pub(crate) fn know_storage_versions(&mut self, storage: BTreeMap<GroupKind, String>) {
-        self.storage = storage;
     }
 
     /// From now on everything is to stop and nothing starts.
@@ -153,18 +161,18 @@ impl Ledger {
 
     /// What becomes of each entry that is wanted.
     pub(crate) fn decisions(&self) -> Vec<(Arc<OperatorPlan>, Decision)> {
-        let plans = self.wanted.values().filter_map(|wanted| wanted.plan.as_ref());
-        plans
-            .flat_map(|plan| plan.operators.iter().map(move |operator| (operator, &plan.operators)))
-            .map(|(operator, siblings)| (Arc::clone(operator), self.decide(operator, siblings)))
+        let running = self.wanted.values().filter_map(|wanted| Some((wanted, wanted.plan.as_ref()?)));
+        running
+            .flat_map(|(wanted, plan)| plan.operators.iter().map(move |operator| (operator, plan, wanted)))
+            .map(|(operator, plan, wanted)| (Arc::clone(operator), self.decide(operator, plan, &wanted.storage)))
             .collect()
     }
 
-    fn decide(&self, operator: &OperatorPlan, siblings: &[Arc<OperatorPlan>]) -> Decision {
+    fn decide(&self, operator: &OperatorPlan, plan: &Plan, storage: &BTreeMap<GroupKind, String>) -> Decision {
         let kind = operator.resource.group_kind();
         match claims::holder(&self.wanted, &kind) {
             Some(holder) if *holder != operator.katalog => Decision::Conflict(holder.clone()),
-            _ => Decision::Run(claims::role(operator, siblings, self.storage.get(&kind).map(String::as_str))),
+            _ => Decision::Run(claims::role(operator, &plan.operators, storage.get(&kind).map(String::as_str))),
         }
     }
 

@@ -88,16 +88,6 @@ impl Supervisor {
         self.update(|ledger| ledger.forget(katalog));
     }
 
-    /// The plan that a Katalog runs.
-    pub(crate) fn plan(&self, katalog: &KatalogRef) -> Option<Arc<Plan>> {
-        self.lock().ledger.plan(katalog).cloned()
-    }
-
-    /// Says which version each kind is stored in.
-    pub(crate) fn know_storage_versions(self: &Arc<Self>, storage: BTreeMap<GroupKind, String>) {
-        self.update(|ledger| ledger.know_storage_versions(storage));
-    }
-
     /// Asks for a kind to be left alone, to release it.
     pub(crate) fn hold(self: &Arc<Self>, kind: &GroupKind) -> Holding {
         match self.lock().ledger.hold(kind) {

@@ -3,6 +3,8 @@
 //! Nothing here does I/O, reads a clock or knows a Kubernetes client.
 
 pub mod api;
+pub mod diagnostics;
+pub mod document;
 pub mod plan;
 pub mod reconcile;
 pub mod resources;

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use crate::{
+    api::names,
     template::Template,
     value::{Key, Node, Path},
 };
@@ -142,8 +143,17 @@ pub struct OperatorPlan {
     pub status: StatusPlan,
     /// What the templates read.
     pub reads: Reads,
+    /// Names that templates use for the children, below `.children`.
+    pub children_names: Box<[ChildAlias]>,
     /// Hash over everything above that changes what a pass does; equal hashes need no new pass.
     pub hash: String,
+}
+
+impl OperatorPlan {
+    /// The field manager that this operator writes as.
+    pub fn field_manager(&self) -> String {
+        names::field_manager(self.resource.plural.as_deref().unwrap_or_default(), &self.resource.group)
+    }
 }
 
 /// What a plan reads of the objects it sees; records keep these parts and no others.
@@ -154,6 +164,28 @@ pub struct Reads {
     pub cr: Vec<Path>,
     /// Paths of children, by kind, that templates read. Every declared kind has an entry, if an empty one.
     pub children: BTreeMap<GroupKind, Vec<Path>>,
+}
+
+/// A name below `.children`. Every declared kind has several: `.children.configMap`, `.children.configmap`,
+/// `.children.configMaps`, `.children.configmaps`. Only names that some template reads are kept; reading any other name
+/// is an error at compile time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChildAlias {
+    /// The name, as templates write it.
+    pub name: Key,
+    /// Which children it stands for.
+    pub kind: GroupKind,
+    /// One object, or a map of all of them by object name.
+    pub number: Number,
+}
+
+/// What stands at a name below `.children`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Number {
+    /// One object: of Jobs the one created last, of other kinds the first that is declared.
+    Singular,
+    /// A map of the objects by name.
+    Plural,
 }
 
 /// One declared child.
@@ -237,6 +269,8 @@ pub enum Coerce {
     OptionalText,
     /// An integer.
     Int,
+    /// A port's number; 0 leaves the field out, as the empty text does.
+    Port,
     /// A decimal number.
     Float,
     /// `true` or `false`.
@@ -245,6 +279,8 @@ pub enum Coerce {
     IntOrText,
     /// The base64 of the text: Secret data.
     Base64,
+    /// What the text looks like: an integer, a number, a boolean, else text.
+    Auto,
 }
 
 /// An object, or a part of one, with expressions at its leaves.
@@ -254,10 +290,14 @@ pub enum Tree {
     Fixed(Node),
     /// One rendered value.
     Leaf(Leaf),
-    /// Keys are fixed; a value that is left out takes its key along.
+    /// Keys are fixed; a value that is left out takes its key along. The map itself stays, if empty.
     Map(Box<[(Key, Tree)]>),
-    /// Values that are left out are not counted.
+    /// A map that is left out whole when the value of its first key is: a port without a number.
+    Part(Box<[(Key, Tree)]>),
+    /// Values that are left out are not counted; a list that keeps none of them is left out.
     List(Box<[Tree]>),
+    /// The name of the one container of the workload of this name: [`crate::resources::container_name`].
+    ContainerName(Leaf),
     /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
     Workload(Box<(GroupKind, Leaf)>),
 }

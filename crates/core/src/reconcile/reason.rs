@@ -19,6 +19,8 @@ pub enum Reason {
     NameTaken,
     /// A right is missing.
     Forbidden,
+    /// Admission, a quota or a terminating namespace refused the write.
+    Denied,
     /// The child's kind is not served.
     KindNotServed,
     /// The API server could not be reached or did not answer in time.
@@ -49,6 +51,7 @@ impl Reason {
             Self::Invalid => "Invalid",
             Self::NameTaken => "NameTaken",
             Self::Forbidden => "Forbidden",
+            Self::Denied => "Denied",
             Self::KindNotServed => "KindNotServed",
             Self::Unavailable => "Unavailable",
             Self::WriteConflict => "WriteConflict",
@@ -72,6 +75,7 @@ impl Reason {
             | Self::Invalid
             | Self::NameTaken => true,
             Self::Forbidden
+            | Self::Denied
             | Self::KindNotServed
             | Self::Unavailable
             | Self::WriteConflict

@@ -1,0 +1,270 @@
+//! What is wrong with a document, and where.
+//!
+//! Checks collect every problem they find as a [`Diagnostic`]: a path always, a position when the
+//! document came from a file. The command line, the Katalog's status and the tests show the same.
+
+mod nearest;
+mod path;
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+pub use nearest::nearest;
+pub use path::{FieldPath, Segment};
+
+use crate::document::Tree;
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The document is refused.
+    Error,
+    /// The document is accepted; the author should know.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        })
+    }
+}
+
+/// One problem of one document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The file, as the user named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column in characters, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The field: `spec.crds.website.operatorBox.onCreate.deployments[0].replicas`.
+    #[serde(serialize_with = "path_as_text")]
+    pub path: FieldPath,
+    /// Byte in the field's text that the problem is at, for errors inside templates. Turned into line
+    /// and column by [`Diagnostics::locate`].
+    #[serde(skip)]
+    pub text_offset: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+fn path_as_text<S: Serializer>(path: &FieldPath, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(path)
+}
+
+impl Diagnostic {
+    /// A problem that refuses the document.
+    pub fn error(path: FieldPath, message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Error,
+            file: None,
+            line: None,
+            column: None,
+            path,
+            text_offset: None,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// A problem that the author should know of.
+    pub fn warning(path: FieldPath, message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(path, message)
+        }
+    }
+
+    /// The same problem with what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same problem at byte `offset` of the field's text.
+    #[must_use]
+    pub fn at_text(mut self, offset: usize) -> Self {
+        self.text_offset = Some(offset);
+        self
+    }
+
+    /// The same problem at a position.
+    #[must_use]
+    pub fn at(mut self, span: Option<crate::document::Span>) -> Self {
+        if let Some(span) = span {
+            self.line = Some(span.line);
+            self.column = Some(span.column);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line, self.column) {
+            (Some(file), Some(line), Some(column)) => write!(f, "{file}:{line}:{column}: ")?,
+            (Some(file), _, _) => write!(f, "{file}: ")?,
+            (None, Some(line), Some(column)) => write!(f, "{line}:{column}: ")?,
+            (None, _, _) => {}
+        }
+        write!(f, "{}: ", self.severity)?;
+        if !self.path.is_root() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " (hint: {hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Problems, in the order they were found. As an error: at least one of them refuses the document.
+///
+/// Displays as one line each: `file:line:column: error: path: message (hint: ...)`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// Adds a problem.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    /// Adds problems.
+    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        self.0.extend(diagnostics);
+    }
+
+    /// Whether a problem refuses the document.
+    pub fn has_errors(&self) -> bool {
+        self.0.iter().any(|d| d.severity == Severity::Error)
+    }
+
+    /// Whether there is no problem at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The problems, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.0.iter()
+    }
+
+    /// Gives `file` and the position in `tree` to every problem that has none, and sorts by position.
+    ///
+    /// A path that the document doesn't have gets the position of its nearest ancestor.
+    pub fn locate(&mut self, tree: &Tree, file: Option<&str>) {
+        for diagnostic in &mut self.0 {
+            if diagnostic.file.is_none() {
+                diagnostic.file = file.map(str::to_owned);
+            }
+            if diagnostic.line.is_none() {
+                let span = match diagnostic.text_offset {
+                    Some(offset) => tree.locate_in_text(&diagnostic.path, offset),
+                    None => tree.locate(&diagnostic.path),
+                };
+                diagnostic.line = span.map(|span| span.line);
+                diagnostic.column = span.map(|span| span.column);
+            }
+        }
+        self.0.sort_by_key(|d| (d.line, d.column));
+    }
+
+    /// `Ok` with the warnings when nothing refuses the document.
+    ///
+    /// # Errors
+    /// All problems, warnings included, when one is an error.
+    pub fn into_result(self) -> Result<Vec<Diagnostic>, Diagnostics> {
+        if self.has_errors() {
+            Err(self)
+        } else {
+            Ok(self.0)
+        }
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, diagnostic) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            diagnostic.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Diagnostics(vec![diagnostic])
+    }
+}
+
+impl FromIterator<Diagnostic> for Diagnostics {
+    fn from_iter<I: IntoIterator<Item = Diagnostic>>(iter: I) -> Self {
+        Diagnostics(iter.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diagnostic_prints_on_one_line() {
+        let mut one =
+            Diagnostic::error(FieldPath::root().field("spec"), "too wet").hint("drain it");
+        assert_eq!(one.to_string(), "error: spec: too wet (hint: drain it)");
+        one.file = Some("pond.yaml".into());
+        assert_eq!(
+            one.to_string(),
+            "pond.yaml: error: spec: too wet (hint: drain it)"
+        );
+        (one.line, one.column) = (Some(3), Some(7));
+        let two = Diagnostic::warning(FieldPath::root(), "fish");
+        let both = Diagnostics(vec![one, two]);
+        assert_eq!(
+            both.to_string(),
+            "pond.yaml:3:7: error: spec: too wet (hint: drain it)\nwarning: fish"
+        );
+        assert!(both.into_result().is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! Where in a document a field is.
+
+use std::fmt;
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Segment {
+    /// Into a map, by key.
+    Field(String),
+    /// Into a list, from 0.
+    Index(usize),
+}
+
+/// Where in a document a field is, from its root: `spec.crds.website.operatorBox`.
+///
+/// Keys that hold other characters than letters, digits, `-` and `_` print in quotes:
+/// `metadata.labels."app.example/name"`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FieldPath(Vec<Segment>);
+
+impl FieldPath {
+    /// The document itself.
+    pub fn root() -> Self {
+        FieldPath::default()
+    }
+
+    /// The field `name` in the map at this path.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Self {
+        self.with(Segment::Field(name.to_owned()))
+    }
+
+    /// Item `index`, from 0, of the list at this path.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.with(Segment::Index(index))
+    }
+
+    /// The steps, from the root.
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// Whether this is the document itself.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn with(&self, segment: Segment) -> Self {
+        let mut segments = Vec::with_capacity(self.0.len() + 1);
+        segments.extend_from_slice(&self.0);
+        segments.push(segment);
+        FieldPath(segments)
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Field(name) => {
+                    if position > 0 {
+                        f.write_str(".")?;
+                    }
+                    if is_plain(name) {
+                        f.write_str(name)?;
+                    } else {
+                        write!(f, "{name:?}")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_print_with_dots_indices_and_quotes() {
+        let path = FieldPath::root()
+            .field("spec")
+            .field("list")
+            .index(2)
+            .field("a.b/c");
+        assert_eq!(path.to_string(), "spec.list[2].\"a.b/c\"");
+        assert_eq!(FieldPath::root().to_string(), "");
+    }
+}

@@ -1,0 +1,238 @@
+//! A document as it was written: values with the places they stand at.
+
+use serde_json::{Map, Number, Value};
+
+use crate::diagnostics::{FieldPath, Segment};
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// Bytes before it in the file.
+    pub offset: u32,
+    /// Bytes that it takes.
+    pub len: u32,
+}
+
+/// A value and where it stands. Anchors and merge keys are expanded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree {
+    /// Where the value stands; none when it came from JSON.
+    pub span: Option<Span>,
+    /// The value.
+    pub value: TreeValue,
+    /// Which part of a text stands in the file letter by letter.
+    pub verbatim: Verbatim,
+}
+
+/// Which part of a text stands in the file letter by letter, on the line that it begins on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Verbatim {
+    /// Bytes between the start of the span and the text: 1 for a quote.
+    pub lead: u32,
+    /// Bytes of the text, from its start, that are the same in the file.
+    pub len: u32,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TreeValue {
+    /// Nothing.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A whole number above [`i64::MAX`].
+    UInt(u64),
+    /// Any other number; always finite.
+    Float(f64),
+    /// Text.
+    Str(String),
+    /// Values in order.
+    List(Vec<Tree>),
+    /// Values by key, in the order they were written.
+    Map(Vec<(Key, Tree)>),
+}
+
+/// A key and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The key.
+    pub name: String,
+    /// Where it stands; none when it came from JSON.
+    pub span: Option<Span>,
+}
+
+impl Tree {
+    /// A value that stands nowhere.
+    pub fn new(value: TreeValue) -> Self {
+        Tree {
+            span: None,
+            value,
+            verbatim: Verbatim::default(),
+        }
+    }
+
+    /// The same value without positions. Recursive: the caller bounds the depth.
+    pub(crate) fn from_json(value: &Value) -> Self {
+        Tree::new(match value {
+            Value::Null => TreeValue::Null,
+            Value::Bool(flag) => TreeValue::Bool(*flag),
+            Value::Number(number) => from_number(number),
+            Value::String(text) => TreeValue::Str(text.clone()),
+            Value::Array(items) => TreeValue::List(items.iter().map(Tree::from_json).collect()),
+            Value::Object(map) => TreeValue::Map(
+                map.iter()
+                    .map(|(name, value)| {
+                        let key = Key {
+                            name: name.clone(),
+                            span: None,
+                        };
+                        (key, Tree::from_json(value))
+                    })
+                    .collect(),
+            ),
+        })
+    }
+
+    /// The value as JSON. Of two equal keys the later wins; parsing refuses them.
+    pub fn to_json(&self) -> Value {
+        match &self.value {
+            TreeValue::Null => Value::Null,
+            TreeValue::Bool(flag) => Value::Bool(*flag),
+            TreeValue::Int(number) => Value::from(*number),
+            TreeValue::UInt(number) => Value::from(*number),
+            TreeValue::Float(number) => Value::from(*number),
+            TreeValue::Str(text) => Value::String(text.clone()),
+            TreeValue::List(items) => Value::Array(items.iter().map(Tree::to_json).collect()),
+            TreeValue::Map(entries) => Value::Object(
+                entries
+                    .iter()
+                    .map(|(key, value)| (key.name.clone(), value.to_json()))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+
+    /// Whether nothing was written.
+    pub fn is_null(&self) -> bool {
+        matches!(self.value, TreeValue::Null)
+    }
+
+    /// The text, when this is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            TreeValue::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The entries, when this is a map.
+    pub fn as_map(&self) -> Option<&[(Key, Tree)]> {
+        match &self.value {
+            TreeValue::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, when this is a map that has it.
+    pub fn get(&self, name: &str) -> Option<&Tree> {
+        self.entry(name).map(|(_, value)| value)
+    }
+
+    /// What this is, for messages: `a list`.
+    pub fn describe(&self) -> &'static str {
+        match &self.value {
+            TreeValue::Null => "nothing",
+            TreeValue::Bool(_) => "a boolean",
+            TreeValue::Int(_) | TreeValue::UInt(_) => "a whole number",
+            TreeValue::Float(_) => "a number",
+            TreeValue::Str(_) => "text",
+            TreeValue::List(_) => "a list",
+            TreeValue::Map(_) => "a map",
+        }
+    }
+
+    /// Where the field at `path` stands, or else its nearest ancestor that is there.
+    ///
+    /// A map or a list stands where its key does.
+    pub fn locate(&self, path: &FieldPath) -> Option<Span> {
+        let mut tree = self;
+        let mut span = self.span;
+        for segment in path.segments() {
+            let Some((key, next)) = tree.step(segment) else {
+                break;
+            };
+            let own = match next.value {
+                TreeValue::Map(_) | TreeValue::List(_) | TreeValue::Null => key.or(next.span),
+                _ => next.span.or(key),
+            };
+            span = own.or(span);
+            tree = next;
+        }
+        span
+    }
+
+    /// Where byte `offset` of the text at `path` stands.
+    ///
+    /// Exact where the file has the text letter by letter up to there, on one line; else where the text
+    /// starts.
+    pub fn locate_in_text(&self, path: &FieldPath, offset: usize) -> Option<Span> {
+        let start = self.locate(path)?;
+        let exact = self.at(path).and_then(|tree| tree.span_in_text(offset));
+        Some(exact.unwrap_or(start))
+    }
+
+    fn at(&self, path: &FieldPath) -> Option<&Tree> {
+        path.segments()
+            .iter()
+            .try_fold(self, |tree, segment| Some(tree.step(segment)?.1))
+    }
+
+    fn span_in_text(&self, offset: usize) -> Option<Span> {
+        let (span, text) = (self.span?, self.as_str()?);
+        let at = u32::try_from(offset).ok()?;
+        if at > self.verbatim.len {
+            return None;
+        }
+        let columns = u32::try_from(text.get(..offset)?.chars().count()).ok()?;
+        Some(Span {
+            line: span.line,
+            column: span.column + self.verbatim.lead + columns,
+            offset: span.offset + self.verbatim.lead + at,
+            len: 0,
+        })
+    }
+
+    fn step(&self, segment: &Segment) -> Option<(Option<Span>, &Tree)> {
+        match (segment, &self.value) {
+            (Segment::Field(name), _) => {
+                let (key, value) = self.entry(name)?;
+                Some((key.span, value))
+            }
+            (Segment::Index(index), TreeValue::List(items)) => {
+                let item = items.get(*index)?;
+                Some((item.span, item))
+            }
+            (Segment::Index(_), _) => None,
+        }
+    }
+
+    fn entry(&self, name: &str) -> Option<&(Key, Tree)> {
+        self.as_map()?.iter().find(|(key, _)| key.name == name)
+    }
+}
+
+fn from_number(number: &Number) -> TreeValue {
+    if let Some(int) = number.as_i64() {
+        TreeValue::Int(int)
+    } else if let Some(uint) = number.as_u64() {
+        TreeValue::UInt(uint)
+    } else {
+        TreeValue::Float(number.as_f64().unwrap_or_default())
+    }
+}
