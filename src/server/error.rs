@@ -24,7 +24,12 @@ pub struct ApiError {
 impl ApiError {
     /// An answer with that status.
     pub fn new(status: StatusCode, error: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { status, error: error.into(), hint: hint.into(), candidates: Vec::new() }
+        Self {
+            status,
+            error: error.into(),
+            hint: hint.into(),
+            candidates: Vec::new(),
+        }
     }
 
     /// Whether the answer is 404.
@@ -45,7 +50,10 @@ impl ApiError {
     /// 409: several things have the name; `candidates` are the paths that tell them apart.
     pub fn ambiguous(error: impl Into<String>, candidates: Vec<String>) -> Self {
         let hint = "use one of the candidates";
-        Self { candidates, ..Self::new(StatusCode::CONFLICT, error, hint) }
+        Self {
+            candidates,
+            ..Self::new(StatusCode::CONFLICT, error, hint)
+        }
     }
 }
 
@@ -69,14 +77,24 @@ impl From<kube::Error> for ApiError {
         match error {
             kube::Error::Api(status) => match status.code {
                 404 => Self::not_found("the cluster has no such object", ""),
-                403 => Self::new(StatusCode::BAD_GATEWAY, status.message, "`ork generate rbac` prints the rights"),
+                403 => Self::new(
+                    StatusCode::BAD_GATEWAY,
+                    status.message,
+                    "`ork generate rbac` prints the rights",
+                ),
                 _ => Self::new(StatusCode::BAD_GATEWAY, status.message, ""),
             },
-            kube::Error::Discovery(_) => Self::not_found("the cluster does not serve this kind", ""),
+            kube::Error::Discovery(_) => {
+                Self::not_found("the cluster does not serve this kind", "")
+            }
             // What it holds beside is about connections, and for the log.
             other => {
                 tracing::warn!(error = %other, "a page could not be read from the API server");
-                Self::new(StatusCode::BAD_GATEWAY, "the API server did not answer", hint)
+                Self::new(
+                    StatusCode::BAD_GATEWAY,
+                    "the API server did not answer",
+                    hint,
+                )
             }
         }
     }

@@ -48,10 +48,12 @@ pub enum Error {
 /// # Errors
 /// [`Error`].
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
-    TcpListener::bind(address).await.map_err(|source| match source.kind() {
-        io::ErrorKind::AddrInUse => Error::InUse(address),
-        _ => Error::Bind { address, source },
-    })
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => Error::InUse(address),
+            _ => Error::Bind { address, source },
+        })
 }
 
 /// Answers requests until `stop`; then lets those under way end, for at most five seconds.

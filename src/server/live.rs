@@ -43,14 +43,21 @@ pub(super) async fn bounded<T>(
     };
     timeout(DEADLINE, run).await.unwrap_or_else(|_| {
         let seconds = DEADLINE.as_secs();
-        Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, format!("the API server took longer than {seconds} s"), "try again"))
+        Err(ApiError::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            format!("the API server took longer than {seconds} s"),
+            "try again",
+        ))
     })
 }
 
 /// How a kind is addressed; none when its plural is not known without asking the cluster.
 pub(super) fn api_resource(kind: &ResourceType) -> Option<ApiResource> {
     let gvk = GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
-    Some(ApiResource::from_gvk_with_plural(&gvk, kind.plural.as_deref()?))
+    Some(ApiResource::from_gvk_with_plural(
+        &gvk,
+        kind.plural.as_deref()?,
+    ))
 }
 
 /// A list of at most `most` objects.
@@ -61,8 +68,15 @@ pub(super) struct Found {
 }
 
 /// Lists page by page, at most `most` objects.
-pub(super) async fn list(api: &Api<DynamicObject>, params: ListParams, most: usize) -> Result<Found, ApiError> {
-    let mut found = Found { items: Vec::new(), truncated: false };
+pub(super) async fn list(
+    api: &Api<DynamicObject>,
+    params: ListParams,
+    most: usize,
+) -> Result<Found, ApiError> {
+    let mut found = Found {
+        items: Vec::new(),
+        truncated: false,
+    };
     let mut params = params.limit(100);
     loop {
         let page = api.list(&params).await?;
@@ -84,7 +98,10 @@ pub(super) async fn list(api: &Api<DynamicObject>, params: ListParams, most: usi
 pub(super) fn parse_field(text: &str) -> Result<Vec<&str>, ApiError> {
     let path: Vec<&str> = text.split('.').collect();
     if text.len() > LONGEST_FIELD || path.iter().any(|part| part.is_empty()) {
-        return Err(ApiError::bad_request(format!("`{}` is no path", super::instances::short(text)), "write one such as spec.image"));
+        return Err(ApiError::bad_request(
+            format!("`{}` is no path", super::instances::short(text)),
+            "write one such as spec.image",
+        ));
     }
     Ok(path)
 }
@@ -92,7 +109,11 @@ pub(super) fn parse_field(text: &str) -> Result<Vec<&str>, ApiError> {
 /// The value at a path; numbers index lists. Null where there is none.
 pub(super) fn at<'a>(value: &'a Value, path: &[&str]) -> &'a Value {
     path.iter().fold(value, |value, part| match value {
-        Value::Array(items) => part.parse().ok().and_then(|index: usize| items.get(index)).unwrap_or(&Value::Null),
+        Value::Array(items) => part
+            .parse()
+            .ok()
+            .and_then(|index: usize| items.get(index))
+            .unwrap_or(&Value::Null),
         other => other.get(part).unwrap_or(&Value::Null),
     })
 }

@@ -51,14 +51,29 @@ pub struct Pages {
 
 impl fmt::Debug for Pages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pages").field("stage", &self.stage).finish_non_exhaustive()
+        f.debug_struct("Pages")
+            .field("stage", &self.stage)
+            .finish_non_exhaustive()
     }
 }
 
 impl Pages {
     /// Pages about the Katalogs of `directory`, with instances read through `client`.
-    pub fn new(directory: Directory, metrics: Metrics, stage: Stage, client: kube::Client, clock: Clock) -> Self {
-        Self { directory, metrics, stage, client, clock, live: Arc::new(Semaphore::new(LIVE_REQUESTS)) }
+    pub fn new(
+        directory: Directory,
+        metrics: Metrics,
+        stage: Stage,
+        client: kube::Client,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            directory,
+            metrics,
+            stage,
+            client,
+            clock,
+            live: Arc::new(Semaphore::new(LIVE_REQUESTS)),
+        }
     }
 }
 
@@ -83,8 +98,16 @@ async fn only_reads(request: Request, next: Next) -> Response {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
-    let error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered", "changes are made with kubectl");
-    ([(header::ALLOW, HeaderValue::from_static("GET, HEAD"))], error).into_response()
+    let error = ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "only GET is answered",
+        "changes are made with kubectl",
+    );
+    (
+        [(header::ALLOW, HeaderValue::from_static("GET, HEAD"))],
+        error,
+    )
+        .into_response()
 }
 
 async fn live_probe() -> &'static str {
@@ -108,13 +131,21 @@ async fn startup_probe(State(pages): State<Pages>) -> (StatusCode, &'static str)
 
 async fn metrics(State(pages): State<Pages>) -> Result<Response, ApiError> {
     let text = pages.metrics.encode().map_err(|error| {
-        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, format!("metrics cannot be encoded: {error}"), "")
+        ApiError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("metrics cannot be encoded: {error}"),
+            "",
+        )
     })?;
     Ok(([(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response())
 }
 
 async fn summary(State(pages): State<Pages>) -> Response {
-    Json(operators::summary(&pages.directory.katalogs(), pages.stage.now())).into_response()
+    Json(operators::summary(
+        &pages.directory.katalogs(),
+        pages.stage.now(),
+    ))
+    .into_response()
 }
 
 /// Everything below `/katalog/`: addresses have a long and a short form, so one function takes them apart.
@@ -124,13 +155,19 @@ async fn katalog(
     query: Result<Query<live::Selection>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, ApiError> {
     let katalogs = pages.directory.katalogs();
-    let Target { katalog, operator, page } = address::resolve(&katalogs, &path)?;
+    let Target {
+        katalog,
+        operator,
+        page,
+    } = address::resolve(&katalogs, &path)?;
     match page {
         Page::Operator => Ok(Json(operators::operator(katalog, operator)).into_response()),
         Page::Health => Ok(operators::health(katalog, operator, pages.clock.now())),
         Page::Instances => {
-            let Query(selection) = query.map_err(|error| ApiError::bad_request(error.body_text(), ""))?;
-            let found = live::bounded(&pages.live, instances::list(&pages, operator, selection)).await?;
+            let Query(selection) =
+                query.map_err(|error| ApiError::bad_request(error.body_text(), ""))?;
+            let found =
+                live::bounded(&pages.live, instances::list(&pages, operator, selection)).await?;
             Ok(Json(found).into_response())
         }
         Page::Instance { namespace, name } => {

@@ -35,7 +35,13 @@ pub(super) enum State {
 }
 
 impl State {
-    const ALL: [Self; 5] = [Self::Pending, Self::Standby, Self::Started, Self::Healthy, Self::Degraded];
+    const ALL: [Self; 5] = [
+        Self::Pending,
+        Self::Standby,
+        Self::Started,
+        Self::Healthy,
+        Self::Degraded,
+    ];
 
     fn of(operator: &OperatorView, status: &OperatorStatus) -> Self {
         if operator.conflict.is_some() {
@@ -45,7 +51,11 @@ impl State {
             Phase::Waiting | Phase::Starting if status.started_at.is_none() => Self::Pending,
             Phase::Waiting | Phase::Deleting => Self::Degraded,
             _ if status.yields_to.is_some() => Self::Standby,
-            _ if !status.problems.is_empty() || status.consecutive_failures >= FAILURE_THRESHOLD => Self::Degraded,
+            _ if !status.problems.is_empty()
+                || status.consecutive_failures >= FAILURE_THRESHOLD =>
+            {
+                Self::Degraded
+            }
             Phase::Starting | Phase::Running if status.passes > status.failures => Self::Healthy,
             Phase::Starting | Phase::Running => Self::Started,
         }
@@ -66,24 +76,44 @@ impl State {
     }
 
     fn code(self) -> StatusCode {
-        if self.is_well() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
+        if self.is_well() {
+            StatusCode::OK
+        } else {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
     }
 }
 
 /// `/katalog`.
 pub(super) fn summary(katalogs: &[KatalogView], stage: Now) -> Value {
-    let rows: Vec<(State, Value)> =
-        katalogs.iter().flat_map(|katalog| katalog.operators.iter().map(|operator| row(katalog, operator))).collect();
+    let rows: Vec<(State, Value)> = katalogs
+        .iter()
+        .flat_map(|katalog| {
+            katalog
+                .operators
+                .iter()
+                .map(|operator| row(katalog, operator))
+        })
+        .collect();
     let count = |state| rows.iter().filter(|(of, _)| *of == state).count();
     let degraded = count(State::Degraded);
     let enabled = rows.len();
     let disabled: usize = katalogs.iter().map(|katalog| katalog.disabled.len()).sum();
     let mut namespaces: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for katalog in katalogs {
-        let entries = katalog.operators.iter().map(|operator| operator.plan.name.as_str());
-        namespaces.entry(&katalog.reference.namespace).or_default().extend(entries);
+        let entries = katalog
+            .operators
+            .iter()
+            .map(|operator| operator.plan.name.as_str());
+        namespaces
+            .entry(&katalog.reference.namespace)
+            .or_default()
+            .extend(entries);
     }
-    let first = rows.iter().find(|(state, _)| *state == State::Degraded).map(|(_, row)| row);
+    let first = rows
+        .iter()
+        .find(|(state, _)| *state == State::Degraded)
+        .map(|(_, row)| row);
     let mut page = json!({
         "healthy": degraded == 0,
         "OrkReady": stage == Now::Ready,
@@ -159,7 +189,10 @@ fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
     }
     (status.consecutive_failures > 0).then(|| {
         let last = status.last_error.as_deref().unwrap_or("no message");
-        format!("{} passes in a row failed: {last}", status.consecutive_failures)
+        format!(
+            "{} passes in a row failed: {last}",
+            status.consecutive_failures
+        )
     })
 }
 
@@ -203,28 +236,46 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value 
 }
 
 fn child_kinds(plan: &OperatorPlan) -> Vec<String> {
-    let mut kinds: Vec<String> = plan.children.iter().map(|child| child.kind.group_kind().to_string()).collect();
+    let mut kinds: Vec<String> = plan
+        .children
+        .iter()
+        .map(|child| child.kind.group_kind().to_string())
+        .collect();
     kinds.sort_unstable();
     kinds.dedup();
     kinds
 }
 
 fn problems(status: &OperatorStatus) -> Vec<Value> {
-    status.problems.iter().map(|problem| json!({"reason": problem.reason, "message": problem.message})).collect()
+    status
+        .problems
+        .iter()
+        .map(|problem| json!({"reason": problem.reason, "message": problem.message}))
+        .collect()
 }
 
 /// Failed passes of all, 0 to 1.
 // A rate for people: 52 bits of passes are enough.
 #[allow(clippy::cast_precision_loss)]
 fn error_rate(status: &OperatorStatus) -> f64 {
-    if status.passes == 0 { 0.0 } else { status.failures as f64 / status.passes as f64 }
+    if status.passes == 0 {
+        0.0
+    } else {
+        status.failures as f64 / status.passes as f64
+    }
 }
 
 /// `/katalog/{…}/{entry}/health`: 200 or 503.
-pub(super) fn health(katalog: &KatalogView, operator: &OperatorView, now: jiff::Timestamp) -> Response {
+pub(super) fn health(
+    katalog: &KatalogView,
+    operator: &OperatorView,
+    now: jiff::Timestamp,
+) -> Response {
     let status = operator.status.borrow();
     let state = State::of(operator, &status);
-    let uptime = status.started_at.map(|start| now.duration_since(start).as_secs().max(0));
+    let uptime = status
+        .started_at
+        .map(|start| now.duration_since(start).as_secs().max(0));
     let page = json!({
         "name": operator.plan.name,
         "namespace": katalog.reference.namespace,
