@@ -21,7 +21,7 @@ use orkestra_core::{
         status::{Action, Done, Executed},
         step::{Cycle, Deletion, Failure, Intent, Rendered},
     },
-    value::{Node, Path, set},
+    value::{Key, Node, Path, set},
 };
 use tokio::time::Instant;
 
@@ -29,9 +29,8 @@ use super::{
     bound::{Bound, Kind},
     memory::Memory,
     shared::Shared,
-    wire::{Applied, WireError},
+    wire::{Served, WireError},
 };
-use crate::metrics::Verb;
 
 /// How often one object is written in a pass before the pass gives up on it.
 const ATTEMPTS: usize = 4;
@@ -122,20 +121,9 @@ impl Writer<'_> {
                 Write::Create => (at_version(&rendered.object, "1"), true, Vec::new(), true),
                 Write::Update { body, force, drift } => (body, force, drift, false),
             };
-            let sent = self
-                .shared
-                .wire()
-                .apply(
-                    &kind.served,
-                    &rendered.key.object,
-                    &self.bound.manager,
-                    force,
-                    &body,
-                )
-                .await;
-            match self.shared.heard(sent) {
-                Ok(Applied { object, .. }) => {
-                    self.shared.metrics.wrote(Verb::Apply);
+            let (shared, manager) = (self.shared, &self.bound.manager);
+            match shared.apply(&kind.served, &rendered.key.object, &body, manager, force).await {
+                Ok(object) => {
                     return Ok(self.applied(
                         &kind,
                         rendered,
@@ -191,10 +179,7 @@ impl Writer<'_> {
 
     /// Reads an object that refused a write. It does not enter the store: it may lack the label that the watch selects by.
     async fn read(&self, kind: &Kind, key: &ChildKey) -> Result<Option<Arc<ChildRecord>>, Failure> {
-        match self
-            .shared
-            .heard(self.shared.wire().get(&kind.served, &key.object).await)
-        {
+        match self.shared.get(&kind.served, &key.object).await {
             Ok(object) => ChildRecord::read(&key.kind, &object, &[])
                 .map(|record| Some(Arc::new(record)))
                 .map_err(|error| Failure {
@@ -202,7 +187,7 @@ impl Writer<'_> {
                     at: key.to_string(),
                     message: error.to_string(),
                 }),
-            Err(WireError::NotFound { .. }) => Ok(None),
+            Err(WireError::NotFound(_)) => Ok(None),
             Err(error) => Err(failure(key, &error)),
         }
     }
@@ -231,12 +216,10 @@ impl Writer<'_> {
             take,
         );
         let mut leave_out: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
-        for held in &found.held {
-            self.outcome
-                .executed
-                .held
-                .push((rendered.key.clone(), held.clone()));
-        }
+        let reported = &mut self.outcome.executed.held;
+        // A write that was refused is decided anew.
+        reported.retain(|(key, _)| *key != rendered.key);
+        reported.extend(found.held.iter().map(|held| (rendered.key.clone(), held.clone())));
         let replicas = Path::parse("spec.replicas").unwrap_or_default();
         if found.drift.contains(&replicas) && self.is_autoscaled(kind, &rendered.key).await? {
             found.drift.retain(|path| *path != replicas);
@@ -310,9 +293,7 @@ impl Writer<'_> {
             return Ok(());
         };
         self.shared.metrics.conflicted();
-        let live = self
-            .shared
-            .heard(self.shared.wire().get(&kind.served, &key.object).await);
+        let live = self.shared.get(&kind.served, &key.object).await;
         let live = live.map_err(|error| failure(key, &error))?;
         for path in &fight.paths {
             let manager = super::fights::last_writer(&live, path, &self.bound.manager)
@@ -341,16 +322,11 @@ impl Writer<'_> {
         if self.memory.is_autoscaled(key) {
             return Ok(true);
         }
-        let listed = self
-            .shared
-            .wire()
-            .autoscalers(key.object.namespace.as_deref().unwrap_or_default())
-            .await;
-        let found = match self.shared.heard(listed) {
+        let found = match self.shared.list(&autoscalers(), key.object.namespace.as_deref()).await {
             Ok(autoscalers) => autoscalers
                 .iter()
                 .any(|autoscaler| targets(autoscaler, kind, key)),
-            Err(WireError::NotFound { .. }) => false,
+            Err(WireError::NotFound(_)) => false,
             Err(error) => return Err(failure(key, &error)),
         };
         self.memory.set_autoscaled(key, found);
@@ -359,24 +335,14 @@ impl Writer<'_> {
 
     async fn create(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.kind(&rendered.key)?;
-        let sent = self
-            .shared
-            .wire()
-            .create(
-                &kind.served,
-                &rendered.key.object,
-                &self.bound.manager,
-                &rendered.object,
-            )
-            .await;
-        match self.shared.heard(sent) {
+        let (shared, manager) = (self.shared, &self.bound.manager);
+        match shared.create(&kind.served, &rendered.key.object, &rendered.object, manager).await {
             Ok(answer) => {
-                self.shared.metrics.wrote(Verb::Create);
                 kind.store().answer(&answer);
                 self.outcome.made.push(rendered.key.clone());
                 Ok(Action::Created)
             }
-            Err(WireError::AlreadyExists { .. }) => match self.read(&kind, &rendered.key).await? {
+            Err(WireError::AlreadyExists(_)) => match self.read(&kind, &rendered.key).await? {
                 Some(record) => {
                     let declared = &self.bound.plan.children[rendered.declared];
                     self.check_name(rendered, declared, &record, true)?;
@@ -395,18 +361,10 @@ impl Writer<'_> {
 
     async fn delete(&mut self, deletion: &Deletion) -> Result<Action, Failure> {
         let kind = self.kind(&deletion.key)?;
-        let sent = self
-            .shared
-            .wire()
-            .delete(&kind.served, &deletion.key.object, &deletion.uid)
-            .await;
-        match self.shared.heard(sent) {
-            Ok(()) => {
-                self.shared.metrics.wrote(Verb::Delete);
-                Ok(Action::Deleted)
-            }
+        match self.shared.delete(&kind.served, &deletion.key.object, &deletion.uid).await {
+            Ok(_) => Ok(Action::Deleted),
             // Gone, or another object of the name: either way the one that was meant is no more.
-            Err(WireError::NotFound { .. } | WireError::Conflict { .. }) => Ok(Action::Deleted),
+            Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(Action::Deleted),
             Err(error) => Err(failure(&deletion.key, &error)),
         }
     }
@@ -420,6 +378,17 @@ fn at_version(object: &Node, version: &str) -> Node {
     path.push_field("resourceVersion");
     set(&mut object, &path, Node::from(version));
     object
+}
+
+/// Where autoscalers are served.
+fn autoscalers() -> Served {
+    Served {
+        group: Key::from("autoscaling"),
+        version: Key::from("v2"),
+        kind: Key::from("HorizontalPodAutoscaler"),
+        plural: Key::from("horizontalpodautoscalers"),
+        namespaced: true,
+    }
 }
 
 fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
@@ -443,10 +412,11 @@ fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
 /// How a refused request is reported.
 pub(super) fn failure(key: &ChildKey, error: &WireError) -> Failure {
     let reason = match error {
-        WireError::Forbidden { .. } => Reason::Forbidden,
-        WireError::Denied { .. } => Reason::Denied,
-        WireError::Invalid { .. } => Reason::Invalid,
-        WireError::Conflict { .. } | WireError::AlreadyExists { .. } => Reason::WriteConflict,
+        error if error.is_missing_right() => Reason::Forbidden,
+        WireError::Forbidden { .. } => Reason::Denied,
+        WireError::NotServed(_) => Reason::KindNotServed,
+        error if error.is_permanent() => Reason::Invalid,
+        WireError::Conflict { .. } | WireError::AlreadyExists(_) => Reason::WriteConflict,
         _ => Reason::Unavailable,
     };
     Failure {

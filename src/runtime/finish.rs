@@ -13,10 +13,9 @@ use super::{
     bound::Bound,
     execute::failure,
     pass::{Next, Passed, observe},
-    shared::{Request, Shared},
+    shared::Shared,
     wire::WireError,
 };
-use crate::metrics::Verb;
 
 /// How soon the end is tried again where kinds of the inventory cannot be read.
 const WAIT: Duration = Duration::from_secs(30);
@@ -85,16 +84,9 @@ async fn delete(
     if record.deleting {
         return Ok(false);
     }
-    let sent = shared
-        .wire()
-        .delete(&kind.served, &key.object, &record.id.uid)
-        .await;
-    match shared.heard(Request::Delete, &kind.served, sent) {
-        Ok(_) => {
-            shared.metrics.wrote(Verb::Delete);
-            Ok(false)
-        }
-        Err(WireError::NotFound { .. } | WireError::Conflict { .. }) => Ok(true),
+    match shared.delete(&kind.served, &key.object, &record.id.uid).await {
+        Ok(stays) => Ok(stays.is_none()),
+        Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(true),
         Err(error) => Err(failure(key, &error).message),
     }
 }
@@ -111,12 +103,8 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<bool, 
     ]
     .map(|label| (label, Node::Null));
     let body = map([("metadata", map([("labels", map(labels))]))]);
-    let sent = shared
-        .wire()
-        .merge_patch(&kind.served, &key.object, None, &bound.manager, &body)
-        .await;
-    match shared.heard(Request::Apply, &kind.served, sent) {
-        Ok(_) | Err(WireError::NotFound { .. }) => Ok(true),
+    match shared.patch_metadata(&kind.served, &key.object, &body, &bound.manager).await {
+        Ok(_) | Err(WireError::NotFound(_)) => Ok(true),
         Err(error) => Err(failure(key, &error).message),
     }
 }
@@ -132,17 +120,12 @@ async fn remove_finalizer(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Pass
         ("finalizers", Node::List(others)),
     ];
     let body = map([("metadata", map(metadata))]);
-    let sent = shared
-        .wire()
-        .merge_patch(&bound.served, &cr.id.key, None, &bound.manager, &body)
-        .await;
-    match shared.heard(Request::Apply, &bound.served, sent) {
+    match shared.patch_metadata(&bound.served, &cr.id.key, &body, &bound.manager).await {
         Ok(answer) => {
-            shared.metrics.wrote(Verb::ApplyMetadata);
             bound.crs.store().answer(&answer);
             Passed::settled()
         }
-        Err(WireError::NotFound { .. }) => Passed::settled(),
+        Err(WireError::NotFound(_)) => Passed::settled(),
         Err(WireError::Conflict { .. }) => Passed {
             next: Next::Retry,
             error: None,

@@ -103,6 +103,13 @@ impl Memory {
         })
     }
 
+    /// What others may have changed without a trace is looked at again: autoscalers come and go.
+    pub(super) fn look_again(&mut self) {
+        for child in self.children.values_mut() {
+            child.autoscaled = false;
+        }
+    }
+
     /// Forgets the children that `keep` does not name.
     pub(super) fn retain(&mut self, keep: impl Fn(&ChildKey) -> bool) {
         self.children.retain(|key, _| keep(key));

@@ -20,13 +20,10 @@ use super::{
     execute::{Outcome, execute, failure},
     finish,
     memory::Memory,
-    shared::{Request, Shared},
+    shared::Shared,
     wire::WireError,
 };
-use crate::{
-    events::{Event, Severity},
-    metrics::Verb,
-};
+use crate::events::{Event, Severity};
 
 /// How soon a pass is tried again that waits for somebody else: a right, a name, a kind.
 const WAIT: Duration = Duration::from_secs(30);
@@ -187,20 +184,15 @@ async fn write_metadata(
         return Ok(Some(cr.clone()));
     }
     let body = metadata_body(bound, cr, wanted);
-    let sent = shared
-        .wire()
-        .apply(&bound.served, &cr.id.key, &bound.manager, true, &body)
-        .await;
-    match shared.heard(Request::Apply, &bound.served, sent) {
+    match shared.apply_metadata(&bound.served, &cr.id.key, &body, &bound.manager).await {
         Ok(answer) => {
-            shared.metrics.wrote(Verb::ApplyMetadata);
             if wanted.kinds != cr.inventory.kinds {
                 shared.rebind.notify_one();
             }
             Ok(bound.crs.store().answer(&answer))
         }
         // The uid that the request names is no more: the custom resource was deleted, perhaps made anew.
-        Err(WireError::NotFound { .. } | WireError::Conflict { .. }) => Ok(None),
+        Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),
         Err(error) => Err(failure_of_cr(bound, cr, &error)),
     }
 }
@@ -288,15 +280,9 @@ async fn report(shared: &Shared, bound: &Bound, after: &Observed, executed: &mut
     ) else {
         return Next::Settled;
     };
-    let subresource = patch.subresource.then_some("status");
     let key = &after.cr.id.key;
-    let sent = shared
-        .wire()
-        .merge_patch(&bound.served, key, subresource, &bound.manager, &patch.body)
-        .await;
-    match shared.heard(Request::Status, &bound.served, sent) {
+    match shared.patch_status(&bound.served, key, patch.subresource, &patch.body, &bound.manager).await {
         Ok(answer) => {
-            shared.metrics.wrote(Verb::PatchStatus);
             shared.status_refused(None);
             let Some(now) = bound.crs.store().answer(&answer) else {
                 return Next::Settled;
@@ -309,7 +295,7 @@ async fn report(shared: &Shared, bound: &Bound, after: &Observed, executed: &mut
                 Next::Settled
             }
         }
-        Err(WireError::NotFound { .. }) => Next::Settled,
+        Err(WireError::NotFound(_)) => Next::Settled,
         Err(WireError::Conflict { .. }) => Next::Retry,
         Err(WireError::Forbidden { .. }) => Next::After(WAIT),
         Err(error @ WireError::Invalid { .. }) => {

@@ -47,7 +47,10 @@ impl GroupKind {
     /// The reverse of `Display`: everything behind the first dot is the group.
     pub fn parse(text: &str) -> Self {
         let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-        Self { group: Key::from(group), kind: Key::from(kind) }
+        Self {
+            group: Key::from(group),
+            kind: Key::from(kind),
+        }
     }
 }
 
@@ -104,12 +107,19 @@ pub struct ResourceType {
 impl ResourceType {
     /// The kind without its version.
     pub fn group_kind(&self) -> GroupKind {
-        GroupKind { group: self.group.clone(), kind: self.kind.clone() }
+        GroupKind {
+            group: self.group.clone(),
+            kind: self.kind.clone(),
+        }
     }
 
     /// `apps/v1`, or `v1` for the core group.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.to_string() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.to_string()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -258,7 +268,8 @@ pub struct Leaf {
     pub path: Box<str>,
 }
 
-/// What a field takes. Coercion trims; an empty result of any but `Native` and `Text` leaves the field out.
+/// What a field takes: [`Coerce::apply`]. Coercion trims and an empty result leaves the field out, but for `Native`, `Text`,
+/// `Base64` and `Auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coerce {
     /// The expression's own type; null leaves the field out.
@@ -314,7 +325,7 @@ pub struct Condition {
 }
 
 /// Left side of a condition.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Operand {
     /// A plain path such as `spec.environment`.
     Path(Path),
