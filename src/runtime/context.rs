@@ -5,12 +5,18 @@ use std::{fmt, sync::Arc};
 use orkestra_core::plan::ObjectKey;
 use tokio::sync::Semaphore;
 
+use crate::{events::EventSink, metrics::Metrics};
+
 /// Handed to every operator; nothing in it is global, so a test may run several runtimes side by side.
 pub struct Context {
     /// The cluster.
     pub client: kube::Client,
     /// Time of day, for conditions and events; durations are tokio's.
     pub clock: Clock,
+    /// Where operators count.
+    pub metrics: Metrics,
+    /// Takes Kubernetes Events; never waits.
+    pub events: EventSink,
     /// Bounds concurrent pure passes to the cores.
     pub passes: Semaphore,
     /// Fault points of tests.
@@ -53,7 +59,9 @@ pub struct Faults {
 impl Faults {
     /// Calls `fault` with the operator's name and the custom resource's key before each pass; it may panic.
     pub fn before_pass(fault: impl Fn(&str, &ObjectKey) + Send + Sync + 'static) -> Self {
-        Self { before_pass: Some(Arc::new(fault)) }
+        Self {
+            before_pass: Some(Arc::new(fault)),
+        }
     }
 
     /// Runs the fault point.
