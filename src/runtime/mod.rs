@@ -7,6 +7,10 @@
 //! ```
 
 pub mod context;
+pub mod entropy;
 pub mod operator;
+pub mod queue;
+pub mod watch;
+pub mod wire;
 
 pub use operator::{Operator, OperatorStatus, Phase, Problem};
