@@ -134,35 +134,36 @@ impl Resource {
     /// Merge patch.
     pub(crate) async fn merge(&self, namespace: Option<&str>, name: &str, patch: &Value) -> Result<DynamicObject, CallError> {
         let key = key(namespace, name);
-        let answer = self.wire.merge_patch(&self.served, &key, None, &Node::from(patch), MANAGER).await;
+        let answer = self.wire.merge_patch(&self.served, &key, None, MANAGER, &Node::from(patch)).await;
         self.object("patch", &key, answer)
     }
 
     /// Merge patch on the status subresource.
     pub(crate) async fn merge_status(&self, namespace: Option<&str>, name: &str, patch: &Value) -> Result<DynamicObject, CallError> {
         let key = key(namespace, name);
-        let answer = self.wire.merge_patch(&self.served, &key, Some("status"), &Node::from(patch), MANAGER).await;
+        let answer = self.wire.merge_patch(&self.served, &key, Some("status"), MANAGER, &Node::from(patch)).await;
         self.object("patch the status of", &key, answer)
     }
 
     /// Server-side apply as `manager`, with force: what a user's own file declares is to be so.
     pub(crate) async fn apply(&self, namespace: Option<&str>, name: &str, object: &Value, manager: &str) -> Result<DynamicObject, CallError> {
         let key = key(namespace, name);
-        let answer = self.wire.apply(&self.served, &key, None, &Node::from(object), manager, true).await;
+        let answer = self.wire.apply(&self.served, &key, manager, true, &Node::from(object)).await;
         self.object("apply", &key, answer)
     }
 
     /// Creates it.
     pub(crate) async fn create(&self, namespace: &str, name: &str, object: &Value) -> Result<DynamicObject, CallError> {
-        let answer = self.wire.create(&self.served, Some(namespace), &Node::from(object), MANAGER).await;
-        self.object("create", &key(Some(namespace), name), answer)
+        let key = key(Some(namespace), name);
+        let answer = self.wire.create(&self.served, &key, MANAGER, &Node::from(object)).await;
+        self.object("create", &key, answer)
     }
 
     /// Deletes it; one that is not there is deleted.
     pub(crate) async fn delete(&self, namespace: &str, name: &str) -> Result<(), CallError> {
         let key = key(Some(namespace), name);
         let how = Deletion { propagation: Propagation::Background, uid: None, resource_version: None };
-        match self.wire.delete(&self.served, &key, &how).await {
+        match self.wire.delete_as(&self.served, &key, &how).await {
             Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
             Err(source) => Err(CallError { what: self.what("delete", &key.to_string()), source }),
         }

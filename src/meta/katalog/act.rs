@@ -158,7 +158,7 @@ impl Katalog {
                 }
                 Holding::Held(held) => {
                     release.under_way = true;
-                    let client = self.shared.context.client.clone();
+                    let client = self.shared.context.wire.client().clone();
                     self.releases.spawn(async move {
                         let result = release_kind(&client, &kind).await;
                         drop(held);
