@@ -10,6 +10,7 @@ use super::tree::{Key, Span, Tree, TreeValue};
 use crate::api::duration;
 use crate::api::shape::{Field, ObjectShape, Shape};
 use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath, nearest};
+use crate::value::Node;
 
 /// Checks `tree`, which stands at `path`, against `shape`.
 ///
@@ -96,7 +97,7 @@ impl Checker<'_> {
     fn leaf(&self, tree: &Tree, shape: &Shape) -> Value {
         match (tree.to_json(), shape) {
             (Value::String(text), _) => Value::String(text),
-            (other, Shape::Text) => Value::String(other.to_string()),
+            (other, Shape::Text) => Value::String(Node::from(&other).to_text().into_owned()),
             (other, _) => other,
         }
     }

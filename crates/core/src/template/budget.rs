@@ -1,0 +1,90 @@
+//! What one evaluation may cost.
+
+use super::error::{EvalErrorKind, Failure};
+
+/// The longest text that one evaluation may give, or one note may make: 1 MiB, which is more than the API
+/// server takes for an object.
+pub const MOST_OUTPUT: u64 = 1 << 20;
+
+/// What is left to spend. Walker and notes take from it *before* they do or build something, so that neither
+/// time nor memory can be exceeded, only the budget.
+///
+/// The default, 1,000,000 steps, 4 MiB and 200 levels, ends the worst template in less than 100 ms and
+/// 64 MiB. One budget may be handed to several evaluations, which then share it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Steps: one for each expression, statement and iteration, one for each 64 bytes that a note looks at.
+    pub steps: u64,
+    /// Bytes built, intermediate results and output alike. Besides, no single text is longer than 1 MiB.
+    pub bytes: u64,
+    /// Levels of nesting, in expressions and in what is printed.
+    pub depth: u32,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            steps: 1_000_000,
+            bytes: 4 << 20,
+            depth: 200,
+        }
+    }
+}
+
+impl Budget {
+    /// Takes steps.
+    pub(super) fn step(&mut self, steps: u64) -> Result<(), Failure> {
+        match self.steps.checked_sub(steps) {
+            Some(left) => {
+                self.steps = left;
+                Ok(())
+            }
+            None => {
+                self.steps = 0;
+                Err(exceeded("takes too many steps"))
+            }
+        }
+    }
+
+    /// Takes the bytes of something that is about to be built.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), Failure> {
+        match self.bytes.checked_sub(bytes as u64) {
+            Some(left) => {
+                self.bytes = left;
+                Ok(())
+            }
+            None => {
+                self.bytes = 0;
+                Err(exceeded("builds too much data"))
+            }
+        }
+    }
+
+    /// Takes the bytes of one text that is about to be built, and refuses it beyond 1 MiB.
+    pub(super) fn text(&mut self, bytes: usize) -> Result<(), Failure> {
+        if bytes as u64 > MOST_OUTPUT {
+            return Err(exceeded("makes a text of more than 1 MiB"));
+        }
+        self.take(bytes)
+    }
+
+    /// Goes a level down; [`Budget::leave`] comes back.
+    pub(super) fn enter(&mut self) -> Result<(), Failure> {
+        match self.depth.checked_sub(1) {
+            Some(left) => {
+                self.depth = left;
+                Ok(())
+            }
+            None => Err(exceeded("is nested too deeply")),
+        }
+    }
+
+    /// Comes back from a level.
+    pub(super) fn leave(&mut self) {
+        self.depth += 1;
+    }
+}
+
+fn exceeded(what: &str) -> Failure {
+    Failure::new(EvalErrorKind::Budget, format!("the template {what}"))
+}

@@ -1,0 +1,74 @@
+//! What is wrong with a template, and what went wrong in an evaluation.
+
+/// Something wrong with the source, found before any evaluation. Also the form of warnings.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TemplateError {
+    /// Where it starts in the source, in bytes from 0.
+    pub offset: usize,
+    /// How many bytes of the source it concerns; 0 where something is missing.
+    pub len: usize,
+    /// What is wrong, without position.
+    pub message: String,
+    /// What to write instead, if that can be told.
+    pub hint: Option<String>,
+}
+
+/// Why an evaluation gave no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct EvalError {
+    /// Where the failing expression starts in the source, in bytes from 0.
+    pub offset: usize,
+    /// What kind of failure it is.
+    pub kind: EvalErrorKind,
+    /// What went wrong, without position. Values of the data are not quoted: they may be secret.
+    pub message: String,
+}
+
+/// The kinds of [`EvalError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvalErrorKind {
+    /// The budget is spent.
+    Budget,
+    /// A note refuses its arguments' values: text that is no number, a division by zero.
+    Function,
+    /// A value is of the wrong type.
+    Type,
+}
+
+/// An error that does not know its place yet.
+#[derive(Debug)]
+pub(super) struct Failure {
+    kind: EvalErrorKind,
+    message: String,
+}
+
+impl Failure {
+    pub(super) fn new(kind: EvalErrorKind, message: impl Into<String>) -> Failure {
+        Failure {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// A value is of the wrong type.
+    pub(super) fn wrong_type(message: impl Into<String>) -> Failure {
+        Failure::new(EvalErrorKind::Type, message)
+    }
+
+    /// A value is of the right type, but will not do.
+    pub(super) fn refused(message: impl Into<String>) -> Failure {
+        Failure::new(EvalErrorKind::Function, message)
+    }
+
+    /// The error, at its place.
+    #[cold]
+    pub(super) fn at(self, offset: u32) -> EvalError {
+        EvalError {
+            offset: offset as usize,
+            kind: self.kind,
+            message: self.message,
+        }
+    }
+}

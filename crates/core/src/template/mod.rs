@@ -1,0 +1,22 @@
+//! Go templates, as users write them: `{{ .spec.image | default "nginx" }}`.
+//!
+//! ```text
+//!  text ── lexer, parser ──► statements ── checker ──► Template (shared, immutable)
+//!                                                        │ eval(&Data, &mut Budget)
+//!                                                        ▼
+//!                                               a Node: native or text
+//! ```
+//!
+//! The language is Go's text/template without `define`, `template` and `block`; the functions are called
+//! notes. What differs from Go is meant for operators: a missing value is empty and never an error, numbers
+//! print exactly, and one [`Budget`] bounds time and memory of everything that an evaluation does.
+
+mod budget;
+mod data;
+mod error;
+mod template;
+
+pub use budget::Budget;
+pub use data::Data;
+pub use error::{EvalError, EvalErrorKind, TemplateError};
+pub use template::Template;

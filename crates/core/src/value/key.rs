@@ -1,0 +1,191 @@
+//! Keys of maps, one copy in the process for each distinct text.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+/// Longer keys are not shared: they are rare, and an interner should not keep them.
+const LONGEST_SHARED: usize = 128;
+/// Tables, so that threads rarely wait for one another.
+const SHARDS: usize = 16;
+/// A table is not swept before it holds so many keys.
+const SWEEP_FROM: usize = 256;
+
+static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
+    state: RandomState::new(),
+    shards: std::array::from_fn(|_| Mutex::default()),
+});
+
+/// A map key: immutable text, shared by all objects of the process that use it.
+///
+/// A key is 16 bytes and cheap to clone. Keys that nobody holds any more are swept from the table as
+/// it grows, so the keys of users' ConfigMaps and labels do not stay for ever.
+#[derive(Clone)]
+pub struct Key(Arc<str>);
+
+struct Tables {
+    state: RandomState,
+    shards: [Mutex<Table>; SHARDS],
+}
+
+#[derive(Default)]
+struct Table {
+    keys: HashSet<Key>,
+    sweep_at: usize,
+}
+
+impl Table {
+    fn intern(&mut self, text: &str) -> Key {
+        if let Some(key) = self.keys.get(text) {
+            return key.clone();
+        }
+        if self.keys.len() >= self.sweep_at {
+            // A count of one is the table itself, and only the table's lock could raise it.
+            self.keys.retain(|key| Arc::strong_count(&key.0) > 1);
+            self.sweep_at = SWEEP_FROM.max(self.keys.len() * 2);
+        }
+        let key = Key(Arc::from(text));
+        self.keys.insert(key.clone());
+        key
+    }
+}
+
+impl Key {
+    /// The key with this text; the same allocation as every other live key of the same text, as long as
+    /// it has at most 128 bytes.
+    pub fn new(text: &str) -> Key {
+        if text.len() > LONGEST_SHARED {
+            return Key(Arc::from(text));
+        }
+        let hash = TABLES.state.hash_one(text);
+        let shard = usize::try_from(hash >> 32).unwrap_or(0) % SHARDS;
+        // A table is whole between any two statements, so a poisoned lock is as good as any.
+        let mut table = TABLES.shards[shard]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        table.intern(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Deref for Key {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Key {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Key {
+    fn from(text: &str) -> Key {
+        Key::new(text)
+    }
+}
+
+impl From<String> for Key {
+    fn from(text: String) -> Key {
+        Key::new(&text)
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return Ordering::Equal;
+        }
+        self.0.cmp(&other.0)
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As `str` does, which `Borrow<str>` asks for.
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_keys_of_one_text_are_one_allocation() {
+        assert!(Arc::ptr_eq(
+            &Key::new("replicas").0,
+            &Key::new("replicas").0
+        ));
+    }
+
+    #[test]
+    fn long_keys_are_equal_without_being_shared() {
+        let text = "k".repeat(LONGEST_SHARED + 1);
+        let (a, b) = (Key::new(&text), Key::new(&text));
+        assert!(!Arc::ptr_eq(&a.0, &b.0));
+        assert_eq!(a, b);
+        assert_eq!(a.cmp(&b), Ordering::Equal);
+    }
+
+    #[test]
+    fn keys_that_nobody_holds_are_swept() {
+        let mut table = Table::default();
+        let held = table.intern("held");
+        for n in 0..100_000 {
+            table.intern(&format!("user-made-{n}"));
+        }
+        assert!(table.keys.len() <= SWEEP_FROM, "{}", table.keys.len());
+        assert!(Arc::ptr_eq(&held.0, &table.intern("held").0));
+    }
+
+    #[test]
+    fn keys_sort_by_their_text() {
+        let mut keys = [Key::new("b"), Key::new("a.b"), Key::new("a")];
+        keys.sort();
+        assert_eq!(keys.each_ref().map(Key::as_str), ["a", "a.b", "b"]);
+    }
+}

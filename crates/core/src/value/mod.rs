@@ -1,0 +1,26 @@
+//! The compact object tree that everything else reads.
+//!
+//! ```text
+//!  JSON / YAML ── serde ──► Node ──┬── at(Path)          one value
+//!                                  ├── project(&[Path])   only what is read: a record
+//!                                  ├── hash               the `applied` annotation, revisions
+//!                                  └── serde / to_json ── JSON out
+//! ```
+//!
+//! A [`Node`] takes 24 bytes plus what it holds, keys are shared by the whole process ([`Key`]), and
+//! integers stay exact over the whole range that Kubernetes writes.
+
+mod edit;
+mod hash;
+mod key;
+mod map;
+mod node;
+mod path;
+mod serde;
+
+pub use edit::{project, set};
+pub use hash::{hash, hash_text};
+pub use key::Key;
+pub use map::Map;
+pub use node::Node;
+pub use path::{Path, Step};

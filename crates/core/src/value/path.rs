@@ -1,0 +1,277 @@
+//! Paths into a tree.
+
+use std::fmt;
+
+use super::Key;
+
+/// The most steps that a parsed path may have: trees of Kubernetes are far shallower, and what is built
+/// along a path is walked recursively.
+const MOST_STEPS: usize = 128;
+/// The highest index that a parsed path may have, so that setting it cannot fill the memory.
+const HIGHEST_INDEX: usize = 65_535;
+
+/// One step of a [`Path`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// A key of a map; on a list, if it is a number, an item.
+    Field(Key),
+    /// An item of a list, from 0.
+    Index(usize),
+}
+
+impl Step {
+    /// The list item that this step addresses, if it can address one.
+    pub(super) fn index(&self) -> Option<usize> {
+        match self {
+            Step::Index(index) => Some(*index),
+            Step::Field(key) if key.bytes().all(|b| b.is_ascii_digit()) => key.parse().ok(),
+            Step::Field(_) => None,
+        }
+    }
+
+    fn same_place(&self, other: &Step) -> bool {
+        self == other || (self.index().is_some() && self.index() == other.index())
+    }
+}
+
+/// Where a value is in a tree: the keys and indexes from the root to it. The empty path is the root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Path(Vec<Step>);
+
+impl Path {
+    /// The path of the root.
+    pub fn root() -> Path {
+        Path::default()
+    }
+
+    /// Reads a path: `spec.a[0].b`, `spec.a.0.b`, `metadata.labels["a.b/c"]`.
+    ///
+    /// A leading dot is allowed; nothing, or a dot alone, is the root. Between quotes (double or single) a
+    /// backslash keeps the character after it. At most 128 steps, no index above 65,535.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong and where (in bytes, from 0).
+    pub fn parse(text: &str) -> Result<Path, String> {
+        let mut path = Path::root();
+        let mut rest = text.strip_prefix('.').unwrap_or(text);
+        let mut first = true;
+        while !rest.is_empty() {
+            let at = text.len() - rest.len();
+            if path.0.len() == MOST_STEPS {
+                return Err(format!("a path has at most {MOST_STEPS} steps"));
+            }
+            let (step, after) = if let Some(bracket) = rest.strip_prefix('[') {
+                parse_bracket(bracket).map_err(|what| format!("{what} at byte {at}"))?
+            } else {
+                let name = match rest.strip_prefix('.') {
+                    Some(after) if !first => after,
+                    None if first => rest,
+                    _ => return Err(format!("expected `.` or `[` at byte {at}")),
+                };
+                parse_name(name).map_err(|what| format!("{what} at byte {at}"))?
+            };
+            path.0.push(step);
+            rest = after;
+            first = false;
+        }
+        Ok(path)
+    }
+
+    /// The steps from the root.
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// Whether this is the root.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Goes on to a key.
+    pub fn push_field(&mut self, key: impl Into<Key>) {
+        self.0.push(Step::Field(key.into()));
+    }
+
+    /// Goes on to an item.
+    pub fn push_index(&mut self, index: usize) {
+        self.0.push(Step::Index(index));
+    }
+
+    /// Whether this path is `prefix` or lies below it. `a.0` and `a[0]` are one place.
+    pub fn starts_with(&self, prefix: &Path) -> bool {
+        self.0.len() >= prefix.0.len() && self.0.iter().zip(&prefix.0).all(|(a, b)| a.same_place(b))
+    }
+}
+
+impl FromIterator<Step> for Path {
+    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Path {
+        Path(steps.into_iter().collect())
+    }
+}
+
+/// A plain name, up to the next dot or bracket.
+fn parse_name(text: &str) -> Result<(Step, &str), &'static str> {
+    let end = text.find(['.', '[']).unwrap_or(text.len());
+    let (name, after) = text.split_at(end);
+    if name.is_empty() {
+        return Err("empty step");
+    }
+    if name.contains([']', '"', '\'']) {
+        return Err("a key with brackets or quotes is written as [\"key\"]");
+    }
+    Ok((Step::Field(Key::new(name)), after))
+}
+
+/// What follows an opening bracket: an index or a quoted key, and the closing bracket.
+fn parse_bracket(text: &str) -> Result<(Step, &str), &'static str> {
+    const UNCLOSED: &str = "bracket without end";
+    let quote = text.chars().next().ok_or(UNCLOSED)?;
+    if quote != '"' && quote != '\'' {
+        let (digits, after) = text.split_once(']').ok_or(UNCLOSED)?;
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err("expected an index or a quoted key");
+        }
+        return match digits.parse() {
+            Ok(index) if index <= HIGHEST_INDEX => Ok((Step::Index(index), after)),
+            _ => Err("index above 65535"),
+        };
+    }
+    let mut key = String::new();
+    let mut chars = text.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => key.push(chars.next().ok_or("quoted key without end")?.1),
+            c if c == quote => {
+                let after = text[at + 1..].strip_prefix(']').ok_or(UNCLOSED)?;
+                return Ok((Step::Field(Key::from(key)), after));
+            }
+            c => key.push(c),
+        }
+    }
+    Err("quoted key without end")
+}
+
+impl fmt::Display for Path {
+    /// As [`Path::parse`] reads it back: `spec.ports[0].name`, `metadata.labels["a.b/c"]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Field(key) if is_plain(key) => {
+                    let dot = if at == 0 { "" } else { "." };
+                    write!(f, "{dot}{key}")?;
+                }
+                Step::Field(key) => {
+                    let key = key.replace('\\', "\\\\").replace('"', "\\\"");
+                    write!(f, "[\"{key}\"]")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a key can stand in a path without quotes.
+fn is_plain(key: &str) -> bool {
+    !key.is_empty()
+        && !key.contains(|c: char| {
+            matches!(c, '.' | '[' | ']' | '"' | '\'' | '\\') || c.is_whitespace() || c.is_control()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fields(text: &str) -> Vec<String> {
+        Path::parse(text)
+            .unwrap()
+            .steps()
+            .iter()
+            .map(|step| match step {
+                Step::Field(key) => key.to_string(),
+                Step::Index(index) => format!("#{index}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_spelling_of_a_path_is_read() {
+        let cases: &[(&str, &[&str])] = &[
+            ("", &[]),
+            (".", &[]),
+            ("spec", &["spec"]),
+            (".spec.a", &["spec", "a"]),
+            ("spec.a[0].b", &["spec", "a", "#0", "b"]),
+            ("spec.a.0.b", &["spec", "a", "0", "b"]),
+            ("a[1][2]", &["a", "#1", "#2"]),
+            (
+                r#"metadata.labels["a.b/c"]"#,
+                &["metadata", "labels", "a.b/c"],
+            ),
+            ("m['x y'].z", &["m", "x y", "z"]),
+            (r#"["a\"b\\c"]"#, &[r#"a"b\c"#]),
+            (".[\"a\"]", &["a"]),
+            ("a-b.c/d", &["a-b", "c/d"]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(fields(text), *expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_paths_say_what_is_wrong_and_where() {
+        let cases = [
+            ("a..b", "empty step at byte 1"),
+            ("a.", "empty step at byte 1"),
+            ("..a", "expected `.` or `[` at byte 1"),
+            ("a[0]b", "expected `.` or `[` at byte 4"),
+            ("a[", "bracket without end at byte 1"),
+            ("a[1", "bracket without end at byte 1"),
+            ("a[x]", "expected an index or a quoted key at byte 1"),
+            ("a[]", "expected an index or a quoted key at byte 1"),
+            ("a[\"b]", "quoted key without end at byte 1"),
+            ("a[\"b\"", "bracket without end at byte 1"),
+            ("a[65536]", "index above 65535 at byte 1"),
+            (
+                "a]b",
+                "a key with brackets or quotes is written as [\"key\"] at byte 0",
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(Path::parse(text).unwrap_err(), message, "{text}");
+        }
+        assert!(Path::parse(&"a.".repeat(10_000)).is_err());
+    }
+
+    #[test]
+    fn a_path_starts_with_its_parents_and_itself() {
+        let path = Path::parse("spec.list[0].b").unwrap();
+        for prefix in ["", "spec", "spec.list", "spec.list.0", "spec.list[0].b"] {
+            assert!(path.starts_with(&Path::parse(prefix).unwrap()), "{prefix}");
+        }
+        for other in ["sp", "spec.list[1]", "spec.list[0].b.c", "list"] {
+            assert!(!path.starts_with(&Path::parse(other).unwrap()), "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_displayed_is_read_back(keys in prop::collection::vec(".*", 0..6), index in 0usize..9) {
+            let mut path = Path::root();
+            for key in &keys {
+                path.push_field(key.as_str());
+                path.push_index(index);
+            }
+            prop_assert_eq!(Path::parse(&path.to_string()).unwrap(), path);
+        }
+
+        #[test]
+        fn any_text_gives_a_path_or_a_message(text in ".*") {
+            if let Ok(path) = Path::parse(&text) {
+                prop_assert_eq!(Path::parse(&path.to_string()).unwrap(), path);
+            }
+        }
+    }
+}
