@@ -178,8 +178,9 @@ fn refused_quickly(text: &str) -> String {
     let start = Instant::now();
     let problems = read_stream("bomb.yaml", text).unwrap_err();
     let took = start.elapsed();
-    // Unoptimised, the parser is ten times as slow.
-    let limit = if cfg!(debug_assertions) { 1000 } else { 100 };
+    // Unoptimised, the parser is ten times as slow, and test machines are shared: without limits these
+    // texts take hours.
+    let limit = if cfg!(debug_assertions) { 10_000 } else { 100 };
     assert!(took < Duration::from_millis(limit), "{took:?}");
     problems.to_string()
 }

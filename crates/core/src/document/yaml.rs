@@ -13,7 +13,7 @@ pub(crate) const MAX_DEPTH: usize = 64;
 const MAX_VALUES: usize = 100_000;
 
 /// Values that aliases may stand for, all together.
-const MAX_REPLAYED: usize = 20_000;
+const MAX_REPLAYED: usize = 10_000;
 
 /// Part of a file that holds one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
