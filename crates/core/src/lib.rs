@@ -1,4 +1,6 @@
 //! The pure half of Orkestra: the Katalog language, its compilation to plans, and the reconcile pass.
+//!
+//! Nothing here does I/O, reads a clock or knows a Kubernetes client.
 
 pub mod api;
 pub mod diagnostics;
