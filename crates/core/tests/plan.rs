@@ -2,6 +2,12 @@
 //!
 //! `UPDATE_EXPECTED=1 cargo test -p orkestra-core --test plan` writes the expected files anew; read the diff.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a case that cannot be read is a fault of the test"
+)]
+
 use std::{fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
@@ -234,7 +240,7 @@ fn mistakes_are_all_told_at_once_with_path_and_advice() {
     for case in cases("mistakes") {
         match compile(&case) {
             Ok((_, warnings)) => {
-                failures.push(format!("{} compiles, with {warnings}", case.display()))
+                failures.push(format!("{} compiles, with {warnings}", case.display()));
             }
             Err(problems) => expect(&case, "txt", &format!("{problems}\n"), &mut failures),
         }
