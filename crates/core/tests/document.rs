@@ -2,6 +2,11 @@
 //!
 //! `UPDATE=1 cargo test -p orkestra-core --test document` writes the expected files anew.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests, too, fail by panicking"
+)]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -23,8 +23,11 @@ const BOX_MOVES: &[(&[&str], &[&str])] = &[
     (&["reconcile", "resync"], &["reconciler", "resync"]),
     (&["reconcile", "queue"], &["reconciler", "queue"]),
     (&["reconcile", "default"], &["default"]),
-    (&["reconcile", "hooks"], &["hooks"]),
-    (&["reconcile", "constructor"], &["constructor"]),
+    (&["reconcile", "hooks"], &["reconciler", "hooks"]),
+    (
+        &["reconcile", "constructor"],
+        &["reconciler", "constructor"],
+    ),
     (&["reconcile", "profile"], &["reconciler", "profile"]),
     (&["reconcile", "include"], &["reconciler", "include"]),
     (&["reconcile", "requeue"], &["reconciler", "requeue"]),

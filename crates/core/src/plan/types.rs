@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use crate::{
+    api::names,
     template::Template,
     value::{Key, Node, Path},
 };
@@ -157,6 +158,13 @@ pub struct OperatorPlan {
     pub children_names: Box<[ChildAlias]>,
     /// Hash over everything above that changes what a pass does; equal hashes need no new pass.
     pub hash: String,
+}
+
+impl OperatorPlan {
+    /// The field manager that this operator writes as.
+    pub fn field_manager(&self) -> String {
+        names::field_manager(self.resource.plural.as_deref().unwrap_or_default(), &self.resource.group)
+    }
 }
 
 /// What a plan reads of the objects it sees; records keep these parts and no others.

@@ -14,10 +14,12 @@
 //!
 //! Nothing here awaits, locks or reads a clock.
 
+pub mod crd;
 pub mod differ;
 pub mod inventory;
 pub mod kstatus;
 pub mod owned;
+pub mod reason;
 pub mod record;
 pub mod render;
 pub mod status;

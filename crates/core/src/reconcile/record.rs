@@ -1,22 +1,22 @@
 //! Records: what stores keep of an object instead of the object.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     inventory::Inventory,
     kstatus::{self, Readiness},
-    owned::{Ownership, intern_ownership},
+    owned::{Own, Ownership, intern_ownership},
 };
 use crate::{
     api::names,
     plan::{ChildKey, GroupKind, ObjectKey},
-    value::{Key, Map, Node, Path, project},
+    value::{Node, Path, project},
 };
 
 /// Why an object from the API server could not be recorded: it is not shaped like an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an object without {0} came from the API server")]
-pub struct Malformed(&'static str);
+pub struct Malformed(pub(super) &'static str);
 
 /// What every record has: who the object is and which state of it this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,10 +35,17 @@ impl Identity {
     /// # Errors
     /// [`Malformed`] when name, uid or resourceVersion is absent.
     pub fn read(object: &Node) -> Result<Self, Malformed> {
-        let text = |field: &'static str| meta(object, field).and_then(Node::as_str).ok_or(Malformed(field));
+        let text = |field: &'static str| {
+            meta(object, field)
+                .and_then(Node::as_str)
+                .ok_or(Malformed(field))
+        };
         Ok(Self {
             key: ObjectKey {
-                namespace: meta(object, "namespace").and_then(Node::as_str).filter(|text| !text.is_empty()).map(Box::from),
+                namespace: meta(object, "namespace")
+                    .and_then(Node::as_str)
+                    .filter(|text| !text.is_empty())
+                    .map(Box::from),
                 name: text("name")?.into(),
             },
             uid: text("uid")?.into(),
@@ -78,10 +85,10 @@ pub struct CrRecord {
     pub generation: i64,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// Whether it carries Kubernetes' `orphan` finalizer: its children are to stay.
-    pub orphan: bool,
     /// Whether it carries our finalizer.
     pub finalizer: bool,
+    /// The finalizers of others, in their order.
+    pub other_finalizers: Box<[Box<str>]>,
     /// Whether it carries our `managed` label.
     pub managed: bool,
     /// What its inventory annotation says; the default where there is none.
@@ -98,30 +105,53 @@ impl CrRecord {
     /// # Errors
     /// [`Malformed`] as [`Identity::read`] says.
     pub fn read(object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
-        let finalizer = |name: &str| {
-            meta(object, "finalizers").and_then(Node::as_list).is_some_and(|list| list.iter().any(|item| item.as_str() == Some(name)))
-        };
+        let finalizers = meta(object, "finalizers")
+            .and_then(Node::as_list)
+            .unwrap_or_default();
+        let (ours, others): (Vec<&str>, Vec<&str>) = finalizers
+            .iter()
+            .filter_map(Node::as_str)
+            .partition(|name| *name == names::FINALIZER);
         Ok(Self {
             id: Identity::read(object)?,
-            generation: meta(object, "generation").and_then(Node::as_i64).unwrap_or_default(),
+            generation: meta(object, "generation")
+                .and_then(Node::as_i64)
+                .unwrap_or_default(),
             deleting: meta(object, "deletionTimestamp").is_some(),
-            orphan: finalizer("orphan"),
-            finalizer: finalizer(names::FINALIZER),
+            finalizer: !ours.is_empty(),
+            other_finalizers: others.into_iter().map(Box::from).collect(),
             managed: label(object, names::LABEL_MANAGED) == Some("true"),
-            inventory: annotation(object, names::ANNOTATION_INVENTORY).map(Inventory::parse).unwrap_or_default(),
+            inventory: annotation(object, names::ANNOTATION_INVENTORY)
+                .map(Inventory::parse)
+                .unwrap_or_default(),
             force: annotation(object, names::ANNOTATION_RECONCILE).map(Box::from),
             view: project(object, paths),
         })
     }
 
+    /// Whether its children are to stay when it goes: it carries Kubernetes' own `orphan` finalizer.
+    pub fn orphans(&self) -> bool {
+        self.other_finalizers.iter().any(|name| &**name == "orphan")
+    }
+
     /// Whether a pass over `self` could decide otherwise than over `before`: anything but the resourceVersion differs.
     pub fn differs(&self, before: &Self) -> bool {
-        let Self { id, generation, deleting, orphan, finalizer, managed, inventory, force, view } = self;
+        let Self {
+            id,
+            generation,
+            deleting,
+            finalizer,
+            other_finalizers,
+            managed,
+            inventory,
+            force,
+            view,
+        } = self;
         id.uid != before.id.uid
             || *generation != before.generation
             || *deleting != before.deleting
-            || *orphan != before.orphan
             || *finalizer != before.finalizer
+            || *other_finalizers != before.other_finalizers
             || *managed != before.managed
             || *inventory != before.inventory
             || *force != before.force
@@ -159,17 +189,29 @@ impl ChildRecord {
     /// [`Malformed`] as [`Identity::read`] says.
     pub fn read(kind: &GroupKind, object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
-        let controller = meta(object, "ownerReferences").and_then(Node::as_list).and_then(|list| {
-            list.iter().find(|owner| owner.get("controller").and_then(Node::as_bool) == Some(true))?.get("uid")?.as_str()
-        });
-        let names_itself = annotation(object, names::ANNOTATION_CHILD).is_some_and(|text| text == child_mark(kind, &id.key.name));
+        let controller = meta(object, "ownerReferences")
+            .and_then(Node::as_list)
+            .and_then(|list| {
+                list.iter()
+                    .find(|owner| owner.get("controller").and_then(Node::as_bool) == Some(true))?
+                    .get("uid")?
+                    .as_str()
+            });
+        let owner_label = label(object, names::LABEL_OWNER_UID);
+        let own = Own {
+            name: &id.key.name,
+            owner: controller.or(owner_label).unwrap_or_default(),
+        };
+        let ownership = intern_ownership(Ownership::read(meta(object, "managedFields"), own));
+        let names_itself = annotation(object, names::ANNOTATION_CHILD)
+            .is_some_and(|text| text == child_mark(kind, &id.key.name));
         Ok(Self {
             controller: controller.map(Box::from),
-            owner_label: label(object, names::LABEL_OWNER_UID).map(Box::from),
+            owner_label: owner_label.map(Box::from),
             applied: annotation(object, names::ANNOTATION_APPLIED).map(Box::from),
             names_itself,
             deleting: meta(object, "deletionTimestamp").is_some(),
-            ownership: intern_ownership(Ownership::read(meta(object, "managedFields"), &id.key.name)),
+            ownership,
             readiness: kstatus::readiness(kind, object),
             view: project(object, paths),
             id,
@@ -178,7 +220,17 @@ impl ChildRecord {
 
     /// Whether a pass that read `before` could decide otherwise now.
     pub fn differs(&self, before: &Self) -> bool {
-        let Self { id, controller, owner_label, applied, names_itself, deleting, ownership, readiness, view } = self;
+        let Self {
+            id,
+            controller,
+            owner_label,
+            applied,
+            names_itself,
+            deleting,
+            ownership,
+            readiness,
+            view,
+        } = self;
         id.uid != before.id.uid
             || *controller != before.controller
             || *owner_label != before.owner_label
@@ -224,12 +276,17 @@ pub struct Observed {
     pub cr: Arc<CrRecord>,
     /// Its children: every object whose [`ChildRecord::owner`] is its uid, sorted by key.
     pub children: Vec<ObservedChild>,
+    /// Kinds of its inventory that cannot be read at the moment: nothing is concluded from their absence.
+    pub unseen: BTreeSet<GroupKind>,
 }
 
 impl Observed {
     /// The child of that key.
     pub fn child(&self, key: &ChildKey) -> Option<&Arc<ChildRecord>> {
-        self.children.binary_search_by(|child| child.key.cmp(key)).ok().map(|at| &self.children[at].record)
+        self.children
+            .binary_search_by(|child| child.key.cmp(key))
+            .ok()
+            .map(|at| &self.children[at].record)
     }
 }
 
@@ -238,9 +295,4 @@ pub fn kept_paths(reads: &[Path], written: impl Iterator<Item = Path>) -> Vec<Pa
     let mut paths: Vec<Path> = reads.to_vec();
     paths.extend(written);
     paths
-}
-
-/// An empty object, for records of kinds nobody reads.
-pub fn nothing() -> Node {
-    Node::Map(Map::from_iter(std::iter::empty::<(Key, Node)>()))
 }

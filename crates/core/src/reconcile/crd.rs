@@ -1,0 +1,341 @@
+//! What is kept of a `CustomResourceDefinition`, and what its schema says of a path.
+//!
+//! A CRD may be a megabyte; its record holds names, flags, and of each version's schema the part under `status`
+//! without descriptions, defaults and rules.
+
+use super::record::{Identity, Malformed};
+use crate::{
+    plan::GroupKind,
+    value::{Key, Map, Node, Path, Step},
+};
+
+const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+
+/// What is kept of a CRD.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrdRecord {
+    /// Who it is; its name is `<plural>.<group>`.
+    pub id: Identity,
+    /// API group of its kind.
+    pub group: Key,
+    /// Its kind.
+    pub kind: Key,
+    /// REST plural.
+    pub plural: Key,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// Its versions, as listed.
+    pub versions: Box<[CrdVersion]>,
+    /// Condition `Established`: the API server serves it.
+    pub established: bool,
+    /// Condition `NamesAccepted`: no other CRD has its names.
+    pub names_accepted: bool,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+}
+
+/// One version of a CRD.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrdVersion {
+    /// `v1`.
+    pub name: Key,
+    /// Whether the API server answers for it.
+    pub served: bool,
+    /// Whether objects are stored as it.
+    pub storage: bool,
+    /// Whether it has the status subresource.
+    pub has_status: bool,
+    /// The schema of `status`, as far as [`schema_knows`] and [`schema_type`] read it. None where the API server drops
+    /// `status` altogether.
+    pub status_schema: Option<Node>,
+}
+
+/// What a pass needs to know of the CRD, for the version it works with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrdFacts {
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether there is a status subresource: then generation moves with the spec only.
+    pub has_status: bool,
+    /// As [`CrdVersion::status_schema`].
+    pub status_schema: Option<Node>,
+}
+
+impl CrdRecord {
+    /// Records `object`, a `CustomResourceDefinition` of `apiextensions.k8s.io/v1`.
+    ///
+    /// # Errors
+    /// [`Malformed`] when name, uid, resourceVersion, or the names of the kind are absent.
+    pub fn read(object: &Node) -> Result<Self, Malformed> {
+        let id = Identity::read(object)?;
+        let at = |fields: &[&str]| fields.iter().try_fold(object, |node, field| node.get(field));
+        let text = |fields: &[&str], name| at(fields).and_then(Node::as_str).map(Key::from).ok_or(Malformed(name));
+        let versions = at(&["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
+        let condition = |kind: &str| {
+            let conditions = at(&["status", "conditions"]).and_then(Node::as_list).unwrap_or_default();
+            conditions.iter().any(|condition| is(condition, "type", kind) && is(condition, "status", "True"))
+        };
+        Ok(Self {
+            id,
+            group: text(&["spec", "group"], "spec.group")?,
+            kind: text(&["spec", "names", "kind"], "spec.names.kind")?,
+            plural: text(&["spec", "names", "plural"], "spec.names.plural")?,
+            namespaced: at(&["spec", "scope"]).and_then(Node::as_str) == Some("Namespaced"),
+            versions: versions.iter().filter_map(CrdVersion::read).collect(),
+            established: condition("Established"),
+            names_accepted: condition("NamesAccepted"),
+            deleting: at(&["metadata", "deletionTimestamp"]).is_some(),
+        })
+    }
+
+    /// Its kind without a version.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind { group: self.group.clone(), kind: self.kind.clone() }
+    }
+
+    /// The version of that name.
+    pub fn version(&self, name: &str) -> Option<&CrdVersion> {
+        self.versions.iter().find(|version| &*version.name == name)
+    }
+
+    /// What a pass over objects of version `name` needs to know; none where the CRD has no such version.
+    pub fn facts(&self, name: &str) -> Option<CrdFacts> {
+        let version = self.version(name)?;
+        Some(CrdFacts {
+            namespaced: self.namespaced,
+            has_status: version.has_status,
+            status_schema: version.status_schema.clone(),
+        })
+    }
+
+    /// Whether the API server answers for version `name` now.
+    pub fn serves(&self, name: &str) -> bool {
+        self.established && self.names_accepted && self.version(name).is_some_and(|version| version.served)
+    }
+
+    /// Whether anything but the resourceVersion differs.
+    pub fn differs(&self, before: &Self) -> bool {
+        let Self { id, group, kind, plural, namespaced, versions, established, names_accepted, deleting } = self;
+        id.uid != before.id.uid
+            || *group != before.group
+            || *kind != before.kind
+            || *plural != before.plural
+            || *namespaced != before.namespaced
+            || *versions != before.versions
+            || *established != before.established
+            || *names_accepted != before.names_accepted
+            || *deleting != before.deleting
+    }
+}
+
+impl CrdVersion {
+    fn read(version: &Node) -> Option<Self> {
+        let flag = |field| version.get(field).and_then(Node::as_bool).unwrap_or_default();
+        let schema = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
+        Some(Self {
+            name: version.get("name")?.as_str()?.into(),
+            served: flag("served"),
+            storage: flag("storage"),
+            has_status: version.get("subresources").and_then(|all| all.get("status")).is_some(),
+            status_schema: schema.and_then(status_schema),
+        })
+    }
+}
+
+fn is(node: &Node, field: &str, value: &str) -> bool {
+    node.get(field).and_then(Node::as_str) == Some(value)
+}
+
+fn flag(schema: &Node, field: &str) -> bool {
+    schema.get(field).and_then(Node::as_bool) == Some(true)
+}
+
+/// The part of a whole object's schema that lies under `status`; where the object keeps unknown fields and says nothing
+/// of `status`, a schema that keeps everything.
+fn status_schema(root: &Node) -> Option<Node> {
+    match root.get("properties").and_then(|properties| properties.get("status")) {
+        Some(schema) => Some(shape(schema)),
+        None if flag(root, PRESERVE) => Some(Node::Map([(Key::from(PRESERVE), Node::Bool(true))].into_iter().collect())),
+        None => None,
+    }
+}
+
+/// A schema without what nobody here reads.
+fn shape(schema: &Node) -> Node {
+    let Some(fields) = schema.as_map() else { return schema.clone() };
+    let kept = fields.iter().filter_map(|(key, value)| {
+        let value = match &**key {
+            "type" | PRESERVE | INT_OR_STRING | EMBEDDED => value.clone(),
+            "items" | "additionalProperties" => shape(value),
+            "properties" => Node::Map(value.as_map()?.iter().map(|(name, schema)| (name.clone(), shape(schema))).collect::<Map>()),
+            _ => return None,
+        };
+        Some((key.clone(), value))
+    });
+    Node::Map(kept.collect())
+}
+
+/// Where a path leads in a schema.
+enum Place<'a> {
+    /// To a schema of its own.
+    Schema(&'a Node),
+    /// Below a place that keeps whatever is written.
+    Anything,
+    /// To a field that the API server drops.
+    Nowhere,
+}
+
+/// Whether the API server keeps a value at `path`, which starts at what `schema` describes: for a status schema, below
+/// `status`. Source: Kubernetes, "Field pruning" of structural schemas.
+pub fn schema_knows(schema: &Node, path: &Path) -> bool {
+    !matches!(follow(schema, path), Place::Nowhere)
+}
+
+/// The type at `path`: `string`, `integer`, `number`, `boolean`, `object`, `array`, or `int-or-string`. None where the
+/// schema leaves it open or has no such path.
+pub fn schema_type<'a>(schema: &'a Node, path: &Path) -> Option<&'a str> {
+    match follow(schema, path) {
+        Place::Schema(found) if flag(found, INT_OR_STRING) => Some("int-or-string"),
+        Place::Schema(found) => found.get("type")?.as_str(),
+        Place::Anything | Place::Nowhere => None,
+    }
+}
+
+fn follow<'a>(schema: &'a Node, path: &Path) -> Place<'a> {
+    let mut at = schema;
+    for step in path.steps() {
+        at = match below(at, step) {
+            Place::Schema(next) => next,
+            end => return end,
+        };
+    }
+    Place::Schema(at)
+}
+
+fn below<'a>(schema: &'a Node, step: &Step) -> Place<'a> {
+    let is_item = match step {
+        Step::Index(_) => true,
+        Step::Field(key) => is(schema, "type", "array") && key.bytes().all(|byte| byte.is_ascii_digit()),
+    };
+    if is_item {
+        return schema.get("items").map_or(open(schema), Place::Schema);
+    }
+    let Step::Field(key) = step else { return Place::Nowhere };
+    if let Some(found) = schema.get("properties").and_then(|properties| properties.get(key)) {
+        return Place::Schema(found);
+    }
+    match schema.get("additionalProperties") {
+        Some(Node::Bool(true)) => Place::Anything,
+        Some(values @ Node::Map(_)) => Place::Schema(values),
+        _ if flag(schema, EMBEDDED) && matches!(&**key, "apiVersion" | "kind" | "metadata") => Place::Anything,
+        _ => open(schema),
+    }
+}
+
+/// What becomes of a field that a schema does not name.
+fn open<'a>(schema: &Node) -> Place<'a> {
+    if flag(schema, PRESERVE) { Place::Anything } else { Place::Nowhere }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CRD: &str = r#"{
+        "metadata": {"name": "websites.shop.example", "uid": "u1", "resourceVersion": "7"},
+        "spec": {
+            "group": "shop.example", "scope": "Namespaced",
+            "names": {"kind": "Website", "plural": "websites"},
+            "versions": [
+                {"name": "v2", "served": true, "storage": true, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {
+                        "spec": {"type": "object", "description": "long"},
+                        "status": {"type": "object", "description": "long", "properties": {
+                            "ready": {"type": "integer", "minimum": 0},
+                            "url": {"type": "string"},
+                            "port": {"x-kubernetes-int-or-string": true},
+                            "labels": {"type": "object", "additionalProperties": {"type": "boolean"}},
+                            "steps": {"type": "array", "items": {"type": "object", "properties": {"took": {"type": "number"}}}},
+                            "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                            "any": {"type": "object", "additionalProperties": true}
+                        }}
+                    }
+                }}},
+                {"name": "v1", "served": false, "storage": false, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}},
+                {"name": "v0", "served": true, "storage": false, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            ]
+        },
+        "status": {"conditions": [{"type": "Established", "status": "True"}, {"type": "NamesAccepted", "status": "True"}]}
+    }"#;
+
+    fn crd() -> CrdRecord {
+        CrdRecord::read(&serde_json::from_str(CRD).unwrap()).unwrap()
+    }
+
+    fn schema() -> Node {
+        crd().facts("v2").unwrap().status_schema.unwrap()
+    }
+
+    fn path(text: &str) -> Path {
+        Path::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_crd_is_known_by_its_names_versions_and_conditions() {
+        let crd = crd();
+        assert_eq!(crd.group_kind().to_string(), "Website.shop.example");
+        assert_eq!((&*crd.plural, crd.namespaced), ("websites", true));
+        assert!(crd.serves("v2") && !crd.serves("v1") && !crd.serves("v9"));
+        assert!(crd.facts("v2").unwrap().has_status && !crd.facts("v1").unwrap().has_status);
+    }
+
+    #[test]
+    fn a_schema_knows_its_fields_and_no_others() {
+        for known in ["ready", "labels.x", "steps[3].took", "steps.0.took", "raw.a.b", "any.a.b", ""] {
+            assert!(schema_knows(&schema(), &path(known)), "{known}");
+        }
+        for unknown in ["nope", "url.deeper", "steps.took", "steps[0].nope", "labels.x.y"] {
+            assert!(!schema_knows(&schema(), &path(unknown)), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_schema_tells_types() {
+        let cases = [
+            ("ready", Some("integer")),
+            ("url", Some("string")),
+            ("port", Some("int-or-string")),
+            ("labels.x", Some("boolean")),
+            ("steps[0].took", Some("number")),
+            ("raw.a", None),
+            ("nope", None),
+        ];
+        for (text, kind) in cases {
+            assert_eq!(schema_type(&schema(), &path(text)), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_keeps_unknown_fields_keeps_any_status_and_one_without_drops_it() {
+        let open = crd().facts("v1").unwrap().status_schema.unwrap();
+        assert!(schema_knows(&open, &path("any.thing")));
+        assert_eq!(crd().facts("v0").unwrap().status_schema, None);
+    }
+
+    #[test]
+    fn the_record_holds_no_descriptions() {
+        assert!(!format!("{:?}", crd()).contains("long"));
+    }
+
+    #[test]
+    fn only_the_resource_version_may_change_without_a_difference() {
+        let (before, mut after) = (crd(), crd());
+        after.id.resource_version = "8".into();
+        assert!(!after.differs(&before));
+        after.established = false;
+        assert!(after.differs(&before));
+    }
+}

@@ -1,0 +1,236 @@
+//! Which rendered objects need a write: decided from who owns which field, never from values.
+//!
+//! The API server keeps our Apply entry in `managedFields` exact: whoever changes a value that we applied takes the path
+//! out of it, and an equal write leaves it. So an object needs no write when its `applied` annotation names what is
+//! rendered now and our entry covers every rendered leaf. That holds over any defaulting or normalisation by the server.
+
+use super::{
+    owned::{Own, Step, trail_path},
+    record::ChildRecord,
+};
+use crate::value::{Key, Map, Node, Path};
+
+/// A field that another manager holds by apply: it is theirs until they let it go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The field, from the object's root.
+    pub path: Path,
+    /// Who holds it.
+    pub manager: String,
+}
+
+/// What must be done about one rendered object that exists and is ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Whether the object was rendered from other input than what was applied last.
+    pub changed: bool,
+    /// Leaves that somebody took by update, or removed: drift.
+    pub drift: Vec<Path>,
+    /// Leaves that another manager holds by apply.
+    pub held: Vec<Held>,
+}
+
+impl Difference {
+    /// Whether the object needs a write.
+    pub fn needs_write(&self) -> bool {
+        self.changed || !self.drift.is_empty()
+    }
+}
+
+/// Compares what is rendered, under `hash`, with who owns what of the live object.
+///
+/// `take_held` is `forceConflict`: fields that others hold by apply count as drift.
+pub fn difference(
+    rendered: &Node,
+    hash: &str,
+    record: &ChildRecord,
+    manager: &str,
+    take_held: bool,
+) -> Difference {
+    let own = Own {
+        name: &record.id.key.name,
+        owner: record.owner().unwrap_or_default(),
+    };
+    let ours = record.ownership.applied_by(manager);
+    let mut difference = Difference {
+        changed: record.applied.as_deref() != Some(hash),
+        drift: Vec::new(),
+        held: Vec::new(),
+    };
+    let mut trail = Vec::with_capacity(12);
+    each_leaf(rendered, &mut trail, &mut |trail| {
+        if is_identity(trail) || ours.is_some_and(|fields| fields.covers(trail, own)) {
+            return;
+        }
+        match record.ownership.applied_by_other(manager, trail, own) {
+            Some(other) if !take_held => difference.held.push(Held {
+                path: trail_path(trail),
+                manager: other.to_owned(),
+            }),
+            _ => difference.drift.push(trail_path(trail)),
+        }
+    });
+    difference
+}
+
+/// `apiVersion`, `kind` and the name are in nobody's managed fields.
+fn is_identity(trail: &[Step<'_>]) -> bool {
+    match trail {
+        [Step::Field(root)] => matches!(&***root, "apiVersion" | "kind"),
+        [Step::Field(root), Step::Field(field)] => {
+            &***root == "metadata" && matches!(&***field, "name" | "namespace")
+        }
+        _ => false,
+    }
+}
+
+/// Calls `visit` with the way to each leaf. Nulls and empty lists and maps are none: nobody can take them away.
+fn each_leaf<'a>(node: &'a Node, trail: &mut Vec<Step<'a>>, visit: &mut impl FnMut(&[Step<'a>])) {
+    match node {
+        Node::Null => {}
+        Node::Map(map) => {
+            for (key, child) in map.iter() {
+                trail.push(Step::Field(key));
+                each_leaf(child, trail, visit);
+                trail.pop();
+            }
+        }
+        Node::List(list) => {
+            for (index, child) in list.iter().enumerate() {
+                trail.push(Step::Item(index, child));
+                each_leaf(child, trail, visit);
+                trail.pop();
+            }
+        }
+        _ => visit(trail),
+    }
+}
+
+/// `rendered` without the leaves at `paths`, nor the maps that this leaves empty.
+pub fn without(rendered: &Node, paths: &[Path]) -> Node {
+    if paths.is_empty() {
+        return rendered.clone();
+    }
+    prune(rendered, &Path::default(), paths).unwrap_or_default()
+}
+
+fn prune(node: &Node, at: &Path, paths: &[Path]) -> Option<Node> {
+    if paths.contains(at) {
+        return None;
+    }
+    if !paths.iter().any(|path| path.starts_with(at)) {
+        return Some(node.clone());
+    }
+    match node {
+        Node::Map(map) => {
+            let kept: Map = map
+                .iter()
+                .filter_map(|(key, child)| {
+                    let mut path = at.clone();
+                    path.push_field(key.clone());
+                    Some((Key::clone(key), prune(child, &path, paths)?))
+                })
+                .collect();
+            (!kept.is_empty()).then_some(Node::Map(kept))
+        }
+        Node::List(list) => {
+            let kept: Vec<Node> = list
+                .iter()
+                .enumerate()
+                .filter_map(|(index, child)| {
+                    let mut path = at.clone();
+                    path.push_index(index);
+                    prune(child, &path, paths)
+                })
+                .collect();
+            (!kept.is_empty()).then(|| Node::List(kept.into()))
+        }
+        other => Some(other.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::GroupKind;
+
+    const MANAGER: &str = "orkestra/websites.demo.orkestra.io";
+
+    fn node(text: &str) -> Node {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn live(applied: &str, entries: &str) -> ChildRecord {
+        let object = format!(
+            r#"{{"metadata":{{"name":"web","namespace":"shop","uid":"c-1","resourceVersion":"7","annotations":{{"orkestra.orkspace.io/applied":"{applied}","orkestra.orkspace.io/child":"ConfigMap/web"}},"ownerReferences":[{{"controller":true,"uid":"u-1"}}],"managedFields":[{entries}]}}}}"#
+        );
+        ChildRecord::read(&GroupKind::parse("ConfigMap"), &node(&object), &[]).unwrap()
+    }
+
+    fn entry(manager: &str, operation: &str, fields: &str) -> String {
+        format!(r#"{{"manager":"{manager}","operation":"{operation}","fieldsV1":{fields}}}"#)
+    }
+
+    const RENDERED: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"a":"1","b":"2"}}"#;
+
+    #[test]
+    fn an_object_whose_hash_and_fields_are_ours_needs_no_write() {
+        let record = live(
+            "h",
+            &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#),
+        );
+        let found = difference(&node(RENDERED), "h", &record, MANAGER, false);
+        assert!(!found.needs_write());
+        assert!(record.is_ours("u-1", MANAGER));
+    }
+
+    #[test]
+    fn a_field_that_somebody_updated_or_removed_is_drift() {
+        let record = live("h", &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{}}}"#));
+        let found = difference(&node(RENDERED), "h", &record, MANAGER, false);
+        assert!(!found.changed);
+        assert_eq!(found.drift, [Path::parse("data.b").unwrap()]);
+    }
+
+    #[test]
+    fn a_field_that_another_manager_applied_is_held_and_not_drift() {
+        let entries = [
+            entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{}}}"#),
+            entry("argocd", "Apply", r#"{"f:data":{"f:b":{}}}"#),
+        ];
+        let record = live("h", &entries.join(","));
+        let found = difference(&node(RENDERED), "h", &record, MANAGER, false);
+        assert!(!found.needs_write());
+        assert_eq!(
+            found.held,
+            [Held {
+                path: Path::parse("data.b").unwrap(),
+                manager: "argocd".to_owned()
+            }]
+        );
+        let taken = difference(&node(RENDERED), "h", &record, MANAGER, true);
+        assert_eq!(taken.drift, [Path::parse("data.b").unwrap()]);
+    }
+
+    #[test]
+    fn what_is_rendered_from_other_input_is_changed() {
+        let record = live(
+            "old",
+            &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#),
+        );
+        assert!(difference(&node(RENDERED), "new", &record, MANAGER, false).changed);
+    }
+
+    #[test]
+    fn a_leaf_is_taken_out_with_the_maps_that_it_leaves_empty() {
+        let rendered = node(r#"{"data":{"a":"1"},"spec":{"x":{"y":1},"z":[{"n":1},{"n":2}]}}"#);
+        let paths: Vec<Path> = ["data.a", "spec.x.y", "spec.z[1].n"]
+            .iter()
+            .map(|text| Path::parse(text).unwrap())
+            .collect();
+        assert_eq!(
+            without(&rendered, &paths),
+            node(r#"{"spec":{"z":[{"n":1}]}}"#)
+        );
+    }
+}

@@ -1,0 +1,435 @@
+//! What a pass reports on the custom resource: what was done, not what was wanted.
+
+use super::{
+    crd::{CrdFacts, schema_knows, schema_type},
+    differ::Held,
+    kstatus::Readiness,
+    reason::Reason,
+    record::Observed,
+    render::{RenderError, Renderer, coerce},
+    step::{Failure, children_data},
+};
+use crate::{
+    api::conditions::{self, Condition, ConditionStatus},
+    plan::{ChildKey, Coerce, OperatorPlan, StatusField},
+    template::{Budget, Data},
+    value::{Key, Map, Node, Path, Step, set},
+};
+
+/// What the executor did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// What became of each child that is wanted, in the order of the intents.
+    pub done: Vec<Done>,
+    /// What failed, in deciding or in doing.
+    pub failures: Vec<Failure>,
+    /// Fields that others hold: child, field and manager.
+    pub held: Vec<(ChildKey, Held)>,
+}
+
+/// What became of one child.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Which one.
+    pub key: ChildKey,
+    /// What was done.
+    pub action: Action,
+}
+
+/// What was done about a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing: it is as it shall be.
+    Unchanged,
+    /// It was made.
+    Created,
+    /// It was changed, because what is declared changed.
+    Updated,
+    /// It was changed back.
+    Repaired,
+    /// It was deleted.
+    Deleted,
+}
+
+/// How far the custom resource has come, in one word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether everything is as declared and ready.
+    pub ready: bool,
+    /// Why, or why not.
+    pub reason: Reason,
+    /// The same for people.
+    pub message: String,
+    /// Whether only a change of the input helps.
+    pub stalled: bool,
+}
+
+/// Judges a pass. `observed` is what stands after its writes.
+pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
+    if let Some(worst) = executed
+        .failures
+        .iter()
+        .min_by_key(|failure| failure.reason.is_permanent())
+    {
+        let permanent = executed
+            .failures
+            .iter()
+            .all(|failure| failure.reason.is_permanent());
+        let lines = executed
+            .failures
+            .iter()
+            .map(|failure| format!("{}: {}", failure.at, failure.message));
+        return Verdict {
+            ready: false,
+            reason: worst.reason,
+            message: lines.collect::<Vec<_>>().join("; "),
+            stalled: permanent,
+        };
+    }
+    let (mut failed, mut awaited) = (Vec::new(), Vec::new());
+    for done in executed
+        .done
+        .iter()
+        .filter(|done| done.action != Action::Deleted)
+    {
+        match observed.child(&done.key).map(|record| &record.readiness) {
+            Some(Readiness::Failed(why)) => failed.push(format!("{}: {why}", done.key)),
+            Some(Readiness::InProgress(_)) => awaited.push(done.key.to_string()),
+            Some(Readiness::Current) | None => {}
+        }
+    }
+    if !failed.is_empty() {
+        return Verdict {
+            ready: false,
+            reason: Reason::ChildFailed,
+            message: failed.join("; "),
+            stalled: true,
+        };
+    }
+    if !awaited.is_empty() {
+        // Without counts: a message that moves with every replica would be a write for each.
+        let message = format!("waiting for {}", awaited.join(", "));
+        return Verdict {
+            ready: false,
+            reason: Reason::ChildrenNotReady,
+            message,
+            stalled: false,
+        };
+    }
+    Verdict {
+        ready: true,
+        reason: Reason::ReconcileSucceeded,
+        message: "everything is as declared".to_owned(),
+        stalled: false,
+    }
+}
+
+/// A patch of the status.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusPatch {
+    /// A JSON merge patch: `status`, and `metadata.resourceVersion` to be refused over another state.
+    pub body: Node,
+    /// Whether it goes to the status subresource.
+    pub subresource: bool,
+}
+
+/// The paths of the status that a plan writes, from the object's root: what a record must keep to compare with.
+pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
+    let mut paths = Vec::new();
+    if plan.status.conditions {
+        paths.extend(
+            ["conditions", "observedGeneration"]
+                .map(|field| below_status(&Path::default(), Some(field))),
+        );
+    }
+    paths.extend(
+        plan.status
+            .fields
+            .iter()
+            .map(|field| below_status(&field.path, None)),
+    );
+    paths
+}
+
+fn below_status(path: &Path, field: Option<&str>) -> Path {
+    let status = std::iter::once(Step::Field(Key::from("status")));
+    status
+        .chain(path.steps().iter().cloned())
+        .chain(field.map(|field| Step::Field(Key::from(field))))
+        .collect()
+}
+
+/// What of a plan's status the CRD cannot hold: the API server would drop it in silence, and we would write it for ever.
+pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
+    let mut lost = written_paths(plan);
+    lost.retain(|path| !is_writable(facts, path));
+    lost.retain(|path| facts.has_status || path.to_string() != "status.observedGeneration");
+    lost
+}
+
+/// Whether the CRD's schema holds a path that starts with `status`.
+fn is_writable(facts: &CrdFacts, path: &Path) -> bool {
+    facts
+        .status_schema
+        .as_ref()
+        .is_some_and(|schema| schema_knows(schema, &relative(path)))
+}
+
+fn relative(path: &Path) -> Path {
+    path.steps().iter().skip(1).cloned().collect()
+}
+
+/// The patch that makes the status say what a pass did; none where it says so already.
+///
+/// `observed.cr` is the custom resource as the pass saw it, `observed.children` what stands after its writes.
+/// A field that cannot be rendered is added to `executed.failures` and keeps its old value.
+pub fn status(
+    plan: &OperatorPlan,
+    facts: &CrdFacts,
+    observed: &Observed,
+    executed: &mut Executed,
+    now: jiff::Timestamp,
+) -> Option<StatusPatch> {
+    let live = observed.cr.view.get("status").cloned().unwrap_or_default();
+    let mut wanted = live.clone();
+    declared_fields(plan, facts, observed, executed, &mut wanted);
+    if plan.status.conditions {
+        write_conditions(facts, observed, executed, &mut wanted, now);
+    }
+    let patch = merge_patch(&live, &wanted)?;
+    let metadata = object([(
+        "resourceVersion",
+        Node::from(&*observed.cr.id.resource_version),
+    )]);
+    Some(StatusPatch {
+        body: object([("metadata", metadata), ("status", patch)]),
+        subresource: facts.has_status,
+    })
+}
+
+fn object<const N: usize>(fields: [(&str, Node); N]) -> Node {
+    Node::Map(
+        fields
+            .into_iter()
+            .map(|(key, value)| (Key::from(key), value))
+            .collect::<Map>(),
+    )
+}
+
+fn declared_fields(
+    plan: &OperatorPlan,
+    facts: &CrdFacts,
+    observed: &Observed,
+    executed: &mut Executed,
+    wanted: &mut Node,
+) {
+    let children = children_data(plan, observed, &plan.field_manager());
+    let data = Data::of(&observed.cr.view).with("children", &children);
+    let owner_kind = plan.resource.group_kind();
+    let mut budget = Budget::default();
+    let mut renderer = Renderer {
+        data: &data,
+        budget: &mut budget,
+        owner: (&owner_kind, &observed.cr.id.key),
+    };
+    let failed = !executed.failures.is_empty();
+    for field in &plan.status.fields {
+        // What a field says without a condition, it says of a pass that went well.
+        if (failed && field.when.is_empty())
+            || !is_writable(facts, &below_status(&field.path, None))
+        {
+            continue;
+        }
+        match field_value(&mut renderer, field, facts) {
+            Ok(Some(value)) => set(wanted, &field.path, value.unwrap_or_default()),
+            Ok(None) => {}
+            Err(error) => executed.failures.push(error.into()),
+        }
+    }
+}
+
+/// The field's value: `None` when its gate is closed, `Some(None)` when there is nothing to say.
+fn field_value(
+    renderer: &mut Renderer<'_, '_>,
+    field: &StatusField,
+    facts: &CrdFacts,
+) -> Result<Option<Option<Node>>, RenderError> {
+    if !renderer.gate(&field.when)? {
+        return Ok(None);
+    }
+    let Some(value) = renderer.leaf(&field.value)? else {
+        return Ok(Some(None));
+    };
+    let kind = field.kind.unwrap_or_else(|| {
+        match facts
+            .status_schema
+            .as_ref()
+            .and_then(|schema| schema_type(schema, &field.path))
+        {
+            Some("integer") => Coerce::Int,
+            Some("number") => Coerce::Float,
+            Some("boolean") => Coerce::Bool,
+            Some("string") => Coerce::Text,
+            _ => Coerce::Native,
+        }
+    });
+    coerce(value, kind).map(Some).map_err(|wanted| RenderError {
+        path: field.value.path.clone(),
+        message: format!("status.{} takes {wanted}", field.path),
+        reason: Reason::WrongType,
+    })
+}
+
+fn write_conditions(
+    facts: &CrdFacts,
+    observed: &Observed,
+    executed: &Executed,
+    wanted: &mut Node,
+    now: jiff::Timestamp,
+) {
+    let generation = facts.has_status.then_some(observed.cr.generation);
+    let field = |name: &str| below_status(&Path::default(), Some(name));
+    if let Some(generation) =
+        generation.filter(|_| is_writable(facts, &field("observedGeneration")))
+    {
+        set(
+            wanted,
+            &relative(&field("observedGeneration")),
+            Node::Int(generation),
+        );
+    }
+    let mut item = field("conditions");
+    item.push_index(0);
+    let holds = |name: &str| {
+        let mut path = item.clone();
+        path.push_field(Key::from(name));
+        is_writable(facts, &path)
+    };
+    if !holds("type") || !holds("status") {
+        return;
+    }
+    let live = wanted.get("conditions").cloned().unwrap_or_default();
+    let existing: Vec<Condition> = serde_json::from_value(live.to_json()).unwrap_or_default();
+    let merged = conditions::merge(
+        &existing,
+        &wanted_conditions(observed, executed, generation),
+        now,
+    );
+    let Ok(merged) = serde_json::to_value(merged).map(|value| Node::from(&value)) else {
+        return;
+    };
+    let items = merged
+        .as_list()
+        .unwrap_or_default()
+        .iter()
+        .map(|condition| {
+            let fields = condition.as_map().into_iter().flat_map(Map::iter);
+            Node::Map(
+                fields
+                    .filter(|(name, _)| holds(name))
+                    .map(|(name, value)| (Key::clone(name), value.clone()))
+                    .collect::<Map>(),
+            )
+        });
+    set(
+        wanted,
+        &relative(&field("conditions")),
+        Node::List(items.collect()),
+    );
+}
+
+/// `Ready` always; `Reconciling`, `Stalled` and `FieldConflict` while they are true. Source: kstatus.
+fn wanted_conditions(
+    observed: &Observed,
+    executed: &Executed,
+    generation: Option<i64>,
+) -> Vec<Condition> {
+    let verdict = verdict(observed, executed);
+    let (reason, message) = (verdict.reason.as_str(), verdict.message.as_str());
+    let truth = |holds| {
+        if holds {
+            ConditionStatus::True
+        } else {
+            ConditionStatus::False
+        }
+    };
+    let mut wanted = vec![Condition::new(
+        conditions::READY,
+        truth(verdict.ready),
+        reason,
+        message,
+    )];
+    if !verdict.ready {
+        let kind = if verdict.stalled {
+            conditions::STALLED
+        } else {
+            conditions::RECONCILING
+        };
+        wanted.push(Condition::new(kind, ConditionStatus::True, reason, message));
+    }
+    if !executed.held.is_empty() {
+        let lines = executed
+            .held
+            .iter()
+            .map(|(child, held)| format!("{child}: {} is held by `{}`", held.path, held.manager));
+        let message = lines.collect::<Vec<_>>().join("; ");
+        wanted.push(Condition::new(
+            conditions::FIELD_CONFLICT,
+            ConditionStatus::True,
+            Reason::FieldConflict.as_str(),
+            &message,
+        ));
+    }
+    wanted
+        .into_iter()
+        .map(|condition| condition.observed(generation))
+        .collect()
+}
+
+/// The JSON merge patch from `live` to `wanted`; none where they are equal. Source: RFC 7396.
+fn merge_patch(live: &Node, wanted: &Node) -> Option<Node> {
+    let (Node::Map(before), Node::Map(after)) = (live, wanted) else {
+        return (live != wanted).then(|| wanted.clone());
+    };
+    let mut patch = Vec::new();
+    for (key, value) in after.iter() {
+        let change = match before.get(key) {
+            Some(old) => merge_patch(old, value),
+            None => (*value != Node::Null).then(|| value.clone()),
+        };
+        patch.extend(change.map(|change| (Key::clone(key), change)));
+    }
+    for (key, _) in before.iter().filter(|(key, _)| after.get(key).is_none()) {
+        patch.push((Key::clone(key), Node::Null));
+    }
+    (!patch.is_empty()).then(|| Node::Map(patch.into_iter().collect::<Map>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(text: &str) -> Node {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_patch_holds_what_differs_and_nothing_else() {
+        let live = node(r#"{"a":1,"b":{"c":2,"d":3},"gone":1}"#);
+        let wanted = node(r#"{"a":1,"b":{"c":2,"d":4},"new":[1]}"#);
+        assert_eq!(
+            merge_patch(&live, &wanted),
+            Some(node(r#"{"b":{"d":4},"gone":null,"new":[1]}"#))
+        );
+        assert_eq!(merge_patch(&wanted, &wanted), None);
+    }
+
+    #[test]
+    fn an_absent_field_that_shall_be_absent_is_no_change() {
+        assert_eq!(merge_patch(&node("{}"), &node(r#"{"x":null}"#)), None);
+        assert_eq!(
+            merge_patch(&node(r#"{"x":1}"#), &node(r#"{"x":null}"#)),
+            Some(node(r#"{"x":null}"#))
+        );
+    }
+}

@@ -1,0 +1,509 @@
+//! One pass: what is wanted for a custom resource, decided from what was observed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    inventory::Inventory,
+    reason::Reason,
+    record::{ChildRecord, Observed, child_mark},
+    render::{RenderError, Renderer},
+};
+use crate::{
+    api::names,
+    plan::{
+        ChildKey, ChildPlan, GroupKind, Mode, NameRule, Number, ObjectKey, OnFalse, OperatorPlan,
+    },
+    template::{Budget, Data},
+    value::{Key, Map, Node, hash},
+};
+
+/// Scope of the kinds that are served at the moment: `true` for namespaced ones.
+pub type Scopes = BTreeMap<GroupKind, bool>;
+
+/// What a pass decided.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cycle {
+    /// An intent per child, in creation order; deletions last.
+    pub intents: Vec<Intent>,
+    /// What could not be decided; the children concerned are left as they are.
+    pub failures: Vec<Failure>,
+    /// The inventory that must be on the custom resource before the first child is written.
+    pub inventory: Inventory,
+}
+
+/// What is wanted of one child.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Intent {
+    /// It shall be exactly as rendered.
+    Apply(Box<Rendered>),
+    /// It shall be made once, if it does not exist.
+    Create(Box<Rendered>),
+    /// It stays as it is.
+    Keep(ChildKey),
+    /// It goes.
+    Delete(Deletion),
+}
+
+/// A child that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Which one.
+    pub key: ChildKey,
+    /// The uid that was seen: another object of the name is not meant.
+    pub uid: Box<str>,
+}
+
+/// A child as it shall be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendered {
+    /// Which one.
+    pub key: ChildKey,
+    /// Position of its declaration in [`OperatorPlan::children`].
+    pub declared: usize,
+    /// The whole object, with the `applied` annotation.
+    pub object: Node,
+    /// Hash of the object without that annotation.
+    pub hash: String,
+}
+
+/// Something about one child, or about the whole pass, that did not work out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The fixed name.
+    pub reason: Reason,
+    /// Which child, where its name is known; else where in the Katalog.
+    pub at: String,
+    /// What is wrong, and the mend where there is one.
+    pub message: String,
+}
+
+impl From<RenderError> for Failure {
+    fn from(error: RenderError) -> Self {
+        Self {
+            reason: error.reason,
+            at: error.path.into(),
+            message: error.message,
+        }
+    }
+}
+
+/// Decides one pass over a custom resource that is not being deleted. `scopes` holds the kinds that are served.
+pub fn step(plan: &OperatorPlan, scopes: &Scopes, observed: &Observed) -> Cycle {
+    let manager = plan.field_manager();
+    let children = children_data(plan, observed, &manager);
+    let data = Data::of(&observed.cr.view).with("children", &children);
+    let owner_kind = plan.resource.group_kind();
+    let mut budget = Budget::default();
+    let renderer = Renderer {
+        data: &data,
+        budget: &mut budget,
+        owner: (&owner_kind, &observed.cr.id.key),
+    };
+    let mut pass = Pass {
+        plan,
+        scopes,
+        observed,
+        manager,
+        renderer,
+        wanted: BTreeSet::new(),
+        open: BTreeSet::new(),
+        closed: Vec::new(),
+        declared_once: BTreeSet::new(),
+        complete: true,
+        cycle: Cycle::default(),
+    };
+    for index in 0..plan.children.len() {
+        if let Err(failure) = pass.child(index) {
+            // What this child would have been called is unknown, so nothing may be concluded to be superfluous.
+            pass.complete = false;
+            pass.cycle.failures.push(failure);
+        }
+    }
+    pass.finish()
+}
+
+/// `.children`: by kind the first declared object that exists (`deployment`), and all by name (`deployments`).
+pub fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) -> Node {
+    if plan.children_names.is_empty() {
+        return Node::default();
+    }
+    let mut by_kind: BTreeMap<&GroupKind, Vec<&ChildRecord>> = BTreeMap::new();
+    for child in &observed.children {
+        if child.record.is_ours(&observed.cr.id.uid, manager) {
+            by_kind
+                .entry(&child.key.kind)
+                .or_default()
+                .push(&child.record);
+        }
+    }
+    let order = DeclaredOrder::of(plan, observed);
+    for (kind, records) in &mut by_kind {
+        records.sort_by_key(|record| order.position(kind, &record.id.key.name));
+    }
+    let aliases = plan.children_names.iter().filter_map(|alias| {
+        let records = by_kind.get(&alias.kind)?;
+        let node = if alias.number == Number::Plural {
+            Node::Map(
+                records
+                    .iter()
+                    .rev()
+                    .map(|record| (Key::from(&*record.id.key.name), record.view.clone()))
+                    .collect::<Map>(),
+            )
+        } else {
+            records.first()?.view.clone()
+        };
+        Some((alias.name.clone(), node))
+    });
+    Node::Map(aliases.collect::<Map>())
+}
+
+/// Which of several children of a kind was declared first. Names that themselves read children come after all others.
+struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
+
+impl DeclaredOrder {
+    fn of(plan: &OperatorPlan, observed: &Observed) -> Self {
+        let data = Data::of(&observed.cr.view);
+        let owner_kind = plan.resource.group_kind();
+        let mut budget = Budget::default();
+        let mut renderer = Renderer {
+            data: &data,
+            budget: &mut budget,
+            owner: (&owner_kind, &observed.cr.id.key),
+        };
+        let mut positions = BTreeMap::new();
+        for (index, child) in plan.children.iter().enumerate() {
+            if let Ok(name) = renderer.text(&child.name) {
+                positions
+                    .entry((child.kind.group_kind(), name))
+                    .or_insert(index);
+            }
+        }
+        Self(positions)
+    }
+
+    fn position(&self, kind: &GroupKind, name: &str) -> usize {
+        self.0
+            .get(&(kind.clone(), name.to_owned()))
+            .copied()
+            .unwrap_or(usize::MAX)
+    }
+}
+
+struct Pass<'a, 'd> {
+    plan: &'a OperatorPlan,
+    scopes: &'a Scopes,
+    observed: &'a Observed,
+    manager: String,
+    renderer: Renderer<'a, 'd>,
+    /// Children that shall exist or stay.
+    wanted: BTreeSet<ChildKey>,
+    /// Those among them that a declaration with an open gate makes.
+    open: BTreeSet<ChildKey>,
+    /// Children whose gate is closed and that go, unless another declaration wants the same one.
+    closed: Vec<ChildKey>,
+    /// Every name that a plain `onCreate` entry declares, open or not.
+    declared_once: BTreeSet<ChildKey>,
+    complete: bool,
+    cycle: Cycle,
+}
+
+impl Pass<'_, '_> {
+    fn child(&mut self, index: usize) -> Result<(), Failure> {
+        let plan = self.plan;
+        let declared = &plan.children[index];
+        let key = self.key(declared)?;
+        if declared.mode == Mode::Once {
+            self.declared_once.insert(key.clone());
+        }
+        let open = match self.renderer.gate(&declared.when) {
+            Ok(open) => open,
+            Err(error) => {
+                self.keep(key);
+                return Err(error.into());
+            }
+        };
+        if !open {
+            match (declared.mode, declared.on_false) {
+                (Mode::Reconciled, OnFalse::Delete) => self.closed.push(key),
+                _ => self.keep(key),
+            }
+            return Ok(());
+        }
+        if !self.open.insert(key.clone()) {
+            return Err(Failure {
+                reason: Reason::DuplicateChild,
+                at: declared.path.to_string(),
+                message: format!("another entry makes {key} too; give one of them another name"),
+            });
+        }
+        self.open(key, index)
+    }
+
+    fn open(&mut self, key: ChildKey, index: usize) -> Result<(), Failure> {
+        let declared = &self.plan.children[index];
+        if declared.mode == Mode::Once && self.is_made(&key) {
+            self.keep(key);
+            return Ok(());
+        }
+        // A body that cannot be rendered says nothing of whether the object shall exist: it stays.
+        let rendered = match self.render(&key, declared, index) {
+            Ok(rendered) => Box::new(rendered),
+            Err(error) => {
+                self.keep(key);
+                return Err(error.into());
+            }
+        };
+        self.cycle
+            .intents
+            .retain(|intent| !matches!(intent, Intent::Keep(kept) if *kept == key));
+        self.wanted.insert(key);
+        self.cycle.intents.push(match declared.mode {
+            Mode::Once => Intent::Create(rendered),
+            Mode::Reconciled => Intent::Apply(rendered),
+        });
+        Ok(())
+    }
+
+    /// Made before: the inventory says so, or it exists and is ours (a crash came between the write and the inventory).
+    fn is_made(&self, key: &ChildKey) -> bool {
+        self.observed.cr.inventory.made.contains(key)
+            || self
+                .observed
+                .child(key)
+                .is_some_and(|record| record.is_ours(&self.observed.cr.id.uid, &self.manager))
+    }
+
+    fn keep(&mut self, key: ChildKey) {
+        if self.wanted.insert(key.clone()) {
+            self.cycle.intents.push(Intent::Keep(key));
+        }
+    }
+
+    fn key(&mut self, declared: &ChildPlan) -> Result<ChildKey, Failure> {
+        let kind = declared.kind.group_kind();
+        let Some(namespaced) = self.scopes.get(&kind).copied() else {
+            return Err(Failure {
+                reason: Reason::KindNotServed,
+                at: declared.path.to_string(),
+                message: format!(
+                    "the API server serves no {kind} in version {}; install its CRD",
+                    declared.kind.version
+                ),
+            });
+        };
+        let name = self.renderer.text(&declared.name)?;
+        let illegal = |message| Failure {
+            reason: Reason::InvalidName,
+            at: declared.name.path.to_string(),
+            message,
+        };
+        check_name(declared.name_rule, &name).map_err(illegal)?;
+        let namespace = match (namespaced, &declared.namespace) {
+            (false, _) => None,
+            (true, None) => self.observed.cr.id.key.namespace.clone(),
+            (true, Some(leaf)) => {
+                Some(self.renderer.text(leaf)?.into_boxed_str()).filter(|text| !text.is_empty())
+            }
+        };
+        if namespaced && namespace.is_none() {
+            return Err(Failure {
+                reason: Reason::InvalidName,
+                at: declared.path.to_string(),
+                message: format!(
+                    "{kind} lives in a namespace and {} does not: say `namespace`",
+                    self.plan.resource.kind
+                ),
+            });
+        }
+        Ok(ChildKey {
+            kind,
+            object: ObjectKey {
+                namespace,
+                name: name.into(),
+            },
+        })
+    }
+
+    fn render(
+        &mut self,
+        key: &ChildKey,
+        declared: &ChildPlan,
+        index: usize,
+    ) -> Result<Rendered, RenderError> {
+        let mut object = self.renderer.tree(&declared.body)?.unwrap_or_default();
+        own(&mut object, key, self.plan, self.observed);
+        let hash = hash(&object);
+        set_in(
+            &mut object,
+            &["metadata", "annotations"],
+            names::ANNOTATION_APPLIED,
+            Node::from(hash.as_str()),
+        );
+        Ok(Rendered {
+            key: key.clone(),
+            declared: index,
+            object,
+            hash,
+        })
+    }
+
+    fn finish(mut self) -> Cycle {
+        let uid = &self.observed.cr.id.uid;
+        let closed: BTreeSet<&ChildKey> = self.closed.iter().collect();
+        for child in &self.observed.children {
+            let superfluous =
+                closed.contains(&child.key) || (self.complete && !is_kept_kind(&child.key.kind));
+            if superfluous
+                && !self.wanted.contains(&child.key)
+                && !child.record.deleting
+                && child.record.is_ours(uid, &self.manager)
+            {
+                self.cycle.intents.push(Intent::Delete(Deletion {
+                    key: child.key.clone(),
+                    uid: child.record.id.uid.clone(),
+                }));
+            }
+        }
+        self.cycle.inventory = self.inventory();
+        self.cycle
+    }
+
+    /// Every declared kind, every kind that still has a child, every kind that cannot be looked at; and what was made once.
+    fn inventory(&self) -> Inventory {
+        let before = &self.observed.cr.inventory;
+        let mut kinds: BTreeSet<GroupKind> = self
+            .plan
+            .children
+            .iter()
+            .map(|child| child.kind.group_kind())
+            .collect();
+        kinds.extend(
+            self.observed
+                .children
+                .iter()
+                .map(|child| child.key.kind.clone()),
+        );
+        kinds.extend(before.kinds.intersection(&self.observed.unseen).cloned());
+        let mut made = before.made.clone();
+        if self.complete {
+            made.retain(|key| self.declared_once.contains(key));
+        }
+        made.extend(
+            self.declared_once
+                .iter()
+                .filter(|key| self.observed.child(key).is_some() && self.is_made(key))
+                .cloned(),
+        );
+        Inventory { kinds, made }
+    }
+}
+
+/// Kinds that hold data: they are never deleted because nobody declares them any more.
+fn is_kept_kind(kind: &GroupKind) -> bool {
+    kind.group.is_empty()
+        && matches!(
+            &*kind.kind,
+            "PersistentVolumeClaim" | "PersistentVolume" | "Namespace"
+        )
+}
+
+fn check_name(rule: NameRule, name: &str) -> Result<(), String> {
+    match rule {
+        NameRule::Subdomain => names::check_dns1123_subdomain(name),
+        NameRule::Label1035 => names::check_dns1035_label(name),
+        NameRule::Label1123 => names::check_dns1123_subdomain(name).and_then(|()| {
+            if name.len() > 63 || name.contains('.') {
+                Err(format!(
+                    "`{name}` must have at most 63 characters and no `.`"
+                ))
+            } else {
+                Ok(())
+            }
+        }),
+        NameRule::PathSegment if name.is_empty() => Err("the name is empty".to_owned()),
+        NameRule::PathSegment
+            if matches!(name, "." | "..") || name.contains(['/', '%']) || name.len() > 253 =>
+        {
+            Err(format!(
+                "`{name}` is no legal name: at most 253 characters, without `/` and `%`"
+            ))
+        }
+        NameRule::PathSegment => Ok(()),
+    }
+}
+
+/// Puts in what makes a rendered object this custom resource's child.
+fn own(object: &mut Node, key: &ChildKey, plan: &OperatorPlan, observed: &Observed) {
+    let cr = &observed.cr.id;
+    set_in(object, &["metadata"], "name", Node::from(&*key.object.name));
+    if let Some(namespace) = &key.object.namespace {
+        set_in(object, &["metadata"], "namespace", Node::from(&**namespace));
+    }
+    let labels = [
+        (names::LABEL_MANAGED, "true".to_owned()),
+        (names::LABEL_OWNER_UID, cr.uid.to_string()),
+        (
+            names::LABEL_KATALOG,
+            names::label_value(&format!("{}.{}", plan.katalog.namespace, plan.katalog.name)),
+        ),
+    ];
+    for (label, value) in labels {
+        set_in(object, &["metadata", "labels"], label, Node::from(value));
+    }
+    set_in(
+        object,
+        &["metadata", "annotations"],
+        names::ANNOTATION_CHILD,
+        Node::from(child_mark(&key.kind, &key.object.name)),
+    );
+    if may_reference(&cr.key, &key.object) {
+        set_in(
+            object,
+            &["metadata"],
+            "ownerReferences",
+            Node::List([owner_reference(plan, observed)].into()),
+        );
+    }
+}
+
+/// Whether an owner reference from `child` to `owner` is legal: it must not leave the owner's namespace.
+pub fn may_reference(owner: &ObjectKey, child: &ObjectKey) -> bool {
+    owner.namespace.is_none() || owner.namespace == child.namespace
+}
+
+fn owner_reference(plan: &OperatorPlan, observed: &Observed) -> Node {
+    let cr = &observed.cr.id;
+    let fields = [
+        ("apiVersion", Node::from(plan.resource.api_version())),
+        ("kind", Node::from(&*plan.resource.kind)),
+        ("name", Node::from(&*cr.key.name)),
+        ("uid", Node::from(&*cr.uid)),
+        ("controller", Node::Bool(true)),
+        ("blockOwnerDeletion", Node::Bool(true)),
+    ];
+    Node::Map(
+        fields
+            .into_iter()
+            .map(|(key, value)| (Key::from(key), value))
+            .collect::<Map>(),
+    )
+}
+
+/// Sets a field below the maps that `parents` name, making them; field names may hold dots and slashes.
+fn set_in(object: &mut Node, parents: &[&str], field: &str, value: Node) {
+    if !matches!(object, Node::Map(_)) {
+        *object = Node::Map(Map::default());
+    }
+    let Node::Map(map) = object else { return };
+    match parents.split_first() {
+        None => {
+            map.insert(Key::from(field), value);
+        }
+        Some((parent, rest)) => {
+            let mut child = map.remove(parent).unwrap_or_default();
+            set_in(&mut child, rest, field, value);
+            map.insert(Key::from(*parent), child);
+        }
+    }
+}

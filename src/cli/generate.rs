@@ -1,0 +1,60 @@
+//! `ork generate`
+
+use std::{fmt::Write as _, path::PathBuf};
+
+use anyhow::Context as _;
+use clap::Subcommand;
+use orkestra_core::plan::{Plan, rbac};
+
+use super::{Failure, files, output};
+
+/// Prints manifests
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Rbac(Rbac),
+}
+
+/// Prints the rights that Orkestra and the Katalogs need, and nothing more
+///
+/// Namespace, ServiceAccount, ClusterRoles and their bindings, for `kubectl apply --filename -`. Without a file: what
+/// `ork controller` itself needs.
+#[derive(Debug, clap::Args)]
+struct Rbac {
+    /// Katalog files; may be repeated
+    #[arg(short = 'k', long = "katalog", value_name = "FILE", num_args = 1..)]
+    katalogs: Vec<PathBuf>,
+}
+
+pub(super) async fn execute(Args { what: What::Rbac(args) }: Args) -> Result<(), Failure> {
+    let plans = files::compile(&args.katalogs).await?;
+    let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
+    Ok(output::print(&rbac_yaml(&plans)?)?)
+}
+
+fn rbac_yaml(plans: &[&Plan]) -> anyhow::Result<String> {
+    let mut stream = String::new();
+    for manifest in rbac::manifests(plans) {
+        let yaml = serde_saphyr::to_string(&manifest).context("cannot write a manifest as YAML")?;
+        // Writing to a String cannot fail.
+        let _ = write!(stream, "---\n{yaml}");
+    }
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_rights_are_current() {
+        let header = "# Generated: UPDATE_DOCS=1 cargo test --lib cli. What `ork controller` needs without any Katalog;\n\
+                      # `ork generate rbac -k FILE` prints this and what a Katalog needs.\n";
+        crate::testing::assert_document("config/rbac.yaml", &format!("{header}{}", rbac_yaml(&[]).unwrap()));
+    }
+}

@@ -1,0 +1,155 @@
+//! The end of a custom resource: children that Kubernetes does not collect go, then our finalizer. No template is read.
+
+use std::time::Duration;
+
+use orkestra_core::{
+    api::names,
+    plan::ChildKey,
+    reconcile::record::{ChildRecord, CrRecord},
+    value::{Key, Map, Node},
+};
+
+use super::{
+    bound::Bound,
+    execute::failure,
+    pass::{Next, Passed, observe},
+    shared::Shared,
+    wire::WireError,
+};
+
+/// How soon the end is tried again where kinds of the inventory cannot be read.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Goes one step towards the end of `cr`, which is being deleted and whose children may still be there.
+pub(super) async fn finish(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &std::sync::Arc<CrRecord>,
+) -> Passed {
+    if !cr.finalizer {
+        return Passed::settled();
+    }
+    let observed = observe(bound, cr);
+    if !observed.unseen.is_empty() {
+        shared.rebind.notify_one();
+        let kinds = observed
+            .unseen
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        return Passed::failed(
+            Next::After(WAIT),
+            format!("children of kind {kinds} cannot be read, so they may still be there"),
+        );
+    }
+    let mut waiting = false;
+    for child in observed
+        .children
+        .iter()
+        .filter(|child| is_uncollected(&child.record, cr, bound))
+    {
+        let result = if cr.orphans() {
+            let_go(shared, bound, &child.key).await
+        } else {
+            delete(shared, bound, &child.key, &child.record).await
+        };
+        match result {
+            Ok(gone) => waiting |= !gone,
+            Err(failed) => return Passed::failed(Next::Retry, failed),
+        }
+    }
+    // The deletion of the last child is an event, which wakes this key again.
+    if waiting {
+        return Passed::settled();
+    }
+    remove_finalizer(shared, bound, cr).await
+}
+
+/// Whether the child is ours and has no owner reference by which Kubernetes would collect it.
+fn is_uncollected(record: &ChildRecord, cr: &CrRecord, bound: &Bound) -> bool {
+    record.controller.is_none() && record.is_ours(&cr.id.uid, &bound.manager)
+}
+
+/// Whether it is gone already.
+async fn delete(
+    shared: &Shared,
+    bound: &Bound,
+    key: &ChildKey,
+    record: &ChildRecord,
+) -> Result<bool, String> {
+    let Some(kind) = bound.kind(&key.kind) else {
+        return Ok(true);
+    };
+    if record.deleting {
+        return Ok(false);
+    }
+    match shared.delete(&kind.served, &key.object, &record.id.uid).await {
+        Ok(stays) => Ok(stays.is_none()),
+        Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(true),
+        Err(error) => Err(failure(key, &error).message),
+    }
+}
+
+/// Takes our labels off a child that stays.
+async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<bool, String> {
+    let Some(kind) = bound.kind(&key.kind) else {
+        return Ok(true);
+    };
+    let labels = [
+        names::LABEL_MANAGED,
+        names::LABEL_OWNER_UID,
+        names::LABEL_KATALOG,
+    ]
+    .map(|label| (label, Node::Null));
+    let body = map([("metadata", map([("labels", map(labels))]))]);
+    match shared.patch_metadata(&kind.served, &key.object, &body, &bound.manager).await {
+        Ok(_) | Err(WireError::NotFound(_)) => Ok(true),
+        Err(error) => Err(failure(key, &error).message),
+    }
+}
+
+async fn remove_finalizer(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Passed {
+    let others = cr
+        .other_finalizers
+        .iter()
+        .map(|name| Node::from(&**name))
+        .collect();
+    let metadata = [
+        ("resourceVersion", Node::from(&*cr.id.resource_version)),
+        ("finalizers", Node::List(others)),
+    ];
+    let body = map([("metadata", map(metadata))]);
+    match shared.patch_metadata(&bound.served, &cr.id.key, &body, &bound.manager).await {
+        Ok(answer) => {
+            bound.crs.store().answer(&answer);
+            Passed::settled()
+        }
+        Err(WireError::NotFound(_)) => Passed::settled(),
+        Err(WireError::Conflict { .. }) => Passed {
+            next: Next::Retry,
+            error: None,
+        },
+        Err(error) => {
+            let key = ChildKey {
+                kind: bound.plan.resource.group_kind(),
+                object: cr.id.key.clone(),
+            };
+            let next = if matches!(error, WireError::Forbidden { .. }) {
+                Next::After(WAIT)
+            } else {
+                Next::Retry
+            };
+            Passed::failed(next, failure(&key, &error).message)
+        }
+    }
+}
+
+fn map<const N: usize>(fields: [(&str, Node); N]) -> Node {
+    Node::Map(
+        fields
+            .into_iter()
+            .map(|(key, value)| (Key::from(key), value))
+            .collect::<Map>(),
+    )
+}

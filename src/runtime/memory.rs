@@ -1,0 +1,171 @@
+//! What an operator remembers of a custom resource between passes. Losing it costs a request, never correctness.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use orkestra_core::{plan::ChildKey, value::Path};
+use tokio::time::Instant;
+
+/// A field forced this often within [`FIGHT_WINDOW`] is a fight with another writer.
+const FIGHT_AFTER: usize = 3;
+/// How far back forced writes count.
+const FIGHT_WINDOW: Duration = Duration::from_secs(600);
+/// While a fight lasts, the field is written back at most this often.
+const FIGHT_PAUSE: Duration = Duration::from_secs(60);
+
+/// Memory of one custom resource.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// Whether its last pass left it ready.
+    pub(super) ready: bool,
+    /// What the last pass reported as an event: it is reported once.
+    pub(super) reported: Option<String>,
+    children: HashMap<ChildKey, ChildMemory>,
+}
+
+#[derive(Debug, Default)]
+struct ChildMemory {
+    /// Hash and resourceVersion of an apply that changed nothing though fields are missing: it would change nothing again.
+    settled: Option<(String, Box<str>)>,
+    /// An autoscaler owns `spec.replicas`.
+    autoscaled: bool,
+    /// When each field was forced.
+    forced: HashMap<Path, VecDeque<Instant>>,
+}
+
+impl Memory {
+    fn child(&mut self, key: &ChildKey) -> &mut ChildMemory {
+        self.children.entry(key.clone()).or_default()
+    }
+
+    /// Whether an apply of `hash` over `resource_version` is known to change nothing.
+    pub(super) fn is_settled(&self, key: &ChildKey, hash: &str, resource_version: &str) -> bool {
+        let settled = self
+            .children
+            .get(key)
+            .and_then(|child| child.settled.as_ref());
+        settled.is_some_and(|(known, version)| known == hash && **version == *resource_version)
+    }
+
+    /// Remembers that an apply of `hash` left the object at `resource_version`.
+    pub(super) fn settle(&mut self, key: &ChildKey, hash: &str, resource_version: &str) {
+        self.child(key).settled = Some((hash.to_owned(), resource_version.into()));
+    }
+
+    /// Whether an autoscaler is known to own the child's replicas.
+    pub(super) fn is_autoscaled(&self, key: &ChildKey) -> bool {
+        self.children.get(key).is_some_and(|child| child.autoscaled)
+    }
+
+    /// Remembers whether it does.
+    pub(super) fn set_autoscaled(&mut self, key: &ChildKey, autoscaled: bool) {
+        if autoscaled || self.is_autoscaled(key) {
+            self.child(key).autoscaled = autoscaled;
+        }
+    }
+
+    /// Remembers that fields are forced now.
+    pub(super) fn force(&mut self, key: &ChildKey, paths: &[Path], now: Instant) {
+        let child = self.child(key);
+        for path in paths {
+            child.forced.entry(path.clone()).or_default().push_back(now);
+        }
+    }
+
+    /// The fields among `paths` that are fought over, and how long to leave them be.
+    pub(super) fn fights(&mut self, key: &ChildKey, paths: &[Path], now: Instant) -> Option<Fight> {
+        let child = self.children.get_mut(key)?;
+        for times in child.forced.values_mut() {
+            while times
+                .front()
+                .is_some_and(|first| now.duration_since(*first) > FIGHT_WINDOW)
+            {
+                times.pop_front();
+            }
+        }
+        child.forced.retain(|_, times| !times.is_empty());
+        let fought = |path: &&Path| {
+            child
+                .forced
+                .get(*path)
+                .is_some_and(|times| times.len() >= FIGHT_AFTER)
+        };
+        let paths: Vec<Path> = paths.iter().filter(fought).cloned().collect();
+        let last = paths
+            .iter()
+            .filter_map(|path| child.forced.get(path)?.back())
+            .max()?;
+        Some(Fight {
+            pause: FIGHT_PAUSE.saturating_sub(now.duration_since(*last)),
+            paths,
+        })
+    }
+
+    /// What others may have changed without a trace is looked at again: autoscalers come and go.
+    pub(super) fn look_again(&mut self) {
+        for child in self.children.values_mut() {
+            child.autoscaled = false;
+        }
+    }
+
+    /// Forgets the children that `keep` does not name.
+    pub(super) fn retain(&mut self, keep: impl Fn(&ChildKey) -> bool) {
+        self.children.retain(|key, _| keep(key));
+    }
+}
+
+/// Fields that another writer keeps changing back.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fight {
+    /// The fields.
+    pub(super) paths: Vec<Path>,
+    /// How long until they are written again; zero is now.
+    pub(super) pause: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use orkestra_core::plan::{GroupKind, ObjectKey};
+
+    use super::*;
+
+    fn key() -> ChildKey {
+        ChildKey {
+            kind: GroupKind::parse("ConfigMap"),
+            object: ObjectKey {
+                namespace: Some("shop".into()),
+                name: "web".into(),
+            },
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_field_forced_three_times_in_ten_minutes_is_a_fight() {
+        let (mut memory, paths) = (Memory::default(), [Path::parse("data.a").unwrap()]);
+        for _ in 0..3 {
+            assert_eq!(memory.fights(&key(), &paths, Instant::now()), None);
+            memory.force(&key(), &paths, Instant::now());
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        let fight = memory.fights(&key(), &paths, Instant::now()).unwrap();
+        assert_eq!(fight.pause, Duration::from_secs(50));
+        tokio::time::advance(Duration::from_secs(50)).await;
+        assert_eq!(
+            memory.fights(&key(), &paths, Instant::now()).unwrap().pause,
+            Duration::ZERO
+        );
+        tokio::time::advance(FIGHT_WINDOW).await;
+        assert_eq!(memory.fights(&key(), &paths, Instant::now()), None);
+    }
+
+    #[test]
+    fn an_apply_that_changed_nothing_is_remembered_for_that_state_only() {
+        let mut memory = Memory::default();
+        memory.settle(&key(), "h", "7");
+        assert!(memory.is_settled(&key(), "h", "7"));
+        assert!(!memory.is_settled(&key(), "h", "8"));
+        assert!(!memory.is_settled(&key(), "g", "7"));
+    }
+}

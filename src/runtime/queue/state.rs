@@ -1,0 +1,394 @@
+//! The queue's decisions, without a lock and without a clock: every call is told what time it is.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::Hash,
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{BACKOFF_FIRST, BACKOFF_LONGEST, BREAKER_BURST, BREAKER_REFILL, Cause, RESYNC_SHARE};
+
+/// How long after its last pass a key may be forgotten: by then its bucket is full again.
+const SWEEP_EVERY: Duration = BREAKER_REFILL.saturating_mul(BREAKER_BURST + 1);
+
+/// What is known of the keys that are not idle.
+pub(super) struct State<K> {
+    entries: HashMap<K, Entry>,
+    /// Keys that a worker may take, by ticket: changed ones, then those in resync.
+    lanes: [BTreeMap<u64, K>; 2],
+    delayed: BTreeMap<(Instant, u64), K>,
+    last_ticket: u64,
+    /// Changed keys taken since the last one in resync.
+    changed_in_row: u32,
+    running: usize,
+    slowed: u64,
+    sweep_at: Option<Instant>,
+    closed: bool,
+}
+
+struct Entry {
+    running: bool,
+    /// Removed while it ran: nothing but a new `add` brings it back.
+    gone: bool,
+    /// Held off by the breaker since its last pass.
+    held: bool,
+    wanted: Option<Wanted>,
+    delay: Option<Delay>,
+    failures: u32,
+    /// The token bucket: it is full when this has passed, and each pass moves it by one refill.
+    spent_until: Instant,
+}
+
+#[derive(Clone, Copy)]
+struct Wanted {
+    cause: Cause,
+    since: Instant,
+    /// Its place in the lane; none while the key runs.
+    ticket: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Delay {
+    at: Instant,
+    ticket: u64,
+    cause: Cause,
+}
+
+/// What a worker gets.
+pub(super) struct Job<K> {
+    pub(super) key: K,
+    pub(super) cause: Cause,
+    pub(super) waited: Duration,
+}
+
+/// What `next` has to say.
+pub(super) enum Next<K> {
+    /// Work.
+    Job(Job<K>),
+    /// Nothing before that time, or before something is added.
+    Wait(Option<Instant>),
+    /// Nothing ever again.
+    Closed,
+}
+
+impl Entry {
+    fn new(now: Instant) -> Self {
+        Self {
+            running: false,
+            gone: false,
+            held: false,
+            wanted: None,
+            delay: None,
+            failures: 0,
+            spent_until: now,
+        }
+    }
+
+    /// When the breaker allows the next pass.
+    fn allowed_at(&self) -> Instant {
+        let burst = BREAKER_REFILL * (BREAKER_BURST - 1);
+        self.spent_until
+            .checked_sub(burst)
+            .unwrap_or(self.spent_until)
+    }
+
+    /// Whether nothing but the bucket keeps the entry.
+    fn is_idle(&self) -> bool {
+        !self.running && self.wanted.is_none() && self.delay.is_none() && self.failures == 0
+    }
+}
+
+impl<K: Clone + Eq + Hash> State<K> {
+    pub(super) fn new() -> Self {
+        Self {
+            entries: HashMap::new(),
+            lanes: [BTreeMap::new(), BTreeMap::new()],
+            delayed: BTreeMap::new(),
+            last_ticket: 0,
+            changed_in_row: 0,
+            running: 0,
+            slowed: 0,
+            sweep_at: None,
+            closed: false,
+        }
+    }
+
+    /// Wants a pass over `key`; the more important of two causes stays.
+    pub(super) fn add(&mut self, key: K, cause: Cause, now: Instant) {
+        if self.closed {
+            return;
+        }
+        let entry = self
+            .entries
+            .entry(key.clone())
+            .or_insert_with(|| Entry::new(now));
+        entry.gone = false;
+        let moved = match entry.wanted {
+            Some(wanted) if wanted.cause <= cause => return,
+            Some(wanted) if wanted.cause.lane() == cause.lane() => {
+                entry.wanted = Some(Wanted { cause, ..wanted });
+                return;
+            }
+            before => before.and_then(|wanted| Some((wanted.cause.lane(), wanted.ticket?))),
+        };
+        if let Some((lane, ticket)) = moved {
+            self.lanes[lane as usize].remove(&ticket);
+        }
+        let ticket = (!entry.running).then(|| {
+            self.last_ticket += 1;
+            self.last_ticket
+        });
+        entry.wanted = Some(Wanted {
+            cause,
+            since: now,
+            ticket,
+        });
+        if let Some(ticket) = ticket {
+            self.lanes[cause.lane() as usize].insert(ticket, key);
+        }
+    }
+
+    /// Wants a pass over `key` at `at`; the earlier of two times stays.
+    pub(super) fn add_at(&mut self, key: K, cause: Cause, at: Instant, now: Instant) {
+        if self.closed {
+            return;
+        }
+        let entry = self
+            .entries
+            .entry(key.clone())
+            .or_insert_with(|| Entry::new(now));
+        if entry.gone {
+            return;
+        }
+        if let Some(delay) = entry.delay {
+            if delay.at <= at {
+                return;
+            }
+            self.delayed.remove(&(delay.at, delay.ticket));
+        }
+        self.last_ticket += 1;
+        let ticket = self.last_ticket;
+        entry.delay = Some(Delay { at, ticket, cause });
+        self.delayed.insert((at, ticket), key);
+    }
+
+    /// Counts a failure of `key` and wants another pass after its backoff; `shorten` draws the jitter.
+    pub(super) fn retry(
+        &mut self,
+        key: K,
+        now: Instant,
+        shorten: impl FnOnce(Duration) -> Duration,
+    ) {
+        let entry = self
+            .entries
+            .entry(key.clone())
+            .or_insert_with(|| Entry::new(now));
+        if entry.gone {
+            return;
+        }
+        let whole = BACKOFF_FIRST.saturating_mul(1u32.checked_shl(entry.failures).unwrap_or(u32::MAX));
+        entry.failures = entry.failures.saturating_add(1);
+        let delay = shorten(whole.min(BACKOFF_LONGEST)).max(BACKOFF_FIRST);
+        self.add_at(key, Cause::Retry, now + delay, now);
+    }
+
+    /// Its last pass succeeded: the next failure starts at the shortest backoff.
+    pub(super) fn forget(&mut self, key: &K, now: Instant) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.failures = 0;
+        }
+        self.drop_if_idle(key, now);
+    }
+
+    /// Drops every trace of `key`; a pass that runs over it ends undisturbed.
+    pub(super) fn remove(&mut self, key: &K) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        if let Some(Wanted {
+            cause,
+            ticket: Some(ticket),
+            ..
+        }) = entry.wanted.take()
+        {
+            self.lanes[cause.lane() as usize].remove(&ticket);
+        }
+        if let Some(delay) = entry.delay.take() {
+            self.delayed.remove(&(delay.at, delay.ticket));
+        }
+        entry.failures = 0;
+        entry.gone = true;
+        if !entry.running {
+            self.entries.remove(key);
+        }
+    }
+
+    /// The next key that a worker may take. Taking it drops its pending delay: the pass decides anew.
+    pub(super) fn next(&mut self, now: Instant) -> Next<K> {
+        if self.closed {
+            return Next::Closed;
+        }
+        self.promote(now);
+        self.sweep(now);
+        while let Some(key) = self.pop() {
+            let Some(entry) = self.entries.get_mut(&key) else {
+                continue;
+            };
+            let Some(wanted) = entry.wanted.take() else {
+                continue;
+            };
+            let allowed_at = entry.allowed_at();
+            if allowed_at > now {
+                self.slowed += u64::from(!entry.held);
+                entry.held = true;
+                self.add_at(key, wanted.cause, allowed_at, now);
+                continue;
+            }
+            entry.spent_until = entry.spent_until.max(now) + BREAKER_REFILL;
+            entry.held = false;
+            entry.running = true;
+            if let Some(delay) = entry.delay.take() {
+                self.delayed.remove(&(delay.at, delay.ticket));
+            }
+            self.running += 1;
+            return Next::Job(Job {
+                key,
+                cause: wanted.cause,
+                waited: now.saturating_duration_since(wanted.since),
+            });
+        }
+        let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
+        Next::Wait(delayed.into_iter().chain(self.sweep_at).min())
+    }
+
+    /// The pass over `key` ended; if it was added meanwhile, it goes back.
+    pub(super) fn done(&mut self, key: &K, now: Instant) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        entry.running = false;
+        self.running -= 1;
+        if entry.gone {
+            self.entries.remove(key);
+        } else if let Some(wanted) = &mut entry.wanted {
+            self.last_ticket += 1;
+            wanted.ticket = Some(self.last_ticket);
+            self.lanes[wanted.cause.lane() as usize].insert(self.last_ticket, key.clone());
+        } else {
+            self.drop_if_idle(key, now);
+        }
+    }
+
+    /// No key is taken any more, and none is kept.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.lanes = [BTreeMap::new(), BTreeMap::new()];
+        self.delayed = BTreeMap::new();
+        self.sweep_at = None;
+        self.entries.retain(|_, entry| {
+            entry.wanted = None;
+            entry.delay = None;
+            entry.gone = true;
+            entry.running
+        });
+    }
+
+    /// Moves what is due into the lanes.
+    fn promote(&mut self, now: Instant) {
+        while let Some(first) = self.delayed.first_entry() {
+            let (at, _) = *first.key();
+            if at > now {
+                return;
+            }
+            let key = first.remove();
+            let delay = self.entries.get_mut(&key).and_then(|entry| entry.delay.take());
+            if let Some(delay) = delay {
+                self.add(key, delay.cause, at);
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<K> {
+        let [changed, resync] = &mut self.lanes;
+        let turn_of_resync = changed.is_empty() || self.changed_in_row >= RESYNC_SHARE;
+        if turn_of_resync && let Some((_, key)) = resync.pop_first() {
+            self.changed_in_row = 0;
+            return Some(key);
+        }
+        self.changed_in_row = if resync.is_empty() { 0 } else { self.changed_in_row + 1 };
+        changed.pop_first().map(|(_, key)| key)
+    }
+
+    fn drop_if_idle(&mut self, key: &K, now: Instant) {
+        let Some(entry) = self.entries.get(key) else {
+            return;
+        };
+        if !entry.is_idle() {
+            return;
+        }
+        if entry.spent_until <= now {
+            self.entries.remove(key);
+        } else if self.sweep_at.is_none() {
+            self.sweep_at = Some(now + SWEEP_EVERY);
+        }
+    }
+
+    /// Drops entries whose bucket is full again, and gives the memory back.
+    fn sweep(&mut self, now: Instant) {
+        if self.sweep_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.entries
+            .retain(|_, entry| !entry.is_idle() || entry.spent_until > now);
+        self.entries.shrink_to_fit();
+        let again = self.entries.values().any(Entry::is_idle);
+        self.sweep_at = again.then(|| now + SWEEP_EVERY);
+    }
+
+    /// Keys in the lanes.
+    pub(super) fn depth(&self) -> usize {
+        self.lanes.iter().map(BTreeMap::len).sum()
+    }
+
+    /// Since when the longest waiting key waits. A key that moved up counts from the change.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        let firsts = self.lanes.iter().filter_map(BTreeMap::first_key_value);
+        firsts
+            .filter_map(|(_, key)| Some(self.entries.get(key)?.wanted?.since))
+            .min()
+    }
+
+    /// When the next delay ends.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.delayed.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    pub(super) fn delayed(&self) -> usize {
+        self.delayed.len()
+    }
+
+    pub(super) fn busy(&self) -> usize {
+        self.running
+    }
+
+    pub(super) fn slowed(&self) -> u64 {
+        self.slowed
+    }
+
+    pub(super) fn is_slowed(&self, key: &K, now: Instant) -> bool {
+        self.entries
+            .get(key)
+            .is_some_and(|entry| entry.allowed_at() > now)
+    }
+
+    pub(super) fn failures(&self, key: &K) -> u32 {
+        self.entries.get(key).map_or(0, |entry| entry.failures)
+    }
+
+    /// Keys that cost memory.
+    pub(super) fn known(&self) -> usize {
+        self.entries.len()
+    }
+}

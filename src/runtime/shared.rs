@@ -1,0 +1,220 @@
+//! What the tasks of one operator share.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use arc_swap::ArcSwapOption;
+use orkestra_core::plan::ObjectKey;
+use tokio::sync::Notify;
+
+use super::{
+    Phase, Problem,
+    bound::Bound,
+    context::Context,
+    memory::Memory,
+    operator::Role,
+    queue::{Lane, Queue},
+    wire::{Served, WireError},
+};
+use crate::metrics::OperatorMetrics;
+
+/// What the tasks of one operator share.
+pub(super) struct Shared {
+    pub(super) context: Arc<Context>,
+    pub(super) role: Role,
+    pub(super) metrics: OperatorMetrics,
+    pub(super) queue: Queue<ObjectKey>,
+    /// The plan with its watches; none while the operator waits for its CRD.
+    pub(super) bound: ArcSwapOption<Bound>,
+    /// Wakes the driver: the kinds that must be watched may have changed.
+    pub(super) rebind: Notify,
+    /// Wakes the publisher: the operator's status may have changed.
+    pub(super) changed: Notify,
+    pub(super) tally: Mutex<Tally>,
+    pub(super) life: Mutex<Life>,
+    memories: Mutex<HashMap<ObjectKey, Memory>>,
+    /// Which custom resource has which uid, to find a child's owner.
+    uids: Mutex<HashMap<Box<str>, ObjectKey>>,
+    /// Rights that were refused, by request and kind, until the same request succeeds.
+    refused: Mutex<BTreeMap<(Request, String), String>>,
+    /// Why the API server refuses the status that the plan declares.
+    status_refused: Mutex<Option<String>>,
+}
+
+/// What a request does, for telling which refusal its success takes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Request {
+    Get,
+    List,
+    Apply,
+    Create,
+    Delete,
+    Status,
+}
+
+/// Where an operator stands.
+#[derive(Clone, Default)]
+pub(super) struct Life {
+    pub(super) phase: Phase,
+    /// When its workers started.
+    pub(super) started_at: Option<jiff::Timestamp>,
+    /// Bound, but not synced yet.
+    pub(super) pending: Option<Arc<Bound>>,
+}
+
+/// Counts of an operator's passes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) passes: u64,
+    pub(super) failures: u64,
+    pub(super) consecutive_failures: u64,
+    pub(super) last_error: Option<String>,
+    pub(super) last_pass: Option<jiff::Timestamp>,
+}
+
+/// No lock of ours is held across a panic with its data half written, so a poisoned one is as good as any.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(super) fn new(
+        context: Arc<Context>,
+        role: Role,
+        metrics: OperatorMetrics,
+        queue: Queue<ObjectKey>,
+    ) -> Self {
+        Self {
+            context,
+            role,
+            metrics,
+            queue,
+            bound: ArcSwapOption::empty(),
+            rebind: Notify::new(),
+            changed: Notify::new(),
+            tally: Mutex::default(),
+            life: Mutex::default(),
+            memories: Mutex::default(),
+            uids: Mutex::default(),
+            refused: Mutex::default(),
+            status_refused: Mutex::default(),
+        }
+    }
+
+    /// Notes a refused right, or that it is there again; hands the answer on.
+    pub(super) fn heard<T>(
+        &self,
+        request: Request,
+        kind: &Served,
+        answer: Result<T, WireError>,
+    ) -> Result<T, WireError> {
+        let mut refused = lock(&self.refused);
+        let key = |kind: &Served| (request, format!("{}.{}", kind.plural, kind.group));
+        match &answer {
+            Err(error) if error.is_missing_right() => {
+                if refused.insert(key(kind), error.to_string()).is_none() {
+                    self.changed.notify_one();
+                }
+            }
+            Ok(_) if !refused.is_empty() => {
+                if refused.remove(&key(kind)).is_some() {
+                    self.changed.notify_one();
+                }
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    /// Remembers why the status cannot be written, or that it can.
+    pub(super) fn status_refused(&self, why: Option<String>) {
+        let mut refused = lock(&self.status_refused);
+        if *refused != why {
+            *refused = why;
+            self.changed.notify_one();
+        }
+    }
+
+    /// What requests of passes ran into.
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        let rights = lock(&self.refused);
+        let mut problems: Vec<Problem> = rights
+            .values()
+            .map(|message| Problem {
+                reason: "Forbidden",
+                message: message.clone(),
+            })
+            .collect();
+        if let Some(message) = &*lock(&self.status_refused) {
+            problems.push(Problem {
+                reason: "StatusNotWritable",
+                message: message.clone(),
+            });
+        }
+        problems
+    }
+
+    pub(super) fn set_phase(&self, phase: Phase) {
+        let mut life = lock(&self.life);
+        life.phase = phase;
+        match phase {
+            Phase::Running | Phase::Deleting => {
+                life.started_at.get_or_insert_with(|| self.context.clock.now());
+            }
+            Phase::Waiting | Phase::Starting => life.started_at = None,
+        }
+        self.changed.notify_one();
+    }
+
+    pub(super) fn set_pending(&self, pending: Option<Arc<Bound>>) {
+        lock(&self.life).pending = pending;
+        self.changed.notify_one();
+    }
+
+    /// Queues a custom resource for a pass; an operator that yields has none to run.
+    pub(super) fn enqueue(&self, key: ObjectKey, lane: Lane) {
+        if self.role == Role::Reconciles {
+            self.queue.add(key, lane);
+        }
+    }
+
+    /// Takes the memory of a custom resource out for a pass: the queue lets no two passes have one key.
+    pub(super) fn take_memory(&self, key: &ObjectKey) -> Memory {
+        lock(&self.memories).remove(key).unwrap_or_default()
+    }
+
+    pub(super) fn put_memory(&self, key: &ObjectKey, memory: Memory) {
+        lock(&self.memories).insert(key.clone(), memory);
+    }
+
+    pub(super) fn ready_count(&self) -> usize {
+        lock(&self.memories)
+            .values()
+            .filter(|memory| memory.ready)
+            .count()
+    }
+
+    pub(super) fn owner(&self, uid: &str) -> Option<ObjectKey> {
+        lock(&self.uids).get(uid).cloned()
+    }
+
+    /// A custom resource appeared.
+    pub(super) fn learn(&self, uid: &str, key: &ObjectKey) {
+        lock(&self.uids).insert(uid.into(), key.clone());
+    }
+
+    /// A custom resource is gone.
+    pub(super) fn unlearn(&self, uid: &str, key: &ObjectKey) {
+        lock(&self.uids).remove(uid);
+        lock(&self.memories).remove(key);
+        self.queue.remove(key);
+    }
+
+    /// The CRD is gone, and all custom resources with it.
+    pub(super) fn clear(&self) {
+        lock(&self.uids).clear();
+        lock(&self.memories).clear();
+    }
+}

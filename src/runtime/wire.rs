@@ -1,0 +1,311 @@
+//! Requests to the API server with [`Node`] bodies, each with a deadline, errors sorted by what follows from them.
+
+mod error;
+mod served;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use http::{Method, Request, header};
+use orkestra_core::{plan::ObjectKey, value::Node};
+use serde::Deserialize;
+
+use self::error::Asked;
+pub use self::{
+    error::{Cause, WireError},
+    served::Served,
+};
+use served::Query;
+
+/// How long one request may take.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+const JSON: &str = "application/json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+/// JSON is YAML, and the content type that every server knows is this.
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// The API server, as one identity sees it. Cheap to clone.
+#[derive(Clone)]
+pub struct Wire {
+    client: kube::Client,
+    deadline: Duration,
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
+}
+
+/// One page of a list.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The objects. The API server leaves `apiVersion` and `kind` out of the items of built-in kinds.
+    pub items: Vec<Node>,
+    /// The state that all pages of one list show.
+    pub resource_version: String,
+    /// Asks for the next page; none on the last.
+    pub next: Option<String>,
+}
+
+/// Which objects a list or watch is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// One namespace; none for all, and for cluster-scoped kinds.
+    pub namespace: Option<String>,
+    /// Label selector, as `kubectl -l` takes it.
+    pub selector: Option<String>,
+}
+
+/// What becomes of an object's dependents when it is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// The garbage collector deletes them afterwards.
+    Background,
+    /// It is deleted after them.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// How to delete.
+#[derive(Clone, Debug)]
+pub struct Deletion<'a> {
+    /// What becomes of its dependents.
+    pub propagation: Propagation,
+    /// Only if it has this uid: never its successor of the same name.
+    pub uid: Option<&'a str>,
+    /// Only if it is in this state.
+    pub resource_version: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    metadata: ListMeta,
+    /// Go writes an empty list as null now and then.
+    items: Option<Vec<Node>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ListMeta {
+    resource_version: String,
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+impl Wire {
+    /// Requests through `client`, [`DEADLINE`] each.
+    pub fn new(client: kube::Client) -> Self {
+        Self { client, deadline: DEADLINE }
+    }
+
+    /// With another deadline.
+    #[must_use]
+    pub fn with_deadline(self, deadline: Duration) -> Self {
+        Self { deadline, ..self }
+    }
+
+    /// The client underneath.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// The object.
+    ///
+    /// # Errors
+    /// [`WireError::NotFound`] when there is no such object, [`WireError::NotServed`] when the kind is not served.
+    pub async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, WireError> {
+        let asked = Asked::of("get", kind, key.namespace.as_deref());
+        self.node(&asked, Method::GET, &kind.object_path(key, None), None).await
+    }
+
+    /// One page of a list: the first, or the one that `next` of the last page asks for; `limit` 0 is all.
+    ///
+    /// No resourceVersion is asked for, so a first page is never older than what anybody was told before.
+    ///
+    /// # Errors
+    /// [`WireError::Gone`] when `next` is too old: the list starts anew.
+    pub async fn list_page(&self, kind: &Served, scope: &Scope, limit: u32, next: Option<&str>) -> Result<Page, WireError> {
+        let asked = Asked::of("list", kind, scope.namespace.as_deref());
+        let mut query = Query::default();
+        query.add("labelSelector", scope.selector.as_deref());
+        query.add("limit", (limit > 0).then(|| limit.to_string()).as_deref());
+        query.add("continue", next);
+        let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
+        let text = self.text(&asked, Method::GET, &path, None).await?;
+        let list: List = asked.parse(&text)?;
+        Ok(Page {
+            items: list.items.unwrap_or_default(),
+            resource_version: list.metadata.resource_version,
+            next: list.metadata.next.filter(|next| !next.is_empty()),
+        })
+    }
+
+    /// Makes an object, as field manager `manager`; returns it as stored.
+    ///
+    /// # Errors
+    /// [`WireError::AlreadyExists`].
+    pub async fn create(&self, kind: &Served, key: &ObjectKey, manager: &str, body: &Node) -> Result<Node, WireError> {
+        let namespace = key.namespace.as_deref();
+        let asked = Asked::of("create", kind, namespace);
+        let mut query = Query::default();
+        query.add("fieldManager", Some(manager));
+        let path = query.onto(kind.collection_path(namespace));
+        self.node(&asked, Method::POST, &path, Some((JSON, body))).await
+    }
+
+    /// Server-side apply, as field manager `manager`; returns the object as stored.
+    ///
+    /// # Errors
+    /// [`WireError::Conflict`], whose causes name the managers where fields are held by others, and has none where the
+    /// resourceVersion in `body` is not the object's.
+    pub async fn apply(&self, kind: &Served, key: &ObjectKey, manager: &str, force: bool, body: &Node) -> Result<Node, WireError> {
+        let asked = Asked::of("patch", kind, key.namespace.as_deref());
+        let mut query = Query::default();
+        query.add("fieldManager", Some(manager));
+        query.add("force", force.then_some("true"));
+        let path = query.onto(kind.object_path(key, None));
+        self.node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body))).await
+    }
+
+    /// JSON merge patch of the object or of a subresource such as `status`; returns the object as stored.
+    ///
+    /// # Errors
+    /// [`WireError::Conflict`] when `body` names a resourceVersion that is not the object's.
+    pub async fn merge_patch(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        subresource: Option<&str>,
+        manager: &str,
+        body: &Node,
+    ) -> Result<Node, WireError> {
+        let asked = Asked::of("patch", kind, key.namespace.as_deref());
+        let mut query = Query::default();
+        query.add("fieldManager", Some(manager));
+        let path = query.onto(kind.object_path(key, subresource));
+        self.node(&asked, Method::PATCH, &path, Some((MERGE_PATCH, body))).await
+    }
+
+    /// Deletes the object with that uid; its dependents are collected afterwards.
+    ///
+    /// # Errors
+    /// [`WireError::Conflict`] when the name is another object's by now.
+    pub async fn delete(&self, kind: &Served, key: &ObjectKey, uid: &str) -> Result<(), WireError> {
+        let how = Deletion { propagation: Propagation::Background, uid: Some(uid), resource_version: None };
+        self.delete_as(kind, key, &how).await.map(drop)
+    }
+
+    /// Deletes an object. Returns it where it stays for its finalizers, none where it is gone.
+    ///
+    /// # Errors
+    /// [`WireError::Conflict`] when it is not the one that the preconditions mean.
+    pub async fn delete_as(&self, kind: &Served, key: &ObjectKey, how: &Deletion<'_>) -> Result<Option<Node>, WireError> {
+        let asked = Asked::of("delete", kind, key.namespace.as_deref());
+        let path = kind.object_path(key, None);
+        let answer = self.node(&asked, Method::DELETE, &path, Some((JSON, &how.body()))).await?;
+        let is_status = answer.get("kind").and_then(Node::as_str) == Some("Status");
+        let stays = answer.get("metadata").and_then(|metadata| metadata.get("deletionTimestamp")).is_some();
+        Ok((!is_status && stays).then_some(answer))
+    }
+
+    /// The `HorizontalPodAutoscaler` objects of a namespace; none where the API server does not serve them.
+    ///
+    /// # Errors
+    /// Whatever keeps it from answering.
+    pub async fn autoscalers(&self, namespace: &str) -> Result<Vec<Node>, WireError> {
+        let scope = Scope { namespace: Some(namespace.to_owned()), selector: None };
+        match self.list_page(&served::autoscalers(), &scope, 0, None).await {
+            Err(WireError::NotServed(_)) => Ok(Vec::new()),
+            other => other.map(|page| page.items),
+        }
+    }
+
+    /// How the API server serves a kind of that group and version; none where it does not.
+    ///
+    /// # Errors
+    /// Whatever keeps it from answering.
+    pub async fn discover(&self, group: &str, version: &str, kind: &str) -> Result<Option<Served>, WireError> {
+        let asked = Asked::discovery(group);
+        let path = served::api_path(group, version);
+        let list = match self.node(&asked, Method::GET, &path, None).await {
+            Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(None),
+            other => other?,
+        };
+        let resources = list.get("resources").and_then(Node::as_list).unwrap_or_default();
+        Ok(resources.iter().find_map(|resource| served::read_resource(resource, group, version, kind)))
+    }
+
+    async fn node(&self, asked: &Asked<'_>, method: Method, path: &str, body: Option<(&str, &Node)>) -> Result<Node, WireError> {
+        asked.parse(&self.text(asked, method, path, body).await?)
+    }
+
+    async fn text(&self, asked: &Asked<'_>, method: Method, path: &str, body: Option<(&str, &Node)>) -> Result<String, WireError> {
+        let mut request = Request::builder().method(method).uri(path).header(header::ACCEPT, JSON);
+        let mut bytes = Vec::new();
+        if let Some((content_type, node)) = body {
+            request = request.header(header::CONTENT_TYPE, content_type);
+            bytes = serde_json::to_vec(node).map_err(|_| asked.unwritable())?;
+        }
+        let request = request.body(bytes).map_err(|_| asked.unwritable())?;
+        // Not `request::<Node>`: kube logs the whole text of an answer that it cannot parse.
+        match tokio::time::timeout(self.deadline, self.client.request_text(request)).await {
+            Ok(answer) => answer.map_err(|error| asked.sort(error)),
+            Err(_) => Err(WireError::Unavailable(format!("no answer within {} s", self.deadline.as_secs_f32()))),
+        }
+    }
+}
+
+impl Deletion<'_> {
+    fn body(&self) -> Node {
+        let propagation = match self.propagation {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+            Propagation::Orphan => "Orphan",
+        };
+        let conditions = [("uid", self.uid), ("resourceVersion", self.resource_version)];
+        let conditions = conditions.into_iter().filter_map(|(field, value)| Some((field.into(), Node::from(value?))));
+        let mut fields = vec![
+            ("apiVersion".into(), Node::from("v1")),
+            ("kind".into(), Node::from("DeleteOptions")),
+            ("propagationPolicy".into(), Node::from(propagation)),
+        ];
+        if self.uid.is_some() || self.resource_version.is_some() {
+            fields.push(("preconditions".into(), Node::Map(conditions.collect())));
+        }
+        Node::Map(fields.into_iter().collect())
+    }
+}
+
+/// Starts a watch of `scope` from `resource_version`: the stream of events, bookmarks included, which the API server
+/// ends after `timeout`.
+pub(super) async fn watch(
+    client: &kube::Client,
+    kind: &Served,
+    scope: &Scope,
+    resource_version: &str,
+    timeout: Duration,
+) -> Result<impl futures::TryStream<Ok = kube::api::WatchEvent<Node>, Error = kube::Error> + use<>, WireError> {
+    let asked = Asked::of("watch", kind, scope.namespace.as_deref());
+    let mut query = Query::default();
+    query.add("watch", Some("true"));
+    query.add("allowWatchBookmarks", Some("true"));
+    query.add("labelSelector", scope.selector.as_deref());
+    query.add("resourceVersion", Some(resource_version));
+    query.add("timeoutSeconds", Some(&timeout.as_secs().to_string()));
+    let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
+    let request = Request::get(path).header(header::ACCEPT, JSON).body(Vec::new()).map_err(|_| asked.unwritable())?;
+    match tokio::time::timeout(DEADLINE, client.request_events(request)).await {
+        Ok(stream) => stream.map_err(|error| asked.sort(error)),
+        Err(_) => Err(WireError::Unavailable(format!("no answer within {} s", DEADLINE.as_secs()))),
+    }
+}
+
+/// What an error in the middle of a watch means.
+pub(super) fn sort_watch_error(kind: &Served, scope: &Scope, error: kube::Error) -> WireError {
+    Asked::of("watch", kind, scope.namespace.as_deref()).sort(error)
+}

@@ -1,0 +1,252 @@
+//! What the API server refused, and what follows from it.
+
+use std::{error::Error as _, time::Duration};
+
+use kube::core::Status;
+use serde::de::DeserializeOwned;
+
+use super::Served;
+
+/// Longest part of a server's message that is passed on.
+const LONGEST_MESSAGE: usize = 1024;
+/// Stands for a message that may hold a Secret's values.
+const WITHHELD: &str = "the API server's words are withheld, they may hold values of the Secret";
+
+/// One of several reasons that the API server gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// `FieldManagerConflict`, `FieldValueInvalid`…
+    pub reason: String,
+    /// Path of the field, as the API server writes it: `.spec.replicas`.
+    pub field: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl Cause {
+    /// The field manager that holds the field, of a cause of a conflict by apply.
+    pub fn manager(&self) -> Option<&str> {
+        if self.reason != "FieldManagerConflict" {
+            return None;
+        }
+        let (_, rest) = self.message.split_once("conflict with \"")?;
+        rest.split_once('"').map(|(manager, _)| manager)
+    }
+
+    /// Whether the field is held by an update, not by an apply. Source: apimachinery's `printManager`: an update is told
+    /// as `"kubectl" using apps/v1 at <time>`, an apply by its name alone.
+    pub fn by_update(&self) -> bool {
+        self.message.contains("\" using ")
+    }
+}
+
+/// Why a request failed. Messages never hold values of Secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// There is no such object, or no such namespace to make it in.
+    #[error("{0}")]
+    NotFound(String),
+    /// The API server does not serve the kind, in this version.
+    #[error("the API server does not serve {0}")]
+    NotServed(String),
+    /// Another manager holds fields (`causes` say which), or the resourceVersion or uid is not the object's (no causes).
+    #[error("{message}")]
+    Conflict {
+        /// What the API server says.
+        message: String,
+        /// A cause of reason `FieldManagerConflict` for each field.
+        causes: Vec<Cause>,
+    },
+    /// An object of that name exists.
+    #[error("{0}")]
+    AlreadyExists(String),
+    /// A right is missing.
+    #[error("{message}")]
+    Forbidden {
+        /// What was asked: `get`, `list`, `watch`, `create`, `patch`, `delete`.
+        verb: &'static str,
+        /// REST plural.
+        resource: String,
+        /// API group, empty for the core group.
+        group: String,
+        /// Namespace; none for all.
+        namespace: Option<String>,
+        /// What the API server says.
+        message: String,
+    },
+    /// Admission said no: a quota, a policy, a webhook, a namespace that is being deleted.
+    #[error("{message}")]
+    Denied {
+        /// What the API server says.
+        message: String,
+    },
+    /// The object is not valid.
+    #[error("{message}")]
+    Invalid {
+        /// What the API server says.
+        message: String,
+        /// A cause for each field.
+        causes: Vec<Cause>,
+    },
+    /// Too much at once.
+    #[error("the API server asks for fewer requests")]
+    TooManyRequests {
+        /// Not before.
+        retry_after: Option<Duration>,
+    },
+    /// The resourceVersion or page is too old.
+    #[error("{0}")]
+    Gone(String),
+    /// The API server did not answer, or could not.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Anything else that it refused.
+    #[error("{message} (HTTP {code})")]
+    Other {
+        /// HTTP status.
+        code: u16,
+        /// What the API server says.
+        message: String,
+    },
+}
+
+impl WireError {
+    /// Whether the same request will be refused again until somebody changes it.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Invalid { .. } => true,
+            Self::Other { code, .. } => (400..500).contains(code) && !matches!(code, 401 | 408 | 425),
+            _ => false,
+        }
+    }
+
+    /// Whether fields are held by other managers, not the resourceVersion outdated.
+    pub fn is_field_conflict(&self) -> bool {
+        matches!(self, Self::Conflict { causes, .. } if causes.iter().any(|cause| cause.reason == "FieldManagerConflict"))
+    }
+}
+
+/// What a request was about, for its errors.
+pub(super) struct Asked<'a> {
+    verb: &'static str,
+    group: &'a str,
+    resource: &'a str,
+    namespace: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(verb: &'static str, kind: &'a Served, namespace: Option<&'a str>) -> Self {
+        Self { verb, group: &kind.group, resource: &kind.plural, namespace }
+    }
+
+    pub(super) fn discovery(group: &'a str) -> Self {
+        Self { verb: "get", group, resource: "", namespace: None }
+    }
+
+    /// Reads an answer. What cannot be read is some proxy's page, so it passes.
+    pub(super) fn parse<T: DeserializeOwned>(&self, text: &str) -> Result<T, WireError> {
+        // serde_json's own message may quote a value.
+        serde_json::from_str(text).map_err(|error| {
+            WireError::Unavailable(format!("the answer is not what was asked for (line {}, column {})", error.line(), error.column()))
+        })
+    }
+
+    /// The request itself could not be written.
+    pub(super) fn unwritable(&self) -> WireError {
+        WireError::Invalid { message: format!("cannot {} {}: no legal request comes of it", self.verb, self.resource), causes: Vec::new() }
+    }
+
+    /// Sorts an error of the client.
+    pub(super) fn sort(&self, error: kube::Error) -> WireError {
+        match error {
+            kube::Error::Api(status) => self.sort_status(*status),
+            kube::Error::SerdeError(error) => WireError::Unavailable(format!("the answer cannot be read (column {})", error.column())),
+            error => WireError::Unavailable(shorten(chain(&error))),
+        }
+    }
+
+    fn sort_status(&self, status: Status) -> WireError {
+        let secret = self.group.is_empty() && self.resource == "secrets";
+        let retry_after = status.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0);
+        let causes = || {
+            let causes = status.details.iter().flat_map(|details| &details.causes);
+            causes
+                .map(|cause| Cause {
+                    reason: cause.reason.clone(),
+                    field: cause.field.clone(),
+                    message: match &*cause.reason {
+                        "FieldManagerConflict" => shorten(cause.message.clone()),
+                        _ if secret => WITHHELD.to_owned(),
+                        _ => shorten(cause.message.clone()),
+                    },
+                })
+                .collect()
+        };
+        let message = shorten(if status.message.is_empty() { status.reason.clone() } else { status.message.clone() });
+        let guarded = || if secret { WITHHELD.to_owned() } else { message.clone() };
+        match (status.code, &*status.reason) {
+            (404, _) if self.names_an_object(&status) => WireError::NotFound(message),
+            (404, _) => WireError::NotServed(self.kind()),
+            (409, "AlreadyExists") => WireError::AlreadyExists(message),
+            (409, _) => WireError::Conflict { message: if secret { self.conflict_words(&message) } else { message }, causes: causes() },
+            (403, _) if !lacks_right(&message) => WireError::Denied { message: guarded() },
+            (403, _) => WireError::Forbidden {
+                verb: self.verb,
+                resource: self.resource.to_owned(),
+                group: self.group.to_owned(),
+                namespace: self.namespace.map(str::to_owned),
+                message,
+            },
+            (422, _) => WireError::Invalid { message: guarded(), causes: causes() },
+            (410, _) | (_, "Expired" | "Gone") => WireError::Gone(message),
+            (429, _) => WireError::TooManyRequests { retry_after: retry_after.map(|seconds| Duration::from_secs(seconds.into())) },
+            (500.., _) => WireError::Unavailable(guarded()),
+            (400 | 413 | 415, _) => WireError::Invalid { message: guarded(), causes: causes() },
+            (code, _) => WireError::Other { code, message: guarded() },
+        }
+    }
+
+    /// Of a path that leads nowhere the answer is no `Status`, or one that names nothing.
+    fn names_an_object(&self, status: &Status) -> bool {
+        status.reason == "NotFound" && status.details.as_ref().is_some_and(|details| !details.name.is_empty())
+    }
+
+    fn kind(&self) -> String {
+        if self.group.is_empty() { self.resource.to_owned() } else { format!("{}.{}", self.resource, self.group) }
+    }
+
+    /// A conflict's message names fields and managers, never values; but it is taken at its word only in that form.
+    fn conflict_words(&self, message: &str) -> String {
+        let known = message.starts_with("Apply failed with ") || message.starts_with("Operation cannot be fulfilled on ");
+        if known { message.to_owned() } else { WITHHELD.to_owned() }
+    }
+}
+
+/// Whether a 403 is the authorizer's, or admission's that found a right missing; other admission uses the code as well.
+fn lacks_right(message: &str) -> bool {
+    const WORDS: [&str; 4] = [" cannot ", "can't set finalizers", "attempting to grant", "not allowed to"];
+    !message.contains("denied the request") && WORDS.iter().any(|words| message.contains(words))
+}
+
+/// An error and what caused it, as far as the causes say more.
+fn chain(error: &kube::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn shorten(mut text: String) -> String {
+    if text.len() > LONGEST_MESSAGE {
+        let end = (0..=LONGEST_MESSAGE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
