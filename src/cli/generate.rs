@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_committed_rights_are_current() {
-        let header = "# Generated: UPDATE_DOCS=1 cargo test --lib cli. What `ork controller` needs without any Katalog;\n\
+        let header = "# Generated: UPDATE=1 cargo test --lib cli. What `ork controller` needs without any Katalog;\n\
                       # `ork generate rbac -k FILE` prints this and what a Katalog needs.\n";
         crate::testing::assert_document("config/rbac.yaml", &format!("{header}{}", rbac_yaml(&[]).unwrap()));
     }
