@@ -15,7 +15,7 @@ use orkestra_core::{
 };
 
 use super::{
-    watch::{Store, Watch, WatchProblem, WatchState},
+    watch::{Handle, Store, WatchProblem, WatchState},
     wire::Served,
 };
 
@@ -29,7 +29,7 @@ pub(super) struct Bound {
     /// The custom resource's kind.
     pub(super) served: Served,
     /// The custom resources.
-    pub(super) crs: Watch<CrRecord>,
+    pub(super) crs: Handle<CrRecord>,
     /// The kinds that children may have: those of the plan, and those of inventories.
     pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
     /// Kinds that nobody serves: none of their objects can exist.
@@ -41,11 +41,11 @@ pub(super) struct Bound {
 /// A kind of children.
 pub(super) struct Kind {
     pub(super) served: Served,
-    watch: Watch<ChildRecord>,
+    watch: Handle<ChildRecord>,
 }
 
 impl Kind {
-    pub(super) fn new(served: Served, watch: Watch<ChildRecord>) -> Self {
+    pub(super) fn new(served: Served, watch: Handle<ChildRecord>) -> Self {
         Self { served, watch }
     }
 

@@ -11,6 +11,7 @@
 use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
 
 use orkestra_core::{
+    api::names,
     plan::{ObjectKey, OperatorPlan},
     reconcile::{
         crd::{CrdFacts, CrdRecord},
@@ -28,8 +29,8 @@ use super::{
     operator::{Phase, Role},
     queue::{Lane, Workers},
     shared::Shared,
-    watch::Change,
-    wire::Served,
+    watch::{Subscriber, Watched},
+    wire::{Scope, Served},
     work,
 };
 
@@ -220,19 +221,20 @@ impl Driver {
         };
         let informers = &self.shared.context.informers;
         let paths = kept_paths(&plan.reads.cr, written_paths(&plan).into_iter());
-        let crs = informers.crs(&served, &paths, self.on_cr());
+        let crs = informers.crs(watched(&served, None), &paths, Some(self.on_cr()));
         let mut scopes = Scopes::new();
         let mut kinds = BTreeMap::new();
         for (kind, child) in found.served {
             let reads = plan.reads.children.get(&kind).cloned().unwrap_or_default();
-            let watch = informers.children(&child, &reads, self.on_child());
+            let selector = format!("{}=true", names::LABEL_MANAGED);
+            let watch = informers.children(watched(&child, Some(selector)), &reads, Some(self.on_child()));
             scopes.insert(kind.clone(), child.namespaced);
             kinds.insert(kind, Arc::new(Kind::new(child, watch)));
         }
         Bound { manager: plan.field_manager(), plan, facts, served, crs, kinds, absent: found.absent, scopes }
     }
 
-    fn on_cr(&self) -> Arc<dyn Fn(&Change<CrRecord>) + Send + Sync> {
+    fn on_cr(&self) -> Subscriber<CrRecord> {
         let shared = Arc::downgrade(&self.shared);
         Arc::new(move |change| {
             let Some(shared) = shared.upgrade() else { return };
@@ -248,7 +250,7 @@ impl Driver {
         })
     }
 
-    fn on_child(&self) -> Arc<dyn Fn(&Change<ChildRecord>) + Send + Sync> {
+    fn on_child(&self) -> Subscriber<ChildRecord> {
         let shared = Arc::downgrade(&self.shared);
         Arc::new(move |change| {
             let Some(shared) = shared.upgrade() else { return };
@@ -267,7 +269,7 @@ impl Driver {
         let before = self.shared.bound.swap(Some(next.clone()));
         // Inventories may name kinds that only the custom resources could tell of.
         self.shared.rebind.notify_one();
-        for record in next.crs.store().records() {
+        for record in next.crs.store().snapshot() {
             self.shared.learn(&record.id.uid, &record.id.key);
         }
         let same_work = before.as_ref().is_some_and(|before| before.plan.hash == next.plan.hash && before.facts == next.facts && before.absent == next.absent);
@@ -297,6 +299,11 @@ impl Driver {
         let period = plan.resync;
         life.resync_at = (!period.is_zero()).then(|| Instant::now() + self.shared.context.entropy.shorten(period, RESYNC_JITTER));
     }
+}
+
+/// Objects in all namespaces.
+fn watched(served: &Served, selector: Option<String>) -> Watched {
+    Watched { served: served.clone(), scope: Scope { namespace: None, selector } }
 }
 
 async fn synced(bound: Option<&Bound>) {

@@ -20,7 +20,7 @@ pub(super) struct Found {
 /// The kinds of the plan and of the inventories that custom resources carry.
 pub(super) fn needed(plan: &OperatorPlan, bound: Option<&Bound>) -> BTreeSet<GroupKind> {
     let declared = plan.children.iter().map(|child| child.kind.group_kind());
-    let records = bound.map(|bound| bound.crs.store().records()).unwrap_or_default();
+    let records = bound.map(|bound| bound.crs.store().snapshot()).unwrap_or_default();
     declared.chain(records.iter().flat_map(|record| record.inventory.kinds.iter().cloned())).collect()
 }
 

@@ -11,7 +11,7 @@ use super::{
     bound::Bound,
     operator::Role,
     shared::{Shared, lock},
-    watch::WatchProblem,
+    watch::{WatchProblem, WatchState},
 };
 
 /// Changes within this time are told at once.
@@ -85,11 +85,7 @@ fn problems(shared: &Shared, plan: &OperatorPlan, bound: Option<&Bound>, phase: 
     }
     if let Some(bound) = bound {
         for (kind, trouble) in bound.troubles() {
-            problems.push(match trouble {
-                WatchProblem::NotServed => Problem { reason: "KindNotServed", message: format!("the API server does not serve {kind}") },
-                WatchProblem::Forbidden { message } => Problem { reason: "Forbidden", message },
-                WatchProblem::Unavailable { message } => Problem { reason: "Unavailable", message },
-            });
+            problems.push(unwatched(kind, trouble));
         }
         for kind in &bound.absent {
             let message = format!("the API server does not serve {kind}, which the Katalog declares: install its CRD");
@@ -104,14 +100,18 @@ fn problems(shared: &Shared, plan: &OperatorPlan, bound: Option<&Bound>, phase: 
     problems
 }
 
+fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> Problem {
+    match trouble {
+        WatchProblem::NotServed => Problem { reason: "KindNotServed", message: format!("the API server does not serve {kind}") },
+        WatchProblem::Forbidden { message } => Problem { reason: "Forbidden", message },
+        WatchProblem::Unavailable { message } => Problem { reason: "Unavailable", message },
+    }
+}
+
 fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Problem {
     let (group_kind, version) = (plan.resource.group_kind(), &plan.resource.version);
-    if let Some(trouble) = shared.context.crds.problem() {
-        return match trouble {
-            WatchProblem::Forbidden { message } => Problem { reason: "Forbidden", message },
-            WatchProblem::Unavailable { message } => Problem { reason: "Unavailable", message },
-            WatchProblem::NotServed => Problem { reason: "Unavailable", message: "the API server serves no CRDs".to_owned() },
-        };
+    if let WatchState::Failing { problem, .. } = &*shared.context.crds.state().borrow() {
+        return unwatched("CustomResourceDefinition.apiextensions.k8s.io", problem.clone());
     }
     let message = match shared.context.crds.get(&group_kind) {
         None => format!("no CRD defines {group_kind}: apply it, and the operator starts"),
