@@ -51,7 +51,7 @@ pub struct Page {
 }
 
 /// Which objects a list or watch is of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// One namespace; none for all, and for cluster-scoped kinds.
     pub namespace: Option<String>,
@@ -149,7 +149,8 @@ impl Wire {
     ///
     /// # Errors
     /// [`WireError::AlreadyExists`].
-    pub async fn create(&self, kind: &Served, namespace: Option<&str>, body: &Node, manager: &str) -> Result<Node, WireError> {
+    pub async fn create(&self, kind: &Served, key: &ObjectKey, manager: &str, body: &Node) -> Result<Node, WireError> {
+        let namespace = key.namespace.as_deref();
         let asked = Asked::of("create", kind, namespace);
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
@@ -162,20 +163,12 @@ impl Wire {
     /// # Errors
     /// [`WireError::Conflict`], whose causes name the managers where fields are held by others, and has none where the
     /// resourceVersion in `body` is not the object's.
-    pub async fn apply(
-        &self,
-        kind: &Served,
-        key: &ObjectKey,
-        subresource: Option<&str>,
-        body: &Node,
-        manager: &str,
-        force: bool,
-    ) -> Result<Node, WireError> {
+    pub async fn apply(&self, kind: &Served, key: &ObjectKey, manager: &str, force: bool, body: &Node) -> Result<Node, WireError> {
         let asked = Asked::of("patch", kind, key.namespace.as_deref());
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         query.add("force", force.then_some("true"));
-        let path = query.onto(kind.object_path(key, subresource));
+        let path = query.onto(kind.object_path(key, None));
         self.node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body))).await
     }
 
@@ -188,8 +181,8 @@ impl Wire {
         kind: &Served,
         key: &ObjectKey,
         subresource: Option<&str>,
-        body: &Node,
         manager: &str,
+        body: &Node,
     ) -> Result<Node, WireError> {
         let asked = Asked::of("patch", kind, key.namespace.as_deref());
         let mut query = Query::default();
@@ -198,17 +191,38 @@ impl Wire {
         self.node(&asked, Method::PATCH, &path, Some((MERGE_PATCH, body))).await
     }
 
+    /// Deletes the object with that uid; its dependents are collected afterwards.
+    ///
+    /// # Errors
+    /// [`WireError::Conflict`] when the name is another object's by now.
+    pub async fn delete(&self, kind: &Served, key: &ObjectKey, uid: &str) -> Result<(), WireError> {
+        let how = Deletion { propagation: Propagation::Background, uid: Some(uid), resource_version: None };
+        self.delete_as(kind, key, &how).await.map(drop)
+    }
+
     /// Deletes an object. Returns it where it stays for its finalizers, none where it is gone.
     ///
     /// # Errors
     /// [`WireError::Conflict`] when it is not the one that the preconditions mean.
-    pub async fn delete(&self, kind: &Served, key: &ObjectKey, how: &Deletion<'_>) -> Result<Option<Node>, WireError> {
+    pub async fn delete_as(&self, kind: &Served, key: &ObjectKey, how: &Deletion<'_>) -> Result<Option<Node>, WireError> {
         let asked = Asked::of("delete", kind, key.namespace.as_deref());
         let path = kind.object_path(key, None);
         let answer = self.node(&asked, Method::DELETE, &path, Some((JSON, &how.body()))).await?;
         let is_status = answer.get("kind").and_then(Node::as_str) == Some("Status");
         let stays = answer.get("metadata").and_then(|metadata| metadata.get("deletionTimestamp")).is_some();
         Ok((!is_status && stays).then_some(answer))
+    }
+
+    /// The `HorizontalPodAutoscaler` objects of a namespace; none where the API server does not serve them.
+    ///
+    /// # Errors
+    /// Whatever keeps it from answering.
+    pub async fn autoscalers(&self, namespace: &str) -> Result<Vec<Node>, WireError> {
+        let scope = Scope { namespace: Some(namespace.to_owned()), selector: None };
+        match self.list_page(&served::autoscalers(), &scope, 0, None).await {
+            Err(WireError::NotServed(_)) => Ok(Vec::new()),
+            other => other.map(|page| page.items),
+        }
     }
 
     /// How the API server serves a kind of that group and version; none where it does not.
