@@ -13,13 +13,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, stream};
-use kube::{
-    Client,
-    api::{DynamicObject, ObjectMeta, PartialObjectMeta},
-};
+use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::GroupKind,
+    plan::{GroupKind, ResourceType},
     reconcile::{inventory::Inventory, record::child_mark},
 };
 use serde_json::{Value, json};
@@ -67,9 +64,19 @@ pub async fn release_kind(client: &Client, kind: &OperatedKind) -> Result<Releas
     Ok(Released { resources, children })
 }
 
+/// What the status of a Katalog, and a release, need to know of a kind that is operated.
+pub(crate) fn operated(resource: &ResourceType) -> OperatedKind {
+    OperatedKind {
+        group: resource.group.to_string(),
+        kind: resource.kind.to_string(),
+        plural: resource.plural.as_ref().map(ToString::to_string).unwrap_or_default(),
+        version: resource.version.to_string(),
+    }
+}
+
 /// The resources that carry a mark of ours, and where they are served.
 async fn list_marked(client: &Client, kind: &OperatedKind) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
-    let known = Resource::new(client, &kind.group, &kind.version, &kind.kind, &kind.plural);
+    let known = Resource::operated(client, kind);
     let (resource, listed) = match known.list_metadata(None).await {
         Err(error) if error.is_not_found() => {
             // The version may be gone while the kind is served in another.
@@ -82,7 +89,7 @@ async fn list_marked(client: &Client, kind: &OperatedKind) -> Result<Option<(Res
         }
         listed => (known, listed?),
     };
-    Ok(Some((resource, listed.into_iter().map(|object| object.metadata).filter(|meta| unmark(meta).is_some()).collect())))
+    Ok(Some((resource, listed.into_iter().filter(|meta| unmark(meta).is_some()).collect())))
 }
 
 /// Takes our labels off the children of `parents` that have no controller.
@@ -95,8 +102,7 @@ async fn release_children(client: &Client, parents: &[ObjectMeta]) -> Result<usi
         };
         let labelled = resource.list_metadata(Some(&format!("{}=true", names::LABEL_MANAGED))).await?;
         let free = |meta: &ObjectMeta| disown(&kind, meta);
-        let ours = labelled.iter().map(|object: &PartialObjectMeta<DynamicObject>| &object.metadata);
-        let ours = ours.filter(|meta| label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid)) && free(meta).is_some());
+        let ours = labelled.iter().filter(|meta| label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid)) && free(meta).is_some());
         released += write_all(ours.map(|meta| write(&resource, meta, free))).await?;
     }
     Ok(released)

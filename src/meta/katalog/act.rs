@@ -14,7 +14,7 @@ use super::{
     super::{
         calls::CallError,
         ledger::Wanted,
-        release::{ReleaseError, Released, release_kind},
+        release::{ReleaseError, Released, operated, release_kind},
         revisions::essence,
         status::Verdict,
         supervisor::Holding,
@@ -64,12 +64,7 @@ impl Katalog {
     /// it changed knows what to release.
     async fn start(&mut self, judged: Judged, revision: String) -> Result<(), CallError> {
         for operator in &judged.plan.operators {
-            let kind = OperatedKind {
-                group: operator.resource.group.to_string(),
-                kind: operator.resource.kind.to_string(),
-                plural: operator.resource.plural.as_ref().map(ToString::to_string).unwrap_or_default(),
-                version: operator.resource.version.to_string(),
-            };
+            let kind = operated(&operator.resource);
             self.releasing.retain(|other, release| release.under_way || group_kind(other) != group_kind(&kind));
             self.operated.insert(group_kind(&kind), kind);
         }

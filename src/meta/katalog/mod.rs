@@ -40,7 +40,7 @@ use super::{
 };
 use crate::runtime::context::Context;
 
-pub(crate) use self::judge::{Refusal, judge, kinds_of};
+pub(crate) use self::judge::{disabled, kinds_of};
 
 /// First wait after a failure; doubled with each, up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -171,7 +171,7 @@ impl Katalog {
                 changed = objects.changed() => if changed.is_err() { break },
                 _ = snapshot.changed() => {}
                 Ok(()) = schemas.changed() => {}
-                () = any_changed(&mut self.views) => {}
+                () = any_changed(self.views.iter_mut()) => {}
                 Some(done) = self.releases.join_next() => self.note_release(done),
                 () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {}
             }
@@ -246,8 +246,8 @@ fn group_kind(kind: &OperatedKind) -> GroupKind {
 }
 
 /// Ends when an operator says something that was not looked at.
-async fn any_changed(views: &mut [OperatorView]) {
-    let changes = views.iter_mut().map(|view| {
+pub(crate) async fn any_changed(views: impl Iterator<Item = &mut OperatorView>) {
+    let changes = views.map(|view| {
         Box::pin(async {
             if view.status.changed().await.is_err() {
                 std::future::pending::<()>().await;
