@@ -72,7 +72,7 @@ async fn look_up(shared: &Shared, kind: &GroupKind, declared: Option<&ResourceTy
     }
     if let Some(declared) = declared {
         if let (Some(plural), Some(namespaced)) = (&declared.plural, declared.namespaced)
-            && orkestra_core::plan::kinds::is_built_in(kind)
+            && declared.built_in
         {
             return Ok(Some(Served {
                 group: kind.group.clone(),

@@ -101,6 +101,10 @@ fn operator(
         },
     };
     let gathered = reads::gather(&children, &status);
+    let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
+    if !finalizer {
+        checks::left_behind(at, &children, resource.as_ref());
+    }
     for read in gathered.unreadable {
         at.place(&read.place)
             .error_in_text(read.offset, read.message, read.hint);
@@ -111,7 +115,7 @@ fn operator(
         resource: resource?,
         workers: usize::try_from(workers).unwrap_or(1),
         resync,
-        finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
+        finalizer,
         children: children.into(),
         status,
         reads: gathered.reads,
@@ -140,7 +144,7 @@ fn workers(at: &At<'_>, entry: &CrdEntry) -> u32 {
                 "write `enabled: false` to stop it",
             ),
             Some(many) if *many > MOST_WORKERS => {
-                at.error(format!("at most {MOST_WORKERS} workers are allowed"))
+                at.error(format!("at most {MOST_WORKERS} workers are allowed"));
             }
             _ => {}
         }

@@ -147,7 +147,8 @@ pub struct OperatorPlan {
     pub resync: Duration,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
-    /// The declared children in creation order: by kind (accounts, Secrets, ConfigMaps, Services, workloads, custom), then as declared.
+    /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
+    /// others), then as declared.
     pub children: Box<[ChildPlan]>,
     /// What is written to the custom resource's status.
     pub status: StatusPlan,
