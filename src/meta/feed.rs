@@ -3,7 +3,7 @@
 //! Claims are registered for all Katalogs of the first list before anything runs, so that a restart decides them as
 //! before, whatever order the list has.
 
-use std::{collections::{BTreeMap, BTreeSet}, panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
 use futures::{FutureExt, StreamExt, stream::SelectAll};
 use kube::{
@@ -50,7 +50,6 @@ pub(crate) async fn follow(shared: Arc<Shared>, namespaces: &Namespaces, shutdow
         let stream = watcher(api, watcher::Config::default()).backoff(backoff);
         events.push(stream.map(move |event| (scope.clone(), event)).boxed());
     }
-    let mut unknown: BTreeSet<Scope> = scopes(namespaces).into_iter().collect();
     let mut followed = Followed { shared, katalogs: BTreeMap::new(), tasks: TaskTracker::new() };
     let mut lists: BTreeMap<Scope, Vec<DynamicObject>> = BTreeMap::new();
     let mut shutdown = pin!(shutdown.cancelled_owned());
@@ -63,13 +62,7 @@ pub(crate) async fn follow(shared: Arc<Shared>, namespaces: &Namespaces, shutdow
             Err(error) => tracing::warn!(error = %super::calls::chain(&error), "Katalogs cannot be watched"),
             Ok(Event::Init) => drop(lists.insert(scope, Vec::new())),
             Ok(Event::InitApply(object)) => lists.entry(scope).or_default().push(object),
-            Ok(Event::InitDone) => {
-                followed.replace(&scope, lists.remove(&scope).unwrap_or_default());
-                unknown.remove(&scope);
-                if unknown.is_empty() {
-                    followed.shared.synced.send_replace(true);
-                }
-            }
+            Ok(Event::InitDone) => followed.replace(&scope, lists.remove(&scope).unwrap_or_default()),
             Ok(Event::Apply(object)) => followed.apply(vec![object]),
             Ok(Event::Delete(object)) => followed.remove(&reference(&object)),
         }

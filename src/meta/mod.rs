@@ -19,7 +19,6 @@ mod ledger;
 mod reasons;
 mod release;
 mod revisions;
-mod schemas;
 mod status;
 mod supervisor;
 
@@ -34,9 +33,8 @@ pub use self::{
     claims::Seniority,
     directory::{About, Directory, KatalogView, OperatorView, Publisher, Readiness},
     feed::Namespaces,
-    files::{FileError, Files, Notice, compile_files},
-    release::{ReleaseError, Released, operated, release_kind},
-    schemas::follow_schemas,
+    files::{FileError, Files, Notice},
+    release::{ReleaseError, Released, release_kind},
 };
 use self::{katalog::Shared, supervisor::Supervisor};
 use crate::runtime::context::Context;
@@ -68,17 +66,12 @@ impl Runtime {
     pub fn new(context: Arc<Context>, schemas: watch::Receiver<Arc<Schemas>>) -> Self {
         let (publisher, directory) = Publisher::new();
         let supervisor = Supervisor::new(Arc::clone(&context));
-        Self { shared: Arc::new(Shared { context, supervisor, publisher, schemas, synced: watch::channel(false).0 }), directory }
+        Self { shared: Arc::new(Shared { context, supervisor, publisher, schemas }), directory }
     }
 
     /// What runs, for readers.
     pub fn directory(&self) -> Directory {
         self.directory.clone()
-    }
-
-    /// Whether it is known which Katalogs there are; once true, it stays so.
-    pub fn synced(&self) -> watch::Receiver<bool> {
-        self.shared.synced.subscribe()
     }
 
     /// Runs what `feed` declares until `shutdown`; then stops, in order and within 20 s: no new revisions, no new

@@ -22,7 +22,7 @@ use std::{
 use orkestra_core::{
     api::OperatedKind,
     diagnostics::{Diagnostic, Diagnostics},
-    plan::{GroupKind, KatalogRef, Plan, Schemas},
+    plan::{GroupKind, KatalogRef, Plan},
 };
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -107,15 +107,6 @@ impl FileError {
     }
 }
 
-/// Compiles Katalog files without running them: the plans in the files' order, and warnings.
-///
-/// # Errors
-/// [`FileError::Read`], and [`FileError::Invalid`] with every problem of every file.
-pub async fn compile_files(paths: &[PathBuf], schemas: &Schemas) -> Result<(Vec<Arc<Plan>>, Vec<Diagnostic>), FileError> {
-    let (loaded, warnings) = load::compile(&load::read(paths).await?, schemas).await?;
-    Ok((loaded.into_iter().map(|katalog| katalog.plan).collect(), warnings))
-}
-
 /// What runs of the files.
 #[derive(Default)]
 struct State {
@@ -139,7 +130,6 @@ impl Files {
             () = shutdown.cancelled() => return Ok(()),
             first = self.reload(shared, &mut state, &mut releases) => first?,
         }
-        shared.synced.send_replace(true);
         let mut snapshot = shared.supervisor.snapshot();
         snapshot.mark_changed();
         let mut poll = tokio::time::interval(self.poll);

@@ -58,8 +58,6 @@ pub(crate) struct Shared {
     pub(crate) publisher: Publisher,
     /// What the cluster's CRDs say.
     pub(crate) schemas: watch::Receiver<Arc<Schemas>>,
-    /// Whether it is known which Katalogs there are.
-    pub(crate) synced: watch::Sender<bool>,
 }
 
 /// The newest state of a Katalog's object; none when it is gone.

@@ -84,11 +84,6 @@ impl Crds {
         self.handle.synced().await;
     }
 
-    /// All of them, in no order.
-    pub fn all(&self) -> Vec<Arc<CrdRecord>> {
-        self.handle.store().snapshot()
-    }
-
     /// How many CRDs there are.
     pub fn len(&self) -> usize {
         self.handle.store().len()
