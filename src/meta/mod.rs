@@ -24,7 +24,6 @@ mod supervisor;
 
 use std::{sync::Arc, time::Duration};
 
-use orkestra_core::plan::Schemas;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -33,12 +32,14 @@ pub use self::{
     claims::Seniority,
     directory::{About, Directory, KatalogView, OperatorView, Publisher, Readiness},
     feed::Namespaces,
-    files::{FileError, Files, Notice},
-    release::{ReleaseError, Released, release_kind},
+    files::{FileError, Files, Notice, compile_files},
+    release::{ReleaseError, Released, operated, release_kind},
 };
 use self::{katalog::Shared, supervisor::Supervisor};
 use crate::runtime::context::Context;
 
+/// How long the first list of CRDs is waited for.
+const CRDS_PATIENCE: Duration = Duration::from_secs(5);
 /// How long Katalogs may take to end what they are at, once a shutdown was asked for.
 const FEED_PATIENCE: Duration = Duration::from_secs(5);
 /// How long operators may take to finish their writes after that.
@@ -61,12 +62,17 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// An engine that runs nothing yet. `schemas` is what the cluster's CRDs say; Katalogs are compiled anew when it
-    /// changes.
-    pub fn new(context: Arc<Context>, schemas: watch::Receiver<Arc<Schemas>>) -> Self {
+    /// An engine that runs nothing yet.
+    pub fn new(context: Arc<Context>) -> Self {
         let (publisher, directory) = Publisher::new();
         let supervisor = Supervisor::new(Arc::clone(&context));
-        Self { shared: Arc::new(Shared { context, supervisor, publisher, schemas }), directory }
+        let (synced, _) = watch::channel(false);
+        Self { shared: Arc::new(Shared { context, supervisor, publisher, synced }), directory }
+    }
+
+    /// True once all Katalogs that were there at the start are known, and run as far as they can.
+    pub fn synced(&self) -> watch::Receiver<bool> {
+        self.shared.synced.subscribe()
     }
 
     /// What runs, for readers.
@@ -81,6 +87,10 @@ impl Runtime {
     /// [`FileError`] when files cannot run at their first reading; a later one keeps the last good revision.
     pub async fn run(self, feed: Feed, shutdown: CancellationToken) -> Result<(), FileError> {
         let Self { shared, directory: _ } = self;
+        // Katalogs compile without, and are compiled anew as CRDs become known.
+        if tokio::time::timeout(CRDS_PATIENCE, shared.context.crds.synced()).await.is_err() {
+            tracing::warn!("CRDs are not known yet");
+        }
         let fed = match feed {
             Feed::Cluster(namespaces) => {
                 bounded(feed::follow(Arc::clone(&shared), &namespaces, shutdown.clone()), &shutdown).await;

@@ -65,7 +65,7 @@ pub async fn release_kind(client: &Client, kind: &OperatedKind) -> Result<Releas
 }
 
 /// What the status of a Katalog, and a release, need to know of a kind that is operated.
-pub(crate) fn operated(resource: &ResourceType) -> OperatedKind {
+pub fn operated(resource: &ResourceType) -> OperatedKind {
     OperatedKind {
         group: resource.group.to_string(),
         kind: resource.kind.to_string(),

@@ -84,7 +84,7 @@ pub(super) async fn contents_hash(contents: &[Content]) -> String {
 }
 
 /// Compiles all Katalogs of the files.
-pub(super) async fn compile(contents: &[Content], cluster: &Schemas) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
+pub(super) async fn compile(contents: &[Content], cluster: &(dyn Fn(&Value) -> Schemas + Sync)) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
     let (mut loaded, mut warnings, mut problems) = (Vec::new(), Vec::new(), Diagnostics::default());
     for content in contents {
         let file = content.path.display().to_string();
@@ -99,7 +99,7 @@ pub(super) async fn compile(contents: &[Content], cluster: &Schemas) -> Result<(
             }
         };
         for document in documents {
-            match compile_one(&content.path, &document, cluster.clone()).await? {
+            match compile_one(&content.path, &document, cluster(&document.tree.to_json())).await? {
                 Ok((katalog, found)) => {
                     warnings.extend(found);
                     loaded.push(katalog);

@@ -22,8 +22,9 @@ use std::{
 use orkestra_core::{
     api::OperatedKind,
     diagnostics::{Diagnostic, Diagnostics},
-    plan::{GroupKind, KatalogRef, Plan},
+    plan::{GroupKind, KatalogRef, Plan, Schemas},
 };
+use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +33,7 @@ use super::{
     calls::CallError,
     claims::Seniority,
     directory::{About, KatalogView, OperatorView},
-    katalog::{Shared, any_changed, kinds_of},
+    katalog::{Shared, any_changed, kinds_of, known, schemas},
     ledger::Wanted,
     release::release_kind,
     status::{self, Facts, Operating, Verdict},
@@ -107,6 +108,18 @@ impl FileError {
     }
 }
 
+/// Compiles Katalog files without a cluster: `schemas` is what is known of CRDs beside those that the files name.
+///
+/// Gives a plan for each Katalog, in order, and warnings.
+///
+/// # Errors
+/// [`FileError::Read`], or [`FileError::Invalid`] with every problem of every file.
+pub async fn compile_files(paths: &[PathBuf], schemas: &Schemas) -> Result<(Vec<Arc<Plan>>, Vec<Diagnostic>), FileError> {
+    let contents = load::read(paths).await?;
+    let (loaded, warnings) = load::compile(&contents, &|_| schemas.clone()).await?;
+    Ok((loaded.into_iter().map(|katalog| katalog.plan).collect(), warnings))
+}
+
 /// What runs of the files.
 #[derive(Default)]
 struct State {
@@ -130,6 +143,7 @@ impl Files {
             () = shutdown.cancelled() => return Ok(()),
             first = self.reload(shared, &mut state, &mut releases) => first?,
         }
+        shared.synced.send_replace(true);
         let mut snapshot = shared.supervisor.snapshot();
         snapshot.mark_changed();
         let mut poll = tokio::time::interval(self.poll);
@@ -161,7 +175,8 @@ impl Files {
         if state.seen.replace(hash.clone()) == Some(hash) {
             return Ok(());
         }
-        let (loaded, warnings) = load::compile(&contents, &shared.schemas.borrow().clone()).await?;
+        let cluster = |document: &Value| schemas(&known(&shared.context.crds, document));
+        let (loaded, warnings) = load::compile(&contents, &cluster).await?;
         if !warnings.is_empty() {
             self.tell(Notice::Warned(warnings));
         }

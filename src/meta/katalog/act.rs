@@ -21,6 +21,7 @@ use super::{
     },
     Katalog, Release, Running, group_kind,
     judge::{Judged, judge, kinds_of},
+    known::{known, schemas, storage},
 };
 
 impl Katalog {
@@ -81,8 +82,8 @@ impl Katalog {
     /// After a restart that finds the newest revision refused: the newest stored one that compiles runs.
     async fn load_last_good(&mut self) -> Result<(), CallError> {
         let stored = self.revisions.list().await?;
-        let schemas = self.shared.schemas.borrow().clone();
         let good = stored.into_iter().rev().find_map(|revision| {
+            let schemas = schemas(&known(&self.shared.context.crds, &revision.document));
             let judged = judge(&self.reference, &revision.document, &schemas).ok()?;
             Some((judged, revision.name))
         });
@@ -104,14 +105,9 @@ impl Katalog {
             return;
         }
         let claims = self.wanted_kinds();
-        let schemas = self.shared.schemas.borrow().clone();
-        let stored = |kind: &GroupKind| {
-            let version = schemas.kind(kind)?.versions.iter().find(|version| version.storage)?;
-            Some((kind.clone(), version.name.clone()))
-        };
         let wanted = Wanted {
             seniority: self.seniority(),
-            storage: claims.iter().filter_map(stored).collect(),
+            storage: storage(&self.shared.context.crds, &claims),
             plan: self.running.as_ref().map(|running| Arc::clone(&running.plan)),
             claims,
         };
@@ -246,15 +242,15 @@ impl Katalog {
         if self.is_deleting() {
             return;
         }
-        let schemas = self.shared.schemas.borrow().clone();
         let generation = self.object.metadata.generation;
-        if self.judged.as_ref().is_some_and(|(about, against)| *about == generation && Arc::ptr_eq(against, &schemas)) {
-            return;
-        }
         if self.judged.as_ref().is_none_or(|(about, _)| *about != generation) {
             self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
         }
-        match judge(&self.reference, &self.document, &schemas) {
+        let now = (generation, known(&self.shared.context.crds, &self.document));
+        if self.judged.as_ref() == Some(&now) {
+            return;
+        }
+        match judge(&self.reference, &self.document, &schemas(&now.1)) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
@@ -262,7 +258,7 @@ impl Katalog {
                 self.verdict = Verdict::Refused { reason: refusal.reason, message: refusal.message };
             }
         }
-        self.judged = Some((generation, schemas));
+        self.judged = Some(now);
     }
 
     /// A revision that compiles is a candidate, unless it is what runs.
