@@ -163,7 +163,10 @@ pub struct OperatorPlan {
 impl OperatorPlan {
     /// The field manager that this operator writes as.
     pub fn field_manager(&self) -> String {
-        names::field_manager(self.resource.plural.as_deref().unwrap_or_default(), &self.resource.group)
+        names::field_manager(
+            self.resource.plural.as_deref().unwrap_or_default(),
+            &self.resource.group,
+        )
     }
 }
 
