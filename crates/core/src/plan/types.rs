@@ -170,6 +170,16 @@ impl OperatorPlan {
     }
 }
 
+impl OperatorPlan {
+    /// The field manager that holds the metadata of its custom resources.
+    pub fn metadata_manager(&self) -> String {
+        names::metadata_manager(
+            self.resource.plural.as_deref().unwrap_or_default(),
+            &self.resource.group,
+        )
+    }
+}
+
 /// What a plan reads of the objects it sees; records keep these parts and no others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
