@@ -30,14 +30,6 @@ pub(super) struct Args {
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
     args.process.start_logging();
-    let namespaces = match args.namespaces {
-        all if all.is_empty() => Namespaces::All,
-        mut some => {
-            some.sort_unstable();
-            some.dedup();
-            Namespaces::Some(some)
-        }
-    };
-    let feed = Feed::Cluster(namespaces);
+    let feed = Feed::Cluster(Namespaces::new(args.namespaces));
     serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await
 }
