@@ -37,7 +37,7 @@ impl Shared {
     /// Deletes the child of that uid. Returns it where it stays for its finalizers.
     pub(super) async fn delete(&self, kind: &Served, key: &ObjectKey, uid: &str) -> Result<Option<Node>, WireError> {
         let how = Deletion { propagation: Propagation::Background, uid: Some(uid), resource_version: None };
-        let answer = self.context.wire.delete_as(kind, key, &how).await;
+        let answer = self.context.wire.delete(kind, key, &how).await;
         self.wrote(Request::Delete, Verb::Delete, kind, answer)
     }
 
