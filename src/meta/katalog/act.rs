@@ -118,11 +118,12 @@ impl Katalog {
         }
     }
 
-    /// Kinds of what runs and of what is about to run; as long as neither is known, what ran before the restart.
+    /// Kinds of what runs and of what is about to run; while there is neither, what ran before the restart: a Katalog
+    /// that has nothing good lets go of nothing.
     fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
         let plans = [self.running.as_ref().map(|running| &running.plan), self.candidate.as_ref().map(|judged| &judged.plan)];
         let mut kinds: BTreeSet<_> = plans.into_iter().flatten().flat_map(|plan| kinds_of(plan)).collect();
-        if self.running.is_none() && self.candidate.is_none() && !self.looked {
+        if self.running.is_none() && self.candidate.is_none() {
             kinds.extend(self.operated.keys().cloned());
         }
         kinds
