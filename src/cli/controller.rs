@@ -30,6 +30,7 @@ pub(super) struct Args {
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
     args.process.start_logging();
-    let feed = Feed::Cluster(Namespaces::new(args.namespaces));
+    let namespaces = if args.namespaces.is_empty() { Namespaces::All } else { Namespaces::Some(args.namespaces) };
+    let feed = Feed::Cluster(namespaces);
     serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await
 }

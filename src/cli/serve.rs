@@ -54,7 +54,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let listener = listen::bind(process.listen).await.map_err(anyhow::Error::new)?;
     let connection = client::connect(cluster).await?;
     let context = Arc::new(Context::new(connection.client.clone()).context("cannot set up metrics")?);
-    let runtime = Runtime::new(context.clone(), meta::follow_schemas(context.clone()));
+    let runtime = Runtime::new(context.clone());
     let stage = Stage::default();
     let pages = Pages::new(
         runtime.directory(),

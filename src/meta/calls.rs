@@ -163,7 +163,7 @@ impl Resource {
     pub(crate) async fn delete(&self, namespace: &str, name: &str) -> Result<(), CallError> {
         let key = key(Some(namespace), name);
         let how = Deletion { propagation: Propagation::Background, uid: None, resource_version: None };
-        match self.wire.delete_as(&self.served, &key, &how).await {
+        match self.wire.delete(&self.served, &key, &how).await {
             Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
             Err(source) => Err(CallError { what: self.what("delete", &key.to_string()), source }),
         }
