@@ -30,10 +30,6 @@ pub(super) struct Args {
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
     args.process.start_logging();
-<<<<<<< HEAD
-    let namespaces = if args.namespaces.is_empty() { Namespaces::All } else { Namespaces::Some(args.namespaces) };
-    let feed = Feed::Cluster(namespaces);
-=======
     let feed = Feed::Cluster(match args.namespaces {
         none if none.is_empty() => Namespaces::All,
         mut some => {
@@ -42,6 +38,5 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
             Namespaces::Some(some)
         }
     });
->>>>>>> meta
     serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await
 }
