@@ -122,7 +122,10 @@ impl Writer<'_> {
                 Write::Update { body, force, drift } => (body, force, drift, false),
             };
             let (shared, manager) = (self.shared, &self.bound.manager);
-            match shared.apply(&kind.served, &rendered.key.object, &body, manager, force).await {
+            match shared
+                .apply(&kind.served, &rendered.key.object, &body, manager, force)
+                .await
+            {
                 Ok(object) => {
                     return Ok(self.applied(
                         &kind,
@@ -219,7 +222,12 @@ impl Writer<'_> {
         let reported = &mut self.outcome.executed.held;
         // A write that was refused is decided anew.
         reported.retain(|(key, _)| *key != rendered.key);
-        reported.extend(found.held.iter().map(|held| (rendered.key.clone(), held.clone())));
+        reported.extend(
+            found
+                .held
+                .iter()
+                .map(|held| (rendered.key.clone(), held.clone())),
+        );
         let replicas = Path::parse("spec.replicas").unwrap_or_default();
         if found.drift.contains(&replicas) && self.is_autoscaled(kind, &rendered.key).await? {
             found.drift.retain(|path| *path != replicas);
@@ -322,7 +330,11 @@ impl Writer<'_> {
         if self.memory.is_autoscaled(key) {
             return Ok(true);
         }
-        let found = match self.shared.list(&served::autoscalers(), key.object.namespace.as_deref()).await {
+        let found = match self
+            .shared
+            .list(&served::autoscalers(), key.object.namespace.as_deref())
+            .await
+        {
             Ok(autoscalers) => autoscalers
                 .iter()
                 .any(|autoscaler| targets(autoscaler, kind, key)),
@@ -336,7 +348,15 @@ impl Writer<'_> {
     async fn create(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.kind(&rendered.key)?;
         let (shared, manager) = (self.shared, &self.bound.manager);
-        match shared.create(&kind.served, &rendered.key.object, &rendered.object, manager).await {
+        match shared
+            .create(
+                &kind.served,
+                &rendered.key.object,
+                &rendered.object,
+                manager,
+            )
+            .await
+        {
             Ok(answer) => {
                 kind.store().answer(&answer);
                 self.outcome.made.push(rendered.key.clone());
@@ -361,7 +381,11 @@ impl Writer<'_> {
 
     async fn delete(&mut self, deletion: &Deletion) -> Result<Action, Failure> {
         let kind = self.kind(&deletion.key)?;
-        match self.shared.delete(&kind.served, &deletion.key.object, &deletion.uid).await {
+        match self
+            .shared
+            .delete(&kind.served, &deletion.key.object, &deletion.uid)
+            .await
+        {
             Ok(_) => Ok(Action::Deleted),
             // Gone, or another object of the name: either way the one that was meant is no more.
             Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(Action::Deleted),
@@ -379,7 +403,6 @@ fn at_version(object: &Node, version: &str) -> Node {
     set(&mut object, &path, Node::from(version));
     object
 }
-
 
 fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
     let target = autoscaler

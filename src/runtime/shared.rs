@@ -161,7 +161,8 @@ impl Shared {
         life.phase = phase;
         match phase {
             Phase::Running | Phase::Deleting => {
-                life.started_at.get_or_insert_with(|| self.context.clock.now());
+                life.started_at
+                    .get_or_insert_with(|| self.context.clock.now());
             }
             Phase::Waiting | Phase::Starting => life.started_at = None,
         }
