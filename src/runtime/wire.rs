@@ -289,7 +289,7 @@ pub(super) async fn watch(
     scope: &Scope,
     resource_version: &str,
     timeout: Duration,
-) -> Result<impl futures::TryStream<Ok = kube::api::WatchEvent<Node>, Error = kube::Error> + use<>, WireError> {
+) -> Result<impl futures::Stream<Item = Result<kube::api::WatchEvent<Node>, kube::Error>> + use<>, WireError> {
     let asked = Asked::of("watch", kind, scope.namespace.as_deref());
     let mut query = Query::default();
     query.add("watch", Some("true"));
