@@ -1,1 +1,25 @@
-#![doc = "x"]
+//! An operator of operators: Katalogs in, running operators out.
+//!
+//! ```text
+//!  meta ── starts, reconfigures, stops ──► runtime (one operator a CRD) ──► client ──► the cluster
+//!   │ publishes                              │ counts        │ tells
+//!   ▼                                        ▼               ▼
+//!  server (probes, /katalog)              metrics          events
+//! ```
+//!
+//! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
+
+pub mod cli;
+pub mod client;
+pub mod events;
+pub mod meta;
+pub mod metrics;
+pub mod runtime;
+pub mod server;
+pub mod telemetry;
+
+#[cfg(test)]
+mod testing;
+
+/// The version of this build.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,1 +1,10 @@
-fn main(){}
+//! `ork`: arguments in, exit code out.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // One provider for every TLS connection; with two in the tree a client would panic at its first one.
+    // An error says that one is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    orkestra::cli::main()
+}

@@ -29,9 +29,8 @@ use super::{
     bound::{Bound, Kind},
     memory::Memory,
     shared::Shared,
-    wire::{Applied, WireError},
+    wire::{WireError, served},
 };
-use crate::metrics::Verb;
 
 /// How often one object is written in a pass before the pass gives up on it.
 const ATTEMPTS: usize = 4;
@@ -48,8 +47,20 @@ pub(super) struct Outcome {
 }
 
 /// Executes a cycle for the custom resource with `uid`.
-pub(super) async fn execute(shared: &Shared, bound: &Bound, uid: &str, memory: &mut Memory, cycle: Cycle) -> Outcome {
-    let mut writer = Writer { shared, bound, uid, memory, outcome: Outcome::default() };
+pub(super) async fn execute(
+    shared: &Shared,
+    bound: &Bound,
+    uid: &str,
+    memory: &mut Memory,
+    cycle: Cycle,
+) -> Outcome {
+    let mut writer = Writer {
+        shared,
+        bound,
+        uid,
+        memory,
+        outcome: Outcome::default(),
+    };
     writer.outcome.executed.failures = cycle.failures;
     for intent in &cycle.intents {
         let (key, result) = match intent {
@@ -59,7 +70,10 @@ pub(super) async fn execute(shared: &Shared, bound: &Bound, uid: &str, memory: &
             Intent::Delete(deletion) => (&deletion.key, writer.delete(deletion).await),
         };
         match result {
-            Ok(action) => writer.outcome.executed.done.push(Done { key: key.clone(), action }),
+            Ok(action) => writer.outcome.executed.done.push(Done {
+                key: key.clone(),
+                action,
+            }),
             Err(failure) => writer.outcome.executed.failures.push(failure),
         }
     }
@@ -78,7 +92,11 @@ struct Writer<'a> {
 enum Write {
     Nothing,
     Create,
-    Update { body: Node, force: bool, drift: Vec<Path> },
+    Update {
+        body: Node,
+        force: bool,
+        drift: Vec<Path>,
+    },
 }
 
 impl Writer<'_> {
@@ -95,17 +113,25 @@ impl Writer<'_> {
         let mut record = kind.store().get(&rendered.key.object);
         let mut refused = false;
         for _ in 0..ATTEMPTS {
-            let write = self.decide(&kind, rendered, record.as_deref(), refused).await?;
+            let write = self
+                .decide(&kind, rendered, record.as_deref(), refused)
+                .await?;
             let (body, force, drift, created) = match write {
                 Write::Nothing => return Ok(Action::Unchanged),
                 Write::Create => (at_version(&rendered.object, "1"), true, Vec::new(), true),
                 Write::Update { body, force, drift } => (body, force, drift, false),
             };
-            let sent = self.shared.wire().apply(&kind.served, &rendered.key.object, &self.bound.manager, force, &body).await;
-            match self.shared.heard(sent) {
-                Ok(Applied { object, .. }) => {
-                    self.shared.metrics.wrote(Verb::Apply);
-                    return Ok(self.applied(&kind, rendered, record.as_deref(), &object, drift, created));
+            let (shared, manager) = (self.shared, &self.bound.manager);
+            match shared.apply(&kind.served, &rendered.key.object, &body, manager, force).await {
+                Ok(object) => {
+                    return Ok(self.applied(
+                        &kind,
+                        rendered,
+                        record.as_deref(),
+                        &object,
+                        drift,
+                        created,
+                    ));
                 }
                 Err(WireError::Conflict { .. }) => {
                     record = self.read(&kind, &rendered.key).await?;
@@ -121,9 +147,20 @@ impl Writer<'_> {
         })
     }
 
-    fn applied(&mut self, kind: &Kind, rendered: &Rendered, before: Option<&ChildRecord>, answer: &Node, drift: Vec<Path>, created: bool) -> Action {
+    fn applied(
+        &mut self,
+        kind: &Kind,
+        rendered: &Rendered,
+        before: Option<&ChildRecord>,
+        answer: &Node,
+        drift: Vec<Path>,
+        created: bool,
+    ) -> Action {
         kind.store().answer(answer);
-        let version = answer.get("metadata").and_then(|meta| meta.get("resourceVersion")).and_then(Node::as_str);
+        let version = answer
+            .get("metadata")
+            .and_then(|meta| meta.get("resourceVersion"))
+            .and_then(Node::as_str);
         if let (Some(before), Some(version)) = (before, version)
             && *before.id.resource_version == *version
         {
@@ -142,77 +179,140 @@ impl Writer<'_> {
 
     /// Reads an object that refused a write. It does not enter the store: it may lack the label that the watch selects by.
     async fn read(&self, kind: &Kind, key: &ChildKey) -> Result<Option<Arc<ChildRecord>>, Failure> {
-        match self.shared.heard(self.shared.wire().get(&kind.served, &key.object).await) {
-            Ok(object) => ChildRecord::read(&key.kind, &object, &[]).map(|record| Some(Arc::new(record))).map_err(|error| Failure {
-                reason: Reason::Unavailable,
-                at: key.to_string(),
-                message: error.to_string(),
-            }),
-            Err(WireError::NotFound { .. }) => Ok(None),
+        match self.shared.get(&kind.served, &key.object).await {
+            Ok(object) => ChildRecord::read(&key.kind, &object, &[])
+                .map(|record| Some(Arc::new(record)))
+                .map_err(|error| Failure {
+                    reason: Reason::Unavailable,
+                    at: key.to_string(),
+                    message: error.to_string(),
+                }),
+            Err(WireError::NotFound(_)) => Ok(None),
             Err(error) => Err(failure(key, &error)),
         }
     }
 
-    async fn decide(&mut self, kind: &Kind, rendered: &Rendered, record: Option<&ChildRecord>, refused: bool) -> Result<Write, Failure> {
-        let Some(record) = record else { return Ok(Write::Create) };
+    async fn decide(
+        &mut self,
+        kind: &Kind,
+        rendered: &Rendered,
+        record: Option<&ChildRecord>,
+        refused: bool,
+    ) -> Result<Write, Failure> {
+        let Some(record) = record else {
+            return Ok(Write::Create);
+        };
         if record.deleting {
             return Ok(Write::Nothing);
         }
         let declared = &self.bound.plan.children[rendered.declared];
         self.check_name(rendered, declared, record, refused)?;
         let take = declared.force_conflict;
-        let mut found = difference(&rendered.object, &rendered.hash, record, &self.bound.manager, take);
+        let mut found = difference(
+            &rendered.object,
+            &rendered.hash,
+            record,
+            &self.bound.manager,
+            take,
+        );
         let mut leave_out: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
-        for held in &found.held {
-            self.outcome.executed.held.push((rendered.key.clone(), held.clone()));
-        }
+        let reported = &mut self.outcome.executed.held;
+        // A write that was refused is decided anew.
+        reported.retain(|(key, _)| *key != rendered.key);
+        reported.extend(found.held.iter().map(|held| (rendered.key.clone(), held.clone())));
         let replicas = Path::parse("spec.replicas").unwrap_or_default();
         if found.drift.contains(&replicas) && self.is_autoscaled(kind, &rendered.key).await? {
             found.drift.retain(|path| *path != replicas);
             leave_out.push(replicas);
         }
         if !found.changed {
-            self.leave_fights(kind, &rendered.key, &mut found.drift).await?;
+            self.leave_fights(kind, &rendered.key, &mut found.drift)
+                .await?;
         }
-        let settled = self.memory.is_settled(&rendered.key, &rendered.hash, &record.id.resource_version);
+        let settled =
+            self.memory
+                .is_settled(&rendered.key, &rendered.hash, &record.id.resource_version);
         if !found.needs_write() || (settled && !found.changed) {
             return Ok(Write::Nothing);
         }
         let force = refused || !found.changed;
         let body = without(&rendered.object, &leave_out);
-        let body = if force { at_version(&body, &record.id.resource_version) } else { body };
-        let drift = if found.changed { Vec::new() } else { found.drift };
+        let body = if force {
+            at_version(&body, &record.id.resource_version)
+        } else {
+            body
+        };
+        let drift = if found.changed {
+            Vec::new()
+        } else {
+            found.drift
+        };
         Ok(Write::Update { body, force, drift })
     }
 
     /// Whether the object may be written: it is ours, or the Katalog says `adopt` and nobody controls it.
-    fn check_name(&self, rendered: &Rendered, declared: &ChildPlan, record: &ChildRecord, refused: bool) -> Result<(), Failure> {
-        let ours = record.is_ours(self.uid, &self.bound.manager) || (refused && record.controller.as_deref() == Some(self.uid));
-        let adoptable = declared.adopt && record.controller.as_deref().is_none_or(|uid| uid == self.uid);
+    fn check_name(
+        &self,
+        rendered: &Rendered,
+        declared: &ChildPlan,
+        record: &ChildRecord,
+        refused: bool,
+    ) -> Result<(), Failure> {
+        let ours = record.is_ours(self.uid, &self.bound.manager)
+            || (refused && record.controller.as_deref() == Some(self.uid));
+        let adoptable = declared.adopt
+            && record
+                .controller
+                .as_deref()
+                .is_none_or(|uid| uid == self.uid);
         if ours || adoptable {
             return Ok(());
         }
-        let hint = if record.controller.is_some() { "another object controls it" } else { "`adopt: true` takes it over" };
+        let hint = if record.controller.is_some() {
+            "another object controls it"
+        } else {
+            "`adopt: true` takes it over"
+        };
         Err(Failure {
             reason: Reason::NameTaken,
             at: rendered.key.to_string(),
-            message: format!("an object of this name exists and was not made for this resource; {hint}"),
+            message: format!(
+                "an object of this name exists and was not made for this resource; {hint}"
+            ),
         })
     }
 
     /// Takes fields out of `drift` that are fought over, unless their pause is over; reports who fights.
-    async fn leave_fights(&mut self, kind: &Kind, key: &ChildKey, drift: &mut Vec<Path>) -> Result<(), Failure> {
-        let Some(fight) = self.memory.fights(key, drift, Instant::now()) else { return Ok(()) };
+    async fn leave_fights(
+        &mut self,
+        kind: &Kind,
+        key: &ChildKey,
+        drift: &mut Vec<Path>,
+    ) -> Result<(), Failure> {
+        let Some(fight) = self.memory.fights(key, drift, Instant::now()) else {
+            return Ok(());
+        };
         self.shared.metrics.conflicted();
-        let live = self.shared.heard(self.shared.wire().get(&kind.served, &key.object).await);
+        let live = self.shared.get(&kind.served, &key.object).await;
         let live = live.map_err(|error| failure(key, &error))?;
         for path in &fight.paths {
-            let manager = super::fights::last_writer(&live, path, &self.bound.manager).unwrap_or_else(|| "somebody".to_owned());
-            self.outcome.executed.held.push((key.clone(), Held { path: path.clone(), manager }));
+            let manager = super::fights::last_writer(&live, path, &self.bound.manager)
+                .unwrap_or_else(|| "somebody".to_owned());
+            self.outcome.executed.held.push((
+                key.clone(),
+                Held {
+                    path: path.clone(),
+                    manager,
+                },
+            ));
         }
         if !fight.pause.is_zero() {
             drift.retain(|path| !fight.paths.contains(path));
-            self.outcome.revisit = Some(self.outcome.revisit.map_or(fight.pause, |other| other.min(fight.pause)));
+            self.outcome.revisit = Some(
+                self.outcome
+                    .revisit
+                    .map_or(fight.pause, |other| other.min(fight.pause)),
+            );
         }
         Ok(())
     }
@@ -222,10 +322,11 @@ impl Writer<'_> {
         if self.memory.is_autoscaled(key) {
             return Ok(true);
         }
-        let listed = self.shared.wire().autoscalers(key.object.namespace.as_deref().unwrap_or_default()).await;
-        let found = match self.shared.heard(listed) {
-            Ok(autoscalers) => autoscalers.iter().any(|autoscaler| targets(autoscaler, kind, key)),
-            Err(WireError::NotFound { .. }) => false,
+        let found = match self.shared.list(&served::autoscalers(), key.object.namespace.as_deref()).await {
+            Ok(autoscalers) => autoscalers
+                .iter()
+                .any(|autoscaler| targets(autoscaler, kind, key)),
+            Err(WireError::NotFound(_)) => false,
             Err(error) => return Err(failure(key, &error)),
         };
         self.memory.set_autoscaled(key, found);
@@ -234,15 +335,14 @@ impl Writer<'_> {
 
     async fn create(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.kind(&rendered.key)?;
-        let sent = self.shared.wire().create(&kind.served, &rendered.key.object, &self.bound.manager, &rendered.object).await;
-        match self.shared.heard(sent) {
+        let (shared, manager) = (self.shared, &self.bound.manager);
+        match shared.create(&kind.served, &rendered.key.object, &rendered.object, manager).await {
             Ok(answer) => {
-                self.shared.metrics.wrote(Verb::Create);
                 kind.store().answer(&answer);
                 self.outcome.made.push(rendered.key.clone());
                 Ok(Action::Created)
             }
-            Err(WireError::AlreadyExists { .. }) => match self.read(&kind, &rendered.key).await? {
+            Err(WireError::AlreadyExists(_)) => match self.read(&kind, &rendered.key).await? {
                 Some(record) => {
                     let declared = &self.bound.plan.children[rendered.declared];
                     self.check_name(rendered, declared, &record, true)?;
@@ -261,14 +361,10 @@ impl Writer<'_> {
 
     async fn delete(&mut self, deletion: &Deletion) -> Result<Action, Failure> {
         let kind = self.kind(&deletion.key)?;
-        let sent = self.shared.wire().delete(&kind.served, &deletion.key.object, &deletion.uid).await;
-        match self.shared.heard(sent) {
-            Ok(()) => {
-                self.shared.metrics.wrote(Verb::Delete);
-                Ok(Action::Deleted)
-            }
+        match self.shared.delete(&kind.served, &deletion.key.object, &deletion.uid).await {
+            Ok(_) => Ok(Action::Deleted),
             // Gone, or another object of the name: either way the one that was meant is no more.
-            Err(WireError::NotFound { .. } | WireError::Conflict { .. }) => Ok(Action::Deleted),
+            Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(Action::Deleted),
             Err(error) => Err(failure(&deletion.key, &error)),
         }
     }
@@ -284,21 +380,38 @@ fn at_version(object: &Node, version: &str) -> Node {
     object
 }
 
+
 fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
-    let target = autoscaler.get("spec").and_then(|spec| spec.get("scaleTargetRef"));
-    let text = |field| target.and_then(|target| target.get(field)).and_then(Node::as_str).unwrap_or_default();
-    let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
-    text("kind") == &*kind.served.kind && text("name") == &*key.object.name && group == &*kind.served.group
+    let target = autoscaler
+        .get("spec")
+        .and_then(|spec| spec.get("scaleTargetRef"));
+    let text = |field| {
+        target
+            .and_then(|target| target.get(field))
+            .and_then(Node::as_str)
+            .unwrap_or_default()
+    };
+    let group = text("apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    text("kind") == &*kind.served.kind
+        && text("name") == &*key.object.name
+        && group == &*kind.served.group
 }
 
 /// How a refused request is reported.
 pub(super) fn failure(key: &ChildKey, error: &WireError) -> Failure {
     let reason = match error {
-        WireError::Forbidden { .. } => Reason::Forbidden,
-        WireError::Denied { .. } => Reason::Denied,
-        WireError::Invalid { .. } => Reason::Invalid,
-        WireError::Conflict { .. } | WireError::AlreadyExists { .. } => Reason::WriteConflict,
+        error if error.is_missing_right() => Reason::Forbidden,
+        WireError::Forbidden { .. } => Reason::Denied,
+        WireError::NotServed(_) => Reason::KindNotServed,
+        error if error.is_permanent() => Reason::Invalid,
+        WireError::Conflict { .. } | WireError::AlreadyExists(_) => Reason::WriteConflict,
         _ => Reason::Unavailable,
     };
-    Failure { reason, at: key.to_string(), message: error.to_string() }
+    Failure {
+        reason,
+        at: key.to_string(),
+        message: error.to_string(),
+    }
 }

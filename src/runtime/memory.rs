@@ -42,7 +42,10 @@ impl Memory {
 
     /// Whether an apply of `hash` over `resource_version` is known to change nothing.
     pub(super) fn is_settled(&self, key: &ChildKey, hash: &str, resource_version: &str) -> bool {
-        let settled = self.children.get(key).and_then(|child| child.settled.as_ref());
+        let settled = self
+            .children
+            .get(key)
+            .and_then(|child| child.settled.as_ref());
         settled.is_some_and(|(known, version)| known == hash && **version == *resource_version)
     }
 
@@ -75,15 +78,36 @@ impl Memory {
     pub(super) fn fights(&mut self, key: &ChildKey, paths: &[Path], now: Instant) -> Option<Fight> {
         let child = self.children.get_mut(key)?;
         for times in child.forced.values_mut() {
-            while times.front().is_some_and(|first| now.duration_since(*first) > FIGHT_WINDOW) {
+            while times
+                .front()
+                .is_some_and(|first| now.duration_since(*first) > FIGHT_WINDOW)
+            {
                 times.pop_front();
             }
         }
         child.forced.retain(|_, times| !times.is_empty());
-        let fought = |path: &&Path| child.forced.get(*path).is_some_and(|times| times.len() >= FIGHT_AFTER);
+        let fought = |path: &&Path| {
+            child
+                .forced
+                .get(*path)
+                .is_some_and(|times| times.len() >= FIGHT_AFTER)
+        };
         let paths: Vec<Path> = paths.iter().filter(fought).cloned().collect();
-        let last = paths.iter().filter_map(|path| child.forced.get(path)?.back()).max()?;
-        Some(Fight { pause: FIGHT_PAUSE.saturating_sub(now.duration_since(*last)), paths })
+        let last = paths
+            .iter()
+            .filter_map(|path| child.forced.get(path)?.back())
+            .max()?;
+        Some(Fight {
+            pause: FIGHT_PAUSE.saturating_sub(now.duration_since(*last)),
+            paths,
+        })
+    }
+
+    /// What others may have changed without a trace is looked at again: autoscalers come and go.
+    pub(super) fn look_again(&mut self) {
+        for child in self.children.values_mut() {
+            child.autoscaled = false;
+        }
     }
 
     /// Forgets the children that `keep` does not name.
@@ -108,7 +132,13 @@ mod tests {
     use super::*;
 
     fn key() -> ChildKey {
-        ChildKey { kind: GroupKind::parse("ConfigMap"), object: ObjectKey { namespace: Some("shop".into()), name: "web".into() } }
+        ChildKey {
+            kind: GroupKind::parse("ConfigMap"),
+            object: ObjectKey {
+                namespace: Some("shop".into()),
+                name: "web".into(),
+            },
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -122,7 +152,10 @@ mod tests {
         let fight = memory.fights(&key(), &paths, Instant::now()).unwrap();
         assert_eq!(fight.pause, Duration::from_secs(50));
         tokio::time::advance(Duration::from_secs(50)).await;
-        assert_eq!(memory.fights(&key(), &paths, Instant::now()).unwrap().pause, Duration::ZERO);
+        assert_eq!(
+            memory.fights(&key(), &paths, Instant::now()).unwrap().pause,
+            Duration::ZERO
+        );
         tokio::time::advance(FIGHT_WINDOW).await;
         assert_eq!(memory.fights(&key(), &paths, Instant::now()), None);
     }

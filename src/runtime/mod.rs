@@ -6,11 +6,23 @@
 //!                                └───────────── answers to our writes ◄──┘
 //! ```
 
+mod bound;
 pub mod context;
+mod driver;
 pub mod entropy;
+mod execute;
+mod fights;
+mod finish;
+mod kinds;
+mod memory;
 pub mod operator;
+mod pass;
+mod publish;
 pub mod queue;
+mod requests;
+mod shared;
 pub mod watch;
 pub mod wire;
+mod work;
 
-pub use operator::{Operator, OperatorStatus, Phase, Problem};
+pub use operator::{Operator, OperatorStatus, Phase, Problem, Role};

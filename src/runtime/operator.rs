@@ -3,18 +3,36 @@
 use std::sync::Arc;
 
 use orkestra_core::plan::OperatorPlan;
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// A running operator. Dropping it without [`Operator::stop`] aborts its tasks.
+use super::{context::Context, driver::Driver, publish::publish, queue::Queue, shared::Shared};
+use crate::metrics::OperatorMetrics;
+
+/// A running operator. Dropping it without [`Operator::stop`] ends its tasks too, but nobody waits for them.
 #[derive(Debug)]
 pub struct Operator {
+    plans: watch::Sender<Arc<OperatorPlan>>,
     status: watch::Receiver<OperatorStatus>,
+    driver: JoinHandle<()>,
+    publisher: JoinHandle<()>,
+    stop: DropGuard,
+}
+
+/// What an operator does beside the operators of other versions of its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It reconciles: of the versions of a kind, exactly one does.
+    Reconciles,
+    /// It has an informer, a queue and metrics, and writes nothing: the entry of this name reconciles.
+    Yields(String),
 }
 
 /// How far an operator has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// It waits for something outside: its CRD, a right, a claim.
+    #[default]
     Waiting,
     /// Its caches fill.
     Starting,
@@ -27,14 +45,14 @@ pub enum Phase {
 /// Something that keeps an operator from its work, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// CamelCase, from a fixed set: `Forbidden`, `CrdMissing`, `StatusNotWritable`…
+    /// CamelCase, from a fixed set: `Forbidden`, `CrdMissing`, `KindNotServed`, `Unavailable`, `StatusNotWritable`.
     pub reason: &'static str,
     /// What, and the mend.
     pub message: String,
 }
 
 /// What an operator says of itself; published when it changes, at most a few times a second.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorStatus {
     /// How far it has come.
     pub phase: Phase,
@@ -65,22 +83,28 @@ pub struct OperatorStatus {
 }
 
 impl Operator {
-    /// Starts it. Returns at once; [`Operator::status`] tells how it goes.
-    pub fn start(context: &Arc<super::context::Context>, plan: Arc<OperatorPlan>) -> Self {
-        let _ = (context, plan);
-        todo!()
+    /// Starts it in a role, which it keeps for life. Returns at once; [`Operator::status`] tells how it goes.
+    pub fn start(context: &Arc<Context>, plan: Arc<OperatorPlan>, role: Role) -> Self {
+        let metrics = OperatorMetrics::new(&context.metrics, &plan);
+        let queue = Queue::new(context.entropy.clone());
+        let shared = Arc::new(Shared::new(context.clone(), role, metrics, queue));
+        let (plans, plan) = watch::channel(plan);
+        let (sender, status) = watch::channel(OperatorStatus::default());
+        let stop = CancellationToken::new();
+        let publisher = tokio::spawn(publish(shared.clone(), plan.clone(), sender, stop.clone()));
+        let driver = tokio::spawn(Driver { shared, plans: plan, stop: stop.clone() }.run());
+        Self { plans, status, driver, publisher, stop: stop.drop_guard() }
     }
 
     /// Follows another plan of the same name and group-kind with the least disturbance: a template or status change
     /// swaps the plan and requeues, a worker count resizes, a version restarts the informer. Equal plans change nothing.
     pub fn reconfigure(&self, plan: Arc<OperatorPlan>) {
-        let _ = plan;
-        todo!()
+        self.plans.send_replace(plan);
     }
 
     /// The plan it follows.
     pub fn plan(&self) -> Arc<OperatorPlan> {
-        todo!()
+        self.plans.borrow().clone()
     }
 
     /// What it says of itself.
@@ -88,8 +112,14 @@ impl Operator {
         self.status.clone()
     }
 
-    /// Stops it: takes no new keys, waits for writes in flight, leaves its metric series out of the registry.
+    /// Stops it: takes no new keys, waits for writes in flight, takes its metric series out of the registry.
     pub async fn stop(self) {
-        todo!()
+        let Self { plans, status: _, driver, publisher, stop } = self;
+        drop(stop);
+        for task in [driver, publisher] {
+            if let Err(error) = task.await {
+                tracing::error!(operator = %plans.borrow().name, error = %error, "task of an operator ended badly");
+            }
+        }
     }
 }

@@ -20,13 +20,10 @@ use super::{
     execute::{Outcome, execute, failure},
     finish,
     memory::Memory,
-    shared::{Request, Shared},
+    shared::Shared,
     wire::WireError,
 };
-use crate::{
-    events::{Event, Severity},
-    metrics::Verb,
-};
+use crate::events::{Event, Severity};
 
 /// How soon a pass is tried again that waits for somebody else: a right, a name, a kind.
 const WAIT: Duration = Duration::from_secs(30);
@@ -53,11 +50,17 @@ pub(super) struct Passed {
 
 impl Passed {
     pub(super) fn settled() -> Self {
-        Self { next: Next::Settled, error: None }
+        Self {
+            next: Next::Settled,
+            error: None,
+        }
     }
 
     pub(super) fn failed(next: Next, error: impl Into<String>) -> Self {
-        Self { next, error: Some(error.into()) }
+        Self {
+            next,
+            error: Some(error.into()),
+        }
     }
 }
 
@@ -66,17 +69,40 @@ pub(super) fn observe(bound: &Bound, cr: &std::sync::Arc<CrRecord>) -> Observed 
     let mut children = Vec::new();
     for (group_kind, kind) in &bound.kinds {
         for (object, record) in kind.store().owned_by(&cr.id.uid) {
-            children.push(ObservedChild { key: ChildKey { kind: group_kind.clone(), object }, record });
+            children.push(ObservedChild {
+                key: ChildKey {
+                    kind: group_kind.clone(),
+                    object,
+                },
+                record,
+            });
         }
     }
     children.sort_by(|a, b| a.key.cmp(&b.key));
-    let unseen = cr.inventory.kinds.iter().filter(|kind| !bound.sees(kind)).cloned().collect::<BTreeSet<_>>();
-    Observed { cr: cr.clone(), children, unseen }
+    let unseen = cr
+        .inventory
+        .kinds
+        .iter()
+        .filter(|kind| !bound.sees(kind))
+        .cloned()
+        .collect::<BTreeSet<_>>();
+    Observed {
+        cr: cr.clone(),
+        children,
+        unseen,
+    }
 }
 
 /// Runs a pass over the custom resource of that key.
-pub(super) async fn pass(shared: &Shared, bound: &Bound, key: &ObjectKey, memory: &mut Memory) -> Passed {
-    let Some(cr) = bound.crs.store().get(key) else { return Passed::settled() };
+pub(super) async fn pass(
+    shared: &Shared,
+    bound: &Bound,
+    key: &ObjectKey,
+    memory: &mut Memory,
+) -> Passed {
+    let Some(cr) = bound.crs.store().get(key) else {
+        return Passed::settled();
+    };
     if cr.deleting {
         return finish::finish(shared, bound, &cr).await;
     }
@@ -94,9 +120,22 @@ pub(super) async fn pass(shared: &Shared, bound: &Bound, key: &ObjectKey, memory
             (cr, outcome)
         }
         // Without its inventory on the custom resource no child is made; the status still says why.
-        Err(failed) => (cr.clone(), Outcome { executed: Executed { failures: vec![failed], ..Executed::default() }, ..Outcome::default() }),
+        Err(failed) => (
+            cr.clone(),
+            Outcome {
+                executed: Executed {
+                    failures: vec![failed],
+                    ..Executed::default()
+                },
+                ..Outcome::default()
+            },
+        ),
     };
-    let Outcome { mut executed, made, revisit } = outcome;
+    let Outcome {
+        mut executed,
+        made,
+        revisit,
+    } = outcome;
     let cr = match remember_made(shared, bound, cr, wanted, made).await {
         Ok(cr) => cr,
         Err((cr, failed)) => {
@@ -104,7 +143,10 @@ pub(super) async fn pass(shared: &Shared, bound: &Bound, key: &ObjectKey, memory
             cr
         }
     };
-    let after = Observed { cr: with_snapshot(&cr, &observed.cr), ..observe(bound, &cr) };
+    let after = Observed {
+        cr: with_snapshot(&cr, &observed.cr),
+        ..observe(bound, &cr)
+    };
     let written = report(shared, bound, &after, &mut executed).await;
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);
@@ -112,7 +154,10 @@ pub(super) async fn pass(shared: &Shared, bound: &Bound, key: &ObjectKey, memory
     memory.retain(|key| after.child(key).is_some());
     let next = soonest(next(&executed, revisit), written);
     let failed = !executed.failures.is_empty();
-    Passed { next, error: failed.then_some(verdict.message) }
+    Passed {
+        next,
+        error: failed.then_some(verdict.message),
+    }
 }
 
 /// The pure part, of which only as many run at a time as there are cores.
@@ -129,32 +174,46 @@ fn with_snapshot(now: &std::sync::Arc<CrRecord>, seen: &CrRecord) -> std::sync::
 }
 
 /// Sees to finalizer, label and inventory; none when the custom resource is gone.
-async fn write_metadata(shared: &Shared, bound: &Bound, cr: &std::sync::Arc<CrRecord>, wanted: &Inventory) -> Result<Option<std::sync::Arc<CrRecord>>, Failure> {
+async fn write_metadata(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &std::sync::Arc<CrRecord>,
+    wanted: &Inventory,
+) -> Result<Option<std::sync::Arc<CrRecord>>, Failure> {
     if cr.finalizer == bound.plan.finalizer && cr.managed && cr.inventory == *wanted {
         return Ok(Some(cr.clone()));
     }
     let body = metadata_body(bound, cr, wanted);
-    let sent = shared.wire().apply(&bound.served, &cr.id.key, &bound.manager, true, &body).await;
-    match shared.heard(Request::Apply, &bound.served, sent) {
+    match shared.apply_metadata(&bound.served, &cr.id.key, &body, &bound.manager).await {
         Ok(answer) => {
-            shared.metrics.wrote(Verb::ApplyMetadata);
             if wanted.kinds != cr.inventory.kinds {
                 shared.rebind.notify_one();
             }
             Ok(bound.crs.store().answer(&answer))
         }
         // The uid that the request names is no more: the custom resource was deleted, perhaps made anew.
-        Err(WireError::NotFound { .. } | WireError::Conflict { .. }) => Ok(None),
+        Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),
         Err(error) => Err(failure_of_cr(bound, cr, &error)),
     }
 }
 
 fn failure_of_cr(bound: &Bound, cr: &CrRecord, error: &WireError) -> Failure {
-    failure(&ChildKey { kind: bound.plan.resource.group_kind(), object: cr.id.key.clone() }, error)
+    failure(
+        &ChildKey {
+            kind: bound.plan.resource.group_kind(),
+            object: cr.id.key.clone(),
+        },
+        error,
+    )
 }
 
 fn map<const N: usize>(fields: [(&str, Node); N]) -> Node {
-    Node::Map(fields.into_iter().map(|(key, value)| (Key::from(key), value)).collect::<Map>())
+    Node::Map(
+        fields
+            .into_iter()
+            .map(|(key, value)| (Key::from(key), value))
+            .collect::<Map>(),
+    )
 }
 
 /// What we own of the custom resource's metadata. With the uid, so that a resource that was just deleted does not come back.
@@ -162,16 +221,25 @@ fn metadata_body(bound: &Bound, cr: &CrRecord, inventory: &Inventory) -> Node {
     let mut metadata = vec![
         (Key::from("name"), Node::from(&*cr.id.key.name)),
         (Key::from("uid"), Node::from(&*cr.id.uid)),
-        (Key::from("labels"), map([(names::LABEL_MANAGED, Node::from("true"))])),
+        (
+            Key::from("labels"),
+            map([(names::LABEL_MANAGED, Node::from("true"))]),
+        ),
     ];
     if let Some(namespace) = &cr.id.key.namespace {
         metadata.push((Key::from("namespace"), Node::from(&**namespace)));
     }
     if *inventory != Inventory::default() {
-        metadata.push((Key::from("annotations"), map([(names::ANNOTATION_INVENTORY, Node::from(inventory.text()))])));
+        metadata.push((
+            Key::from("annotations"),
+            map([(names::ANNOTATION_INVENTORY, Node::from(inventory.text()))]),
+        ));
     }
     if bound.plan.finalizer {
-        metadata.push((Key::from("finalizers"), Node::List([Node::from(names::FINALIZER)].into())));
+        metadata.push((
+            Key::from("finalizers"),
+            Node::List([Node::from(names::FINALIZER)].into()),
+        ));
     }
     map([
         ("apiVersion", Node::from(bound.plan.resource.api_version())),
@@ -183,7 +251,13 @@ fn metadata_body(bound: &Bound, cr: &CrRecord, inventory: &Inventory) -> Node {
 type Cr = std::sync::Arc<CrRecord>;
 
 /// Writes down what was made once, so that it is not made again when somebody deletes it.
-async fn remember_made(shared: &Shared, bound: &Bound, cr: Cr, mut inventory: Inventory, made: Vec<ChildKey>) -> Result<Cr, (Cr, Failure)> {
+async fn remember_made(
+    shared: &Shared,
+    bound: &Bound,
+    cr: Cr,
+    mut inventory: Inventory,
+    made: Vec<ChildKey>,
+) -> Result<Cr, (Cr, Failure)> {
     let known = inventory.made.len();
     inventory.made.extend(made);
     if inventory.made.len() == known {
@@ -197,20 +271,31 @@ async fn remember_made(shared: &Shared, bound: &Bound, cr: Cr, mut inventory: In
 
 /// Writes the status where it differs.
 async fn report(shared: &Shared, bound: &Bound, after: &Observed, executed: &mut Executed) -> Next {
-    let Some(patch) = status(&bound.plan, &bound.facts, after, executed, shared.context.clock.now()) else { return Next::Settled };
-    let subresource = patch.subresource.then_some("status");
+    let Some(patch) = status(
+        &bound.plan,
+        &bound.facts,
+        after,
+        executed,
+        shared.context.clock.now(),
+    ) else {
+        return Next::Settled;
+    };
     let key = &after.cr.id.key;
-    let sent = shared.wire().merge_patch(&bound.served, key, subresource, &bound.manager, &patch.body).await;
-    match shared.heard(Request::Status, &bound.served, sent) {
+    match shared.patch_status(&bound.served, key, patch.subresource, &patch.body, &bound.manager).await {
         Ok(answer) => {
-            shared.metrics.wrote(Verb::PatchStatus);
             shared.status_refused(None);
-            let Some(now) = bound.crs.store().answer(&answer) else { return Next::Settled };
+            let Some(now) = bound.crs.store().answer(&answer) else {
+                return Next::Settled;
+            };
             // Only a path that a template reads is worth another pass: a state machine goes on without a timer.
             let read = |record: &CrRecord| project(&record.view, &bound.plan.reads.cr);
-            if read(&now) != read(&after.cr) { Next::Again } else { Next::Settled }
+            if read(&now) != read(&after.cr) {
+                Next::Again
+            } else {
+                Next::Settled
+            }
         }
-        Err(WireError::NotFound { .. }) => Next::Settled,
+        Err(WireError::NotFound(_)) => Next::Settled,
         Err(WireError::Conflict { .. }) => Next::Retry,
         Err(WireError::Forbidden { .. }) => Next::After(WAIT),
         Err(error @ WireError::Invalid { .. }) => {
@@ -218,17 +303,37 @@ async fn report(shared: &Shared, bound: &Bound, after: &Observed, executed: &mut
             Next::Settled
         }
         Err(error) => {
-            executed.failures.push(failure_of_cr(bound, &after.cr, &error));
+            executed
+                .failures
+                .push(failure_of_cr(bound, &after.cr, &error));
             Next::Retry
         }
     }
 }
 
 /// An event for each pass that changed something, and one for each new trouble.
-fn tell(shared: &Shared, bound: &Bound, after: &Observed, memory: &mut Memory, executed: &Executed, verdict: &Verdict) {
-    let changes: Vec<String> = executed.done.iter().filter_map(|done| change(done.action).map(|verb| format!("{verb} {}", done.key))).collect();
+fn tell(
+    shared: &Shared,
+    bound: &Bound,
+    after: &Observed,
+    memory: &mut Memory,
+    executed: &Executed,
+    verdict: &Verdict,
+) {
+    let changes: Vec<String> = executed
+        .done
+        .iter()
+        .filter_map(|done| change(done.action).map(|verb| format!("{verb} {}", done.key)))
+        .collect();
     if !changes.is_empty() {
-        publish(shared, bound, &after.cr, Severity::Normal, "Reconciled", changes.join(", "));
+        publish(
+            shared,
+            bound,
+            &after.cr,
+            Severity::Normal,
+            "Reconciled",
+            changes.join(", "),
+        );
     }
     if executed.failures.is_empty() {
         memory.reported = None;
@@ -237,7 +342,14 @@ fn tell(shared: &Shared, bound: &Bound, after: &Observed, memory: &mut Memory, e
     let text = format!("{}: {}", verdict.reason.as_str(), verdict.message);
     if memory.reported.as_ref() != Some(&text) {
         tracing::warn!(operator = %bound.plan.name, object = %after.cr.id.key, reason = verdict.reason.as_str(), error = %verdict.message, "pass failed");
-        publish(shared, bound, &after.cr, Severity::Warning, verdict.reason.as_str(), verdict.message.clone());
+        publish(
+            shared,
+            bound,
+            &after.cr,
+            Severity::Warning,
+            verdict.reason.as_str(),
+            verdict.message.clone(),
+        );
         memory.reported = Some(text);
     }
 }
@@ -252,7 +364,14 @@ fn change(action: Action) -> Option<&'static str> {
     }
 }
 
-pub(super) fn publish(shared: &Shared, bound: &Bound, cr: &CrRecord, severity: Severity, reason: &'static str, note: String) {
+pub(super) fn publish(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &CrRecord,
+    severity: Severity,
+    reason: &'static str,
+    note: String,
+) {
     let regarding = k8s_openapi::api::core::v1::ObjectReference {
         api_version: Some(bound.plan.resource.api_version()),
         kind: Some(bound.plan.resource.kind.to_string()),
@@ -261,7 +380,12 @@ pub(super) fn publish(shared: &Shared, bound: &Bound, cr: &CrRecord, severity: S
         uid: Some(cr.id.uid.to_string()),
         ..Default::default()
     };
-    shared.context.events.publish(Event { regarding, severity, reason, note });
+    shared.context.events.publish(Event {
+        regarding,
+        severity,
+        reason,
+        note,
+    });
 }
 
 /// What follows: a permanent failure waits for another input, a missing right for whoever grants it, all else is tried again.

@@ -10,13 +10,13 @@ use orkestra_core::plan::ObjectKey;
 use tokio::sync::Notify;
 
 use super::{
-    Problem,
+    Phase, Problem,
     bound::Bound,
     context::Context,
     memory::Memory,
     operator::Role,
-    queue::Queue,
-    wire::{Served, Wire, WireError},
+    queue::{Lane, Queue},
+    wire::{Served, WireError},
 };
 use crate::metrics::OperatorMetrics;
 
@@ -33,6 +33,7 @@ pub(super) struct Shared {
     /// Wakes the publisher: the operator's status may have changed.
     pub(super) changed: Notify,
     pub(super) tally: Mutex<Tally>,
+    pub(super) life: Mutex<Life>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     /// Which custom resource has which uid, to find a child's owner.
     uids: Mutex<HashMap<Box<str>, ObjectKey>>,
@@ -53,6 +54,16 @@ pub(super) enum Request {
     Status,
 }
 
+/// Where an operator stands.
+#[derive(Clone, Default)]
+pub(super) struct Life {
+    pub(super) phase: Phase,
+    /// When its workers started.
+    pub(super) started_at: Option<jiff::Timestamp>,
+    /// Bound, but not synced yet.
+    pub(super) pending: Option<Arc<Bound>>,
+}
+
 /// Counts of an operator's passes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
@@ -69,7 +80,12 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(super) fn new(context: Arc<Context>, role: Role, metrics: OperatorMetrics, queue: Queue<ObjectKey>) -> Self {
+    pub(super) fn new(
+        context: Arc<Context>,
+        role: Role,
+        metrics: OperatorMetrics,
+        queue: Queue<ObjectKey>,
+    ) -> Self {
         Self {
             context,
             role,
@@ -79,6 +95,7 @@ impl Shared {
             rebind: Notify::new(),
             changed: Notify::new(),
             tally: Mutex::default(),
+            life: Mutex::default(),
             memories: Mutex::default(),
             uids: Mutex::default(),
             refused: Mutex::default(),
@@ -86,16 +103,17 @@ impl Shared {
         }
     }
 
-    pub(super) fn wire(&self) -> &Wire {
-        &self.context.wire
-    }
-
     /// Notes a refused right, or that it is there again; hands the answer on.
-    pub(super) fn heard<T>(&self, request: Request, kind: &Served, answer: Result<T, WireError>) -> Result<T, WireError> {
+    pub(super) fn heard<T>(
+        &self,
+        request: Request,
+        kind: &Served,
+        answer: Result<T, WireError>,
+    ) -> Result<T, WireError> {
         let mut refused = lock(&self.refused);
         let key = |kind: &Served| (request, format!("{}.{}", kind.plural, kind.group));
         match &answer {
-            Err(error @ WireError::Forbidden { .. }) => {
+            Err(error) if error.is_missing_right() => {
                 if refused.insert(key(kind), error.to_string()).is_none() {
                     self.changed.notify_one();
                 }
@@ -122,11 +140,44 @@ impl Shared {
     /// What requests of passes ran into.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let rights = lock(&self.refused);
-        let mut problems: Vec<Problem> = rights.values().map(|message| Problem { reason: "Forbidden", message: message.clone() }).collect();
+        let mut problems: Vec<Problem> = rights
+            .values()
+            .map(|message| Problem {
+                reason: "Forbidden",
+                message: message.clone(),
+            })
+            .collect();
         if let Some(message) = &*lock(&self.status_refused) {
-            problems.push(Problem { reason: "StatusNotWritable", message: message.clone() });
+            problems.push(Problem {
+                reason: "StatusNotWritable",
+                message: message.clone(),
+            });
         }
         problems
+    }
+
+    pub(super) fn set_phase(&self, phase: Phase) {
+        let mut life = lock(&self.life);
+        life.phase = phase;
+        match phase {
+            Phase::Running | Phase::Deleting => {
+                life.started_at.get_or_insert_with(|| self.context.clock.now());
+            }
+            Phase::Waiting | Phase::Starting => life.started_at = None,
+        }
+        self.changed.notify_one();
+    }
+
+    pub(super) fn set_pending(&self, pending: Option<Arc<Bound>>) {
+        lock(&self.life).pending = pending;
+        self.changed.notify_one();
+    }
+
+    /// Queues a custom resource for a pass; an operator that yields has none to run.
+    pub(super) fn enqueue(&self, key: ObjectKey, lane: Lane) {
+        if self.role == Role::Reconciles {
+            self.queue.add(key, lane);
+        }
     }
 
     /// Takes the memory of a custom resource out for a pass: the queue lets no two passes have one key.
@@ -139,7 +190,10 @@ impl Shared {
     }
 
     pub(super) fn ready_count(&self) -> usize {
-        lock(&self.memories).values().filter(|memory| memory.ready).count()
+        lock(&self.memories)
+            .values()
+            .filter(|memory| memory.ready)
+            .count()
     }
 
     pub(super) fn owner(&self, uid: &str) -> Option<ObjectKey> {

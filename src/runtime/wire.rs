@@ -1,7 +1,7 @@
 //! Requests to the API server with [`Node`] bodies, each with a deadline, errors sorted by what follows from them.
 
 mod error;
-mod served;
+pub(super) mod served;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +25,9 @@ const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 /// JSON is YAML, and the content type that every server knows is this.
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// A field that the kind does not know is an error that names it, not a value that is dropped in silence.
+const STRICT: &str = "Strict";
 
 /// The API server, as one identity sees it. Cheap to clone.
 #[derive(Clone)]
@@ -154,6 +157,7 @@ impl Wire {
         let asked = Asked::of("create", kind, namespace);
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
+        query.add("fieldValidation", Some(STRICT));
         let path = query.onto(kind.collection_path(namespace));
         self.node(&asked, Method::POST, &path, Some((JSON, body))).await
     }
@@ -168,6 +172,7 @@ impl Wire {
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         query.add("force", force.then_some("true"));
+        query.add("fieldValidation", Some(STRICT));
         let path = query.onto(kind.object_path(key, None));
         self.node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body))).await
     }
@@ -191,38 +196,17 @@ impl Wire {
         self.node(&asked, Method::PATCH, &path, Some((MERGE_PATCH, body))).await
     }
 
-    /// Deletes the object with that uid; its dependents are collected afterwards.
-    ///
-    /// # Errors
-    /// [`WireError::Conflict`] when the name is another object's by now.
-    pub async fn delete(&self, kind: &Served, key: &ObjectKey, uid: &str) -> Result<(), WireError> {
-        let how = Deletion { propagation: Propagation::Background, uid: Some(uid), resource_version: None };
-        self.delete_as(kind, key, &how).await.map(drop)
-    }
-
     /// Deletes an object. Returns it where it stays for its finalizers, none where it is gone.
     ///
     /// # Errors
     /// [`WireError::Conflict`] when it is not the one that the preconditions mean.
-    pub async fn delete_as(&self, kind: &Served, key: &ObjectKey, how: &Deletion<'_>) -> Result<Option<Node>, WireError> {
+    pub async fn delete(&self, kind: &Served, key: &ObjectKey, how: &Deletion<'_>) -> Result<Option<Node>, WireError> {
         let asked = Asked::of("delete", kind, key.namespace.as_deref());
         let path = kind.object_path(key, None);
         let answer = self.node(&asked, Method::DELETE, &path, Some((JSON, &how.body()))).await?;
         let is_status = answer.get("kind").and_then(Node::as_str) == Some("Status");
         let stays = answer.get("metadata").and_then(|metadata| metadata.get("deletionTimestamp")).is_some();
         Ok((!is_status && stays).then_some(answer))
-    }
-
-    /// The `HorizontalPodAutoscaler` objects of a namespace; none where the API server does not serve them.
-    ///
-    /// # Errors
-    /// Whatever keeps it from answering.
-    pub async fn autoscalers(&self, namespace: &str) -> Result<Vec<Node>, WireError> {
-        let scope = Scope { namespace: Some(namespace.to_owned()), selector: None };
-        match self.list_page(&served::autoscalers(), &scope, 0, None).await {
-            Err(WireError::NotServed(_)) => Ok(Vec::new()),
-            other => other.map(|page| page.items),
-        }
     }
 
     /// How the API server serves a kind of that group and version; none where it does not.
@@ -238,6 +222,27 @@ impl Wire {
         };
         let resources = list.get("resources").and_then(Node::as_list).unwrap_or_default();
         Ok(resources.iter().find_map(|resource| served::read_resource(resource, group, version, kind)))
+    }
+
+    /// The versions that a group is served in, the preferred one first; none where the group is not served.
+    ///
+    /// # Errors
+    /// Whatever keeps it from answering.
+    pub async fn versions(&self, group: &str) -> Result<Vec<String>, WireError> {
+        if group.is_empty() {
+            return Ok(vec!["v1".to_owned()]);
+        }
+        let asked = Asked::discovery(group);
+        let answer = match self.node(&asked, Method::GET, &format!("/apis/{group}"), None).await {
+            Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(Vec::new()),
+            other => other?,
+        };
+        let version = |node: &Node| node.get("version").and_then(Node::as_str).map(str::to_owned);
+        let listed = answer.get("versions").and_then(Node::as_list).unwrap_or_default().iter().filter_map(version);
+        let mut versions: Vec<String> = answer.get("preferredVersion").and_then(version).into_iter().chain(listed).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        versions.retain(|version| seen.insert(version.clone()));
+        Ok(versions)
     }
 
     async fn node(&self, asked: &Asked<'_>, method: Method, path: &str, body: Option<(&str, &Node)>) -> Result<Node, WireError> {

@@ -7,5 +7,6 @@ pub mod diagnostics;
 pub mod document;
 pub mod plan;
 pub mod reconcile;
+pub mod resources;
 pub mod template;
 pub mod value;

@@ -82,7 +82,7 @@ pub(super) fn api_path(group: &str, version: &str) -> String {
 }
 
 /// The kind that scales workloads.
-pub(super) fn autoscalers() -> Served {
+pub(in crate::runtime) fn autoscalers() -> Served {
     Served {
         group: "autoscaling".into(),
         version: "v2".into(),

@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::Span;
-use super::later::{Ignored, Later};
+use super::later::{Accepted, Ignored, Later};
 use super::operator_box::{OperatorBox, Reconciler};
+use super::scalar::Text;
 use super::status::KatalogStatus;
 
 /// Blocks of the language that stand beside `spec` or inside it and are not built yet.
@@ -142,15 +143,35 @@ pub struct ApiTypes {
 #[expect(dead_code, reason = "only the schema is used")]
 pub(crate) struct KatalogShape {
     /// `orkestra.orkspace.io/v1`.
-    api_version: String,
+    api_version: Option<String>,
     /// `Katalog`.
-    kind: String,
+    kind: Option<String>,
     /// Name, namespace, labels and annotations, and what a registry shows.
-    #[serde(default)]
-    metadata: Option<serde_json::Value>,
+    metadata: Option<MetadataShape>,
     /// What the Katalog declares.
     spec: KatalogSpec,
     /// Written by Orkestra.
-    #[serde(default)]
     status: Option<serde_json::Value>,
+}
+
+/// Metadata of a document. It exists for its schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = Accepted(&[
+    "author", "clusterName", "createdBy", "creationTimestamp", "deletionGracePeriodSeconds",
+    "deletionTimestamp", "description", "finalizers", "generateName", "generation", "license",
+    "managedFields", "ownerReferences", "projects", "resourceVersion", "selfLink", "tags", "uid",
+    "version",
+]))]
+#[schemars(transform = Later(&["deprecation"]))]
+#[expect(dead_code, reason = "only the schema is used")]
+struct MetadataShape {
+    /// The Katalog's name.
+    name: Option<String>,
+    /// The Katalog's namespace.
+    namespace: Option<String>,
+    /// Labels of the Katalog.
+    labels: Option<BTreeMap<String, Text>>,
+    /// Annotations of the Katalog.
+    annotations: Option<BTreeMap<String, Text>>,
 }

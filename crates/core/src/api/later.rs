@@ -32,6 +32,15 @@ impl Transform for Ignored {
     }
 }
 
+/// Adds fields that may hold anything to an object's schema.
+pub(crate) struct Accepted(pub(crate) &'static [&'static str]);
+
+impl Transform for Accepted {
+    fn transform(&mut self, schema: &mut Schema) {
+        insert(schema, self.0, &json!({}));
+    }
+}
+
 /// Adds values of the language that are not built yet to an enum's schema.
 pub(crate) struct LaterValues(pub(crate) &'static [&'static str]);
 
@@ -42,13 +51,17 @@ impl Transform for LaterValues {
 }
 
 fn mark(schema: &mut Schema, names: &[&str], support: &str) {
+    insert(schema, names, &json!({ SUPPORT: support }));
+}
+
+fn insert(schema: &mut Schema, names: &[&str], field: &Value) {
     let object = schema.ensure_object();
     let properties = object
         .entry("properties")
         .or_insert_with(|| Value::Object(Map::new()));
     if let Some(properties) = properties.as_object_mut() {
         for name in names {
-            properties.insert((*name).to_owned(), json!({ SUPPORT: support }));
+            properties.insert((*name).to_owned(), field.clone());
         }
     }
 }

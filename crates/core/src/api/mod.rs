@@ -6,16 +6,19 @@
 
 pub mod children;
 pub mod conditions;
+mod crd;
 pub mod duration;
 pub mod gate;
 pub mod later;
 pub mod names;
 pub mod operator_box;
 pub mod scalar;
+pub mod shape;
 pub mod status;
 
-mod katalog;
+pub(crate) mod katalog;
 
+pub use crd::{crds, crds_yaml};
 pub use gate::{GateCondition, GateOperator};
 pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
 pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSpec, StatusType};

@@ -2,7 +2,7 @@
 //!
 //! They are written here and nowhere else. The lengths and character sets are Kubernetes' own.
 
-use sha2::{Digest, Sha256};
+use crate::value::hash_text;
 
 /// API group of Orkestra's own kinds.
 pub const GROUP: &str = "orkestra.orkspace.io";
@@ -199,8 +199,7 @@ fn cut(whole: String, limit: usize) -> String {
 }
 
 fn short_hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    let mut hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut hex = hash_text(text);
     hex.truncate(HASH_DIGITS);
     hex
 }

@@ -2,12 +2,21 @@
 //!
 //! ```text
 //! text ─ split, parse ─► Tree (values with positions) ─ normalise ─► Tree in today's spelling
-//!      ─ check against the schema of the API types ─► KatalogSpec, or every problem with its place
+//!      ─ check against the shape of the API types ─► KatalogSpec, or every problem with its place
 //! ```
 //!
-//! Objects from a cluster take the same way without positions.
+//! Objects from a cluster take the same way without positions: [`Source::from_object`].
 
+mod check;
+mod edit;
+mod katalog;
+mod mend;
+mod normalise;
+mod rules;
+mod source;
 mod tree;
 mod yaml;
 
+pub use katalog::{KatalogDocument, read_katalog};
+pub use source::{Source, Stream, parse_stream, read_stream};
 pub use tree::{Key, Span, Tree, TreeValue, Verbatim};

@@ -2,13 +2,35 @@
 //!
 //! ```text
 //!  KatalogSpec ── compile ──► Plan { operators: [Arc<OperatorPlan>] }   or Diagnostics, nothing in between
-//!                              │
+//!      Schemas ──►│            │
 //!                              ├── rbac:  the rules that the plan needs
 //!                              └── diff:  what changes for a running operator
 //! ```
 //!
 //! A plan holds no name of a custom resource: it is compiled once and serves every instance.
 
+mod api_types;
+mod checks;
+mod children;
+mod coerce;
+mod compile;
+mod conditions;
+pub mod describe;
+mod diff;
+pub(crate) mod kinds;
+mod names;
+pub mod rbac;
+mod reads;
+mod schemas;
+mod status;
+mod tree;
 mod types;
 
+pub use api_types::{NO_API_TYPES, lacks_api_types};
+pub use coerce::Misfit;
+pub use compile::compile;
+pub use diff::{Change, diff};
+pub use kinds::built_in;
+pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};
+pub(crate) use tree::Fields;
 pub use types::*;

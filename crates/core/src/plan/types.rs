@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use crate::{
+    api::names,
     template::Template,
     value::{Key, Node, Path},
 };
@@ -46,7 +47,10 @@ impl GroupKind {
     /// The reverse of `Display`: everything behind the first dot is the group.
     pub fn parse(text: &str) -> Self {
         let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-        Self { group: Key::from(group), kind: Key::from(kind) }
+        Self {
+            group: Key::from(group),
+            kind: Key::from(kind),
+        }
     }
 }
 
@@ -103,12 +107,19 @@ pub struct ResourceType {
 impl ResourceType {
     /// The kind without its version.
     pub fn group_kind(&self) -> GroupKind {
-        GroupKind { group: self.group.clone(), kind: self.kind.clone() }
+        GroupKind {
+            group: self.group.clone(),
+            kind: self.kind.clone(),
+        }
     }
 
     /// `apps/v1`, or `v1` for the core group.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.to_string() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.to_string()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -136,14 +147,24 @@ pub struct OperatorPlan {
     pub resync: Duration,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
-    /// The declared children in creation order: by kind (accounts, Secrets, ConfigMaps, Services, workloads, custom), then as declared.
+    /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
+    /// others), then as declared.
     pub children: Box<[ChildPlan]>,
     /// What is written to the custom resource's status.
     pub status: StatusPlan,
     /// What the templates read.
     pub reads: Reads,
+    /// Names that templates use for the children, below `.children`.
+    pub children_names: Box<[ChildAlias]>,
     /// Hash over everything above that changes what a pass does; equal hashes need no new pass.
     pub hash: String,
+}
+
+impl OperatorPlan {
+    /// The field manager that this operator writes as.
+    pub fn field_manager(&self) -> String {
+        names::field_manager(self.resource.plural.as_deref().unwrap_or_default(), &self.resource.group)
+    }
 }
 
 /// What a plan reads of the objects it sees; records keep these parts and no others.
@@ -154,6 +175,28 @@ pub struct Reads {
     pub cr: Vec<Path>,
     /// Paths of children, by kind, that templates read. Every declared kind has an entry, if an empty one.
     pub children: BTreeMap<GroupKind, Vec<Path>>,
+}
+
+/// A name below `.children`. Every declared kind has several: `.children.configMap`, `.children.configmap`,
+/// `.children.configMaps`, `.children.configmaps`. Only names that some template reads are kept; reading any other name
+/// is an error at compile time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChildAlias {
+    /// The name, as templates write it.
+    pub name: Key,
+    /// Which children it stands for.
+    pub kind: GroupKind,
+    /// One object, or a map of all of them by object name.
+    pub number: Number,
+}
+
+/// What stands at a name below `.children`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Number {
+    /// One object: of Jobs the one created last, of other kinds the first that is declared.
+    Singular,
+    /// A map of the objects by name.
+    Plural,
 }
 
 /// One declared child.
@@ -226,7 +269,8 @@ pub struct Leaf {
     pub path: Box<str>,
 }
 
-/// What a field takes. Coercion trims; an empty result of any but `Native` and `Text` leaves the field out.
+/// What a field takes: [`Coerce::apply`]. Coercion trims and an empty result leaves the field out, but for `Native`, `Text`,
+/// `Base64` and `Auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coerce {
     /// The expression's own type; null leaves the field out.
@@ -237,6 +281,8 @@ pub enum Coerce {
     OptionalText,
     /// An integer.
     Int,
+    /// A port's number; 0 leaves the field out, as the empty text does.
+    Port,
     /// A decimal number.
     Float,
     /// `true` or `false`.
@@ -245,6 +291,8 @@ pub enum Coerce {
     IntOrText,
     /// The base64 of the text: Secret data.
     Base64,
+    /// What the text looks like: an integer, a number, a boolean, else text.
+    Auto,
 }
 
 /// An object, or a part of one, with expressions at its leaves.
@@ -254,10 +302,14 @@ pub enum Tree {
     Fixed(Node),
     /// One rendered value.
     Leaf(Leaf),
-    /// Keys are fixed; a value that is left out takes its key along.
+    /// Keys are fixed; a value that is left out takes its key along. The map itself stays, if empty.
     Map(Box<[(Key, Tree)]>),
-    /// Values that are left out are not counted.
+    /// A map that is left out whole when the value of its first key is: a port without a number.
+    Part(Box<[(Key, Tree)]>),
+    /// Values that are left out are not counted; a list that keeps none of them is left out.
     List(Box<[Tree]>),
+    /// The name of the one container of the workload of this name: [`crate::resources::container_name`].
+    ContainerName(Leaf),
     /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
     Workload(Box<(GroupKind, Leaf)>),
 }
@@ -274,7 +326,7 @@ pub struct Condition {
 }
 
 /// Left side of a condition.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Operand {
     /// A plain path such as `spec.environment`.
     Path(Path),

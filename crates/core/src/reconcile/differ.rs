@@ -40,17 +40,33 @@ impl Difference {
 /// Compares what is rendered, under `hash`, with who owns what of the live object.
 ///
 /// `take_held` is `forceConflict`: fields that others hold by apply count as drift.
-pub fn difference(rendered: &Node, hash: &str, record: &ChildRecord, manager: &str, take_held: bool) -> Difference {
-    let own = Own { name: &record.id.key.name, owner: record.owner().unwrap_or_default() };
+pub fn difference(
+    rendered: &Node,
+    hash: &str,
+    record: &ChildRecord,
+    manager: &str,
+    take_held: bool,
+) -> Difference {
+    let own = Own {
+        name: &record.id.key.name,
+        owner: record.owner().unwrap_or_default(),
+    };
     let ours = record.ownership.applied_by(manager);
-    let mut difference = Difference { changed: record.applied.as_deref() != Some(hash), drift: Vec::new(), held: Vec::new() };
+    let mut difference = Difference {
+        changed: record.applied.as_deref() != Some(hash),
+        drift: Vec::new(),
+        held: Vec::new(),
+    };
     let mut trail = Vec::with_capacity(12);
     each_leaf(rendered, &mut trail, &mut |trail| {
         if is_identity(trail) || ours.is_some_and(|fields| fields.covers(trail, own)) {
             return;
         }
         match record.ownership.applied_by_other(manager, trail, own) {
-            Some(other) if !take_held => difference.held.push(Held { path: trail_path(trail), manager: other.to_owned() }),
+            Some(other) if !take_held => difference.held.push(Held {
+                path: trail_path(trail),
+                manager: other.to_owned(),
+            }),
             _ => difference.drift.push(trail_path(trail)),
         }
     });
@@ -61,7 +77,9 @@ pub fn difference(rendered: &Node, hash: &str, record: &ChildRecord, manager: &s
 fn is_identity(trail: &[Step<'_>]) -> bool {
     match trail {
         [Step::Field(root)] => matches!(&***root, "apiVersion" | "kind"),
-        [Step::Field(root), Step::Field(field)] => &***root == "metadata" && matches!(&***field, "name" | "namespace"),
+        [Step::Field(root), Step::Field(field)] => {
+            &***root == "metadata" && matches!(&***field, "name" | "namespace")
+        }
         _ => false,
     }
 }
@@ -157,7 +175,10 @@ mod tests {
 
     #[test]
     fn an_object_whose_hash_and_fields_are_ours_needs_no_write() {
-        let record = live("h", &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#));
+        let record = live(
+            "h",
+            &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#),
+        );
         let found = difference(&node(RENDERED), "h", &record, MANAGER, false);
         assert!(!found.needs_write());
         assert!(record.is_ours("u-1", MANAGER));
@@ -173,25 +194,43 @@ mod tests {
 
     #[test]
     fn a_field_that_another_manager_applied_is_held_and_not_drift() {
-        let entries = [entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{}}}"#), entry("argocd", "Apply", r#"{"f:data":{"f:b":{}}}"#)];
+        let entries = [
+            entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{}}}"#),
+            entry("argocd", "Apply", r#"{"f:data":{"f:b":{}}}"#),
+        ];
         let record = live("h", &entries.join(","));
         let found = difference(&node(RENDERED), "h", &record, MANAGER, false);
         assert!(!found.needs_write());
-        assert_eq!(found.held, [Held { path: Path::parse("data.b").unwrap(), manager: "argocd".to_owned() }]);
+        assert_eq!(
+            found.held,
+            [Held {
+                path: Path::parse("data.b").unwrap(),
+                manager: "argocd".to_owned()
+            }]
+        );
         let taken = difference(&node(RENDERED), "h", &record, MANAGER, true);
         assert_eq!(taken.drift, [Path::parse("data.b").unwrap()]);
     }
 
     #[test]
     fn what_is_rendered_from_other_input_is_changed() {
-        let record = live("old", &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#));
+        let record = live(
+            "old",
+            &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#),
+        );
         assert!(difference(&node(RENDERED), "new", &record, MANAGER, false).changed);
     }
 
     #[test]
     fn a_leaf_is_taken_out_with_the_maps_that_it_leaves_empty() {
         let rendered = node(r#"{"data":{"a":"1"},"spec":{"x":{"y":1},"z":[{"n":1},{"n":2}]}}"#);
-        let paths: Vec<Path> = ["data.a", "spec.x.y", "spec.z[1].n"].iter().map(|text| Path::parse(text).unwrap()).collect();
-        assert_eq!(without(&rendered, &paths), node(r#"{"spec":{"z":[{"n":1}]}}"#));
+        let paths: Vec<Path> = ["data.a", "spec.x.y", "spec.z[1].n"]
+            .iter()
+            .map(|text| Path::parse(text).unwrap())
+            .collect();
+        assert_eq!(
+            without(&rendered, &paths),
+            node(r#"{"spec":{"z":[{"n":1}]}}"#)
+        );
     }
 }

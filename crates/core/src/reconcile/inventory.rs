@@ -20,17 +20,26 @@ impl Inventory {
     /// Reads the annotation's text; what cannot be read is passed over, since a user may have edited it.
     pub fn parse(text: &str) -> Self {
         let mut inventory = Self::default();
-        for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        for item in text
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+        {
             match item.strip_prefix('!') {
                 None => {
                     inventory.kinds.insert(GroupKind::parse(item));
                 }
                 Some(made) => {
                     if let Some((kind, object)) = made.split_once('=') {
-                        let (namespace, name) = object.split_once('/').map_or((None, object), |(namespace, name)| (Some(namespace), name));
+                        let (namespace, name) = object
+                            .split_once('/')
+                            .map_or((None, object), |(namespace, name)| (Some(namespace), name));
                         inventory.made.insert(ChildKey {
                             kind: GroupKind::parse(kind),
-                            object: ObjectKey { namespace: namespace.map(Box::from), name: name.into() },
+                            object: ObjectKey {
+                                namespace: namespace.map(Box::from),
+                                name: name.into(),
+                            },
                         });
                     }
                 }
@@ -42,7 +51,10 @@ impl Inventory {
     /// The annotation's text; equal inventories have equal texts.
     pub fn text(&self) -> String {
         let kinds = self.kinds.iter().map(ToString::to_string);
-        let made = self.made.iter().map(|child| format!("!{}={}", child.kind, child.object));
+        let made = self
+            .made
+            .iter()
+            .map(|child| format!("!{}={}", child.kind, child.object));
         kinds.chain(made).collect::<Vec<_>>().join(",")
     }
 
@@ -58,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_text_reads_back_as_the_same_inventory() {
-        let text = "ConfigMap,Deployment.apps,!Job.batch=shop/build,!Namespace=shop";
+        let text = "ConfigMap,Deployment.apps,!Namespace=shop,!Job.batch=shop/build";
         let inventory = Inventory::parse(text);
         assert_eq!(inventory.kinds.len(), 2);
         assert_eq!(inventory.made.len(), 2);

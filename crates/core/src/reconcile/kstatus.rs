@@ -17,13 +17,21 @@ pub enum Readiness {
 
 /// How far `object`, of kind `kind`, has come.
 pub fn readiness(kind: &GroupKind, object: &Node) -> Readiness {
-    if object.get("metadata").and_then(|meta| meta.get("deletionTimestamp")).is_some() {
+    if object
+        .get("metadata")
+        .and_then(|meta| meta.get("deletionTimestamp"))
+        .is_some()
+    {
         return progress("being deleted");
     }
-    let generation = object.get("metadata").and_then(|meta| int(meta, "generation"));
+    let generation = object
+        .get("metadata")
+        .and_then(|meta| int(meta, "generation"));
     let status = object.get("status");
-    if let (Some(generation), Some(observed)) = (generation, status.and_then(|status| int(status, "observedGeneration")))
-        && observed != generation
+    if let (Some(generation), Some(observed)) = (
+        generation,
+        status.and_then(|status| int(status, "observedGeneration")),
+    ) && observed != generation
     {
         return progress("its controller has not seen the latest spec");
     }
@@ -48,23 +56,39 @@ fn int(node: &Node, field: &str) -> Option<i64> {
 }
 
 fn status_int(object: &Node, field: &str) -> i64 {
-    object.get("status").and_then(|status| int(status, field)).unwrap_or_default()
+    object
+        .get("status")
+        .and_then(|status| int(status, field))
+        .unwrap_or_default()
 }
 
 fn spec_replicas(object: &Node) -> i64 {
-    object.get("spec").and_then(|spec| int(spec, "replicas")).unwrap_or(1)
+    object
+        .get("spec")
+        .and_then(|spec| int(spec, "replicas"))
+        .unwrap_or(1)
 }
 
 /// Status and message of the condition of that type.
 fn condition<'a>(object: &'a Node, kind: &str) -> Option<(&'a str, &'a Node)> {
     let conditions = object.get("status")?.get("conditions")?.as_list()?;
-    let found = conditions.iter().find(|condition| condition.get("type").and_then(Node::as_str) == Some(kind))?;
+    let found = conditions
+        .iter()
+        .find(|condition| condition.get("type").and_then(Node::as_str) == Some(kind))?;
     Some((found.get("status")?.as_str()?, found))
 }
 
 fn message(condition: &Node) -> Box<str> {
-    let text = |field| condition.get(field).and_then(Node::as_str).filter(|text| !text.is_empty());
-    text("message").or_else(|| text("reason")).unwrap_or("no message").into()
+    let text = |field| {
+        condition
+            .get(field)
+            .and_then(Node::as_str)
+            .filter(|text| !text.is_empty())
+    };
+    text("message")
+        .or_else(|| text("reason"))
+        .unwrap_or("no message")
+        .into()
 }
 
 fn deployment(object: &Node) -> Readiness {
@@ -73,16 +97,29 @@ fn deployment(object: &Node) -> Readiness {
     }
     let wanted = spec_replicas(object);
     // Without an observedGeneration its controller has never looked.
-    if object.get("status").and_then(|status| int(status, "observedGeneration")).is_none() {
+    if object
+        .get("status")
+        .and_then(|status| int(status, "observedGeneration"))
+        .is_none()
+    {
         return progress("its controller has not seen it yet");
     }
-    let [replicas, updated, ready, available] = ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"].map(|field| status_int(object, field));
+    let [replicas, updated, ready, available] = [
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+    ]
+    .map(|field| status_int(object, field));
     if updated < wanted {
         progress(format!("{updated} of {wanted} replicas updated"))
     } else if replicas > wanted {
         progress(format!("{} old replicas to go", replicas - wanted))
     } else if available < wanted || ready < wanted {
-        progress(format!("{} of {wanted} replicas available", available.min(ready)))
+        progress(format!(
+            "{} of {wanted} replicas available",
+            available.min(ready)
+        ))
     } else {
         Readiness::Current
     }
@@ -90,18 +127,34 @@ fn deployment(object: &Node) -> Readiness {
 
 fn replicas(object: &Node) -> Readiness {
     let (wanted, ready) = (spec_replicas(object), status_int(object, "readyReplicas"));
-    if object.get("status").and_then(|status| int(status, "observedGeneration")).is_none() {
+    if object
+        .get("status")
+        .and_then(|status| int(status, "observedGeneration"))
+        .is_none()
+    {
         return progress("its controller has not seen it yet");
     }
-    if ready < wanted { progress(format!("{ready} of {wanted} replicas ready")) } else { Readiness::Current }
+    if ready < wanted {
+        progress(format!("{ready} of {wanted} replicas ready"))
+    } else {
+        Readiness::Current
+    }
 }
 
 fn daemon_set(object: &Node) -> Readiness {
-    let Some(wanted) = object.get("status").and_then(|status| int(status, "desiredNumberScheduled")) else {
+    let Some(wanted) = object
+        .get("status")
+        .and_then(|status| int(status, "desiredNumberScheduled"))
+    else {
         return progress("its controller has not seen it yet");
     };
-    let ready = status_int(object, "updatedNumberScheduled").min(status_int(object, "numberAvailable"));
-    if ready < wanted { progress(format!("{ready} of {wanted} pods available")) } else { Readiness::Current }
+    let ready =
+        status_int(object, "updatedNumberScheduled").min(status_int(object, "numberAvailable"));
+    if ready < wanted {
+        progress(format!("{ready} of {wanted} pods available"))
+    } else {
+        Readiness::Current
+    }
 }
 
 fn job(object: &Node) -> Readiness {
@@ -115,7 +168,11 @@ fn job(object: &Node) -> Readiness {
 }
 
 fn pod(object: &Node) -> Readiness {
-    match object.get("status").and_then(|status| status.get("phase")).and_then(Node::as_str) {
+    match object
+        .get("status")
+        .and_then(|status| status.get("phase"))
+        .and_then(Node::as_str)
+    {
         Some("Succeeded") => Readiness::Current,
         Some("Failed") => Readiness::Failed("the pod failed".into()),
         _ => match condition(object, "Ready") {
@@ -126,7 +183,11 @@ fn pod(object: &Node) -> Readiness {
 }
 
 fn phase(object: &Node, wanted: &str) -> Readiness {
-    match object.get("status").and_then(|status| status.get("phase")).and_then(Node::as_str) {
+    match object
+        .get("status")
+        .and_then(|status| status.get("phase"))
+        .and_then(Node::as_str)
+    {
         Some(phase) if phase == wanted => Readiness::Current,
         Some(phase) => progress(format!("phase is {phase}")),
         None => progress("no phase yet"),
@@ -134,12 +195,20 @@ fn phase(object: &Node, wanted: &str) -> Readiness {
 }
 
 fn service(object: &Node) -> Readiness {
-    let balanced = object.get("spec").and_then(|spec| spec.get("type")).and_then(Node::as_str) == Some("LoadBalancer");
+    let balanced = object
+        .get("spec")
+        .and_then(|spec| spec.get("type"))
+        .and_then(Node::as_str)
+        == Some("LoadBalancer");
     let addressed = object
         .get("status")
         .and_then(|status| status.get("loadBalancer")?.get("ingress")?.as_list())
         .is_some_and(|ingress| !ingress.is_empty());
-    if balanced && !addressed { progress("no load balancer address yet") } else { Readiness::Current }
+    if balanced && !addressed {
+        progress("no load balancer address yet")
+    } else {
+        Readiness::Current
+    }
 }
 
 /// Objects without rules of their own: `Reconciling` and `Stalled` first, then `Ready`; without conditions they are current.
@@ -161,7 +230,10 @@ mod tests {
     use super::*;
 
     fn of(kind: &str, json: &str) -> Readiness {
-        readiness(&GroupKind::parse(kind), &serde_json::from_str(json).unwrap())
+        readiness(
+            &GroupKind::parse(kind),
+            &serde_json::from_str(json).unwrap(),
+        )
     }
 
     #[test]
@@ -172,19 +244,31 @@ mod tests {
             )
         };
         assert_eq!(of("Deployment.apps", &status(2, 2)), Readiness::Current);
-        assert_eq!(of("Deployment.apps", &status(1, 2)), Readiness::InProgress("1 of 2 replicas available".into()));
-        assert_eq!(of("Deployment.apps", &status(2, 3)), Readiness::InProgress("1 old replicas to go".into()));
+        assert_eq!(
+            of("Deployment.apps", &status(1, 2)),
+            Readiness::InProgress("1 of 2 replicas available".into())
+        );
+        assert_eq!(
+            of("Deployment.apps", &status(2, 3)),
+            Readiness::InProgress("1 old replicas to go".into())
+        );
     }
 
     #[test]
     fn a_deployment_nobody_has_looked_at_is_in_progress() {
-        assert!(matches!(of("Deployment.apps", r#"{"spec":{"replicas":0}}"#), Readiness::InProgress(_)));
+        assert!(matches!(
+            of("Deployment.apps", r#"{"spec":{"replicas":0}}"#),
+            Readiness::InProgress(_)
+        ));
     }
 
     #[test]
     fn an_old_observed_generation_is_in_progress_for_any_kind() {
         let json = r#"{"metadata":{"generation":3},"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True"}]}}"#;
-        assert!(matches!(of("Thing.example.org", json), Readiness::InProgress(_)));
+        assert!(matches!(
+            of("Thing.example.org", json),
+            Readiness::InProgress(_)
+        ));
     }
 
     #[test]
@@ -195,6 +279,9 @@ mod tests {
     #[test]
     fn a_stalled_object_has_failed() {
         let json = r#"{"status":{"conditions":[{"type":"Stalled","status":"True","message":"no quota"}]}}"#;
-        assert_eq!(of("Thing.example.org", json), Readiness::Failed("no quota".into()));
+        assert_eq!(
+            of("Thing.example.org", json),
+            Readiness::Failed("no quota".into())
+        );
     }
 }

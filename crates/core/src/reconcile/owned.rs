@@ -86,11 +86,16 @@ impl Ownership {
         let mut updated = Vec::new();
         for entry in managed_fields.and_then(Node::as_list).unwrap_or_default() {
             let text = |field| entry.get(field).and_then(Node::as_str);
-            let Some(manager) = text("manager") else { continue };
+            let Some(manager) = text("manager") else {
+                continue;
+            };
             let ours = manager.starts_with(OURS) && text("subresource").is_none_or(str::is_empty);
             match (text("operation"), ours) {
                 (Some("Apply"), _) => {
-                    let fields = entry.get("fieldsV1").map(|node| Fields::read(node, own)).unwrap_or_default();
+                    let fields = entry
+                        .get("fieldsV1")
+                        .map(|node| Fields::read(node, own))
+                        .unwrap_or_default();
                     let side = if ours { &mut applied } else { &mut foreign };
                     side.insert(Key::from(manager), fields);
                 }
@@ -98,7 +103,11 @@ impl Ownership {
                 _ => {}
             }
         }
-        Self { applied: applied.into_iter().collect(), updated: updated.into(), foreign: foreign.into_iter().collect() }
+        Self {
+            applied: applied.into_iter().collect(),
+            updated: updated.into(),
+            foreign: foreign.into_iter().collect(),
+        }
     }
 
     /// Whether `manager`, one of ours, wrote the object at all.
@@ -108,11 +117,19 @@ impl Ownership {
 
     /// What `manager`, one of ours, owns by apply.
     pub fn applied_by(&self, manager: &str) -> Option<&Fields> {
-        self.applied.iter().find(|(other, _)| &**other == manager).map(|(_, fields)| fields)
+        self.applied
+            .iter()
+            .find(|(other, _)| &**other == manager)
+            .map(|(_, fields)| fields)
     }
 
     /// Who but `manager` owns by apply the leaf that `trail` leads to: operators of ours are strangers to each other.
-    pub fn applied_by_other(&self, manager: &str, trail: &[Step<'_>], own: Own<'_>) -> Option<&str> {
+    pub fn applied_by_other(
+        &self,
+        manager: &str,
+        trail: &[Step<'_>],
+        own: Own<'_>,
+    ) -> Option<&str> {
         self.foreign
             .iter()
             .chain(self.applied.iter().filter(|(other, _)| &**other != manager))
@@ -122,7 +139,11 @@ impl Ownership {
 
     /// Bytes on the heap, for the cache metrics; shared between siblings.
     pub fn heap_bytes(&self) -> usize {
-        let sets = |sets: &[(Key, Fields)]| sets.iter().map(|(_, fields)| size_of::<(Key, Fields)>() + fields.heap_bytes()).sum::<usize>();
+        let sets = |sets: &[(Key, Fields)]| {
+            sets.iter()
+                .map(|(_, fields)| size_of::<(Key, Fields)>() + fields.heap_bytes())
+                .sum::<usize>()
+        };
         sets(&self.applied) + sets(&self.foreign) + self.updated.len() * size_of::<Key>()
     }
 }
@@ -150,21 +171,33 @@ impl Fields {
                 below.push((element, fields));
             }
         }
-        Self { itself, below: below.into() }
+        Self {
+            itself,
+            below: below.into(),
+        }
     }
 
     /// Whether the leaf that `trail` leads to is in the set: it is an owned path, or it lies below an owned path that has
     /// nothing below it in the set (an atomic list or map).
     pub fn covers(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
-        let Some((step, rest)) = trail.split_first() else { return self.itself };
+        let Some((step, rest)) = trail.split_first() else {
+            return self.itself;
+        };
         if self.below.is_empty() {
             return self.itself;
         }
-        self.below.iter().any(|(element, fields)| element.matches(*step, own) && fields.covers(rest, own))
+        self.below
+            .iter()
+            .any(|(element, fields)| element.matches(*step, own) && fields.covers(rest, own))
     }
 
     fn heap_bytes(&self) -> usize {
-        self.below.iter().map(|(element, fields)| size_of::<(Element, Self)>() + element.heap_bytes() + fields.heap_bytes()).sum()
+        self.below
+            .iter()
+            .map(|(element, fields)| {
+                size_of::<(Element, Self)>() + element.heap_bytes() + fields.heap_bytes()
+            })
+            .sum()
     }
 }
 
@@ -175,9 +208,16 @@ impl Element {
             "f" => Some(Self::Field(Key::from(rest))),
             "k" => {
                 let keys: Node = serde_json::from_str(rest).ok()?;
-                Some(Self::Item(keys.as_map()?.iter().map(|(key, value)| (key.clone(), Scalar::read(value, own))).collect()))
+                Some(Self::Item(
+                    keys.as_map()?
+                        .iter()
+                        .map(|(key, value)| (key.clone(), Scalar::read(value, own)))
+                        .collect(),
+                ))
             }
-            "v" => serde_json::from_str::<Node>(rest).ok().map(|value| Self::Value(Scalar::read(&value, own))),
+            "v" => serde_json::from_str::<Node>(rest)
+                .ok()
+                .map(|value| Self::Value(Scalar::read(&value, own))),
             "i" => rest.parse().ok().map(Self::Index),
             _ => None,
         }
@@ -187,9 +227,9 @@ impl Element {
     fn matches(&self, step: Step<'_>, own: Own<'_>) -> bool {
         match (self, step) {
             (Self::Field(field), Step::Field(key)) => field == key,
-            (Self::Item(keys), Step::Item(_, item)) => {
-                keys.iter().all(|(key, value)| item.get(key).is_none_or(|rendered| value.is(rendered, own)))
-            }
+            (Self::Item(keys), Step::Item(_, item)) => keys
+                .iter()
+                .all(|(key, value)| item.get(key).is_none_or(|rendered| value.is(rendered, own))),
             (Self::Value(value), Step::Item(_, item)) => value.is(item, own),
             (Self::Index(index), Step::Item(position, _)) => *index == position as u64,
             _ => false,
@@ -221,9 +261,14 @@ struct Interned {
 impl Interned {
     fn share(&mut self, ownership: Ownership) -> Arc<Ownership> {
         use std::hash::BuildHasher;
-        let hash = std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default().hash_one(&ownership);
+        let hash = std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default()
+            .hash_one(&ownership);
         let bucket = self.by_hash.entry(hash).or_default();
-        if let Some(known) = bucket.iter().filter_map(Weak::upgrade).find(|known| **known == ownership) {
+        if let Some(known) = bucket
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|known| **known == ownership)
+        {
             return known;
         }
         let shared = Arc::new(ownership);
@@ -241,12 +286,19 @@ impl Interned {
 
 /// The managers whose update entries in `managed_fields` hold the leaf of `object` at `path`.
 pub fn updated_by(managed_fields: &Node, object: &Node, path: &Path, own: Own<'_>) -> Vec<String> {
-    let Some(trail) = trail_of(object, path) else { return Vec::new() };
+    let Some(trail) = trail_of(object, path) else {
+        return Vec::new();
+    };
     let entries = managed_fields.as_list().unwrap_or_default().iter();
     let holders = entries.filter_map(|entry| {
         let text = |field| entry.get(field).and_then(Node::as_str);
-        let covers = entry.get("fieldsV1").is_some_and(|fields| Fields::read(fields, own).covers(&trail, own));
-        (text("operation") == Some("Update") && covers).then(|| text("manager")).flatten().map(str::to_owned)
+        let covers = entry
+            .get("fieldsV1")
+            .is_some_and(|fields| Fields::read(fields, own).covers(&trail, own));
+        (text("operation") == Some("Update") && covers)
+            .then(|| text("manager"))
+            .flatten()
+            .map(str::to_owned)
     });
     holders.collect()
 }
@@ -287,7 +339,10 @@ pub fn trail_path(trail: &[Step<'_>]) -> Path {
 mod tests {
     use super::*;
 
-    const OWN: Own<'_> = Own { name: "web", owner: "u-1" };
+    const OWN: Own<'_> = Own {
+        name: "web",
+        owner: "u-1",
+    };
 
     fn node(text: &str) -> Node {
         serde_json::from_str(text).unwrap()
@@ -300,18 +355,33 @@ mod tests {
     #[test]
     fn siblings_that_differ_in_their_name_only_share_one_ownership() {
         let read = |name: &str| {
-            let fields = format!(r#"{{"f:spec":{{"f:containers":{{"k:{{\"name\":\"{name}\"}}":{{".":{{}},"f:name":{{}}}}}}}}}}"#);
-            intern_ownership(Ownership::read(Some(&node(&format!("[{}]", entry("orkestra/a.b", "Apply", &fields)))), Own { name, owner: "" }))
+            let fields = format!(
+                r#"{{"f:spec":{{"f:containers":{{"k:{{\"name\":\"{name}\"}}":{{".":{{}},"f:name":{{}}}}}}}}}}"#
+            );
+            intern_ownership(Ownership::read(
+                Some(&node(&format!(
+                    "[{}]",
+                    entry("orkestra/a.b", "Apply", &fields)
+                ))),
+                Own { name, owner: "" },
+            ))
         };
         assert!(Arc::ptr_eq(&read("web-1"), &read("web-2")));
     }
 
     #[test]
     fn an_item_is_covered_by_the_keys_that_are_rendered() {
-        let fields = node(r#"{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}"#);
+        let fields = node(
+            r#"{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}"#,
+        );
         let fields = Fields::read(&fields, OWN);
         let (ports, port) = (Key::from("ports"), Key::from("containerPort"));
-        let covered = |item: &Node| fields.covers(&[Step::Field(&ports), Step::Item(0, item), Step::Field(&port)], OWN);
+        let covered = |item: &Node| {
+            fields.covers(
+                &[Step::Field(&ports), Step::Item(0, item), Step::Field(&port)],
+                OWN,
+            )
+        };
         assert!(covered(&node(r#"{"containerPort":80}"#)));
         assert!(!covered(&node(r#"{"containerPort":81}"#)));
         assert!(!covered(&node(r#"{"containerPort":80,"protocol":"UDP"}"#)));
@@ -319,16 +389,42 @@ mod tests {
 
     #[test]
     fn an_owned_path_with_nothing_below_covers_all_that_lies_below() {
-        let fields = Fields::read(&node(r#"{"f:spec":{"f:selector":{},"f:other":{"f:x":{}}}}"#), OWN);
-        let keys: Vec<Key> = ["spec", "selector", "app", "other"].into_iter().map(Key::from).collect();
-        assert!(fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[1]), Step::Field(&keys[2])], OWN));
-        assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3]), Step::Field(&keys[2])], OWN));
+        let fields = Fields::read(
+            &node(r#"{"f:spec":{"f:selector":{},"f:other":{"f:x":{}}}}"#),
+            OWN,
+        );
+        let keys: Vec<Key> = ["spec", "selector", "app", "other"]
+            .into_iter()
+            .map(Key::from)
+            .collect();
+        assert!(fields.covers(
+            &[
+                Step::Field(&keys[0]),
+                Step::Field(&keys[1]),
+                Step::Field(&keys[2])
+            ],
+            OWN
+        ));
+        assert!(!fields.covers(
+            &[
+                Step::Field(&keys[0]),
+                Step::Field(&keys[3]),
+                Step::Field(&keys[2])
+            ],
+            OWN
+        ));
         assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3])], OWN));
     }
 
     #[test]
     fn an_update_entry_of_ours_proves_that_we_wrote_but_covers_nothing() {
-        let ownership = Ownership::read(Some(&node(&format!("[{}]", entry("orkestra/a.b", "Update", r#"{"f:data":{}}"#)))), OWN);
+        let ownership = Ownership::read(
+            Some(&node(&format!(
+                "[{}]",
+                entry("orkestra/a.b", "Update", r#"{"f:data":{}}"#)
+            ))),
+            OWN,
+        );
         assert!(ownership.wrote("orkestra/a.b"));
         assert!(ownership.applied_by("orkestra/a.b").is_none());
         assert!(!ownership.wrote("orkestra/other.b"));

@@ -35,10 +35,17 @@ impl Identity {
     /// # Errors
     /// [`Malformed`] when name, uid or resourceVersion is absent.
     pub fn read(object: &Node) -> Result<Self, Malformed> {
-        let text = |field: &'static str| meta(object, field).and_then(Node::as_str).ok_or(Malformed(field));
+        let text = |field: &'static str| {
+            meta(object, field)
+                .and_then(Node::as_str)
+                .ok_or(Malformed(field))
+        };
         Ok(Self {
             key: ObjectKey {
-                namespace: meta(object, "namespace").and_then(Node::as_str).filter(|text| !text.is_empty()).map(Box::from),
+                namespace: meta(object, "namespace")
+                    .and_then(Node::as_str)
+                    .filter(|text| !text.is_empty())
+                    .map(Box::from),
                 name: text("name")?.into(),
             },
             uid: text("uid")?.into(),
@@ -98,17 +105,25 @@ impl CrRecord {
     /// # Errors
     /// [`Malformed`] as [`Identity::read`] says.
     pub fn read(object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
-        let finalizers = meta(object, "finalizers").and_then(Node::as_list).unwrap_or_default();
-        let (ours, others): (Vec<&str>, Vec<&str>) =
-            finalizers.iter().filter_map(Node::as_str).partition(|name| *name == names::FINALIZER);
+        let finalizers = meta(object, "finalizers")
+            .and_then(Node::as_list)
+            .unwrap_or_default();
+        let (ours, others): (Vec<&str>, Vec<&str>) = finalizers
+            .iter()
+            .filter_map(Node::as_str)
+            .partition(|name| *name == names::FINALIZER);
         Ok(Self {
             id: Identity::read(object)?,
-            generation: meta(object, "generation").and_then(Node::as_i64).unwrap_or_default(),
+            generation: meta(object, "generation")
+                .and_then(Node::as_i64)
+                .unwrap_or_default(),
             deleting: meta(object, "deletionTimestamp").is_some(),
             finalizer: !ours.is_empty(),
             other_finalizers: others.into_iter().map(Box::from).collect(),
             managed: label(object, names::LABEL_MANAGED) == Some("true"),
-            inventory: annotation(object, names::ANNOTATION_INVENTORY).map(Inventory::parse).unwrap_or_default(),
+            inventory: annotation(object, names::ANNOTATION_INVENTORY)
+                .map(Inventory::parse)
+                .unwrap_or_default(),
             force: annotation(object, names::ANNOTATION_RECONCILE).map(Box::from),
             view: project(object, paths),
         })
@@ -121,7 +136,17 @@ impl CrRecord {
 
     /// Whether a pass over `self` could decide otherwise than over `before`: anything but the resourceVersion differs.
     pub fn differs(&self, before: &Self) -> bool {
-        let Self { id, generation, deleting, finalizer, other_finalizers, managed, inventory, force, view } = self;
+        let Self {
+            id,
+            generation,
+            deleting,
+            finalizer,
+            other_finalizers,
+            managed,
+            inventory,
+            force,
+            view,
+        } = self;
         id.uid != before.id.uid
             || *generation != before.generation
             || *deleting != before.deleting
@@ -164,13 +189,22 @@ impl ChildRecord {
     /// [`Malformed`] as [`Identity::read`] says.
     pub fn read(kind: &GroupKind, object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
-        let controller = meta(object, "ownerReferences").and_then(Node::as_list).and_then(|list| {
-            list.iter().find(|owner| owner.get("controller").and_then(Node::as_bool) == Some(true))?.get("uid")?.as_str()
-        });
+        let controller = meta(object, "ownerReferences")
+            .and_then(Node::as_list)
+            .and_then(|list| {
+                list.iter()
+                    .find(|owner| owner.get("controller").and_then(Node::as_bool) == Some(true))?
+                    .get("uid")?
+                    .as_str()
+            });
         let owner_label = label(object, names::LABEL_OWNER_UID);
-        let own = Own { name: &id.key.name, owner: controller.or(owner_label).unwrap_or_default() };
+        let own = Own {
+            name: &id.key.name,
+            owner: controller.or(owner_label).unwrap_or_default(),
+        };
         let ownership = intern_ownership(Ownership::read(meta(object, "managedFields"), own));
-        let names_itself = annotation(object, names::ANNOTATION_CHILD).is_some_and(|text| text == child_mark(kind, &id.key.name));
+        let names_itself = annotation(object, names::ANNOTATION_CHILD)
+            .is_some_and(|text| text == child_mark(kind, &id.key.name));
         Ok(Self {
             controller: controller.map(Box::from),
             owner_label: owner_label.map(Box::from),
@@ -186,7 +220,17 @@ impl ChildRecord {
 
     /// Whether a pass that read `before` could decide otherwise now.
     pub fn differs(&self, before: &Self) -> bool {
-        let Self { id, controller, owner_label, applied, names_itself, deleting, ownership, readiness, view } = self;
+        let Self {
+            id,
+            controller,
+            owner_label,
+            applied,
+            names_itself,
+            deleting,
+            ownership,
+            readiness,
+            view,
+        } = self;
         id.uid != before.id.uid
             || *controller != before.controller
             || *owner_label != before.owner_label
@@ -239,7 +283,10 @@ pub struct Observed {
 impl Observed {
     /// The child of that key.
     pub fn child(&self, key: &ChildKey) -> Option<&Arc<ChildRecord>> {
-        self.children.binary_search_by(|child| child.key.cmp(key)).ok().map(|at| &self.children[at].record)
+        self.children
+            .binary_search_by(|child| child.key.cmp(key))
+            .ok()
+            .map(|at| &self.children[at].record)
     }
 }
 
@@ -249,4 +296,3 @@ pub fn kept_paths(reads: &[Path], written: impl Iterator<Item = Path>) -> Vec<Pa
     paths.extend(written);
     paths
 }
-

@@ -7,7 +7,7 @@ use crate::{
     plan::{Coerce, Condition, GroupKind, Leaf, ObjectKey, Operand, Test, Tree},
     resources::container_name,
     template::{Budget, Data, EvalErrorKind},
-    value::{Key, Map, Node, hash_text},
+    value::{Key, Map, Node, Path, Step, hash_text},
 };
 
 /// Why something could not be rendered: the custom resource or the Katalog must change.
@@ -38,11 +38,18 @@ impl Renderer<'_, '_> {
     /// # Errors
     /// [`RenderError`] when the template fails or its result does not fit the field.
     pub fn leaf(&mut self, leaf: &Leaf) -> Result<Option<Node>, RenderError> {
-        let value = leaf.template.eval(self.data, self.budget).map_err(|error| RenderError {
-            path: leaf.path.clone(),
-            message: error.to_string(),
-            reason: if error.kind == EvalErrorKind::Budget { Reason::BudgetExhausted } else { Reason::TemplateFailed },
-        })?;
+        let value = leaf
+            .template
+            .eval(self.data, self.budget)
+            .map_err(|error| RenderError {
+                path: leaf.path.clone(),
+                message: error.to_string(),
+                reason: if error.kind == EvalErrorKind::Budget {
+                    Reason::BudgetExhausted
+                } else {
+                    Reason::TemplateFailed
+                },
+            })?;
         coerce(value.into_owned(), leaf.coerce).map_err(|wanted| RenderError {
             path: leaf.path.clone(),
             message: format!("`{}` must give {wanted}", leaf.template.source()),
@@ -55,7 +62,10 @@ impl Renderer<'_, '_> {
     /// # Errors
     /// As [`Renderer::leaf`].
     pub fn text(&mut self, leaf: &Leaf) -> Result<String, RenderError> {
-        Ok(self.leaf(leaf)?.map(|node| node.to_text().trim().to_owned()).unwrap_or_default())
+        Ok(self
+            .leaf(leaf)?
+            .map(|node| node.to_text().trim().to_owned())
+            .unwrap_or_default())
     }
 
     /// Renders a tree; nothing where it is left out.
@@ -68,7 +78,9 @@ impl Renderer<'_, '_> {
             Tree::Leaf(leaf) => self.leaf(leaf),
             Tree::Map(entries) => Ok(Some(self.map(entries)?)),
             Tree::Part(entries) => {
-                let Some((first, _)) = entries.first() else { return Ok(None) };
+                let Some((first, _)) = entries.first() else {
+                    return Ok(None);
+                };
                 let part = self.map(entries)?;
                 Ok(part.get(first).is_some().then_some(part))
             }
@@ -82,7 +94,12 @@ impl Renderer<'_, '_> {
             Tree::ContainerName(name) => Ok(Some(Node::from(container_name(&self.text(name)?)))),
             Tree::Workload(workload) => {
                 let name = self.text(&workload.1)?;
-                Ok(Some(Node::from(workload_label(self.owner.0, self.owner.1, &workload.0, &name))))
+                Ok(Some(Node::from(workload_label(
+                    self.owner.0,
+                    self.owner.1,
+                    &workload.0,
+                    &name,
+                ))))
             }
         }
     }
@@ -112,9 +129,15 @@ impl Renderer<'_, '_> {
 
     fn condition(&mut self, condition: &Condition) -> Result<bool, RenderError> {
         let operand = match &condition.operand {
-            Operand::Path(path) => self.data.at(path).map(|node| node.to_text().trim().to_owned()).unwrap_or_default(),
+            Operand::Path(path) => at(self.data, path)
+                .map(|node| node.to_text().trim().to_owned())
+                .unwrap_or_default(),
             Operand::Template(template) => {
-                let leaf = Leaf { template: template.clone(), coerce: Coerce::Text, path: condition.path.clone() };
+                let leaf = Leaf {
+                    template: template.clone(),
+                    coerce: Coerce::Text,
+                    path: condition.path.clone(),
+                };
                 self.text(&leaf)?
             }
         };
@@ -125,6 +148,14 @@ impl Renderer<'_, '_> {
             Test::NotExists => operand.is_empty(),
         })
     }
+}
+
+/// The node at a path that starts with a root's name.
+fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
+    let (Step::Field(root), rest) = path.steps().split_first()? else {
+        return None;
+    };
+    data.get(root)?.at(&rest.iter().cloned().collect::<Path>())
 }
 
 /// Makes `value` what the field takes; nothing where the field is left out.
@@ -148,12 +179,26 @@ pub fn coerce(value: Node, to: Coerce) -> Result<Option<Node>, &'static str> {
     }
     match to {
         Coerce::Int => integer(&value, text).map(Some).ok_or("an integer"),
-        Coerce::Port => integer(&value, text).map(|port| (port != Node::Int(0)).then_some(port)).ok_or("a port number"),
-        Coerce::Float => text.parse().ok().filter(|number: &f64| number.is_finite()).map(|number| Some(Node::Float(number))).ok_or("a number"),
-        Coerce::Bool => text.parse().map(|truth| Some(Node::Bool(truth))).map_err(|_| "true or false"),
-        Coerce::IntOrText => Ok(Some(integer(&value, text).unwrap_or_else(|| Node::from(text)))),
+        Coerce::Port => integer(&value, text)
+            .map(|port| (port != Node::Int(0)).then_some(port))
+            .ok_or("a port number"),
+        Coerce::Float => text
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite())
+            .map(|number| Some(Node::Float(number)))
+            .ok_or("a number"),
+        Coerce::Bool => text
+            .parse()
+            .map(|truth| Some(Node::Bool(truth)))
+            .map_err(|_| "true or false"),
+        Coerce::IntOrText => Ok(Some(
+            integer(&value, text).unwrap_or_else(|| Node::from(text)),
+        )),
         Coerce::Auto => Ok(Some(looks_like(&value, text))),
-        Coerce::Native | Coerce::Text | Coerce::OptionalText | Coerce::Base64 => Ok(Some(Node::from(text))),
+        Coerce::Native | Coerce::Text | Coerce::OptionalText | Coerce::Base64 => {
+            Ok(Some(Node::from(text)))
+        }
     }
 }
 
@@ -162,9 +207,19 @@ fn looks_like(value: &Node, text: &str) -> Node {
     if !matches!(value, Node::Str(_)) {
         return value.clone();
     }
-    let float = || text.parse().ok().filter(|number: &f64| number.is_finite()).map(Node::Float);
+    let float = || {
+        text.parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite())
+            .map(Node::Float)
+    };
     let truth = || text.parse().ok().map(Node::Bool);
-    text.parse().ok().map(Node::Int).or_else(float).or_else(truth).unwrap_or_else(|| Node::from(text))
+    text.parse()
+        .ok()
+        .map(Node::Int)
+        .or_else(float)
+        .or_else(truth)
+        .unwrap_or_else(|| Node::from(text))
 }
 
 fn text_node(value: &Node) -> Node {
@@ -176,18 +231,31 @@ fn text_node(value: &Node) -> Node {
 
 /// An integer, also from a float without a fraction: JSON knows no difference.
 fn integer(value: &Node, text: &str) -> Option<Node> {
-    #[expect(clippy::cast_possible_truncation, reason = "checked to be a whole number within 2^53")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "checked to be a whole number within 2^53"
+    )]
     match value {
-        Node::Float(number) if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 => Some(Node::Int(*number as i64)),
+        Node::Float(number) if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 => {
+            Some(Node::Int(*number as i64))
+        }
         _ => text.parse().ok().map(Node::Int),
     }
 }
 
 /// The value that tells one workload's pods from all others: a hash of the custom resource and of the workload's kind
 /// and name, since pod selectors can never be changed and names may be longer than a label value.
-pub fn workload_label(owner_kind: &GroupKind, owner: &ObjectKey, kind: &GroupKind, name: &str) -> String {
+pub fn workload_label(
+    owner_kind: &GroupKind,
+    owner: &ObjectKey,
+    kind: &GroupKind,
+    name: &str,
+) -> String {
     let namespace = owner.namespace.as_deref().unwrap_or_default();
-    hash_text(&format!("{owner_kind}\n{namespace}\n{}\n{kind}\n{name}", owner.name))
+    hash_text(&format!(
+        "{owner_kind}\n{namespace}\n{}\n{kind}\n{name}",
+        owner.name
+    ))
 }
 
 #[cfg(test)]
@@ -207,21 +275,43 @@ mod tests {
 
     #[test]
     fn text_is_kept_as_it_is() {
-        assert_eq!(coerce(Node::from(" 0644\n"), Coerce::Text), Ok(Some(Node::from(" 0644\n"))));
-        assert_eq!(coerce(Node::Int(1_000_000), Coerce::Text), Ok(Some(Node::from("1000000"))));
+        assert_eq!(
+            coerce(Node::from(" 0644\n"), Coerce::Text),
+            Ok(Some(Node::from(" 0644\n")))
+        );
+        assert_eq!(
+            coerce(Node::Int(1_000_000), Coerce::Text),
+            Ok(Some(Node::from("1000000")))
+        );
         assert_eq!(coerce(Node::Null, Coerce::Text), Ok(Some(Node::from(""))));
     }
 
     #[test]
     fn a_named_port_stays_text() {
-        assert_eq!(coerce(Node::from("http"), Coerce::IntOrText), Ok(Some(Node::from("http"))));
-        assert_eq!(coerce(Node::from("80"), Coerce::IntOrText), Ok(Some(Node::Int(80))));
+        assert_eq!(
+            coerce(Node::from("http"), Coerce::IntOrText),
+            Ok(Some(Node::from("http")))
+        );
+        assert_eq!(
+            coerce(Node::from("80"), Coerce::IntOrText),
+            Ok(Some(Node::Int(80)))
+        );
     }
 
     #[test]
     fn workloads_of_one_name_in_two_kinds_have_two_labels() {
-        let owner = ObjectKey { namespace: Some("shop".into()), name: "web".into() };
-        let label = |kind: &str| workload_label(&GroupKind::parse(kind), &owner, &GroupKind::parse("Deployment.apps"), "web");
+        let owner = ObjectKey {
+            namespace: Some("shop".into()),
+            name: "web".into(),
+        };
+        let label = |kind: &str| {
+            workload_label(
+                &GroupKind::parse(kind),
+                &owner,
+                &GroupKind::parse("Deployment.apps"),
+                "web",
+            )
+        };
         assert_ne!(label("Website.demo"), label("Shop.demo"));
         assert!(label("Website.demo").len() <= 63);
     }

@@ -7,13 +7,13 @@ use super::{
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, coerce},
-    step::{Failure, children_data, root_data},
+    step::{Failure, children_data},
 };
 use crate::{
     api::conditions::{self, Condition, ConditionStatus},
     plan::{ChildKey, Coerce, OperatorPlan, StatusField},
-    template::Budget,
-    value::{Key, Map, Node, Path, set},
+    template::{Budget, Data},
+    value::{Key, Map, Node, Path, Step, set},
 };
 
 /// What the executor did.
@@ -66,13 +66,32 @@ pub struct Verdict {
 
 /// Judges a pass. `observed` is what stands after its writes.
 pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
-    if let Some(worst) = executed.failures.iter().min_by_key(|failure| failure.reason.is_permanent()) {
-        let permanent = executed.failures.iter().all(|failure| failure.reason.is_permanent());
-        let lines = executed.failures.iter().map(|failure| format!("{}: {}", failure.at, failure.message));
-        return Verdict { ready: false, reason: worst.reason, message: lines.collect::<Vec<_>>().join("; "), stalled: permanent };
+    if let Some(worst) = executed
+        .failures
+        .iter()
+        .min_by_key(|failure| failure.reason.is_permanent())
+    {
+        let permanent = executed
+            .failures
+            .iter()
+            .all(|failure| failure.reason.is_permanent());
+        let lines = executed
+            .failures
+            .iter()
+            .map(|failure| format!("{}: {}", failure.at, failure.message));
+        return Verdict {
+            ready: false,
+            reason: worst.reason,
+            message: lines.collect::<Vec<_>>().join("; "),
+            stalled: permanent,
+        };
     }
     let (mut failed, mut awaited) = (Vec::new(), Vec::new());
-    for done in executed.done.iter().filter(|done| done.action != Action::Deleted) {
+    for done in executed
+        .done
+        .iter()
+        .filter(|done| done.action != Action::Deleted)
+    {
         match observed.child(&done.key).map(|record| &record.readiness) {
             Some(Readiness::Failed(why)) => failed.push(format!("{}: {why}", done.key)),
             Some(Readiness::InProgress(_)) => awaited.push(done.key.to_string()),
@@ -80,14 +99,29 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
         }
     }
     if !failed.is_empty() {
-        return Verdict { ready: false, reason: Reason::ChildFailed, message: failed.join("; "), stalled: true };
+        return Verdict {
+            ready: false,
+            reason: Reason::ChildFailed,
+            message: failed.join("; "),
+            stalled: true,
+        };
     }
     if !awaited.is_empty() {
         // Without counts: a message that moves with every replica would be a write for each.
         let message = format!("waiting for {}", awaited.join(", "));
-        return Verdict { ready: false, reason: Reason::ChildrenNotReady, message, stalled: false };
+        return Verdict {
+            ready: false,
+            reason: Reason::ChildrenNotReady,
+            message,
+            stalled: false,
+        };
     }
-    Verdict { ready: true, reason: Reason::ReconcileSucceeded, message: "everything is as declared".to_owned(), stalled: false }
+    Verdict {
+        ready: true,
+        reason: Reason::ReconcileSucceeded,
+        message: "everything is as declared".to_owned(),
+        stalled: false,
+    }
 }
 
 /// A patch of the status.
@@ -103,22 +137,26 @@ pub struct StatusPatch {
 pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
     let mut paths = Vec::new();
     if plan.status.conditions {
-        paths.extend(["conditions", "observedGeneration"].map(|field| below_status(&Path::default(), Some(field))));
+        paths.extend(
+            ["conditions", "observedGeneration"]
+                .map(|field| below_status(&Path::default(), Some(field))),
+        );
     }
-    paths.extend(plan.status.fields.iter().map(|field| below_status(&field.path, None)));
+    paths.extend(
+        plan.status
+            .fields
+            .iter()
+            .map(|field| below_status(&field.path, None)),
+    );
     paths
 }
 
 fn below_status(path: &Path, field: Option<&str>) -> Path {
-    let mut whole = Path::default();
-    whole.push_field(Key::from("status"));
-    for step in path.steps() {
-        whole.push_step(step.clone());
-    }
-    if let Some(field) = field {
-        whole.push_field(Key::from(field));
-    }
-    whole
+    let status = std::iter::once(Step::Field(Key::from("status")));
+    status
+        .chain(path.steps().iter().cloned())
+        .chain(field.map(|field| Step::Field(Key::from(field))))
+        .collect()
 }
 
 /// What of a plan's status the CRD cannot hold: the API server would drop it in silence, and we would write it for ever.
@@ -131,22 +169,27 @@ pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
 
 /// Whether the CRD's schema holds a path that starts with `status`.
 fn is_writable(facts: &CrdFacts, path: &Path) -> bool {
-    facts.status_schema.as_ref().is_some_and(|schema| schema_knows(schema, &relative(path)))
+    facts
+        .status_schema
+        .as_ref()
+        .is_some_and(|schema| schema_knows(schema, &relative(path)))
 }
 
 fn relative(path: &Path) -> Path {
-    let mut rest = Path::default();
-    for step in path.steps().iter().skip(1) {
-        rest.push_step(step.clone());
-    }
-    rest
+    path.steps().iter().skip(1).cloned().collect()
 }
 
 /// The patch that makes the status say what a pass did; none where it says so already.
 ///
 /// `observed.cr` is the custom resource as the pass saw it, `observed.children` what stands after its writes.
 /// A field that cannot be rendered is added to `executed.failures` and keeps its old value.
-pub fn status(plan: &OperatorPlan, facts: &CrdFacts, observed: &Observed, executed: &mut Executed, now: jiff::Timestamp) -> Option<StatusPatch> {
+pub fn status(
+    plan: &OperatorPlan,
+    facts: &CrdFacts,
+    observed: &Observed,
+    executed: &mut Executed,
+    now: jiff::Timestamp,
+) -> Option<StatusPatch> {
     let live = observed.cr.view.get("status").cloned().unwrap_or_default();
     let mut wanted = live.clone();
     declared_fields(plan, facts, observed, executed, &mut wanted);
@@ -154,25 +197,47 @@ pub fn status(plan: &OperatorPlan, facts: &CrdFacts, observed: &Observed, execut
         write_conditions(facts, observed, executed, &mut wanted, now);
     }
     let patch = merge_patch(&live, &wanted)?;
-    let metadata = object([("resourceVersion", Node::from(&*observed.cr.id.resource_version))]);
-    Some(StatusPatch { body: object([("metadata", metadata), ("status", patch)]), subresource: facts.has_status })
+    let metadata = object([(
+        "resourceVersion",
+        Node::from(&*observed.cr.id.resource_version),
+    )]);
+    Some(StatusPatch {
+        body: object([("metadata", metadata), ("status", patch)]),
+        subresource: facts.has_status,
+    })
 }
 
 fn object<const N: usize>(fields: [(&str, Node); N]) -> Node {
-    Node::Map(fields.into_iter().map(|(key, value)| (Key::from(key), value)).collect::<Map>())
+    Node::Map(
+        fields
+            .into_iter()
+            .map(|(key, value)| (Key::from(key), value))
+            .collect::<Map>(),
+    )
 }
 
-fn declared_fields(plan: &OperatorPlan, facts: &CrdFacts, observed: &Observed, executed: &mut Executed, wanted: &mut Node) {
+fn declared_fields(
+    plan: &OperatorPlan,
+    facts: &CrdFacts,
+    observed: &Observed,
+    executed: &mut Executed,
+    wanted: &mut Node,
+) {
     let children = children_data(plan, observed, &plan.field_manager());
-    let mut data = root_data(&observed.cr.view);
-    data.set("children", &children);
+    let data = Data::of(&observed.cr.view).with("children", &children);
     let owner_kind = plan.resource.group_kind();
     let mut budget = Budget::default();
-    let mut renderer = Renderer { data: &data, budget: &mut budget, owner: (&owner_kind, &observed.cr.id.key) };
+    let mut renderer = Renderer {
+        data: &data,
+        budget: &mut budget,
+        owner: (&owner_kind, &observed.cr.id.key),
+    };
     let failed = !executed.failures.is_empty();
     for field in &plan.status.fields {
         // What a field says without a condition, it says of a pass that went well.
-        if (failed && field.when.is_empty()) || !is_writable(facts, &below_status(&field.path, None)) {
+        if (failed && field.when.is_empty())
+            || !is_writable(facts, &below_status(&field.path, None))
+        {
             continue;
         }
         match field_value(&mut renderer, field, facts) {
@@ -184,17 +249,29 @@ fn declared_fields(plan: &OperatorPlan, facts: &CrdFacts, observed: &Observed, e
 }
 
 /// The field's value: `None` when its gate is closed, `Some(None)` when there is nothing to say.
-fn field_value(renderer: &mut Renderer<'_, '_>, field: &StatusField, facts: &CrdFacts) -> Result<Option<Option<Node>>, RenderError> {
+fn field_value(
+    renderer: &mut Renderer<'_, '_>,
+    field: &StatusField,
+    facts: &CrdFacts,
+) -> Result<Option<Option<Node>>, RenderError> {
     if !renderer.gate(&field.when)? {
         return Ok(None);
     }
-    let Some(value) = renderer.leaf(&field.value)? else { return Ok(Some(None)) };
-    let kind = field.kind.unwrap_or_else(|| match facts.status_schema.as_ref().and_then(|schema| schema_type(schema, &field.path)) {
-        Some("integer") => Coerce::Int,
-        Some("number") => Coerce::Float,
-        Some("boolean") => Coerce::Bool,
-        Some("string") => Coerce::Text,
-        _ => Coerce::Native,
+    let Some(value) = renderer.leaf(&field.value)? else {
+        return Ok(Some(None));
+    };
+    let kind = field.kind.unwrap_or_else(|| {
+        match facts
+            .status_schema
+            .as_ref()
+            .and_then(|schema| schema_type(schema, &field.path))
+        {
+            Some("integer") => Coerce::Int,
+            Some("number") => Coerce::Float,
+            Some("boolean") => Coerce::Bool,
+            Some("string") => Coerce::Text,
+            _ => Coerce::Native,
+        }
     });
     coerce(value, kind).map(Some).map_err(|wanted| RenderError {
         path: field.value.path.clone(),
@@ -203,11 +280,23 @@ fn field_value(renderer: &mut Renderer<'_, '_>, field: &StatusField, facts: &Crd
     })
 }
 
-fn write_conditions(facts: &CrdFacts, observed: &Observed, executed: &Executed, wanted: &mut Node, now: jiff::Timestamp) {
+fn write_conditions(
+    facts: &CrdFacts,
+    observed: &Observed,
+    executed: &Executed,
+    wanted: &mut Node,
+    now: jiff::Timestamp,
+) {
     let generation = facts.has_status.then_some(observed.cr.generation);
     let field = |name: &str| below_status(&Path::default(), Some(name));
-    if let Some(generation) = generation.filter(|_| is_writable(facts, &field("observedGeneration"))) {
-        set(wanted, &relative(&field("observedGeneration")), Node::Int(generation));
+    if let Some(generation) =
+        generation.filter(|_| is_writable(facts, &field("observedGeneration")))
+    {
+        set(
+            wanted,
+            &relative(&field("observedGeneration")),
+            Node::Int(generation),
+        );
     }
     let mut item = field("conditions");
     item.push_index(0);
@@ -221,31 +310,80 @@ fn write_conditions(facts: &CrdFacts, observed: &Observed, executed: &Executed, 
     }
     let live = wanted.get("conditions").cloned().unwrap_or_default();
     let existing: Vec<Condition> = serde_json::from_value(live.to_json()).unwrap_or_default();
-    let merged = conditions::merge(&existing, &wanted_conditions(observed, executed, generation), now);
-    let Ok(merged) = serde_json::to_value(merged) else { return };
-    let items = Node::from(&merged).as_list().unwrap_or_default().iter().map(|condition| {
-        let fields = condition.as_map().into_iter().flat_map(Map::iter);
-        Node::Map(fields.filter(|(name, _)| holds(name)).map(|(name, value)| (Key::clone(name), value.clone())).collect::<Map>())
-    });
-    set(wanted, &relative(&field("conditions")), Node::List(items.collect()));
+    let merged = conditions::merge(
+        &existing,
+        &wanted_conditions(observed, executed, generation),
+        now,
+    );
+    let Ok(merged) = serde_json::to_value(merged).map(|value| Node::from(&value)) else {
+        return;
+    };
+    let items = merged
+        .as_list()
+        .unwrap_or_default()
+        .iter()
+        .map(|condition| {
+            let fields = condition.as_map().into_iter().flat_map(Map::iter);
+            Node::Map(
+                fields
+                    .filter(|(name, _)| holds(name))
+                    .map(|(name, value)| (Key::clone(name), value.clone()))
+                    .collect::<Map>(),
+            )
+        });
+    set(
+        wanted,
+        &relative(&field("conditions")),
+        Node::List(items.collect()),
+    );
 }
 
 /// `Ready` always; `Reconciling`, `Stalled` and `FieldConflict` while they are true. Source: kstatus.
-fn wanted_conditions(observed: &Observed, executed: &Executed, generation: Option<i64>) -> Vec<Condition> {
+fn wanted_conditions(
+    observed: &Observed,
+    executed: &Executed,
+    generation: Option<i64>,
+) -> Vec<Condition> {
     let verdict = verdict(observed, executed);
     let (reason, message) = (verdict.reason.as_str(), verdict.message.as_str());
-    let truth = |holds| if holds { ConditionStatus::True } else { ConditionStatus::False };
-    let mut wanted = vec![Condition::new(conditions::READY, truth(verdict.ready), reason, message)];
+    let truth = |holds| {
+        if holds {
+            ConditionStatus::True
+        } else {
+            ConditionStatus::False
+        }
+    };
+    let mut wanted = vec![Condition::new(
+        conditions::READY,
+        truth(verdict.ready),
+        reason,
+        message,
+    )];
     if !verdict.ready {
-        let kind = if verdict.stalled { conditions::STALLED } else { conditions::RECONCILING };
+        let kind = if verdict.stalled {
+            conditions::STALLED
+        } else {
+            conditions::RECONCILING
+        };
         wanted.push(Condition::new(kind, ConditionStatus::True, reason, message));
     }
     if !executed.held.is_empty() {
-        let lines = executed.held.iter().map(|(child, held)| format!("{child}: {} is held by `{}`", held.path, held.manager));
+        let lines = executed
+            .held
+            .iter()
+            .map(|(child, held)| format!("{child}: {} is held by `{}`", held.path, held.manager));
         let message = lines.collect::<Vec<_>>().join("; ");
-        wanted.push(Condition::new(conditions::FIELD_CONFLICT, ConditionStatus::True, Reason::FieldConflict.as_str(), &message));
+        wanted.push(Condition::new(
+            conditions::FIELD_CONFLICT,
+            ConditionStatus::True,
+            Reason::FieldConflict.as_str(),
+            &message,
+        ));
     }
-    wanted.into_iter().map(|condition| condition.observed(generation)).collect()
+    wanted
+        .into_iter()
+        .map(|condition| condition.observed(generation))
+        .collect()
 }
 
 /// The JSON merge patch from `live` to `wanted`; none where they are equal. Source: RFC 7396.
@@ -279,13 +417,19 @@ mod tests {
     fn a_patch_holds_what_differs_and_nothing_else() {
         let live = node(r#"{"a":1,"b":{"c":2,"d":3},"gone":1}"#);
         let wanted = node(r#"{"a":1,"b":{"c":2,"d":4},"new":[1]}"#);
-        assert_eq!(merge_patch(&live, &wanted), Some(node(r#"{"b":{"d":4},"gone":null,"new":[1]}"#)));
+        assert_eq!(
+            merge_patch(&live, &wanted),
+            Some(node(r#"{"b":{"d":4},"gone":null,"new":[1]}"#))
+        );
         assert_eq!(merge_patch(&wanted, &wanted), None);
     }
 
     #[test]
     fn an_absent_field_that_shall_be_absent_is_no_change() {
         assert_eq!(merge_patch(&node("{}"), &node(r#"{"x":null}"#)), None);
-        assert_eq!(merge_patch(&node(r#"{"x":1}"#), &node(r#"{"x":null}"#)), Some(node(r#"{"x":null}"#)));
+        assert_eq!(
+            merge_patch(&node(r#"{"x":1}"#), &node(r#"{"x":null}"#)),
+            Some(node(r#"{"x":null}"#))
+        );
     }
 }

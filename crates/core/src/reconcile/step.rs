@@ -10,7 +10,9 @@ use super::{
 };
 use crate::{
     api::names,
-    plan::{ChildKey, ChildPlan, GroupKind, Mode, NameRule, Number, ObjectKey, OnFalse, OperatorPlan},
+    plan::{
+        ChildKey, ChildPlan, GroupKind, Mode, NameRule, Number, ObjectKey, OnFalse, OperatorPlan,
+    },
     template::{Budget, Data},
     value::{Key, Map, Node, hash},
 };
@@ -77,7 +79,11 @@ pub struct Failure {
 
 impl From<RenderError> for Failure {
     fn from(error: RenderError) -> Self {
-        Self { reason: error.reason, at: error.path.into(), message: error.message }
+        Self {
+            reason: error.reason,
+            at: error.path.into(),
+            message: error.message,
+        }
     }
 }
 
@@ -85,12 +91,27 @@ impl From<RenderError> for Failure {
 pub fn step(plan: &OperatorPlan, scopes: &Scopes, observed: &Observed) -> Cycle {
     let manager = plan.field_manager();
     let children = children_data(plan, observed, &manager);
-    let mut data = root_data(&observed.cr.view);
-    data.set("children", &children);
+    let data = Data::of(&observed.cr.view).with("children", &children);
     let owner_kind = plan.resource.group_kind();
     let mut budget = Budget::default();
-    let renderer = Renderer { data: &data, budget: &mut budget, owner: (&owner_kind, &observed.cr.id.key) };
-    let mut pass = Pass { plan, scopes, observed, manager, renderer, wanted: BTreeSet::new(), open: BTreeSet::new(), closed: Vec::new(), declared_once: BTreeSet::new(), complete: true, cycle: Cycle::default() };
+    let renderer = Renderer {
+        data: &data,
+        budget: &mut budget,
+        owner: (&owner_kind, &observed.cr.id.key),
+    };
+    let mut pass = Pass {
+        plan,
+        scopes,
+        observed,
+        manager,
+        renderer,
+        wanted: BTreeSet::new(),
+        open: BTreeSet::new(),
+        closed: Vec::new(),
+        declared_once: BTreeSet::new(),
+        complete: true,
+        cycle: Cycle::default(),
+    };
     for index in 0..plan.children.len() {
         if let Err(failure) = pass.child(index) {
             // What this child would have been called is unknown, so nothing may be concluded to be superfluous.
@@ -101,17 +122,6 @@ pub fn step(plan: &OperatorPlan, scopes: &Scopes, observed: &Observed) -> Cycle 
     pass.finish()
 }
 
-/// The roots that every template may read.
-pub fn root_data(view: &Node) -> Data<'_> {
-    let mut data = Data::new();
-    for root in ["apiVersion", "kind", "metadata", "spec", "status"] {
-        if let Some(node) = view.get(root) {
-            data.set(root, node);
-        }
-    }
-    data
-}
-
 /// `.children`: by kind the first declared object that exists (`deployment`), and all by name (`deployments`).
 pub fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) -> Node {
     if plan.children_names.is_empty() {
@@ -120,7 +130,10 @@ pub fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) ->
     let mut by_kind: BTreeMap<&GroupKind, Vec<&ChildRecord>> = BTreeMap::new();
     for child in &observed.children {
         if child.record.is_ours(&observed.cr.id.uid, manager) {
-            by_kind.entry(&child.key.kind).or_default().push(&child.record);
+            by_kind
+                .entry(&child.key.kind)
+                .or_default()
+                .push(&child.record);
         }
     }
     let order = DeclaredOrder::of(plan, observed);
@@ -130,7 +143,13 @@ pub fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) ->
     let aliases = plan.children_names.iter().filter_map(|alias| {
         let records = by_kind.get(&alias.kind)?;
         let node = if alias.number == Number::Plural {
-            Node::Map(records.iter().rev().map(|record| (Key::from(&*record.id.key.name), record.view.clone())).collect::<Map>())
+            Node::Map(
+                records
+                    .iter()
+                    .rev()
+                    .map(|record| (Key::from(&*record.id.key.name), record.view.clone()))
+                    .collect::<Map>(),
+            )
         } else {
             records.first()?.view.clone()
         };
@@ -144,21 +163,30 @@ struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
 
 impl DeclaredOrder {
     fn of(plan: &OperatorPlan, observed: &Observed) -> Self {
-        let data = root_data(&observed.cr.view);
+        let data = Data::of(&observed.cr.view);
         let owner_kind = plan.resource.group_kind();
         let mut budget = Budget::default();
-        let mut renderer = Renderer { data: &data, budget: &mut budget, owner: (&owner_kind, &observed.cr.id.key) };
+        let mut renderer = Renderer {
+            data: &data,
+            budget: &mut budget,
+            owner: (&owner_kind, &observed.cr.id.key),
+        };
         let mut positions = BTreeMap::new();
         for (index, child) in plan.children.iter().enumerate() {
             if let Ok(name) = renderer.text(&child.name) {
-                positions.entry((child.kind.group_kind(), name)).or_insert(index);
+                positions
+                    .entry((child.kind.group_kind(), name))
+                    .or_insert(index);
             }
         }
         Self(positions)
     }
 
     fn position(&self, kind: &GroupKind, name: &str) -> usize {
-        self.0.get(&(kind.clone(), name.to_owned())).copied().unwrap_or(usize::MAX)
+        self.0
+            .get(&(kind.clone(), name.to_owned()))
+            .copied()
+            .unwrap_or(usize::MAX)
     }
 }
 
@@ -198,7 +226,7 @@ impl Pass<'_, '_> {
         if !open {
             match (declared.mode, declared.on_false) {
                 (Mode::Reconciled, OnFalse::Delete) => self.closed.push(key),
-                _ => self.keep(key, index),
+                _ => self.keep(key),
             }
             return Ok(());
         }
@@ -226,7 +254,9 @@ impl Pass<'_, '_> {
                 return Err(error.into());
             }
         };
-        self.cycle.intents.retain(|intent| !matches!(intent, Intent::Keep(kept) if *kept == key));
+        self.cycle
+            .intents
+            .retain(|intent| !matches!(intent, Intent::Keep(kept) if *kept == key));
         self.wanted.insert(key);
         self.cycle.intents.push(match declared.mode {
             Mode::Once => Intent::Create(rendered),
@@ -238,7 +268,10 @@ impl Pass<'_, '_> {
     /// Made before: the inventory says so, or it exists and is ours (a crash came between the write and the inventory).
     fn is_made(&self, key: &ChildKey) -> bool {
         self.observed.cr.inventory.made.contains(key)
-            || self.observed.child(key).is_some_and(|record| record.is_ours(&self.observed.cr.id.uid, &self.manager))
+            || self
+                .observed
+                .child(key)
+                .is_some_and(|record| record.is_ours(&self.observed.cr.id.uid, &self.manager))
     }
 
     fn keep(&mut self, key: ChildKey) {
@@ -253,42 +286,83 @@ impl Pass<'_, '_> {
             return Err(Failure {
                 reason: Reason::KindNotServed,
                 at: declared.path.to_string(),
-                message: format!("the API server serves no {kind} in version {}; install its CRD", declared.kind.version),
+                message: format!(
+                    "the API server serves no {kind} in version {}; install its CRD",
+                    declared.kind.version
+                ),
             });
         };
         let name = self.renderer.text(&declared.name)?;
-        let illegal = |message| Failure { reason: Reason::InvalidName, at: declared.name.path.to_string(), message };
+        let illegal = |message| Failure {
+            reason: Reason::InvalidName,
+            at: declared.name.path.to_string(),
+            message,
+        };
         check_name(declared.name_rule, &name).map_err(illegal)?;
         let namespace = match (namespaced, &declared.namespace) {
             (false, _) => None,
             (true, None) => self.observed.cr.id.key.namespace.clone(),
-            (true, Some(leaf)) => Some(self.renderer.text(leaf)?.into_boxed_str()).filter(|text| !text.is_empty()),
+            (true, Some(leaf)) => {
+                Some(self.renderer.text(leaf)?.into_boxed_str()).filter(|text| !text.is_empty())
+            }
         };
         if namespaced && namespace.is_none() {
             return Err(Failure {
                 reason: Reason::InvalidName,
                 at: declared.path.to_string(),
-                message: format!("{kind} lives in a namespace and {} does not: say `namespace`", self.plan.resource.kind),
+                message: format!(
+                    "{kind} lives in a namespace and {} does not: say `namespace`",
+                    self.plan.resource.kind
+                ),
             });
         }
-        Ok(ChildKey { kind, object: ObjectKey { namespace, name: name.into() } })
+        Ok(ChildKey {
+            kind,
+            object: ObjectKey {
+                namespace,
+                name: name.into(),
+            },
+        })
     }
 
-    fn render(&mut self, key: &ChildKey, declared: &ChildPlan, index: usize) -> Result<Rendered, RenderError> {
+    fn render(
+        &mut self,
+        key: &ChildKey,
+        declared: &ChildPlan,
+        index: usize,
+    ) -> Result<Rendered, RenderError> {
         let mut object = self.renderer.tree(&declared.body)?.unwrap_or_default();
         own(&mut object, key, self.plan, self.observed);
         let hash = hash(&object);
-        set_in(&mut object, &["metadata", "annotations"], names::ANNOTATION_APPLIED, Node::from(hash.as_str()));
-        Ok(Rendered { key: key.clone(), declared: index, object, hash })
+        set_in(
+            &mut object,
+            &["metadata", "annotations"],
+            names::ANNOTATION_APPLIED,
+            Node::from(hash.as_str()),
+        );
+        Ok(Rendered {
+            key: key.clone(),
+            declared: index,
+            object,
+            hash,
+        })
     }
 
     fn finish(mut self) -> Cycle {
         let uid = &self.observed.cr.id.uid;
         let closed: BTreeSet<&ChildKey> = self.closed.iter().collect();
         for child in &self.observed.children {
-            let superfluous = closed.contains(&child.key) || (self.complete && !is_kept_kind(&child.key.kind));
-            if superfluous && !self.wanted.contains(&child.key) && !child.record.deleting && child.record.is_ours(uid, &self.manager) {
-                self.cycle.intents.push(Intent::Delete(Deletion { key: child.key.clone(), uid: child.record.id.uid.clone() }));
+            let superfluous =
+                closed.contains(&child.key) || (self.complete && !is_kept_kind(&child.key.kind));
+            if superfluous
+                && !self.wanted.contains(&child.key)
+                && !child.record.deleting
+                && child.record.is_ours(uid, &self.manager)
+            {
+                self.cycle.intents.push(Intent::Delete(Deletion {
+                    key: child.key.clone(),
+                    uid: child.record.id.uid.clone(),
+                }));
             }
         }
         self.cycle.inventory = self.inventory();
@@ -298,32 +372,62 @@ impl Pass<'_, '_> {
     /// Every declared kind, every kind that still has a child, every kind that cannot be looked at; and what was made once.
     fn inventory(&self) -> Inventory {
         let before = &self.observed.cr.inventory;
-        let mut kinds: BTreeSet<GroupKind> = self.plan.children.iter().map(|child| child.kind.group_kind()).collect();
-        kinds.extend(self.observed.children.iter().map(|child| child.key.kind.clone()));
+        let mut kinds: BTreeSet<GroupKind> = self
+            .plan
+            .children
+            .iter()
+            .map(|child| child.kind.group_kind())
+            .collect();
+        kinds.extend(
+            self.observed
+                .children
+                .iter()
+                .map(|child| child.key.kind.clone()),
+        );
         kinds.extend(before.kinds.intersection(&self.observed.unseen).cloned());
         let mut made = before.made.clone();
         if self.complete {
             made.retain(|key| self.declared_once.contains(key));
         }
-        made.extend(self.declared_once.iter().filter(|key| self.observed.child(key).is_some() && self.is_made(key)).cloned());
+        made.extend(
+            self.declared_once
+                .iter()
+                .filter(|key| self.observed.child(key).is_some() && self.is_made(key))
+                .cloned(),
+        );
         Inventory { kinds, made }
     }
 }
 
 /// Kinds that hold data: they are never deleted because nobody declares them any more.
 fn is_kept_kind(kind: &GroupKind) -> bool {
-    kind.group.is_empty() && matches!(&*kind.kind, "PersistentVolumeClaim" | "PersistentVolume" | "Namespace")
+    kind.group.is_empty()
+        && matches!(
+            &*kind.kind,
+            "PersistentVolumeClaim" | "PersistentVolume" | "Namespace"
+        )
 }
 
 fn check_name(rule: NameRule, name: &str) -> Result<(), String> {
     match rule {
         NameRule::Subdomain => names::check_dns1123_subdomain(name),
         NameRule::Label1035 => names::check_dns1035_label(name),
-        NameRule::Label1123 => names::check_dns1123_subdomain(name)
-            .and_then(|()| if name.len() > 63 || name.contains('.') { Err(format!("`{name}` must have at most 63 characters and no `.`")) } else { Ok(()) }),
+        NameRule::Label1123 => names::check_dns1123_subdomain(name).and_then(|()| {
+            if name.len() > 63 || name.contains('.') {
+                Err(format!(
+                    "`{name}` must have at most 63 characters and no `.`"
+                ))
+            } else {
+                Ok(())
+            }
+        }),
         NameRule::PathSegment if name.is_empty() => Err("the name is empty".to_owned()),
-        NameRule::PathSegment if matches!(name, "." | "..") || name.contains(['/', '%']) || name.len() > 253 => {
-            Err(format!("`{name}` is no legal name: at most 253 characters, without `/` and `%`"))
+        NameRule::PathSegment
+            if matches!(name, "." | "..") || name.contains(['/', '%']) || name.len() > 253 =>
+        {
+            Err(format!(
+                "`{name}` is no legal name: at most 253 characters, without `/` and `%`"
+            ))
         }
         NameRule::PathSegment => Ok(()),
     }
@@ -339,14 +443,27 @@ fn own(object: &mut Node, key: &ChildKey, plan: &OperatorPlan, observed: &Observ
     let labels = [
         (names::LABEL_MANAGED, "true".to_owned()),
         (names::LABEL_OWNER_UID, cr.uid.to_string()),
-        (names::LABEL_KATALOG, names::label_value(&format!("{}.{}", plan.katalog.namespace, plan.katalog.name))),
+        (
+            names::LABEL_KATALOG,
+            names::label_value(&format!("{}.{}", plan.katalog.namespace, plan.katalog.name)),
+        ),
     ];
     for (label, value) in labels {
         set_in(object, &["metadata", "labels"], label, Node::from(value));
     }
-    set_in(object, &["metadata", "annotations"], names::ANNOTATION_CHILD, Node::from(child_mark(&key.kind, &key.object.name)));
+    set_in(
+        object,
+        &["metadata", "annotations"],
+        names::ANNOTATION_CHILD,
+        Node::from(child_mark(&key.kind, &key.object.name)),
+    );
     if may_reference(&cr.key, &key.object) {
-        set_in(object, &["metadata"], "ownerReferences", Node::List([owner_reference(plan, observed)].into()));
+        set_in(
+            object,
+            &["metadata"],
+            "ownerReferences",
+            Node::List([owner_reference(plan, observed)].into()),
+        );
     }
 }
 
@@ -365,7 +482,12 @@ fn owner_reference(plan: &OperatorPlan, observed: &Observed) -> Node {
         ("controller", Node::Bool(true)),
         ("blockOwnerDeletion", Node::Bool(true)),
     ];
-    Node::Map(fields.into_iter().map(|(key, value)| (Key::from(key), value)).collect::<Map>())
+    Node::Map(
+        fields
+            .into_iter()
+            .map(|(key, value)| (Key::from(key), value))
+            .collect::<Map>(),
+    )
 }
 
 /// Sets a field below the maps that `parents` name, making them; field names may hold dots and slashes.

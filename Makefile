@@ -1,0 +1,69 @@
+# What a person and CI type. `make` alone lists it.
+# Everything is built in one profile (dev), for the whole workspace at once: that keeps one set of dependency features, so
+# that lint, test, demo and the cluster share what is compiled. CARGO_TARGET_DIR and KUBEBUILDER_ASSETS are respected.
+
+SHELL := /bin/bash
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+ORK := $(TARGET)/debug/ork
+TESTBED := $(TARGET)/debug/testbed
+# Where `make cluster-up` keeps its cluster.
+CLUSTER ?= .cluster
+
+.DEFAULT_GOAL := help
+.PHONY: help fmt lint test docs deny advisories check crds control-plane cluster-up cluster-down demo binaries cargo
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+fmt: cargo ## format the code
+	cargo fmt --all
+
+lint: cargo ## formatting and clippy, warnings denied
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+test: cargo control-plane ## every test, against a genuine control plane
+	cargo test --workspace --locked
+
+docs: cargo ## the API documentation, warnings denied
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+deny: cargo ## licences and sources of the dependencies, crates that we do without (needs cargo-deny)
+	@cargo deny --version >/dev/null 2>&1 || { echo "make: cargo-deny is missing: cargo install --locked cargo-deny"; exit 1; }
+	cargo deny --locked check --hide-inclusion-graph licenses bans sources
+
+# Not part of `check`: it asks GitHub, and what it says changes without a change of ours.
+advisories: cargo ## known vulnerabilities of the dependencies (needs cargo-deny and the network)
+	@cargo deny --version >/dev/null 2>&1 || { echo "make: cargo-deny is missing: cargo install --locked cargo-deny"; exit 1; }
+	cargo deny --locked check --hide-inclusion-graph advisories
+
+crds: binaries ## write crds/ from the API types
+	$(ORK) crds --output crds
+
+control-plane: ## build etcd, kube-apiserver and their like (6 minutes, once; needs Go)
+	@hack/control-plane/build
+
+cluster-up: binaries ## a Kubernetes control plane in the background (NODES=1: pods run, Jobs complete)
+	@$(TESTBED) up --dir $(CLUSTER) $(if $(filter-out 0,$(NODES)),--nodes)
+
+cluster-down: binaries ## end it and remove what it stored
+	@$(TESTBED) down --dir $(CLUSTER)
+
+demo: ## apply a Katalog and watch its operator work, in a cluster made for it
+	@hack/demo
+
+# One phase of `check`: said before, timed after.
+define phase
+@start=$$SECONDS; echo "== $(1)"; $(MAKE) --no-print-directory $(1) || { echo "== $(1): FAILED after $$((SECONDS - start)) s"; exit 1; }; echo "== $(1): $$((SECONDS - start)) s"
+
+endef
+
+check: ## exactly what CI runs
+	$(foreach target,lint docs $(if $(shell command -v cargo-deny),deny) control-plane test demo,$(call phase,$(target)))
+	@command -v cargo-deny >/dev/null || echo "== deny: left out, cargo-deny is not installed (cargo install --locked cargo-deny)"
+
+binaries: cargo
+	@cargo build --workspace --bins --locked --quiet
+
+cargo:
+	@command -v cargo >/dev/null || { echo "make: cargo is missing: install Rust (https://rustup.rs)"; exit 1; }

@@ -1,0 +1,303 @@
+//! The check of a tree against the shape of the API types.
+//!
+//! Everything that is wrong is found in one walk: unknown fields, wrong shapes, what is missing and
+//! what is not built yet. The walk also gives the value as JSON that the types read without fail:
+//! fields that hold nothing are left out and `"3"` becomes 3 where a number is asked for.
+
+use serde_json::{Map, Value};
+
+use super::tree::{Key, Span, Tree, TreeValue};
+use crate::api::duration;
+use crate::api::shape::{Field, ObjectShape, Shape};
+use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath, nearest};
+use crate::value::Node;
+
+/// Checks `tree`, which stands at `path`, against `shape`.
+///
+/// Gives the value as JSON; it is of use only when no error was added to `found`.
+pub(crate) fn check(
+    tree: &Tree,
+    shape: &Shape,
+    path: &FieldPath,
+    found: &mut Diagnostics,
+) -> Value {
+    Checker { found }.value(
+        tree,
+        shape,
+        &Place {
+            path: path.clone(),
+            key: tree.span,
+        },
+    )
+}
+
+/// Where the walk is.
+struct Place {
+    path: FieldPath,
+    /// The key that led here, or the list item itself.
+    key: Option<Span>,
+}
+
+struct Checker<'a> {
+    found: &'a mut Diagnostics,
+}
+
+impl Checker<'_> {
+    fn error(&mut self, place: &Place, span: Option<Span>, message: String) -> &mut Diagnostic {
+        let diagnostic = Diagnostic::error(place.path.clone(), message).at(span.or(place.key));
+        self.found.push(diagnostic);
+        let last = self.found.0.len() - 1;
+        &mut self.found.0[last]
+    }
+
+    fn wrong(&mut self, tree: &Tree, shape: &Shape, place: &Place) -> Value {
+        let span = match tree.value {
+            TreeValue::Map(_) | TreeValue::List(_) | TreeValue::Null => place.key,
+            _ => tree.span,
+        };
+        // What stands where a map or a list belongs may be a secret.
+        let found = match shape {
+            Shape::Object(_) | Shape::List(_) | Shape::OneOf(_) => tree.describe().to_owned(),
+            _ => describe(tree),
+        };
+        let message = format!("expected {}, found {found}", shape.describe());
+        let diagnostic = self.error(place, span, message);
+        if tree.as_str().is_some_and(|text| text.contains("{{")) {
+            diagnostic.hint = Some("a template is not possible here".to_owned());
+        }
+        Value::Null
+    }
+
+    fn value(&mut self, tree: &Tree, shape: &Shape, place: &Place) -> Value {
+        match shape {
+            Shape::Free | Shape::Later | Shape::Ignored => tree.to_json(),
+            Shape::Scalar | Shape::Text => match tree.value {
+                TreeValue::Null | TreeValue::List(_) | TreeValue::Map(_) => {
+                    self.wrong(tree, shape, place)
+                }
+                _ => leaf(tree, shape),
+            },
+            Shape::Bool => match (&tree.value, tree.as_str().map(str::trim)) {
+                (TreeValue::Bool(flag), _) => Value::Bool(*flag),
+                (_, Some("true")) => Value::Bool(true),
+                (_, Some("false")) => Value::Bool(false),
+                _ => self.wrong(tree, shape, place),
+            },
+            Shape::Int { min, max } => self.int(tree, shape, (*min, *max), place),
+            Shape::Duration => self.duration(tree, shape, place),
+            Shape::Enum { values, later } => self.word(tree, shape, (values, later), place),
+            Shape::List(item) => self.list(tree, shape, item, place),
+            Shape::Object(object) => match &tree.value {
+                TreeValue::Map(entries) => self.object(entries, object, place),
+                _ => self.wrong(tree, shape, place),
+            },
+            Shape::OneOf(shapes) => match shapes.iter().find(|shape| suits(shape, tree)) {
+                Some(one) => self.value(tree, one, place),
+                None => self.wrong(tree, shape, place),
+            },
+        }
+    }
+
+    fn int(
+        &mut self,
+        tree: &Tree,
+        shape: &Shape,
+        bounds: (Option<i64>, Option<i64>),
+        place: &Place,
+    ) -> Value {
+        let number = match &tree.value {
+            TreeValue::Int(number) => Some(*number),
+            TreeValue::Str(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        let Some(number) = number else {
+            return self.wrong(tree, shape, place);
+        };
+        let (min, max) = (bounds.0.unwrap_or(i64::MIN), bounds.1.unwrap_or(i64::MAX));
+        if !(min..=max).contains(&number) {
+            let message = if number < min {
+                format!("{number} is too small; at least {min} is needed")
+            } else {
+                format!("{number} is too large; at most {max} is possible")
+            };
+            self.error(place, tree.span, message);
+        }
+        Value::from(number)
+    }
+
+    fn duration(&mut self, tree: &Tree, shape: &Shape, place: &Place) -> Value {
+        let text = match &tree.value {
+            TreeValue::Str(text) => text.clone(),
+            TreeValue::Int(number) => number.to_string(),
+            _ => return self.wrong(tree, shape, place),
+        };
+        if text.contains("{{") {
+            return self.wrong(tree, shape, place);
+        }
+        if let Err(why) = duration::parse(&text) {
+            self.error(place, tree.span, why.to_string());
+        }
+        Value::String(text)
+    }
+
+    fn word(
+        &mut self,
+        tree: &Tree,
+        shape: &Shape,
+        words: (&[String], &[String]),
+        place: &Place,
+    ) -> Value {
+        let Some(text) = tree.as_str() else {
+            return self.wrong(tree, shape, place);
+        };
+        let (values, later) = words;
+        if values.iter().any(|word| word == text) {
+            return Value::from(text);
+        }
+        if later.iter().any(|word| word == text) {
+            self.error(place, tree.span, format!("`{text}` is not supported yet"));
+            return Value::Null;
+        }
+        let message = format!("`{text}` is not known; expected {}", shape.describe());
+        let known = values.iter().chain(later).map(String::as_str);
+        let hint = nearest(text, known).map(|word| format!("did you mean `{word}`?"));
+        self.error(place, tree.span, message).hint = hint;
+        Value::Null
+    }
+
+    fn list(&mut self, tree: &Tree, shape: &Shape, item: &Shape, place: &Place) -> Value {
+        let TreeValue::List(items) = &tree.value else {
+            self.wrong(tree, shape, place);
+            if let (TreeValue::Map(_), Shape::Object(_)) = (&tree.value, item)
+                && let Some(last) = self.found.0.last_mut()
+            {
+                last.hint = Some("begin each item with `- `".to_owned());
+            }
+            return Value::Null;
+        };
+        let checked = items.iter().enumerate().map(|(index, value)| {
+            let place = Place {
+                path: place.path.index(index),
+                key: value.span.or(place.key),
+            };
+            self.value(value, item, &place)
+        });
+        Value::Array(checked.collect())
+    }
+
+    fn object(&mut self, entries: &[(Key, Tree)], object: &ObjectShape, place: &Place) -> Value {
+        let mut checked = Map::new();
+        let mut is_partial = false;
+        for (key, value) in entries {
+            let inner = Place {
+                path: place.path.field(&key.name),
+                key: key.span.or(value.span).or(place.key),
+            };
+            match (object.fields.get(&key.name), &object.rest) {
+                (Some(field), _) => match field.shape {
+                    Shape::Later => {
+                        is_partial = true;
+                        self.error(
+                            &inner,
+                            key.span,
+                            format!("`{}` is not supported yet", key.name),
+                        );
+                    }
+                    Shape::Ignored => {
+                        let warning = Diagnostic::warning(
+                            inner.path,
+                            format!("`{}` has no effect here", key.name),
+                        );
+                        self.found.push(warning.at(key.span));
+                    }
+                    _ if value.is_null() => {}
+                    _ => {
+                        let value = self.value(value, &field.shape, &inner);
+                        checked.insert(key.name.clone(), value);
+                    }
+                },
+                (None, Some(rest)) => {
+                    let value = self.rest(value, rest, &inner);
+                    checked.insert(key.name.clone(), value);
+                }
+                (None, None) => {
+                    is_partial = true;
+                    let hint = unknown_hint(&key.name, &object.fields);
+                    self.error(&inner, key.span, format!("unknown field `{}`", key.name))
+                        .hint = hint;
+                }
+            }
+        }
+        if !is_partial {
+            self.missing(&checked, object, place);
+        }
+        Value::Object(checked)
+    }
+
+    /// A key of the user's own: nothing is an empty map where a map is asked for, else empty text.
+    fn rest(&mut self, value: &Tree, shape: &Shape, place: &Place) -> Value {
+        match (value.is_null(), shape) {
+            (true, Shape::Object(_)) => Value::Object(Map::new()),
+            (true, Shape::Free) => Value::Null,
+            (true, _) => Value::from(""),
+            (false, _) => self.value(value, shape, place),
+        }
+    }
+
+    /// What must be there. Not asked of a map that has an unknown or unsupported field, which may well
+    /// be what stands in for it.
+    fn missing(&mut self, checked: &Map<String, Value>, object: &ObjectShape, place: &Place) {
+        let missing = object
+            .fields
+            .iter()
+            .filter(|(name, field)| field.required && !checked.contains_key(*name));
+        for (name, _) in missing {
+            self.error(place, None, format!("`{name}` is missing"));
+        }
+    }
+}
+
+/// Text stays text and numbers stay numbers, but for a field that is text.
+fn leaf(tree: &Tree, shape: &Shape) -> Value {
+    match (tree.to_json(), shape) {
+        (Value::String(text), _) => Value::String(text),
+        (other, Shape::Text) => Value::String(Node::from(&other).to_text().into_owned()),
+        (other, _) => other,
+    }
+}
+
+/// A value for messages; short text is quoted, so that the reader recognises it.
+fn describe(tree: &Tree) -> String {
+    match &tree.value {
+        TreeValue::Str(text) if text.len() <= 60 && !text.contains('\n') => format!("`{text}`"),
+        TreeValue::Bool(flag) => format!("`{flag}`"),
+        TreeValue::Int(number) => format!("`{number}`"),
+        _ => tree.describe().to_owned(),
+    }
+}
+
+fn suits(shape: &Shape, tree: &Tree) -> bool {
+    match tree.value {
+        TreeValue::Map(_) => matches!(shape, Shape::Object(_) | Shape::Free),
+        TreeValue::List(_) => matches!(shape, Shape::List(_) | Shape::Free),
+        TreeValue::Null => matches!(shape, Shape::Free),
+        _ => !matches!(shape, Shape::Object(_) | Shape::List(_)),
+    }
+}
+
+/// Longest list of fields that a hint names.
+const FIELDS_NAMED: usize = 10;
+
+fn unknown_hint(name: &str, fields: &std::collections::BTreeMap<String, Field>) -> Option<String> {
+    let works = |field: &Field| !matches!(field.shape, Shape::Later | Shape::Ignored);
+    if let Some(near) = nearest(name, fields.keys().map(String::as_str)) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let named: Vec<String> = fields
+        .iter()
+        .filter(|(_, field)| works(field))
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
+    (!named.is_empty() && named.len() <= FIELDS_NAMED)
+        .then(|| format!("known are {}", named.join(", ")))
+}

@@ -1,0 +1,89 @@
+//! Moving keys about in a tree.
+
+use super::tree::{Key, Tree, TreeValue};
+
+impl Tree {
+    /// The entries, when this is a map.
+    pub(crate) fn as_map_mut(&mut self) -> Option<&mut Vec<(Key, Tree)>> {
+        match &mut self.value {
+            TreeValue::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// The items, when this is a list.
+    pub(crate) fn as_list_mut(&mut self) -> Option<&mut Vec<Tree>> {
+        match &mut self.value {
+            TreeValue::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, when this is a map that has it.
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Tree> {
+        let entries = self.as_map_mut()?;
+        let entry = entries.iter_mut().find(|(key, _)| key.name == name);
+        entry.map(|(_, value)| value)
+    }
+
+    /// The value below the keys, one after the other.
+    pub(crate) fn below_mut(&mut self, names: &[&str]) -> Option<&mut Tree> {
+        names.iter().try_fold(self, |tree, name| tree.get_mut(name))
+    }
+
+    /// The value below the keys, one after the other.
+    pub(crate) fn below(&self, names: &[&str]) -> Option<&Tree> {
+        names.iter().try_fold(self, |tree, name| tree.get(name))
+    }
+
+    /// Takes the entry below the keys out, and every map that is empty after that.
+    pub(crate) fn take(&mut self, names: &[&str]) -> Option<(Key, Tree)> {
+        let (first, rest) = names.split_first()?;
+        let entries = self.as_map_mut()?;
+        let at = entries.iter().position(|(key, _)| key.name == *first)?;
+        if rest.is_empty() {
+            return Some(entries.remove(at));
+        }
+        let taken = entries[at].1.take(rest);
+        let is_empty = entries[at].1.as_map().is_some_and(<[_]>::is_empty);
+        if taken.is_some() && is_empty {
+            entries.remove(at);
+        }
+        taken
+    }
+
+    /// Puts a value below the keys, making maps on the way. Gives the value back where something other
+    /// than a map is in the way.
+    pub(crate) fn put(&mut self, names: &[&str], key: Key, value: Tree) -> Result<(), Tree> {
+        let Some((first, rest)) = names.split_first() else {
+            return Err(value);
+        };
+        if self.is_null() {
+            self.value = TreeValue::Map(Vec::new());
+        }
+        let Some(entries) = self.as_map_mut() else {
+            return Err(value);
+        };
+        let at = entries.iter().position(|(key, _)| key.name == *first);
+        let name = (*first).to_owned();
+        match (at, rest.is_empty()) {
+            (Some(at), false) => entries[at].1.put(rest, key, value),
+            (Some(_), true) => Err(value),
+            (None, true) => {
+                entries.push((Key { name, ..key }, value));
+                Ok(())
+            }
+            (None, false) => {
+                let mut map = Tree::new(TreeValue::Map(Vec::new()));
+                map.span = key.span;
+                let outer = Key {
+                    name,
+                    span: key.span,
+                };
+                map.put(rest, key, value)?;
+                entries.push((outer, map));
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Files, streams and objects to documents that are not typed yet.
+
+use serde_json::Value;
+
+use super::katalog::{KatalogDocument, read_katalog};
+use super::mend;
+use super::tree::Tree;
+use super::yaml::{self, Chunk, MAX_DEPTH};
+use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath};
+
+/// Longest text that is read: several times what a cluster would store.
+const MAX_BYTES: usize = 4 << 20;
+/// Most documents in a text.
+const MAX_DOCUMENTS: usize = 1000;
+
+/// One document that is not typed yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    /// The file it came from, as the user named it.
+    pub file: Option<String>,
+    /// Its values.
+    pub tree: Tree,
+}
+
+impl Source {
+    /// A document from an object as the API server gives it.
+    ///
+    /// # Errors
+    /// One diagnostic when values are nested too deeply to walk.
+    pub fn from_object(object: &Value) -> Result<Self, Diagnostics> {
+        if exceeds(object, MAX_DEPTH) {
+            let message = format!("values are nested more than {MAX_DEPTH} deep");
+            return Err(Diagnostic::error(FieldPath::root(), message).into());
+        }
+        Ok(Source {
+            file: None,
+            tree: Tree::from_json(object),
+        })
+    }
+}
+
+fn exceeds(value: &Value, depth: usize) -> bool {
+    match (value, depth.checked_sub(1)) {
+        (Value::Array(_) | Value::Object(_), None) => true,
+        (Value::Array(items), Some(left)) => items.iter().any(|item| exceeds(item, left)),
+        (Value::Object(map), Some(left)) => map.values().any(|value| exceeds(value, left)),
+        _ => false,
+    }
+}
+
+/// What a text holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stream {
+    /// Documents that could be parsed, in order. Empty ones are left out.
+    pub sources: Vec<Source>,
+    /// Why others could not. A document whose mistake is plain is among `sources` all the same, mended,
+    /// so that its further problems are found; the mistake is here.
+    pub problems: Diagnostics,
+}
+
+/// Parses a YAML or JSON stream of any number of documents.
+///
+/// `file` is how messages call the text. A document that cannot be parsed doesn't hide the others.
+pub fn parse_stream(file: &str, text: &str) -> Stream {
+    let mut stream = Stream::default();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.len() > MAX_BYTES {
+        let message = format!(
+            "{} bytes are too many; at most {MAX_BYTES} are read",
+            text.len()
+        );
+        stream
+            .problems
+            .push(in_file(file, Diagnostic::error(FieldPath::root(), message)));
+        return stream;
+    }
+    let chunks = yaml::split(text);
+    if chunks.len() > MAX_DOCUMENTS {
+        let message = format!(
+            "{} documents are too many; at most {MAX_DOCUMENTS} are read",
+            chunks.len()
+        );
+        stream
+            .problems
+            .push(in_file(file, Diagnostic::error(FieldPath::root(), message)));
+        return stream;
+    }
+    for (tree, problems) in with_room(|| chunks.into_iter().map(parse_chunk).collect()) {
+        stream.sources.extend(tree.map(|tree| Source {
+            file: Some(file.to_owned()),
+            tree,
+        }));
+        stream
+            .problems
+            .extend(problems.into_iter().map(|problem| in_file(file, problem)));
+    }
+    stream
+}
+
+/// Reads every Katalog of a stream, with warnings.
+///
+/// # Errors
+/// Every problem of every document, in order; also when there is no document at all.
+pub fn read_stream(
+    file: &str,
+    text: &str,
+) -> Result<(Vec<KatalogDocument>, Vec<Diagnostic>), Diagnostics> {
+    let Stream { sources, problems } = parse_stream(file, text);
+    let mut found = problems;
+    let mut documents = Vec::new();
+    for source in &sources {
+        match read_katalog(source) {
+            Ok((document, warnings)) => {
+                documents.push(document);
+                found.extend(warnings);
+            }
+            Err(problems) => found.extend(problems),
+        }
+    }
+    if documents.is_empty() && found.is_empty() {
+        found.push(in_file(
+            file,
+            Diagnostic::error(FieldPath::root(), "there is no document in it"),
+        ));
+    }
+    found.0.sort_by_key(|d| (d.line, d.column));
+    Ok((documents, found.into_result()?))
+}
+
+fn in_file(file: &str, mut diagnostic: Diagnostic) -> Diagnostic {
+    diagnostic.file = Some(file.to_owned());
+    diagnostic
+}
+
+/// What parsing a document gives.
+type Parsed = (Option<Tree>, Vec<Diagnostic>);
+
+/// The parser's stack, in bytes. It takes about 35 kB a level in a debug build, and the depth limit would
+/// be no limit on the 2 MiB that most threads have.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Runs the parser where its depth limit comes before the end of the stack.
+fn with_room(parse: impl FnOnce() -> Vec<Parsed> + Send) -> Vec<Parsed> {
+    let failed =
+        |message: String| vec![(None, vec![Diagnostic::error(FieldPath::root(), message)])];
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        match builder.spawn_scoped(scope, parse) {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|_| failed("the YAML parser failed on this text".to_owned())),
+            Err(error) => failed(format!("no room to parse: {error}")),
+        }
+    })
+}
+
+fn parse_chunk(chunk: Chunk<'_>) -> Parsed {
+    let error = match yaml::parse(chunk) {
+        Ok(tree) => return (tree, Vec::new()),
+        Err(error) => error,
+    };
+    let broken = mend::broken_quotes(chunk);
+    if broken.is_empty() {
+        let diagnostic = Diagnostic::error(FieldPath::root(), error.message).at(error.span);
+        return (None, vec![diagnostic]);
+    }
+    let problems = broken.iter().map(|one| {
+        let message = "a double quote inside a double-quoted text ends the text";
+        let hint = format!("write {}", one.mended);
+        Diagnostic::error(FieldPath::root(), message)
+            .hint(hint)
+            .at(Some(one.span))
+    });
+    let problems = problems.collect();
+    let mended = mend::mend(chunk.text, &broken);
+    let tree = mended.and_then(|text| {
+        yaml::parse(Chunk {
+            text: &text,
+            ..chunk
+        })
+        .ok()
+    });
+    (tree.flatten(), problems)
+}

@@ -1,0 +1,187 @@
+//! Which kind an entry operates.
+
+use super::{CrdShape, GroupKind, ResourceType, Schemas, kinds};
+use crate::{
+    api::{ApiTypes, CrdEntry, names},
+    diagnostics::{Diagnostic, Diagnostics, Severity},
+    resources::scope::At,
+    value::Key,
+};
+
+/// The message of the one problem that another input may solve: an entry without API types whose `crdFile` could not be
+/// read. See [`lacks_api_types`].
+pub const NO_API_TYPES: &str =
+    "neither `apiTypes` nor a `crdFile` that can be read here say which kind this operates";
+
+/// Whether every error is that an entry names no kind: a Katalog in the cluster whose `crdFile` is a file elsewhere.
+pub fn lacks_api_types(diagnostics: &Diagnostics) -> bool {
+    let is = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
+    diagnostics.has_errors()
+        && diagnostics
+            .iter()
+            .filter(is)
+            .all(|diagnostic| diagnostic.message == NO_API_TYPES)
+}
+
+/// The custom resource of the entry `name`; nothing if it is wrong, which is reported at `at`.
+pub(crate) fn resolve(
+    at: &At<'_>,
+    name: &str,
+    entry: &CrdEntry,
+    schemas: &Schemas,
+) -> Option<ResourceType> {
+    let file = schemas.crd_file(name);
+    let resource = match (&entry.api_types, file) {
+        (Some(types), _) => declared(&at.field("apiTypes"), types, file, schemas)?,
+        (None, Some(shape)) => from_file(&at.field("crdFile"), shape)?,
+        (None, None) => {
+            at.error_hint(
+                NO_API_TYPES,
+                "declare `apiTypes` with group, version, kind and plural",
+            );
+            return None;
+        }
+    };
+    let kind = resource.group_kind();
+    let place = at.field(if entry.api_types.is_some() {
+        "apiTypes"
+    } else {
+        "crdFile"
+    });
+    if kind.group.is_empty() || kinds::is_built_in_group(&kind.group) {
+        place.error(format!("{kind} is a kind of Kubernetes itself: operating it needs a label selector, which is not supported yet"));
+        return None;
+    }
+    if &*kind.group == names::GROUP {
+        place.error(format!("{kind} is Orkestra's own"));
+        return None;
+    }
+    let known = schemas.kind(&kind).map(|shape| shape.namespaced);
+    if let (Some(declared), Some(known)) = (entry.namespaced, known)
+        && declared != known
+    {
+        at.field("namespaced").error(format!(
+            "{kind} is {}",
+            if known {
+                "namespaced"
+            } else {
+                "cluster-scoped"
+            }
+        ));
+    }
+    Some(ResourceType {
+        namespaced: known.or(entry.namespaced),
+        ..resource
+    })
+}
+
+fn from_file(at: &At<'_>, shape: &CrdShape) -> Option<ResourceType> {
+    let Some(version) = shape.preferred() else {
+        at.error(format!(
+            "the definition of {} serves no version",
+            shape.group_kind()
+        ));
+        return None;
+    };
+    Some(ResourceType {
+        group: Key::from(&*shape.group),
+        version: Key::from(&*version.name),
+        kind: Key::from(&*shape.kind),
+        plural: Some(Key::from(&*shape.plural)),
+        namespaced: Some(shape.namespaced),
+    })
+}
+
+fn declared(
+    at: &At<'_>,
+    types: &ApiTypes,
+    file: Option<&CrdShape>,
+    schemas: &Schemas,
+) -> Option<ResourceType> {
+    let ApiTypes {
+        group,
+        version,
+        kind,
+        plural,
+        api_path: _,
+    } = types;
+    let mut complete = true;
+    for (name, text, check) in [
+        (
+            "version",
+            version,
+            names::check_dns1035_label as fn(&str) -> Result<(), String>,
+        ),
+        ("kind", kind, check_kind),
+        ("plural", plural, names::check_dns1035_label),
+    ] {
+        if let Err(why) = check(text) {
+            at.field(name).error(why);
+            complete = false;
+        }
+    }
+    if !group.is_empty()
+        && let Err(why) = names::check_dns1123_subdomain(group)
+    {
+        at.field("group").error(why);
+        complete = false;
+    }
+    if !complete {
+        return None;
+    }
+    let group_kind = GroupKind {
+        group: Key::from(&**group),
+        kind: Key::from(&**kind),
+    };
+    if let Some(shape) = file
+        && shape.group_kind() != group_kind
+    {
+        at.error_hint(
+            format!(
+                "this is {group_kind} but `crdFile` defines {}",
+                shape.group_kind()
+            ),
+            "leave `apiTypes` out",
+        );
+    } else if let Some(shape) = schemas.kind(&group_kind) {
+        agree(at, types, shape);
+    }
+    Some(ResourceType {
+        group: group_kind.group,
+        version: Key::from(&**version),
+        kind: group_kind.kind,
+        plural: Some(Key::from(&**plural)),
+        namespaced: None,
+    })
+}
+
+fn agree(at: &At<'_>, types: &ApiTypes, shape: &CrdShape) {
+    if types.plural != shape.plural {
+        at.field("plural").error(format!(
+            "the plural of {} is `{}`",
+            shape.group_kind(),
+            shape.plural
+        ));
+    }
+    if !shape.serves(&types.version) {
+        at.field("version").error(format!(
+            "{} is not served as `{}` but as {}",
+            shape.group_kind(),
+            types.version,
+            shape.served().join(", ")
+        ));
+    }
+}
+
+/// Source: Kubernetes, `ValidateCustomResourceDefinitionNames`: a kind in lower case is a DNS-1035 label.
+fn check_kind(kind: &str) -> Result<(), String> {
+    names::check_dns1035_label(&kind.to_ascii_lowercase())
+        .map_err(|why| why.replace(&kind.to_ascii_lowercase(), kind))?;
+    if kind.starts_with(|c: char| c.is_ascii_uppercase()) {
+        Ok(())
+    } else {
+        Err(format!(
+            "`{kind}` is no kind: kinds start with a capital, such as `Website`"
+        ))
+    }
+}

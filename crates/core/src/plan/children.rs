@@ -1,0 +1,376 @@
+//! The children of an operatorBox: entries of its lifecycle blocks to child plans.
+
+use std::collections::BTreeMap;
+
+use super::{
+    ChildPlan, Coerce, Fields, GroupKind, Leaf, Mode, OnFalse, ResourceType, Schemas, conditions,
+    kinds,
+};
+use crate::{
+    api::{
+        Lifecycle, OperatorBox, Text,
+        children::{self, Control, Custom, Meta},
+    },
+    resources::{
+        config, custom, deployment,
+        scope::At,
+        service::{self, Workload},
+    },
+    template::Template,
+};
+
+/// The lifecycle block that an entry stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    OnCreate,
+    OnReconcile,
+}
+
+/// What all entries of an operatorBox need to know.
+struct Surroundings<'a> {
+    owner: &'a GroupKind,
+    schemas: &'a Schemas,
+    workloads: Vec<Workload<'a>>,
+    force_conflict: bool,
+}
+
+/// One entry on its way to a child plan: its place, and what every kind has.
+struct Entry<'a> {
+    at: At<'a>,
+    block: Block,
+    kind: ResourceType,
+    name: &'a str,
+    namespace: Option<&'a Text>,
+    labels: &'a BTreeMap<String, Text>,
+    annotations: &'a BTreeMap<String, Text>,
+    control: &'a Control,
+}
+
+/// The children of the box at `at`, in creation order; what is wrong is reported and left out.
+pub(crate) fn compile(
+    at: &At<'_>,
+    declared: &OperatorBox,
+    owner: &GroupKind,
+    schemas: &Schemas,
+    force_conflict: bool,
+) -> Vec<ChildPlan> {
+    let blocks = [
+        ("onCreate", Block::OnCreate, &declared.on_create),
+        ("onReconcile", Block::OnReconcile, &declared.on_reconcile),
+    ];
+    let declared = || {
+        blocks.iter().filter_map(|(name, block, lifecycle)| {
+            Some((at.field(name), *block, lifecycle.as_ref()?))
+        })
+    };
+    let workloads = declared()
+        .flat_map(|(at, _, lifecycle)| workloads(&at, lifecycle))
+        .collect();
+    let surroundings = Surroundings {
+        owner,
+        schemas,
+        workloads,
+        force_conflict,
+    };
+    let mut plans: Vec<ChildPlan> = declared()
+        .flat_map(|(at, block, lifecycle)| surroundings.block(&at, block, lifecycle))
+        .collect();
+    // Stable: within a rank the order of declaration stays.
+    plans.sort_by_key(|plan| kinds::rank(&plan.kind.group_kind()));
+    plans
+}
+
+/// The workloads that Services can select. Their own compilation reports what is wrong with them.
+fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
+    let at = at.field("deployments");
+    let workload = |(index, entry): (usize, &'a children::Deployment)| Workload {
+        kind: GroupKind::parse("Deployment.apps"),
+        name: named(&entry.common.meta, "-deployment").to_owned(),
+        port: entry
+            .port
+            .as_ref()
+            .map(|port| (at.index(index).field("port"), port)),
+    };
+    lifecycle
+        .deployments
+        .iter()
+        .enumerate()
+        .map(workload)
+        .collect()
+}
+
+/// The name of an entry, or its default: the custom resource's name and a suffix.
+fn named<'a>(meta: &'a Meta, suffix: &'static str) -> &'a str {
+    match &meta.name {
+        Some(name) => name,
+        None => match suffix {
+            "-deployment" => "{{ .metadata.name }}-deployment",
+            "-svc" => "{{ .metadata.name }}-svc",
+            "-config" => "{{ .metadata.name }}-config",
+            "-secret" => "{{ .metadata.name }}-secret",
+            _ => "{{ .metadata.name }}-sa",
+        },
+    }
+}
+
+impl Surroundings<'_> {
+    fn block(&self, at: &At<'_>, block: Block, lifecycle: &Lifecycle) -> Vec<ChildPlan> {
+        let Lifecycle {
+            deployments,
+            services,
+            config_maps,
+            secrets,
+            service_accounts,
+            custom,
+        } = lifecycle;
+        let mut plans = Vec::new();
+        for (index, entry) in deployments.iter().enumerate() {
+            let shell = shell(
+                at,
+                "deployments",
+                index,
+                block,
+                ("apps", "Deployment"),
+                &entry.common,
+                "-deployment",
+            );
+            let kind = shell.kind.group_kind();
+            plans.extend(self.child(&shell, |labels, name| {
+                deployment::expand(&shell.at, entry, labels, &kind, name)
+            }));
+        }
+        for (index, entry) in services.iter().enumerate() {
+            let shell = shell(
+                at,
+                "services",
+                index,
+                block,
+                ("", "Service"),
+                &entry.common,
+                "-svc",
+            );
+            plans.extend(self.child(&shell, |_, _| {
+                service::expand(&shell.at, entry, shell.name, &self.workloads)
+            }));
+        }
+        for (index, entry) in config_maps.iter().enumerate() {
+            let shell = shell(
+                at,
+                "configMaps",
+                index,
+                block,
+                ("", "ConfigMap"),
+                &entry.common,
+                "-config",
+            );
+            plans.extend(self.child(&shell, |_, _| config::config_map(&shell.at, entry)));
+        }
+        for (index, entry) in secrets.iter().enumerate() {
+            let shell = shell(
+                at,
+                "secrets",
+                index,
+                block,
+                ("", "Secret"),
+                &entry.common,
+                "-secret",
+            );
+            plans.extend(self.child(&shell, |_, _| config::secret(&shell.at, entry)));
+        }
+        for (index, entry) in service_accounts.iter().enumerate() {
+            let shell = shell(
+                at,
+                "serviceAccounts",
+                index,
+                block,
+                ("", "ServiceAccount"),
+                &entry.common,
+                "-sa",
+            );
+            plans.extend(self.child(&shell, |_, _| Fields::default()));
+        }
+        let custom = custom.iter().enumerate().filter_map(|(index, entry)| {
+            self.custom(&at.field("custom").index(index), block, entry)
+        });
+        plans.extend(custom);
+        plans
+    }
+
+    fn custom(&self, at: &At<'_>, block: Block, entry: &Custom) -> Option<ChildPlan> {
+        let kind = custom::kind(at, entry, self.schemas);
+        let body = |kind: &GroupKind| custom::expand(at, entry, kind);
+        let Some(kind) = kind else {
+            // The object may have other problems too.
+            body(&GroupKind::parse(""));
+            return None;
+        };
+        if kind.group_kind() == *self.owner && entry.control.when.is_empty() {
+            at.field("kind").error_hint(
+                format!("every {} would make another, without end", self.owner.kind),
+                "add `when`, so that the children make none",
+            );
+        }
+        let group_kind = kind.group_kind();
+        let shell = Entry {
+            at: at.clone(),
+            block,
+            kind,
+            name: &entry.metadata.name,
+            namespace: entry.metadata.namespace.as_ref(),
+            labels: &entry.metadata.labels,
+            annotations: &entry.metadata.annotations,
+            control: &entry.control,
+        };
+        let place = at.field("metadata");
+        self.child_at(&shell, &place, |_, _| body(&group_kind))
+    }
+
+    fn child(
+        &self,
+        entry: &Entry<'_>,
+        body: impl FnOnce(&Fields, &Leaf) -> Fields,
+    ) -> Option<ChildPlan> {
+        self.child_at(entry, &entry.at, body)
+    }
+
+    /// One child, whose name and metadata are declared at `meta`. Every part is looked at, whatever is wrong with others.
+    fn child_at(
+        &self,
+        entry: &Entry<'_>,
+        meta: &At<'_>,
+        body: impl FnOnce(&Fields, &Leaf) -> Fields,
+    ) -> Option<ChildPlan> {
+        let Entry {
+            at,
+            block,
+            kind,
+            control,
+            ..
+        } = entry;
+        let group_kind = kind.group_kind();
+        let name_rule = kinds::name_rule(&group_kind);
+        let name = name(&meta.field("name"), entry.name, name_rule);
+        let namespace = namespace(&meta.field("namespace"), entry);
+        let labels = meta.field("labels").labels(entry.labels);
+        let annotations = meta.field("annotations").annotations(entry.annotations);
+        let unnamed = || {
+            Some(Leaf {
+                template: Template::parse("").ok()?,
+                coerce: Coerce::OptionalText,
+                path: at.text(),
+            })
+        };
+        let mut root = body(&labels, &name.clone().or_else(unnamed)?);
+        root.put_text("apiVersion", &kind.api_version());
+        root.put_text("kind", &kind.kind);
+        let mut metadata = Fields::default();
+        metadata.put("labels", labels.into_optional());
+        metadata.put("annotations", annotations.into_optional());
+        root.put("metadata", metadata.into_optional());
+
+        let when = conditions::compile(&at.field("when"), &control.when);
+        let mode = mode(at, *block, &group_kind, control);
+        Some(ChildPlan {
+            path: at.text(),
+            kind: kind.clone(),
+            mode,
+            on_false: on_false(at, mode, control)
+                .unwrap_or_else(|| conditions::default_on_false(&when)),
+            when,
+            name: name?,
+            name_rule,
+            namespace,
+            body: root.into_tree(),
+            force_conflict: control.force_conflict.unwrap_or(self.force_conflict),
+            adopt: control.adopt.unwrap_or(false),
+        })
+    }
+}
+
+/// What an entry of the shorthand has of its own.
+fn shell<'a>(
+    at: &At<'a>,
+    list: &str,
+    index: usize,
+    block: Block,
+    (group, kind): (&str, &str),
+    common: &'a children::Common,
+    suffix: &'static str,
+) -> Entry<'a> {
+    Entry {
+        at: at.field(list).index(index),
+        block,
+        kind: kinds::resource(group, "v1", kind),
+        name: named(&common.meta, suffix),
+        namespace: common.meta.namespace.as_ref(),
+        labels: &common.meta.labels,
+        annotations: &common.meta.annotations,
+        control: &common.control,
+    }
+}
+
+fn name(at: &At<'_>, text: &str, rule: super::NameRule) -> Option<Leaf> {
+    let leaf = at.leaf(text, Coerce::OptionalText)?;
+    if let Some(literal) = leaf.template.literal()
+        && let Err(why) = rule.check(literal.trim())
+    {
+        at.error(why);
+        return None;
+    }
+    Some(leaf)
+}
+
+fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
+    let leaf = at.leaf(entry.namespace?, Coerce::OptionalText)?;
+    if entry.kind.namespaced == Some(false) {
+        at.warn(format!(
+            "{} is cluster-scoped: its namespace is ignored",
+            entry.kind.group_kind()
+        ));
+        return None;
+    }
+    match leaf.template.literal().map(str::trim) {
+        Some("") => return None,
+        Some(literal) => {
+            if let Err(why) = super::NameRule::Label1123.check(literal) {
+                at.error(why);
+            }
+        }
+        None => {}
+    }
+    Some(leaf)
+}
+
+fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode {
+    let wanted = match (block, control.reconcile) {
+        (Block::OnReconcile, Some(false)) => {
+            at.field("reconcile").error_hint(
+                "what stands in `onReconcile` is reconciled",
+                "move the entry to `onCreate`",
+            );
+            Mode::Reconciled
+        }
+        (Block::OnReconcile, _) | (Block::OnCreate, Some(true)) => Mode::Reconciled,
+        (Block::OnCreate, _) => Mode::Once,
+    };
+    if wanted == Mode::Reconciled && *kind == GroupKind::parse("Job.batch") {
+        at.warn("a Job cannot be changed: it is made once and not reconciled");
+        return Mode::Once;
+    }
+    wanted
+}
+
+/// What the entry itself declares.
+fn on_false(at: &At<'_>, mode: Mode, control: &Control) -> Option<OnFalse> {
+    let declared = control.on_false?;
+    let at = at.field("onFalse");
+    if control.when.is_empty() {
+        at.warn("without `when` this has no effect");
+    } else if mode == Mode::Once {
+        at.warn("a child that is made once is kept: this has no effect");
+    }
+    Some(match declared {
+        children::OnFalse::Delete => OnFalse::Delete,
+        children::OnFalse::Keep => OnFalse::Keep,
+    })
+}

@@ -1,0 +1,259 @@
+//! What a rendered value becomes in the field that takes it: one rule for literals at compile time and for expressions in a pass.
+
+use super::Coerce;
+use crate::value::Node;
+
+/// Highest port number.
+const MAX_PORT: i64 = 65_535;
+
+/// Why a value does not fit a field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// Another type is wanted.
+    #[error("{found} is not {expected}")]
+    Type {
+        /// What the field takes.
+        expected: &'static str,
+        /// The value, shortened.
+        found: String,
+    },
+    /// A port's number is out of range.
+    #[error("{0} is not a port: ports are 1 to 65535")]
+    Port(i64),
+}
+
+impl Coerce {
+    /// Makes `value` what the field takes; `None` leaves the field out.
+    ///
+    /// # Errors
+    /// [`Misfit`] when it cannot be made that.
+    pub fn apply(self, value: Node) -> Result<Option<Node>, Misfit> {
+        match self {
+            Self::Native => Ok(Some(value).filter(|node| *node != Node::Null)),
+            Self::Text => Ok(Some(into_text(value))),
+            Self::OptionalText => Ok(trimmed(&value).map(Node::from)),
+            Self::Int => number(&value, "an integer", whole),
+            Self::Port => port(&value),
+            Self::Float => number(&value, "a number", any_number),
+            Self::Bool => number(&value, "true or false", boolean),
+            Self::IntOrText => {
+                Ok(trimmed(&value).map(|text| whole(&text).unwrap_or_else(|| Node::from(text))))
+            }
+            Self::Base64 => Ok(Some(Node::from(base64(value.to_text().as_bytes())))),
+            Self::Auto => Ok(Some(looks_like(value)).filter(|node| *node != Node::Null)),
+        }
+    }
+}
+
+/// The value's text without white space around it; nothing if that is empty.
+fn trimmed(value: &Node) -> Option<String> {
+    let text = value.to_text();
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn into_text(value: Node) -> Node {
+    if let Node::Str(_) = value {
+        value
+    } else {
+        Node::from(&*value.to_text())
+    }
+}
+
+fn number(
+    value: &Node,
+    expected: &'static str,
+    read: fn(&str) -> Option<Node>,
+) -> Result<Option<Node>, Misfit> {
+    let Some(text) = trimmed(value) else {
+        return Ok(None);
+    };
+    match read(&text) {
+        Some(node) => Ok(Some(node)),
+        None => Err(Misfit::Type {
+            expected,
+            found: quoted(&text),
+        }),
+    }
+}
+
+fn port(value: &Node) -> Result<Option<Node>, Misfit> {
+    match number(value, "a port's number", whole)? {
+        Some(Node::Int(0)) => Ok(None),
+        Some(Node::Int(port)) if !(0..=MAX_PORT).contains(&port) => Err(Misfit::Port(port)),
+        Some(Node::UInt(_)) => Err(Misfit::Port(i64::MAX)),
+        other => Ok(other),
+    }
+}
+
+/// An integer, also one written as `3.0`: JSON has one type of number.
+fn whole(text: &str) -> Option<Node> {
+    let digits = match text.split_once('.') {
+        Some((digits, zeros)) if !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0') => {
+            digits
+        }
+        _ => text,
+    };
+    let digits = digits
+        .strip_prefix('+')
+        .filter(|rest| !rest.starts_with(['+', '-']))
+        .unwrap_or(digits);
+    digits
+        .parse::<i64>()
+        .map(Node::from)
+        .or_else(|_| digits.parse::<u64>().map(Node::from))
+        .ok()
+}
+
+fn any_number(text: &str) -> Option<Node> {
+    let is_numeric = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
+    whole(text).or_else(|| {
+        text.parse::<f64>()
+            .ok()
+            .filter(|n| is_numeric && n.is_finite())
+            .map(Node::from)
+    })
+}
+
+fn boolean(text: &str) -> Option<Node> {
+    match text {
+        "true" => Some(Node::Bool(true)),
+        "false" => Some(Node::Bool(false)),
+        _ => None,
+    }
+}
+
+fn looks_like(value: Node) -> Node {
+    let Node::Str(text) = &value else {
+        return value;
+    };
+    let text = text.trim();
+    any_number(text).or_else(|| boolean(text)).unwrap_or(value)
+}
+
+/// A value for a message.
+fn quoted(text: &str) -> String {
+    const SHOWN: usize = 40;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("`{}…`", &text[..end]),
+        None => format!("`{text}`"),
+    }
+}
+
+/// Base64 with padding.
+///
+/// Source: RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group = chunk
+            .iter()
+            .fold(0_u32, |group, byte| group << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
+        for position in 0..4 {
+            let sextet = (group >> (18 - 6 * position)) & 63;
+            out.push(if position <= chunk.len() {
+                char::from(ALPHABET[sextet as usize])
+            } else {
+                '='
+            });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(coerce: Coerce, text: &str) -> Result<Option<Node>, Misfit> {
+        coerce.apply(Node::from(text))
+    }
+
+    #[test]
+    fn numbers_are_read_from_trimmed_text_and_stay_exact() {
+        assert_eq!(text(Coerce::Int, " 3\n"), Ok(Some(Node::Int(3))));
+        assert_eq!(text(Coerce::Int, "3.0"), Ok(Some(Node::Int(3))));
+        assert_eq!(
+            text(Coerce::Int, "18446744073709551615"),
+            Ok(Some(Node::UInt(u64::MAX)))
+        );
+        assert_eq!(text(Coerce::Float, "2.5"), Ok(Some(Node::Float(2.5))));
+        assert_eq!(Coerce::Int.apply(Node::Float(3.0)), Ok(Some(Node::Int(3))));
+        for bad in ["three", "2.5", "1e3", "--1", "+-1", "true"] {
+            assert!(text(Coerce::Int, bad).is_err(), "{bad}");
+        }
+        for bad in ["inf", "nan", "x"] {
+            assert!(text(Coerce::Float, bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_empty_leaves_the_field_out() {
+        for coerce in [
+            Coerce::Int,
+            Coerce::Port,
+            Coerce::Float,
+            Coerce::Bool,
+            Coerce::IntOrText,
+            Coerce::OptionalText,
+        ] {
+            assert_eq!(text(coerce, " "), Ok(None), "{coerce:?}");
+            assert_eq!(coerce.apply(Node::Null), Ok(None), "{coerce:?}");
+        }
+        assert_eq!(Coerce::Native.apply(Node::Null), Ok(None));
+        assert_eq!(text(Coerce::Text, " "), Ok(Some(Node::from(" "))));
+        assert_eq!(text(Coerce::Base64, ""), Ok(Some(Node::from(""))));
+    }
+
+    #[test]
+    fn port_zero_is_no_port() {
+        assert_eq!(text(Coerce::Port, "0"), Ok(None));
+        assert_eq!(text(Coerce::Port, "8080"), Ok(Some(Node::Int(8080))));
+        assert_eq!(text(Coerce::Port, "65536"), Err(Misfit::Port(65_536)));
+        assert_eq!(
+            text(Coerce::Port, "-1").unwrap_err().to_string(),
+            "-1 is not a port: ports are 1 to 65535"
+        );
+    }
+
+    #[test]
+    fn a_misfit_says_what_is_wanted_and_shows_a_part() {
+        let misfit = text(Coerce::Bool, &"y".repeat(50)).unwrap_err();
+        assert_eq!(
+            misfit.to_string(),
+            format!("`{}…` is not true or false", "y".repeat(40))
+        );
+    }
+
+    #[test]
+    fn text_is_kept_as_it_is_and_integers_become_digits() {
+        assert_eq!(text(Coerce::Text, " a\n"), Ok(Some(Node::from(" a\n"))));
+        assert_eq!(
+            Coerce::Text.apply(Node::Int(1_000_000)),
+            Ok(Some(Node::from("1000000")))
+        );
+        assert_eq!(text(Coerce::IntOrText, "25%"), Ok(Some(Node::from("25%"))));
+        assert_eq!(text(Coerce::IntOrText, "25"), Ok(Some(Node::Int(25))));
+        assert_eq!(text(Coerce::Auto, "2.5"), Ok(Some(Node::Float(2.5))));
+        assert_eq!(
+            text(Coerce::Auto, "running"),
+            Ok(Some(Node::from("running")))
+        );
+    }
+
+    #[test]
+    fn base64_pads_as_the_standard_says() {
+        for (plain, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+            ("ÿ", "w78="),
+        ] {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! From a Katalog to its plan.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::{
+    GroupKind, KatalogRef, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan, api_types,
+    checks, children, describe, reads, status,
+};
+use crate::{
+    api::{CrdEntry, KatalogSpec, names},
+    diagnostics::{Diagnostic, Diagnostics},
+    resources::scope::{At, Problems},
+};
+
+/// Passes at a time, where nothing is declared.
+const DEFAULT_WORKERS: u32 = 3;
+/// Most passes at a time that one operator may declare.
+const MOST_WORKERS: u32 = 1000;
+/// Period of the safety net, where nothing is declared.
+const DEFAULT_RESYNC: Duration = Duration::from_mins(10);
+
+/// Compiles a Katalog, with what `schemas` knows of custom resource definitions.
+///
+/// Gives the plan and warnings. Entries that are not enabled are checked and left out of the plan.
+///
+/// # Errors
+/// Every problem of every entry, warnings included; each with its path, and inside of templates with its byte. One bad
+/// entry refuses the whole Katalog: the revision before it stays in charge.
+pub fn compile(
+    katalog: &KatalogRef,
+    spec: &KatalogSpec,
+    schemas: &Schemas,
+) -> Result<(Plan, Vec<Diagnostic>), Diagnostics> {
+    let problems = Problems::default();
+    let at = At::root(&problems).field("spec").field("crds");
+    let mut operators = Vec::new();
+    let mut kinds: BTreeMap<GroupKind, &str> = BTreeMap::new();
+    for (name, entry) in &spec.crds {
+        let at = at.field(name);
+        if let Err(why) = names::check_dns1123_subdomain(name) {
+            at.error(why);
+        }
+        let Some(operator) = operator(&at, katalog, name, entry, schemas) else {
+            continue;
+        };
+        if !entry.is_enabled() {
+            continue;
+        }
+        if let Some(other) = kinds.insert(operator.resource.group_kind(), name) {
+            at.error(format!(
+                "`{other}` operates {} already",
+                operator.resource.group_kind()
+            ));
+        }
+        operators.push(operator);
+    }
+    checks::across(&problems, &operators);
+    let warnings = problems.into_inner().into_result()?;
+    let operators = operators.into_iter().map(Arc::new).collect();
+    Ok((
+        Plan {
+            katalog: katalog.clone(),
+            operators,
+        },
+        warnings,
+    ))
+}
+
+fn operator(
+    at: &At<'_>,
+    katalog: &KatalogRef,
+    name: &str,
+    entry: &CrdEntry,
+    schemas: &Schemas,
+) -> Option<OperatorPlan> {
+    let (workers, resync) = (workers(at, entry), resync(at, entry));
+    let resource = api_types::resolve(at, name, entry, schemas);
+    // Without a kind the box is still checked, as the box of no kind.
+    let owner = resource
+        .as_ref()
+        .map_or_else(|| GroupKind::parse(""), ResourceType::group_kind);
+    let default_box = crate::api::OperatorBox::default();
+    let declared = entry.operator_box.as_ref().unwrap_or(&default_box);
+    let box_at = at.field("operatorBox");
+    if declared.default == Some(false) {
+        box_at
+            .field("default")
+            .error("reconcilers of your own are not supported");
+    }
+    let force_conflict = entry.force_conflict.unwrap_or(false);
+    let compiled = children::compile(&box_at, declared, &owner, schemas, force_conflict);
+    let children = checks::within(at, compiled);
+    let version = resource
+        .as_ref()
+        .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
+    let status = match &declared.status {
+        Some(spec) => status::compile(&box_at.field("status"), spec, version),
+        None => StatusPlan {
+            conditions: true,
+            fields: Box::default(),
+        },
+    };
+    let gathered = reads::gather(&children, &status);
+    let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
+    if !finalizer {
+        checks::left_behind(at, &children, resource.as_ref());
+    }
+    for read in gathered.unreadable {
+        at.place(&read.place)
+            .error_in_text(read.offset, read.message, read.hint);
+    }
+    let mut operator = OperatorPlan {
+        katalog: katalog.clone(),
+        name: name.to_owned(),
+        resource: resource?,
+        workers: usize::try_from(workers).unwrap_or(1),
+        resync,
+        finalizer,
+        children: children.into(),
+        status,
+        reads: gathered.reads,
+        children_names: gathered.aliases.into_iter().collect(),
+        hash: String::new(),
+    };
+    operator.hash = describe::hash(&operator);
+    Some(operator)
+}
+
+/// The reconciler's own value wins over the entry's; both are checked.
+fn workers(at: &At<'_>, entry: &CrdEntry) -> u32 {
+    let reconciler = entry
+        .operator_box
+        .as_ref()
+        .and_then(|declared| declared.reconciler.as_ref());
+    let inner = reconciler.and_then(|reconciler| reconciler.workers);
+    let places = [
+        (at.field("workers"), entry.workers),
+        (reconciler_at(at).field("workers"), inner),
+    ];
+    for (at, workers) in &places {
+        match workers {
+            Some(0) => at.error_hint(
+                "an operator without workers does nothing",
+                "write `enabled: false` to stop it",
+            ),
+            Some(many) if *many > MOST_WORKERS => {
+                at.error(format!("at most {MOST_WORKERS} workers are allowed"));
+            }
+            _ => {}
+        }
+    }
+    if let (Some(outer), Some(inner)) = (entry.workers, inner)
+        && outer != inner
+    {
+        at.field("workers").warn(format!(
+            "`operatorBox.reconciler.workers` is set too and wins: {inner}"
+        ));
+    }
+    entry.declared_workers().unwrap_or(DEFAULT_WORKERS)
+}
+
+fn resync(at: &At<'_>, entry: &CrdEntry) -> Duration {
+    let reconciler = entry
+        .operator_box
+        .as_ref()
+        .and_then(|declared| declared.reconciler.as_ref());
+    if let (Some(outer), Some(inner)) = (
+        entry.resync,
+        reconciler.and_then(|reconciler| reconciler.resync),
+    ) && outer != inner
+    {
+        at.field("resync")
+            .warn("`operatorBox.reconciler.resync` is set too and wins");
+    }
+    entry.declared_resync().unwrap_or(DEFAULT_RESYNC)
+}
+
+fn reconciler_at<'a>(at: &At<'a>) -> At<'a> {
+    at.field("operatorBox").field("reconciler")
+}
+
+/// Whether the custom resources get our finalizer.
+fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
+    match declared {
+        None => true,
+        Some([]) => false,
+        Some([only]) if only == names::FINALIZER => true,
+        Some(_) => {
+            at.field("finalizers").error_hint(
+                "finalizers of your own are not supported yet",
+                "write `[]` to go without ours, or leave it out",
+            );
+            true
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A plan as a tree of plain values: what its hash covers, and what tests compare.
+
+use super::{
+    ChildPlan, Coerce, Condition, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads,
+    StatusField, Test, Tree,
+};
+use crate::value::{self, Key, Map, Node, Path};
+
+/// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
+pub(crate) fn hash(plan: &OperatorPlan) -> String {
+    value::hash(&operator(plan))
+}
+
+/// A plan but for its name, workers and resync.
+pub fn operator(plan: &OperatorPlan) -> Node {
+    let OperatorPlan {
+        katalog,
+        name: _,
+        resource,
+        workers: _,
+        resync: _,
+        finalizer,
+        children,
+        status,
+        reads,
+        children_names,
+        hash: _,
+    } = plan;
+    let names = children_names.iter().map(|alias| {
+        let number = if alias.number == Number::Plural {
+            "all"
+        } else {
+            "one"
+        };
+        (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
+    });
+    map([
+        ("katalog", Node::from(katalog.to_string())),
+        ("apiVersion", Node::from(resource.api_version())),
+        ("kind", Node::from(&*resource.kind)),
+        (
+            "plural",
+            resource
+                .plural
+                .as_ref()
+                .map(|plural| Node::from(&**plural))
+                .unwrap_or_default(),
+        ),
+        (
+            "namespaced",
+            resource.namespaced.map(Node::from).unwrap_or_default(),
+        ),
+        ("finalizer", Node::from(*finalizer)),
+        ("children", list(children.iter().map(child))),
+        ("conditions", Node::from(status.conditions)),
+        ("status", list(status.fields.iter().map(field))),
+        ("reads", read(reads)),
+        ("names", map(names)),
+    ])
+}
+
+fn child(plan: &ChildPlan) -> Node {
+    let ChildPlan {
+        path,
+        kind,
+        mode,
+        when,
+        on_false,
+        name,
+        name_rule: _,
+        namespace,
+        body,
+        force_conflict,
+        adopt,
+    } = plan;
+    map([
+        ("path", Node::from(&**path)),
+        ("kind", Node::from(kind.group_kind().to_string())),
+        ("version", Node::from(&*kind.version)),
+        (
+            "namespaced",
+            kind.namespaced.map(Node::from).unwrap_or_default(),
+        ),
+        (
+            "mode",
+            Node::from(if *mode == Mode::Once {
+                "once"
+            } else {
+                "reconciled"
+            }),
+        ),
+        ("when", list(when.iter().map(condition))),
+        (
+            "onFalse",
+            Node::from(if *on_false == OnFalse::Delete {
+                "delete"
+            } else {
+                "keep"
+            }),
+        ),
+        ("name", leaf(name)),
+        (
+            "namespace",
+            namespace.as_ref().map(leaf).unwrap_or_default(),
+        ),
+        ("body", tree(body)),
+        ("forceConflict", Node::from(*force_conflict)),
+        ("adopt", Node::from(*adopt)),
+    ])
+}
+
+fn field(field: &StatusField) -> Node {
+    let StatusField {
+        path,
+        value,
+        kind,
+        when,
+    } = field;
+    map([
+        ("path", Node::from(path.to_string())),
+        ("value", leaf(value)),
+        ("typed", Node::from(kind.is_some())),
+        ("when", list(when.iter().map(condition))),
+    ])
+}
+
+/// A condition.
+pub(crate) fn condition(condition: &Condition) -> Node {
+    let operand = match &condition.operand {
+        Operand::Path(path) => Node::from(path.to_string()),
+        Operand::Template(template) => map([("$template", Node::from(template.source()))]),
+    };
+    let (test, right) = match &condition.test {
+        Test::Equals(right) => ("equals", leaf(right)),
+        Test::NotEquals(right) => ("notEquals", leaf(right)),
+        Test::Exists => ("exists", Node::from(true)),
+        Test::NotExists => ("notExists", Node::from(true)),
+    };
+    map([("field", operand), (test, right)])
+}
+
+fn read(reads: &Reads) -> Node {
+    let paths = |paths: &[Path]| list(paths.iter().map(|path| Node::from(path.to_string())));
+    let children = reads
+        .children
+        .iter()
+        .map(|(kind, read)| (Key::from(kind.to_string()), paths(read)));
+    map([
+        ("cr", paths(&reads.cr)),
+        ("children", Node::Map(children.collect())),
+    ])
+}
+
+/// A tree. What is not fixed is a map with one key that starts with `$`; keys of the user that do have another `$` before.
+pub(crate) fn tree(tree: &Tree) -> Node {
+    match tree {
+        Tree::Fixed(node) => fixed(node),
+        Tree::Leaf(value) => leaf(value),
+        Tree::Map(entries) => entries_of(entries),
+        Tree::Part(entries) => {
+            let needed = entries
+                .first()
+                .map(|(key, _)| Node::from(&**key))
+                .unwrap_or_default();
+            map([("$part", entries_of(entries)), ("$needs", needed)])
+        }
+        Tree::List(items) => list(items.iter().map(self::tree)),
+        Tree::ContainerName(name) => map([("$containerName", leaf(name))]),
+        Tree::Workload(workload) => map([
+            ("$workload", Node::from(workload.0.to_string())),
+            ("$name", leaf(&workload.1)),
+        ]),
+    }
+}
+
+fn entries_of(entries: &[(Key, Tree)]) -> Node {
+    Node::Map(
+        entries
+            .iter()
+            .map(|(key, value)| (escaped(key), tree(value)))
+            .collect(),
+    )
+}
+
+fn fixed(node: &Node) -> Node {
+    match node {
+        Node::Map(entries) => Node::Map(
+            entries
+                .iter()
+                .map(|(key, value)| (escaped(key), fixed(value)))
+                .collect(),
+        ),
+        Node::List(items) => list(items.iter().map(fixed)),
+        other => other.clone(),
+    }
+}
+
+fn escaped(key: &Key) -> Key {
+    if key.starts_with('$') {
+        Key::from(format!("${key}"))
+    } else {
+        key.clone()
+    }
+}
+
+fn leaf(leaf: &Leaf) -> Node {
+    let coerce = match leaf.coerce {
+        Coerce::Native => "$native",
+        Coerce::Text => "$text",
+        Coerce::OptionalText => "$optionalText",
+        Coerce::Int => "$int",
+        Coerce::Port => "$port",
+        Coerce::Float => "$float",
+        Coerce::Bool => "$bool",
+        Coerce::IntOrText => "$intOrText",
+        Coerce::Base64 => "$base64",
+        Coerce::Auto => "$auto",
+    };
+    map([(coerce, Node::from(leaf.template.source()))])
+}
+
+fn list(items: impl Iterator<Item = Node>) -> Node {
+    Node::from(items.collect::<Vec<_>>())
+}
+
+fn map<'a>(entries: impl IntoIterator<Item = (&'a str, Node)>) -> Node {
+    Node::Map(
+        entries
+            .into_iter()
+            .map(|(key, value)| (Key::from(key), value))
+            .collect::<Map>(),
+    )
+}

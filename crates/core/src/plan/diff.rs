@@ -1,0 +1,75 @@
+//! What a new plan of a Katalog changes for the operators that run.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{OperatorPlan, Plan};
+
+/// One step from a running plan to the next.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// The operator of this name is no longer wanted.
+    Stop(String),
+    /// The operator keeps running under another plan: its kind is the same.
+    Reconfigure {
+        /// The operator's name.
+        name: String,
+        /// The plan it runs from now on.
+        plan: Arc<OperatorPlan>,
+    },
+    /// An operator starts.
+    Start(Arc<OperatorPlan>),
+}
+
+/// What changes from `old` to `new`, both of one Katalog; nothing for operators that stay as they are.
+///
+/// Stops come first, then changes, then starts, each by name: an operator that gets another kind, or a kind that gets
+/// another operator, stops before its successor starts.
+pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
+    let running: BTreeMap<&str, &Arc<OperatorPlan>> = old
+        .operators
+        .iter()
+        .map(|plan| (&*plan.name, plan))
+        .collect();
+    let wanted: BTreeMap<&str, &Arc<OperatorPlan>> = new
+        .operators
+        .iter()
+        .map(|plan| (&*plan.name, plan))
+        .collect();
+    let keeps_kind = |before: &OperatorPlan, after: &OperatorPlan| {
+        before.resource.group_kind() == after.resource.group_kind()
+    };
+
+    let mut changes = Vec::new();
+    for (name, before) in &running {
+        if !wanted
+            .get(name)
+            .is_some_and(|after| keeps_kind(before, after))
+        {
+            changes.push(Change::Stop((*name).to_owned()));
+        }
+    }
+    let mut starts = Vec::new();
+    for (name, after) in &wanted {
+        match running.get(name) {
+            Some(before) if keeps_kind(before, after) => {
+                if !runs_alike(before, after) {
+                    changes.push(Change::Reconfigure {
+                        name: (*name).to_owned(),
+                        plan: Arc::clone(after),
+                    });
+                }
+            }
+            _ => starts.push(Change::Start(Arc::clone(after))),
+        }
+    }
+    changes.extend(starts);
+    changes
+}
+
+/// Whether an operator notices nothing when one plan takes the other's place.
+fn runs_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
+    before.hash == after.hash
+        && before.workers == after.workers
+        && before.resync == after.resync
+        && before.resource == after.resource
+}

@@ -1,0 +1,382 @@
+//! What is known of Kubernetes' own kinds without asking a cluster.
+//!
+//! Source: Kubernetes API reference, version 1.34.
+
+use super::{GroupKind, NameRule, ResourceType};
+use crate::value::Key;
+
+/// A built-in kind: plural, whether it is namespaced.
+type Known = (&'static str, &'static str, bool);
+
+/// Built-in kinds by group: kind, plural, whether it is namespaced. Only kinds that can be listed, watched and patched.
+const KINDS: &[(&str, &[Known])] = &[
+    (
+        "",
+        &[
+            ("ConfigMap", "configmaps", true),
+            ("Endpoints", "endpoints", true),
+            ("Event", "events", true),
+            ("LimitRange", "limitranges", true),
+            ("Namespace", "namespaces", false),
+            ("Node", "nodes", false),
+            ("PersistentVolume", "persistentvolumes", false),
+            ("PersistentVolumeClaim", "persistentvolumeclaims", true),
+            ("Pod", "pods", true),
+            ("PodTemplate", "podtemplates", true),
+            ("ReplicationController", "replicationcontrollers", true),
+            ("ResourceQuota", "resourcequotas", true),
+            ("Secret", "secrets", true),
+            ("Service", "services", true),
+            ("ServiceAccount", "serviceaccounts", true),
+        ],
+    ),
+    (
+        "admissionregistration.k8s.io",
+        &[
+            (
+                "MutatingAdmissionPolicy",
+                "mutatingadmissionpolicies",
+                false,
+            ),
+            (
+                "MutatingAdmissionPolicyBinding",
+                "mutatingadmissionpolicybindings",
+                false,
+            ),
+            (
+                "MutatingWebhookConfiguration",
+                "mutatingwebhookconfigurations",
+                false,
+            ),
+            (
+                "ValidatingAdmissionPolicy",
+                "validatingadmissionpolicies",
+                false,
+            ),
+            (
+                "ValidatingAdmissionPolicyBinding",
+                "validatingadmissionpolicybindings",
+                false,
+            ),
+            (
+                "ValidatingWebhookConfiguration",
+                "validatingwebhookconfigurations",
+                false,
+            ),
+        ],
+    ),
+    (
+        "apiextensions.k8s.io",
+        &[(
+            "CustomResourceDefinition",
+            "customresourcedefinitions",
+            false,
+        )],
+    ),
+    (
+        "apiregistration.k8s.io",
+        &[("APIService", "apiservices", false)],
+    ),
+    (
+        "apps",
+        &[
+            ("ControllerRevision", "controllerrevisions", true),
+            ("DaemonSet", "daemonsets", true),
+            ("Deployment", "deployments", true),
+            ("ReplicaSet", "replicasets", true),
+            ("StatefulSet", "statefulsets", true),
+        ],
+    ),
+    (
+        "autoscaling",
+        &[("HorizontalPodAutoscaler", "horizontalpodautoscalers", true)],
+    ),
+    (
+        "batch",
+        &[("CronJob", "cronjobs", true), ("Job", "jobs", true)],
+    ),
+    (
+        "certificates.k8s.io",
+        &[
+            (
+                "CertificateSigningRequest",
+                "certificatesigningrequests",
+                false,
+            ),
+            ("ClusterTrustBundle", "clustertrustbundles", false),
+        ],
+    ),
+    (
+        "coordination.k8s.io",
+        &[
+            ("Lease", "leases", true),
+            ("LeaseCandidate", "leasecandidates", true),
+        ],
+    ),
+    (
+        "discovery.k8s.io",
+        &[("EndpointSlice", "endpointslices", true)],
+    ),
+    ("events.k8s.io", &[("Event", "events", true)]),
+    (
+        "flowcontrol.apiserver.k8s.io",
+        &[
+            ("FlowSchema", "flowschemas", false),
+            (
+                "PriorityLevelConfiguration",
+                "prioritylevelconfigurations",
+                false,
+            ),
+        ],
+    ),
+    (
+        "networking.k8s.io",
+        &[
+            ("IPAddress", "ipaddresses", false),
+            ("Ingress", "ingresses", true),
+            ("IngressClass", "ingressclasses", false),
+            ("NetworkPolicy", "networkpolicies", true),
+            ("ServiceCIDR", "servicecidrs", false),
+        ],
+    ),
+    ("node.k8s.io", &[("RuntimeClass", "runtimeclasses", false)]),
+    (
+        "policy",
+        &[("PodDisruptionBudget", "poddisruptionbudgets", true)],
+    ),
+    (
+        "rbac.authorization.k8s.io",
+        &[
+            ("ClusterRole", "clusterroles", false),
+            ("ClusterRoleBinding", "clusterrolebindings", false),
+            ("Role", "roles", true),
+            ("RoleBinding", "rolebindings", true),
+        ],
+    ),
+    (
+        "resource.k8s.io",
+        &[
+            ("DeviceClass", "deviceclasses", false),
+            ("ResourceClaim", "resourceclaims", true),
+            ("ResourceClaimTemplate", "resourceclaimtemplates", true),
+            ("ResourceSlice", "resourceslices", false),
+        ],
+    ),
+    (
+        "scheduling.k8s.io",
+        &[("PriorityClass", "priorityclasses", false)],
+    ),
+    (
+        "storage.k8s.io",
+        &[
+            ("CSIDriver", "csidrivers", false),
+            ("CSINode", "csinodes", false),
+            ("CSIStorageCapacity", "csistoragecapacities", true),
+            ("StorageClass", "storageclasses", false),
+            ("VolumeAttachment", "volumeattachments", false),
+            ("VolumeAttributesClass", "volumeattributesclasses", false),
+        ],
+    ),
+];
+
+/// Groups whose kinds are questions to the API server, not objects that it stores.
+const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
+
+/// Kinds of the built-in groups that can be sent but neither listed nor watched.
+const ACTIONS: [(&str, &str); 3] = [
+    ("", "Binding"),
+    ("policy", "Eviction"),
+    ("autoscaling", "Scale"),
+];
+
+/// Plural and scope (whether namespaced) of a built-in kind, in whatever version.
+pub fn built_in(kind: &GroupKind) -> Option<(&'static str, bool)> {
+    let (_, kinds) = KINDS.iter().find(|(group, _)| *group == &*kind.group)?;
+    kinds
+        .iter()
+        .find(|(name, ..)| *name == &*kind.kind)
+        .map(|(_, plural, namespaced)| (*plural, *namespaced))
+}
+
+/// Whether a group belongs to Kubernetes itself: the core group and those of the table.
+pub(crate) fn is_built_in_group(group: &str) -> bool {
+    KINDS.iter().any(|(known, _)| *known == group) || QUESTIONS.contains(&group)
+}
+
+/// Whether objects of this kind cannot be kept: they are no stored objects.
+pub(crate) fn is_transient(kind: &GroupKind) -> bool {
+    QUESTIONS.contains(&&*kind.group) || ACTIONS.contains(&(&*kind.group, &*kind.kind))
+}
+
+/// A built-in kind at a version.
+pub(crate) fn resource(group: &str, version: &str, kind: &str) -> ResourceType {
+    let group_kind = GroupKind {
+        group: Key::from(group),
+        kind: Key::from(kind),
+    };
+    let known = built_in(&group_kind);
+    ResourceType {
+        group: group_kind.group,
+        version: Key::from(version),
+        kind: group_kind.kind,
+        plural: known.map(|(plural, _)| Key::from(plural)),
+        namespaced: known.map(|(_, namespaced)| namespaced),
+    }
+}
+
+/// Where a kind stands in the order of creation: what others need comes first.
+pub(crate) fn rank(kind: &GroupKind) -> u8 {
+    match (&*kind.group, &*kind.kind) {
+        ("", "Namespace") | ("apiextensions.k8s.io", _) => 0,
+        ("", "ServiceAccount") => 1,
+        ("rbac.authorization.k8s.io", _) => 2,
+        ("", "Secret") => 3,
+        ("", "ConfigMap") => 4,
+        ("storage.k8s.io" | "scheduling.k8s.io", _)
+        | ("", "PersistentVolume" | "PersistentVolumeClaim" | "LimitRange" | "ResourceQuota") => 5,
+        ("", "Service") => 6,
+        ("apps" | "batch", _) | ("", "Pod") => 7,
+        _ => 8,
+    }
+}
+
+/// Which names a kind allows.
+///
+/// Source: Kubernetes, `ValidateName` of each kind's registry strategy; kinds of CRDs take subdomains.
+pub(crate) fn name_rule(kind: &GroupKind) -> NameRule {
+    match (&*kind.group, &*kind.kind) {
+        ("", "Service") => NameRule::Label1035,
+        ("", "Namespace") => NameRule::Label1123,
+        ("rbac.authorization.k8s.io", _) => NameRule::PathSegment,
+        _ => NameRule::Subdomain,
+    }
+}
+
+/// The plural that English suggests for a kind: what most CRDs have.
+pub(crate) fn guess_plural(kind: &str) -> String {
+    let lower = kind.to_ascii_lowercase();
+    if ["s", "x", "z", "ch", "sh"]
+        .iter()
+        .any(|end| lower.ends_with(end))
+    {
+        return lower + "es";
+    }
+    match lower.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
+        _ => lower + "s",
+    }
+}
+
+/// A kind as templates write it: `ConfigMap` is `configMap`, `HTTPRoute` is `httpRoute`, `PVC` is `pvc`.
+pub(crate) fn lower_camel(kind: &str) -> String {
+    let capitals = kind.chars().take_while(char::is_ascii_uppercase).count();
+    // The last capital of several starts the next word.
+    let lowered = if capitals > 1 && capitals < kind.len() {
+        capitals - 1
+    } else {
+        capitals
+    };
+    kind.char_indices()
+        .map(|(at, c)| {
+            if at < lowered {
+                c.to_ascii_lowercase()
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+/// A plural as templates write it: `configMap` and `configmaps` make `configMaps`, `networkPolicy` makes `networkPolicies`.
+pub(crate) fn camel_plural(singular: &str, plural: &str) -> String {
+    let same = singular
+        .chars()
+        .zip(plural.chars())
+        .take_while(|(a, b)| a.eq_ignore_ascii_case(b))
+        .count();
+    singular
+        .chars()
+        .take(same)
+        .chain(plural.chars().skip(same))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_kinds_know_their_plural_and_scope() {
+        assert_eq!(
+            built_in(&GroupKind::parse("Deployment.apps")),
+            Some(("deployments", true))
+        );
+        assert_eq!(
+            built_in(&GroupKind::parse("Namespace")),
+            Some(("namespaces", false))
+        );
+        assert_eq!(built_in(&GroupKind::parse("Deployment.example.org")), None);
+    }
+
+    #[test]
+    fn plurals_follow_english() {
+        for (kind, plural) in [
+            ("Website", "websites"),
+            ("Policy", "policies"),
+            ("Gateway", "gateways"),
+            ("Ingress", "ingresses"),
+            ("Box", "boxes"),
+        ] {
+            assert_eq!(guess_plural(kind), plural);
+        }
+        for (_, kinds) in KINDS {
+            for (kind, plural, _) in *kinds {
+                assert!(
+                    *kind == "Endpoints" || guess_plural(kind) == *plural,
+                    "{kind}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn kinds_are_spelled_in_lower_camel_case() {
+        for (kind, spelled) in [
+            ("ConfigMap", "configMap"),
+            ("HTTPRoute", "httpRoute"),
+            ("PVC", "pvc"),
+            ("Job", "job"),
+            ("APIService", "apiService"),
+        ] {
+            assert_eq!(lower_camel(kind), spelled);
+        }
+    }
+
+    #[test]
+    fn plurals_keep_the_capitals_of_their_kind() {
+        assert_eq!(camel_plural("configMap", "configmaps"), "configMaps");
+        assert_eq!(
+            camel_plural("networkPolicy", "networkpolicies"),
+            "networkPolicies"
+        );
+    }
+
+    #[test]
+    fn what_others_need_is_made_first() {
+        let order = [
+            "Namespace",
+            "ServiceAccount",
+            "Role.rbac.authorization.k8s.io",
+            "Secret",
+            "ConfigMap",
+            "Service",
+            "Deployment.apps",
+            "Website.example.org",
+        ];
+        let ranks: Vec<u8> = order
+            .iter()
+            .map(|kind| rank(&GroupKind::parse(kind)))
+            .collect();
+        assert!(ranks.is_sorted_by(|a, b| a < b), "{ranks:?}");
+    }
+}

@@ -1,0 +1,75 @@
+//! Checks of names.
+
+use super::NameRule;
+use crate::api::names;
+
+/// Longest name of any object, in bytes.
+const NAME_BYTES: usize = 253;
+/// Longest DNS label, in bytes.
+const LABEL_BYTES: usize = 63;
+
+impl NameRule {
+    /// Checks a name that is rendered, or written out.
+    ///
+    /// # Errors
+    /// What is allowed, and what the name has instead.
+    ///
+    /// Source: Kubernetes, "Object Names and IDs".
+    pub fn check(self, name: &str) -> Result<(), String> {
+        match self {
+            Self::Subdomain => names::check_dns1123_subdomain(name),
+            Self::Label1035 => names::check_dns1035_label(name),
+            Self::Label1123 => label(name),
+            Self::PathSegment => path_segment(name),
+        }
+    }
+}
+
+fn label(name: &str) -> Result<(), String> {
+    if name.contains('.') {
+        return Err(format!("`{name}` is no legal name here: no `.` is allowed"));
+    }
+    if name.len() > LABEL_BYTES {
+        return Err(format!(
+            "`{name}` has {} characters; at most {LABEL_BYTES} are allowed",
+            name.len()
+        ));
+    }
+    names::check_dns1123_subdomain(name)
+}
+
+fn path_segment(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("the name is empty".to_owned());
+    }
+    if name.len() > NAME_BYTES {
+        return Err(format!(
+            "`{name}` has {} characters; at most {NAME_BYTES} are allowed",
+            name.len()
+        ));
+    }
+    if matches!(name, "." | "..") || name.contains(['/', '%']) {
+        return Err(format!(
+            "`{name}` is no legal name: neither `.`, `..` nor anything with `/` or `%`"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_own_rule() {
+        assert!(NameRule::Subdomain.check("a.b").is_ok());
+        assert!(NameRule::Label1035.check("1a").is_err());
+        assert!(NameRule::Label1123.check("1a").is_ok());
+        assert!(NameRule::Label1123.check("a.b").is_err());
+        assert!(NameRule::Label1123.check(&"a".repeat(64)).is_err());
+        assert!(NameRule::PathSegment.check("system:node").is_ok());
+        for bad in ["", ".", "..", "a/b", "a%b", &"a".repeat(254)] {
+            assert!(NameRule::PathSegment.check(bad).is_err(), "{bad}");
+        }
+    }
+}

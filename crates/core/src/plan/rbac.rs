@@ -1,0 +1,190 @@
+//! The rights that a plan needs, and the manifests that grant them.
+//!
+//! ```text
+//!  Plan ── rules ──► ClusterRole `orkestra:<namespace>:<name>`   what one Katalog's operators do
+//!          install ► ClusterRole `orkestra`                      what the runtime does without any Katalog
+//! ```
+//!
+//! Rights are never wider than what is used: no `*`, no `escalate`, no `bind`, no right to create or delete Katalogs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{ChildPlan, Mode, OperatorPlan, Plan, ResourceType, kinds};
+use crate::api::names;
+
+/// Namespace that the runtime is installed in.
+pub const NAMESPACE: &str = "orkestra-system";
+/// Name of the runtime's service account and of its own role.
+pub const SERVICE_ACCOUNT: &str = "orkestra";
+
+/// One rule of a role: every verb on every resource of one group.
+///
+/// Source: Kubernetes API reference, `PolicyRule v1 rbac`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRule {
+    /// The API group; always exactly one, empty for the core group.
+    pub api_groups: Vec<String>,
+    /// Plurals, with subresources such as `websites/status`; sorted.
+    pub resources: Vec<String>,
+    /// Verbs, sorted.
+    pub verbs: Vec<String>,
+}
+
+/// Rights being gathered: verbs by group and resource.
+#[derive(Default)]
+struct Rights(BTreeMap<(String, String), BTreeSet<&'static str>>);
+
+impl Rights {
+    fn add(&mut self, group: &str, resource: impl Into<String>, verbs: &[&'static str]) {
+        self.0
+            .entry((group.to_owned(), resource.into()))
+            .or_default()
+            .extend(verbs);
+    }
+
+    /// One rule for each group and set of verbs, sorted.
+    fn into_rules(self) -> Vec<PolicyRule> {
+        let mut merged: BTreeMap<(String, Vec<String>), Vec<String>> = BTreeMap::new();
+        for ((group, resource), verbs) in self.0 {
+            let verbs = verbs.into_iter().map(str::to_owned).collect();
+            merged.entry((group, verbs)).or_default().push(resource);
+        }
+        let rule = |((group, verbs), resources)| PolicyRule {
+            api_groups: vec![group],
+            resources,
+            verbs,
+        };
+        merged.into_iter().map(rule).collect()
+    }
+}
+
+/// The rules that the operators of `plan` need, beside [`install`]; sorted, one for each group and set of verbs.
+///
+/// A kind whose plural is not known is taken to have the plural that English suggests; `compile` warns of it.
+pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
+    let mut rights = Rights::default();
+    for operator in &plan.operators {
+        custom_resource(&mut rights, operator);
+        for child in &operator.children {
+            add_child(&mut rights, child);
+        }
+    }
+    rights.into_rules()
+}
+
+fn custom_resource(rights: &mut Rights, operator: &OperatorPlan) {
+    let group = &operator.resource.group;
+    let plural = plural(&operator.resource);
+    rights.add(group, plural.clone(), &["get", "list", "watch", "patch"]);
+    if operator.status.conditions || !operator.status.fields.is_empty() {
+        rights.add(group, format!("{plural}/status"), &["patch"]);
+    }
+    // Children whose owner reference blocks the owner's deletion: OwnerReferencesPermissionEnforcement asks for it.
+    rights.add(group, format!("{plural}/finalizers"), &["update"]);
+}
+
+fn add_child(rights: &mut Rights, child: &ChildPlan) {
+    let group = &child.kind.group;
+    rights.add(
+        group,
+        plural(&child.kind),
+        &["get", "list", "watch", "create", "delete"],
+    );
+    // Children made once are posted and never patched, but for the label that stands in for an owner reference where
+    // one is illegal: it comes off when they are released.
+    let outside = child.namespace.is_some() || child.kind.namespaced != Some(true);
+    if child.mode == Mode::Reconciled || outside || child.adopt {
+        rights.add(group, plural(&child.kind), &["patch"]);
+    }
+    // On a conflict over `replicas` the runtime looks for an autoscaler of the object.
+    if &**group == "apps" && child.mode == Mode::Reconciled && child.body.has(&["spec", "replicas"])
+    {
+        rights.add("autoscaling", "horizontalpodautoscalers", &["list"]);
+    }
+}
+
+fn plural(kind: &ResourceType) -> String {
+    match &kind.plural {
+        Some(plural) => plural.to_string(),
+        None => kinds::guess_plural(&kind.kind),
+    }
+}
+
+/// The rule that lets an operator do `verb` on `kind`: for conditions that name a missing right.
+pub fn rule_for(kind: &ResourceType, verb: &str) -> PolicyRule {
+    PolicyRule {
+        api_groups: vec![kind.group.to_string()],
+        resources: vec![plural(kind)],
+        verbs: vec![verb.to_owned()],
+    }
+}
+
+/// The rules that the runtime needs without any Katalog; sorted.
+pub fn install() -> Vec<PolicyRule> {
+    let mut rights = Rights::default();
+    // Patch is the narrowest verb that puts a finalizer on.
+    rights.add(names::GROUP, "katalogs", &["get", "list", "watch", "patch"]);
+    rights.add(names::GROUP, "katalogs/status", &["patch"]);
+    rights.add(names::GROUP, "katalogs/finalizers", &["update"]);
+    rights.add(
+        "apps",
+        "controllerrevisions",
+        &["get", "list", "watch", "create", "delete"],
+    );
+    rights.add(
+        "apiextensions.k8s.io",
+        "customresourcedefinitions",
+        &["get", "list", "watch"],
+    );
+    rights.add("events.k8s.io", "events", &["create", "patch"]);
+    rights.into_rules()
+}
+
+/// Manifests for the runtime and for `plans`, to apply in order: Namespace, `ServiceAccount`, then for the install role
+/// and for each Katalog a `ClusterRole` and its binding to the service account.
+pub fn manifests(plans: &[&Plan]) -> Vec<Value> {
+    let mut manifests = vec![
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }),
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": { "name": SERVICE_ACCOUNT, "namespace": NAMESPACE },
+        }),
+    ];
+    manifests.extend(grant(SERVICE_ACCOUNT, &install()));
+    for plan in plans {
+        manifests.extend(grant(&role_name(plan), &rules(plan)));
+    }
+    manifests
+}
+
+/// The name of the `ClusterRole` with what a Katalog needs: `orkestra:<namespace>:<name>`.
+pub fn role_name(plan: &Plan) -> String {
+    format!(
+        "{SERVICE_ACCOUNT}:{}:{}",
+        plan.katalog.namespace, plan.katalog.name
+    )
+}
+
+/// A role of that name and its binding.
+fn grant(name: &str, rules: &[PolicyRule]) -> [Value; 2] {
+    const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
+    let role = json!({
+        "apiVersion": API_VERSION,
+        "kind": "ClusterRole",
+        "metadata": { "name": name },
+        "rules": rules,
+    });
+    let binding = json!({
+        "apiVersion": API_VERSION,
+        "kind": "ClusterRoleBinding",
+        "metadata": { "name": name },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
+        "subjects": [{ "kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": NAMESPACE }],
+    });
+    [role, binding]
+}

@@ -1,0 +1,232 @@
+//! What is known of custom resource definitions when a Katalog is compiled.
+
+use std::collections::BTreeMap;
+
+use super::{Coerce, GroupKind};
+use crate::value::{Key, Node, Path, Step};
+
+/// Why a manifest is no definition that can be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotACrd {
+    /// It is of another kind.
+    #[error("the manifest is no CustomResourceDefinition of apiextensions.k8s.io/v1")]
+    Kind,
+    /// A field is missing or misshapen.
+    #[error("the CustomResourceDefinition has no {0}")]
+    Field(&'static str),
+}
+
+/// What a custom resource definition says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrdShape {
+    /// API group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// REST plural.
+    pub plural: String,
+    /// Whether the kind lives in namespaces.
+    pub namespaced: bool,
+    /// Its versions, in the definition's order.
+    pub versions: Vec<CrdVersion>,
+}
+
+/// One version of a custom resource definition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrdVersion {
+    /// Its name, such as `v1alpha1`.
+    pub name: String,
+    /// Whether the API server serves it.
+    pub served: bool,
+    /// Whether objects are stored as it.
+    pub storage: bool,
+    /// Whether it has the status subresource.
+    pub status: bool,
+    /// `openAPIV3Schema`, null where there is none.
+    pub schema: Node,
+}
+
+impl CrdShape {
+    /// Reads a definition.
+    ///
+    /// # Errors
+    /// [`NotACrd`] when the manifest is something else, or lacks what the API server requires.
+    ///
+    /// Source: Kubernetes API reference, `CustomResourceDefinition v1 apiextensions`.
+    pub fn from_crd(crd: &Node) -> Result<Self, NotACrd> {
+        let is = |field, wanted| crd.get(field).and_then(Node::as_str) == Some(wanted);
+        if !is("kind", "CustomResourceDefinition") || !is("apiVersion", "apiextensions.k8s.io/v1") {
+            return Err(NotACrd::Kind);
+        }
+        let spec = crd.get("spec").ok_or(NotACrd::Field("spec"))?;
+        let names = spec.get("names").ok_or(NotACrd::Field("spec.names"))?;
+        let text = |node: &Node, key, field| {
+            node.get(key)
+                .and_then(Node::as_str)
+                .map(str::to_owned)
+                .ok_or(NotACrd::Field(field))
+        };
+        let versions = spec
+            .get("versions")
+            .and_then(Node::as_list)
+            .ok_or(NotACrd::Field("spec.versions"))?;
+        Ok(Self {
+            group: text(spec, "group", "spec.group")?,
+            kind: text(names, "kind", "spec.names.kind")?,
+            plural: text(names, "plural", "spec.names.plural")?,
+            namespaced: text(spec, "scope", "spec.scope")? == "Namespaced",
+            versions: versions
+                .iter()
+                .map(CrdVersion::read)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The kind without a version.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind {
+            group: Key::from(&*self.group),
+            kind: Key::from(&*self.kind),
+        }
+    }
+
+    /// Whether `version` is served.
+    pub fn serves(&self, version: &str) -> bool {
+        self.versions
+            .iter()
+            .any(|known| known.served && known.name == version)
+    }
+
+    /// The versions that are served, each in quotes for a message.
+    pub fn served(&self) -> Vec<String> {
+        self.versions
+            .iter()
+            .filter(|version| version.served)
+            .map(|version| format!("`{}`", version.name))
+            .collect()
+    }
+
+    /// The version to use where none is named: the stored one if it is served, else the first that is.
+    pub fn preferred(&self) -> Option<&CrdVersion> {
+        let mut served = self.versions.iter().filter(|version| version.served);
+        served
+            .clone()
+            .find(|version| version.storage)
+            .or_else(|| served.next())
+    }
+
+    /// The version of that name.
+    pub fn version(&self, name: &str) -> Option<&CrdVersion> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+}
+
+/// What a schema says of a field of the status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusType {
+    /// It takes this.
+    Takes(Coerce),
+    /// It takes anything, or the schema does not say.
+    Open,
+    /// It does not have the field: the API server drops it.
+    Absent,
+}
+
+impl CrdVersion {
+    fn read(node: &Node) -> Result<Self, NotACrd> {
+        let flag = |key| node.get(key).and_then(Node::as_bool);
+        let name = node
+            .get("name")
+            .and_then(Node::as_str)
+            .ok_or(NotACrd::Field("spec.versions[].name"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            served: flag("served").unwrap_or(false),
+            storage: flag("storage").unwrap_or(false),
+            status: node
+                .get("subresources")
+                .is_some_and(|subresources| subresources.get("status").is_some()),
+            schema: node
+                .get("schema")
+                .and_then(|schema| schema.get("openAPIV3Schema"))
+                .cloned()
+                .unwrap_or_default(),
+        })
+    }
+
+    /// What the schema says of a path below `status`.
+    ///
+    /// Source: Kubernetes, "Specifying a structural schema" and "Field pruning".
+    pub fn status_type(&self, path: &Path) -> StatusType {
+        let mut schema = &self.schema;
+        if *schema == Node::Null {
+            return StatusType::Open;
+        }
+        let status = Step::Field(Key::from("status"));
+        for step in std::iter::once(&status).chain(path.steps()) {
+            let set = |key| schema.get(key).and_then(Node::as_bool) == Some(true);
+            let open = set("x-kubernetes-preserve-unknown-fields")
+                || schema.get("additionalProperties").is_some();
+            let below = match step {
+                Step::Field(key) => schema
+                    .get("properties")
+                    .and_then(|properties| properties.get(key)),
+                Step::Index(_) => schema.get("items"),
+            };
+            match below {
+                Some(below) => schema = below,
+                None if open => return StatusType::Open,
+                None => return StatusType::Absent,
+            }
+        }
+        let open = schema.get("x-kubernetes-int-or-string").is_some();
+        match schema.get("type").and_then(Node::as_str) {
+            _ if open => StatusType::Takes(Coerce::IntOrText),
+            Some("integer") => StatusType::Takes(Coerce::Int),
+            Some("number") => StatusType::Takes(Coerce::Float),
+            Some("boolean") => StatusType::Takes(Coerce::Bool),
+            Some("string") => StatusType::Takes(Coerce::Text),
+            _ => StatusType::Open,
+        }
+    }
+}
+
+/// What is known of custom resource definitions: read from files, or found in the cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Schemas {
+    kinds: BTreeMap<GroupKind, CrdShape>,
+    files: BTreeMap<String, GroupKind>,
+}
+
+impl Schemas {
+    /// What one definition says.
+    ///
+    /// # Errors
+    /// As [`CrdShape::from_crd`].
+    pub fn from_crd(crd: &Node) -> Result<Self, NotACrd> {
+        let mut schemas = Self::default();
+        schemas.insert(CrdShape::from_crd(crd)?);
+        Ok(schemas)
+    }
+
+    /// Adds a definition; of two for one kind the later counts.
+    pub fn insert(&mut self, shape: CrdShape) {
+        self.kinds.insert(shape.group_kind(), shape);
+    }
+
+    /// Adds the definition that the `crdFile` of the entry `name` of `spec.crds` holds.
+    pub fn insert_file(&mut self, name: &str, shape: CrdShape) {
+        self.files.insert(name.to_owned(), shape.group_kind());
+        self.insert(shape);
+    }
+
+    /// The definition of a kind.
+    pub fn kind(&self, kind: &GroupKind) -> Option<&CrdShape> {
+        self.kinds.get(kind)
+    }
+
+    /// The definition that the `crdFile` of the entry `name` holds, if it was read.
+    pub fn crd_file(&self, name: &str) -> Option<&CrdShape> {
+        self.kinds.get(self.files.get(name)?)
+    }
+}

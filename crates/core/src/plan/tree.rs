@@ -1,0 +1,112 @@
+//! Building trees and looking into them.
+
+use super::{Leaf, Tree};
+use crate::value::{Key, Map, Node};
+
+impl Tree {
+    /// Whether the tree has this path; below a leaf nothing is known.
+    pub fn has(&self, path: &[&str]) -> bool {
+        let Some((step, rest)) = path.split_first() else {
+            return true;
+        };
+        match self {
+            Self::Fixed(node) => node
+                .get(step)
+                .is_some_and(|below| Self::Fixed(below.clone()).has(rest)),
+            Self::Map(entries) | Self::Part(entries) => entries
+                .iter()
+                .find(|(key, _)| &**key == *step)
+                .is_some_and(|(_, below)| below.has(rest)),
+            Self::List(_) | Self::Leaf(_) | Self::ContainerName(_) | Self::Workload(_) => false,
+        }
+    }
+
+    /// Calls `visit` with every leaf, in order.
+    pub fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+        match self {
+            Self::Fixed(_) => {}
+            Self::Leaf(leaf) | Self::ContainerName(leaf) => visit(leaf),
+            Self::Workload(workload) => visit(&workload.1),
+            Self::Map(entries) | Self::Part(entries) => {
+                for (_, below) in entries {
+                    below.visit(visit);
+                }
+            }
+            Self::List(items) => items.iter().for_each(|item| item.visit(visit)),
+        }
+    }
+
+    /// A list; fixed if all items are.
+    pub(crate) fn list(items: Vec<Self>) -> Self {
+        if items.iter().all(|item| matches!(item, Self::Fixed(_))) {
+            return Self::Fixed(Node::from(
+                items
+                    .into_iter()
+                    .filter_map(Self::into_fixed)
+                    .collect::<Vec<_>>(),
+            ));
+        }
+        Self::List(items.into())
+    }
+
+    fn into_fixed(self) -> Option<Node> {
+        if let Self::Fixed(node) = self {
+            Some(node)
+        } else {
+            None
+        }
+    }
+}
+
+/// A map in the making.
+#[derive(Clone, Default)]
+pub(crate) struct Fields(Vec<(Key, Tree)>);
+
+impl Fields {
+    /// Sets `key`, unless there is nothing to set.
+    pub(crate) fn put(&mut self, key: &str, value: impl Into<Option<Tree>>) {
+        if let Some(value) = value.into() {
+            self.0.push((Key::from(key), value));
+        }
+    }
+
+    /// Sets `key` to fixed text.
+    pub(crate) fn put_text(&mut self, key: &str, text: &str) {
+        self.put(key, Tree::Fixed(Node::from(text)));
+    }
+
+    /// Whether nothing was set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The map, with its keys sorted; fixed if all values are.
+    pub(crate) fn into_tree(mut self) -> Tree {
+        self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
+        if self
+            .0
+            .iter()
+            .all(|(_, value)| matches!(value, Tree::Fixed(_)))
+        {
+            let fixed = self
+                .0
+                .into_iter()
+                .filter_map(|(key, value)| Some((key, value.into_fixed()?)));
+            return Tree::Fixed(Node::Map(fixed.collect::<Map>()));
+        }
+        Tree::Map(self.0.into())
+    }
+
+    /// The map, or nothing when nothing was set.
+    pub(crate) fn into_optional(self) -> Option<Tree> {
+        (!self.is_empty()).then(|| self.into_tree())
+    }
+
+    /// The map, which is left out when the value that was set first is.
+    pub(crate) fn into_part(self) -> Tree {
+        if matches!(self.0.first(), Some((_, Tree::Fixed(_)))) {
+            return self.into_tree();
+        }
+        Tree::Part(self.0.into())
+    }
+}

@@ -1,0 +1,59 @@
+//! `configMaps`, `secrets` and `serviceAccounts`.
+
+use std::collections::BTreeMap;
+
+use super::scope::At;
+use crate::{
+    api::{
+        children::{ConfigMap, Secret},
+        scalar::Text,
+    },
+    plan::{Coerce, Fields, Tree},
+};
+
+/// Longest key of a `ConfigMap` or Secret, in bytes.
+const KEY_BYTES: usize = 253;
+
+/// The root fields of a `ConfigMap`.
+pub(crate) fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
+    let mut root = Fields::default();
+    root.put("data", data(&at.field("data"), &entry.data, Coerce::Text));
+    root
+}
+
+/// The root fields of a Secret. Its texts go to `data`, not to `stringData`: the API server keeps our ownership of
+/// `stringData` whatever happens to `data`.
+pub(crate) fn secret(at: &At<'_>, entry: &Secret) -> Fields {
+    let mut root = Fields::default();
+    match &entry.type_ {
+        Some(text) => root.put("type", at.text_field("type", Some(text))),
+        None => root.put_text("type", "Opaque"),
+    }
+    root.put("data", data(&at.field("data"), &entry.data, Coerce::Base64));
+    root
+}
+
+/// Texts by key. Without any there is no `data`.
+pub(super) fn data(at: &At<'_>, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Option<Tree> {
+    for key in texts.keys() {
+        check_key(&at.field(key), key);
+    }
+    at.texts(texts, coerce).into_optional()
+}
+
+/// Source: Kubernetes API reference, `ConfigMap.data`.
+fn check_key(at: &At<'_>, key: &str) {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if key.contains("{{") {
+        return; // Reported as a template.
+    }
+    if key.is_empty()
+        || key.len() > KEY_BYTES
+        || !key.chars().all(legal)
+        || matches!(key, "." | "..")
+    {
+        at.error(format!(
+            "`{key}` is no legal key: up to {KEY_BYTES} letters, digits, `-`, `_` and `.`"
+        ));
+    }
+}

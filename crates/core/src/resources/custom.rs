@@ -1,0 +1,145 @@
+//! `custom`: objects of any kind, written out in full.
+
+use super::{config, scope::At};
+use crate::{
+    api::{children::Custom, names, scalar::Text},
+    plan::{Coerce, CrdShape, Fields, GroupKind, ResourceType, Schemas, Tree, kinds},
+    value::{Key, Node},
+};
+
+/// Keys of a child entry that the language has and that are not built yet: no part of the object.
+const LATER: [&str; 7] = [
+    "anyOf",
+    "forEach",
+    "hasStatus",
+    "metadata",
+    "or",
+    "sleep",
+    "status",
+];
+
+/// The kind of the object, as far as it is known; nothing if it is wrong, which is reported.
+pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<ResourceType> {
+    let api_version = literal(&at.field("apiVersion"), &entry.api_version)?;
+    let kind = literal(&at.field("kind"), &entry.kind)?;
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    if version.is_empty()
+        || version.contains('/')
+        || (group.is_empty() && api_version.contains('/'))
+    {
+        at.field("apiVersion").error(format!(
+            "`{api_version}` is no API version: `group/version`, or `v1` for the core group"
+        ));
+        return None;
+    }
+    let mut resource = kinds::resource(group, version, kind);
+    let group_kind = resource.group_kind();
+    if refused(at, &group_kind) {
+        return None;
+    }
+    if let Some(shape) = schemas.kind(&group_kind) {
+        resource.plural = Some(Key::from(&*shape.plural));
+        resource.namespaced = Some(shape.namespaced);
+        check_version(&at.field("apiVersion"), shape, version);
+    } else if resource.plural.is_none() {
+        if kinds::is_built_in_group(group) {
+            at.field("kind")
+                .error(format!("Kubernetes has no kind {group_kind}"));
+            return None;
+        }
+        let plural = kinds::guess_plural(kind);
+        at.field("kind").warn(format!(
+            "{group_kind} is not known here: the rights for it are derived as `{plural}`"
+        ));
+    }
+    match (entry.namespaced, resource.namespaced) {
+        (Some(declared), Some(known)) if declared != known => {
+            at.field("namespaced").error(format!(
+                "{group_kind} is {}",
+                if known {
+                    "namespaced"
+                } else {
+                    "cluster-scoped"
+                }
+            ));
+        }
+        (Some(declared), None) => resource.namespaced = Some(declared),
+        _ => {}
+    }
+    Some(resource)
+}
+
+fn literal<'a>(at: &At<'_>, text: &'a Text) -> Option<&'a str> {
+    let text = text.as_str().trim();
+    if text.contains("{{") {
+        at.error_hint(
+            "this is not a template",
+            "rights and watches follow from it before any resource exists: write it out",
+        );
+        return None;
+    }
+    if text.is_empty() {
+        at.error("this is empty");
+        return None;
+    }
+    Some(text)
+}
+
+fn check_version(at: &At<'_>, shape: &CrdShape, version: &str) {
+    if !shape.serves(version) {
+        at.error(format!(
+            "{} is not served as `{version}` but as {}",
+            shape.group_kind(),
+            shape.served().join(", ")
+        ));
+    }
+}
+
+fn refused(at: &At<'_>, kind: &GroupKind) -> bool {
+    if kinds::is_transient(kind) {
+        at.field("kind").error(format!(
+            "{kind} is a question to the API server, not an object that can be kept"
+        ));
+        return true;
+    }
+    if &*kind.group == names::GROUP {
+        at.field("kind").error(format!(
+            "{kind} is Orkestra's own: operators declare no operators"
+        ));
+        return true;
+    }
+    false
+}
+
+/// The root fields of the object but for what every child has.
+pub(crate) fn expand(at: &At<'_>, entry: &Custom, kind: &GroupKind) -> Fields {
+    let mut root = Fields::default();
+    let is_secret = kind.group.is_empty() && &*kind.kind == "Secret";
+    for (key, value) in &entry.body {
+        let at = at.field(key);
+        if LATER.contains(&&**key) {
+            at.error(format!("`{key}` is not supported here yet"));
+        } else if is_secret && key == "stringData" {
+            root.put("data", secret_data(&at, value, entry.body.get("data")));
+        } else if !(is_secret && key == "data" && entry.body.contains_key("stringData")) {
+            root.put(key, at.manifest(value));
+        }
+    }
+    root
+}
+
+/// `stringData` as `data`: the API server keeps our ownership of `stringData` whatever happens to `data`.
+fn secret_data(at: &At<'_>, texts: &Node, encoded: Option<&Node>) -> Option<Tree> {
+    let (Some(texts), None) = (texts.as_map(), encoded) else {
+        at.error("`stringData` is a map of texts and excludes `data`");
+        return None;
+    };
+    let texts = texts.iter().filter_map(|(key, value)| {
+        let text = value.as_str();
+        if text.is_none() {
+            at.field(key).error("this is no text");
+        }
+        Some((key.to_string(), Text::from(text?)))
+    });
+    config::data(at, &texts.collect(), Coerce::Base64)
+}

@@ -1,0 +1,175 @@
+//! `env` and `envFrom` of a container.
+
+use std::collections::BTreeSet;
+
+use super::scope::At;
+use crate::{
+    api::children::{Env, EnvFrom, EnvFromSource, EnvSource, EnvValue, EnvVar, KeyRef, NameRef},
+    plan::{Coerce, Fields, Tree},
+    value::Node,
+};
+
+/// The list of variables: the map form sorted by name, so that no rollout follows from its order.
+pub(super) fn env(at: &At<'_>, env: &Env) -> Tree {
+    match env {
+        Env::Map(variables) => Tree::list(
+            variables
+                .iter()
+                .map(|(name, value)| named(&at.field(name), name, value))
+                .collect(),
+        ),
+        Env::List(variables) => {
+            let mut seen = BTreeSet::new();
+            let mut items = Vec::with_capacity(variables.len());
+            for (index, variable) in variables.iter().enumerate() {
+                let at = at.index(index);
+                if !seen.insert(variable.name.as_str()) {
+                    at.field("name")
+                        .error(format!("`{}` is declared twice", variable.name));
+                }
+                items.push(native(&at, variable));
+            }
+            Tree::list(items)
+        }
+    }
+}
+
+fn named(at: &At<'_>, name: &str, value: &EnvValue) -> Tree {
+    check_name(at, name);
+    let mut fields = Fields::default();
+    fields.put_text("name", name);
+    match value {
+        EnvValue::Text(text) => fields.put("value", at.value(text, Coerce::Text)),
+        EnvValue::Source(source) => put_source(at, &mut fields, source),
+    }
+    fields.into_tree()
+}
+
+fn put_source(at: &At<'_>, fields: &mut Fields, source: &EnvSource) {
+    let EnvSource {
+        value,
+        secret_key_ref,
+        config_map_key_ref,
+    } = source;
+    let given = usize::from(value.is_some())
+        + usize::from(secret_key_ref.is_some())
+        + usize::from(config_map_key_ref.is_some());
+    if given != 1 {
+        at.error(format!(
+            "exactly one of `value`, `secretKeyRef` and `configMapKeyRef` is needed, not {given}"
+        ));
+    }
+    if let Some(text) = value {
+        fields.put("value", at.field("value").value(text, Coerce::Text));
+    }
+    for (name, reference) in [
+        ("secretKeyRef", secret_key_ref),
+        ("configMapKeyRef", config_map_key_ref),
+    ] {
+        if let Some(reference) = reference {
+            let mut from = Fields::default();
+            from.put(name, key_ref(&at.field(name), reference));
+            fields.put("valueFrom", from.into_tree());
+        }
+    }
+}
+
+fn key_ref(at: &At<'_>, reference: &KeyRef) -> Tree {
+    let mut fields = Fields::default();
+    fields.put("name", at.required("name", &reference.name));
+    fields.put("key", at.required("key", &reference.key));
+    fields.put(
+        "optional",
+        reference
+            .optional
+            .map(|optional| Tree::Fixed(Node::Bool(optional))),
+    );
+    fields.into_tree()
+}
+
+fn native(at: &At<'_>, variable: &EnvVar) -> Tree {
+    if !variable.name.contains("{{") {
+        check_name(&at.field("name"), &variable.name);
+    }
+    if variable.value.is_some() && variable.value_from.is_some() {
+        at.error("`value` and `valueFrom` exclude each other");
+    }
+    let mut fields = Fields::default();
+    fields.put("name", at.text_field("name", Some(&variable.name)));
+    fields.put(
+        "value",
+        variable
+            .value
+            .as_ref()
+            .and_then(|text| at.field("value").value(text, Coerce::Text)),
+    );
+    fields.put(
+        "valueFrom",
+        variable
+            .value_from
+            .as_ref()
+            .and_then(|from| at.field("valueFrom").manifest(from)),
+    );
+    fields.into_tree()
+}
+
+/// Source: Kubernetes API reference, `EnvVar.name`: printable ASCII but `=`.
+fn check_name(at: &At<'_>, name: &str) {
+    if name.is_empty()
+        || !name
+            .bytes()
+            .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=')
+    {
+        at.error(format!(
+            "`{name}` is no legal name of an environment variable"
+        ));
+    }
+}
+
+/// The list of sources.
+pub(super) fn env_from(at: &At<'_>, from: &EnvFrom) -> Tree {
+    let is_list = matches!(from, EnvFrom::List(_));
+    let source = |(index, source): (usize, &EnvFromSource)| {
+        env_source(&if is_list { at.index(index) } else { at.clone() }, source)
+    };
+    Tree::list(from.sources().iter().enumerate().map(source).collect())
+}
+
+fn env_source(at: &At<'_>, source: &EnvFromSource) -> Tree {
+    let EnvFromSource {
+        config_map_ref,
+        secret_ref,
+        prefix,
+    } = source;
+    if config_map_ref.is_some() == secret_ref.is_some() {
+        at.error("exactly one of `configMapRef` and `secretRef` is needed");
+    }
+    let mut fields = Fields::default();
+    for (name, reference) in [("configMapRef", config_map_ref), ("secretRef", secret_ref)] {
+        fields.put(
+            name,
+            reference
+                .as_ref()
+                .map(|reference| name_ref(&at.field(name), reference)),
+        );
+    }
+    fields.put("prefix", at.text_field("prefix", prefix.as_ref()));
+    fields.into_tree()
+}
+
+/// A reference by name, as a manifest has it.
+pub(super) fn name_ref(at: &At<'_>, reference: &NameRef) -> Tree {
+    let name = match reference {
+        NameRef::Object { name, .. } => at.required("name", name),
+        NameRef::Name(name) => at.required_here(name),
+    };
+    let mut fields = Fields::default();
+    fields.put("name", name);
+    fields.put(
+        "optional",
+        reference
+            .optional()
+            .map(|optional| Tree::Fixed(Node::Bool(optional))),
+    );
+    fields.into_tree()
+}

@@ -1,0 +1,259 @@
+//! The parts of a pod template: its container, security, volumes.
+
+use std::collections::BTreeMap;
+
+use super::{env, probes, scope::At};
+use crate::{
+    api::{
+        children::{Capabilities, Deployment, PodSecurity, Resources, SecurityContext},
+        scalar::{Text, Texts},
+    },
+    plan::{Coerce, Fields, Leaf, Tree},
+    value::Node,
+};
+
+/// The pod's `spec`, with one container that has the workload's name.
+pub(super) fn spec(at: &At<'_>, entry: &Deployment, name: &Leaf) -> Tree {
+    let mut fields = Fields::default();
+    fields.put("containers", Tree::list(vec![container(at, entry, name)]));
+    let secrets = &entry.image_pull_secrets;
+    if !secrets.is_empty() {
+        let at = at.field("imagePullSecrets");
+        let references = secrets
+            .iter()
+            .enumerate()
+            .map(|(index, secret)| env::name_ref(&at.index(index), secret));
+        fields.put("imagePullSecrets", Tree::list(references.collect()));
+    }
+    fields.put(
+        "nodeSelector",
+        at.field("nodeSelector")
+            .texts(&entry.node_selector, Coerce::Text)
+            .into_optional(),
+    );
+    fields.put(
+        "serviceAccountName",
+        at.text_field("serviceAccountName", entry.service_account_name.as_ref()),
+    );
+    if let Some(security) = &entry.pod_security {
+        fields.put(
+            "securityContext",
+            pod_security(&at.field("podSecurity"), security),
+        );
+    }
+    fields.put("volumes", manifests(&at.field("volumes"), &entry.volumes));
+    fields.into_tree()
+}
+
+fn container(at: &At<'_>, entry: &Deployment, name: &Leaf) -> Tree {
+    let mut fields = Fields::default();
+    fields.put("name", Tree::ContainerName(name.clone()));
+    fields.put("image", at.required("image", &entry.image));
+    fields.put(
+        "command",
+        entry
+            .command
+            .as_ref()
+            .and_then(|texts| words(&at.field("command"), texts)),
+    );
+    fields.put(
+        "args",
+        entry
+            .args
+            .as_ref()
+            .and_then(|texts| words(&at.field("args"), texts)),
+    );
+    fields.put(
+        "workingDir",
+        at.text_field("workingDirectory", entry.working_directory.as_ref()),
+    );
+    let port = at.scalar_field("port", entry.port.as_ref(), Coerce::Port);
+    if let Some(port) = &port {
+        let mut only = Fields::default();
+        only.put("containerPort", port.clone());
+        only.put(
+            "protocol",
+            at.word_field("protocol", entry.protocol.as_ref(), &PROTOCOLS),
+        );
+        fields.put("ports", Tree::list(vec![only.into_part()]));
+    }
+    fields.put(
+        "env",
+        entry
+            .env
+            .as_ref()
+            .map(|declared| env::env(&at.field("env"), declared)),
+    );
+    fields.put(
+        "envFrom",
+        entry
+            .env_from
+            .as_ref()
+            .map(|declared| env::env_from(&at.field("envFrom"), declared)),
+    );
+    fields.put(
+        "resources",
+        entry
+            .resources
+            .as_ref()
+            .and_then(|declared| resources(&at.field("resources"), declared)),
+    );
+    if let Some(declared) = &entry.probes {
+        probes::put(&mut fields, &at.field("probes"), declared, port.as_ref());
+    }
+    if let Some(context) = &entry.security_context {
+        fields.put(
+            "securityContext",
+            security_context(&at.field("securityContext"), context),
+        );
+    }
+    fields.put(
+        "volumeMounts",
+        manifests(&at.field("volumeMounts"), &entry.volume_mounts),
+    );
+    fields.into_tree()
+}
+
+/// Protocols of a port.
+pub(super) const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
+
+/// `command` and `args`: each item may be a template, or one template gives the list.
+fn words(at: &At<'_>, texts: &Texts) -> Option<Tree> {
+    match texts {
+        Texts::List(list) => Some(word_list(at, list)),
+        Texts::Template(text) if text.contains("{{") => at.value(text, Coerce::Native),
+        Texts::Template(text) => {
+            at.error_hint(
+                "this is a list of words",
+                format!("write `[\"{text}\"]`, or `[sh, -c, …]` for a shell's line"),
+            );
+            None
+        }
+    }
+}
+
+fn word_list(at: &At<'_>, list: &[Text]) -> Tree {
+    Tree::list(
+        list.iter()
+            .enumerate()
+            .filter_map(|(index, text)| at.index(index).value(text, Coerce::Text))
+            .collect(),
+    )
+}
+
+fn resources(at: &At<'_>, resources: &Resources) -> Option<Tree> {
+    let quantities = |name: &str, texts: &BTreeMap<String, Text>| {
+        at.field(name)
+            .texts(texts, Coerce::OptionalText)
+            .into_optional()
+    };
+    let mut fields = Fields::default();
+    fields.put("requests", quantities("requests", &resources.requests));
+    fields.put("limits", quantities("limits", &resources.limits));
+    fields.into_optional()
+}
+
+fn security_context(at: &At<'_>, context: &SecurityContext) -> Option<Tree> {
+    let SecurityContext {
+        run_as_non_root,
+        read_only_root_filesystem,
+        allow_privilege_escalation,
+        capabilities,
+    } = context;
+    let mut fields = Fields::default();
+    fields.put(
+        "runAsNonRoot",
+        at.scalar_field("runAsNonRoot", run_as_non_root.as_ref(), Coerce::Bool),
+    );
+    fields.put(
+        "readOnlyRootFilesystem",
+        at.scalar_field(
+            "readOnlyRootFilesystem",
+            read_only_root_filesystem.as_ref(),
+            Coerce::Bool,
+        ),
+    );
+    fields.put(
+        "allowPrivilegeEscalation",
+        at.scalar_field(
+            "allowPrivilegeEscalation",
+            allow_privilege_escalation.as_ref(),
+            Coerce::Bool,
+        ),
+    );
+    fields.put(
+        "capabilities",
+        capabilities
+            .as_ref()
+            .and_then(|declared| caps(&at.field("capabilities"), declared)),
+    );
+    fields.into_optional()
+}
+
+fn caps(at: &At<'_>, capabilities: &Capabilities) -> Option<Tree> {
+    let mut fields = Fields::default();
+    for (name, list) in [("add", &capabilities.add), ("drop", &capabilities.drop)] {
+        for (index, text) in list.iter().enumerate() {
+            check_capability(&at.field(name).index(index), text);
+        }
+        fields.put(
+            name,
+            (!list.is_empty()).then(|| word_list(&at.field(name), list)),
+        );
+    }
+    fields.into_optional()
+}
+
+/// Names only look like this; which of them exist is the kernel's matter.
+fn check_capability(at: &At<'_>, text: &str) {
+    if text.contains("{{") {
+        return;
+    }
+    if let Some(short) = text.strip_prefix("CAP_") {
+        at.error_hint(
+            format!("`{text}` is no capability's name here"),
+            format!("write `{short}`"),
+        );
+    } else if text.is_empty()
+        || !text
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    {
+        at.error(format!("`{text}` is no capability's name: capital letters and `_`, such as `NET_BIND_SERVICE`, or `ALL`"));
+    }
+}
+
+fn pod_security(at: &At<'_>, security: &PodSecurity) -> Option<Tree> {
+    let PodSecurity {
+        run_as_non_root,
+        run_as_user,
+        run_as_group,
+        fs_group,
+    } = security;
+    let mut fields = Fields::default();
+    fields.put(
+        "runAsNonRoot",
+        at.scalar_field("runAsNonRoot", run_as_non_root.as_ref(), Coerce::Bool),
+    );
+    fields.put(
+        "runAsUser",
+        at.scalar_field("runAsUser", run_as_user.as_ref(), Coerce::Int),
+    );
+    fields.put(
+        "runAsGroup",
+        at.scalar_field("runAsGroup", run_as_group.as_ref(), Coerce::Int),
+    );
+    fields.put(
+        "fsGroup",
+        at.scalar_field("fsGroup", fs_group.as_ref(), Coerce::Int),
+    );
+    fields.into_optional()
+}
+
+fn manifests(at: &At<'_>, nodes: &[Node]) -> Option<Tree> {
+    let items = nodes
+        .iter()
+        .enumerate()
+        .filter_map(|(index, node)| at.index(index).manifest(node));
+    (!nodes.is_empty()).then(|| Tree::list(items.collect()))
+}

@@ -1,0 +1,81 @@
+//! Startup, liveness and readiness probes.
+
+use super::scope::At;
+use crate::{
+    api::children::{Probe, Probes},
+    plan::{Coerce, Fields, Tree},
+};
+
+/// Puts the probes onto a container whose port is `port`.
+pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, port: Option<&Tree>) {
+    let Probes {
+        startup,
+        liveness,
+        readiness,
+    } = probes;
+    let all = [
+        ("startup", "startupProbe", startup),
+        ("liveness", "livenessProbe", liveness),
+        ("readiness", "readinessProbe", readiness),
+    ];
+    for (name, field, declared) in all {
+        if let Some(declared) = declared {
+            container.put(field, probe(&at.field(name), declared, port));
+        }
+    }
+}
+
+/// One probe. It is left out with the port it asks: a template's port may be empty.
+fn probe(at: &At<'_>, probe: &Probe, container_port: Option<&Tree>) -> Option<Tree> {
+    let port = match &probe.port {
+        Some(port) => at.field("port").scalar(port, Coerce::Port),
+        None => container_port.cloned(),
+    };
+    if port.is_none() {
+        at.error_hint(
+            "the probe has no port",
+            "declare `port` here or on the Deployment",
+        );
+    }
+    let mut target = Fields::default();
+    target.put("port", port);
+    let mut fields = Fields::default();
+    if is_http(at, probe)? {
+        match &probe.path {
+            Some(path) => target.put("path", at.text_field("path", Some(path))),
+            None => target.put_text("path", "/"),
+        }
+        fields.put("httpGet", target.into_part());
+    } else {
+        fields.put("tcpSocket", target.into_part());
+    }
+    let numbers = [
+        ("initialDelaySeconds", &probe.initial_delay_seconds),
+        ("periodSeconds", &probe.period_seconds),
+        ("failureThreshold", &probe.failure_threshold),
+        ("successThreshold", &probe.success_threshold),
+        ("timeoutSeconds", &probe.timeout_seconds),
+    ];
+    for (name, number) in numbers {
+        fields.put(name, at.scalar_field(name, number.as_ref(), Coerce::Int));
+    }
+    Some(fields.into_part())
+}
+
+/// Whether the probe is an HTTP request; nothing if that is wrong, which is reported.
+fn is_http(at: &At<'_>, probe: &Probe) -> Option<bool> {
+    match probe.type_.as_deref().map(str::trim) {
+        None | Some("") => Some(probe.path.is_some()),
+        Some("http") => Some(true),
+        Some("tcp") if probe.path.is_some() => {
+            at.field("path").error("a tcp probe has no path");
+            None
+        }
+        Some("tcp") => Some(false),
+        Some(other) => {
+            at.field("type")
+                .error(format!("`{other}` is none of http, tcp"));
+            None
+        }
+    }
+}

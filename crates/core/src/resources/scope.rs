@@ -1,0 +1,315 @@
+//! A place in a Katalog: what is read there becomes trees, and what is wrong there becomes diagnostics.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
+};
+
+use crate::{
+    api::{
+        names,
+        scalar::{Scalar, Text},
+    },
+    diagnostics::{Diagnostic, Diagnostics, FieldPath},
+    plan::{Coerce, Fields, Leaf, Tree},
+    template::{Template, TemplateError},
+    value::Node,
+};
+
+/// What is wrong with a Katalog, gathered while it is read.
+#[derive(Default)]
+pub(crate) struct Problems {
+    found: RefCell<Diagnostics>,
+    /// The places that plans name, by their text.
+    places: RefCell<HashMap<Box<str>, FieldPath>>,
+}
+
+impl Problems {
+    /// What was found, in the order it was found.
+    pub(crate) fn into_inner(self) -> Diagnostics {
+        self.found.into_inner()
+    }
+
+    /// A place that was read before, by its [`At::text`].
+    pub(crate) fn place(&self, text: &str) -> At<'_> {
+        At {
+            problems: self,
+            path: self.places.borrow().get(text).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// A place in a Katalog.
+#[derive(Clone)]
+pub(crate) struct At<'a> {
+    problems: &'a Problems,
+    path: FieldPath,
+}
+
+impl<'a> At<'a> {
+    /// The document itself.
+    pub(crate) fn root(problems: &'a Problems) -> Self {
+        Self {
+            problems,
+            path: FieldPath::root(),
+        }
+    }
+
+    /// The field `name` of the map here.
+    pub(crate) fn field(&self, name: &str) -> Self {
+        Self {
+            problems: self.problems,
+            path: self.path.field(name),
+        }
+    }
+
+    /// The item `index` of the list here.
+    pub(crate) fn index(&self, index: usize) -> Self {
+        Self {
+            problems: self.problems,
+            path: self.path.index(index),
+        }
+    }
+
+    /// The place as text.
+    pub(crate) fn text(&self) -> Box<str> {
+        let text: Box<str> = self.path.to_string().into();
+        self.problems
+            .places
+            .borrow_mut()
+            .insert(text.clone(), self.path.clone());
+        text
+    }
+
+    /// A place that was read before, by its text.
+    pub(crate) fn place(&self, text: &str) -> Self {
+        self.problems.place(text)
+    }
+
+    /// Reports a problem that refuses the Katalog.
+    pub(crate) fn error(&self, message: impl Into<String>) {
+        self.report(Diagnostic::error(self.path.clone(), message));
+    }
+
+    /// Reports a problem that refuses the Katalog, at a byte of the text here if that is known.
+    pub(crate) fn error_in_text(
+        &self,
+        offset: Option<usize>,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let mut diagnostic = Diagnostic::error(self.path.clone(), message);
+        (diagnostic.text_offset, diagnostic.hint) = (offset, hint);
+        self.report(diagnostic);
+    }
+
+    /// Reports a problem that refuses the Katalog, and what to do about it.
+    pub(crate) fn error_hint(&self, message: impl Into<String>, hint: impl Into<String>) {
+        self.report(Diagnostic::error(self.path.clone(), message).hint(hint));
+    }
+
+    /// Reports what the author should know.
+    pub(crate) fn warn(&self, message: impl Into<String>) {
+        self.report(Diagnostic::warning(self.path.clone(), message));
+    }
+
+    fn report(&self, diagnostic: Diagnostic) {
+        self.problems.found.borrow_mut().push(diagnostic);
+    }
+
+    /// Parses a template; nothing if it has errors, which are reported.
+    pub(crate) fn template(&self, text: &str) -> Option<Template> {
+        let report = |error: &TemplateError, new: fn(FieldPath, String) -> Diagnostic| {
+            let mut diagnostic =
+                new(self.path.clone(), error.message.clone()).at_text(error.offset);
+            diagnostic.hint.clone_from(&error.hint);
+            self.report(diagnostic);
+        };
+        match Template::parse(text) {
+            Ok(template) => {
+                for warning in template.warnings() {
+                    report(warning, Diagnostic::warning);
+                }
+                Some(template)
+            }
+            Err(errors) => {
+                for error in &errors {
+                    report(error, Diagnostic::error);
+                }
+                None
+            }
+        }
+    }
+
+    /// A leaf for the text here, literal or not.
+    pub(crate) fn leaf(&self, text: &str, coerce: Coerce) -> Option<Leaf> {
+        Some(Leaf {
+            template: self.template(text)?,
+            coerce,
+            path: self.text(),
+        })
+    }
+
+    /// A leaf for the scalar here, which the caller gives what it takes.
+    pub(crate) fn scalar_leaf(&self, scalar: &Scalar) -> Option<Leaf> {
+        self.leaf(&scalar.to_string(), Coerce::Native)
+    }
+
+    /// The value of the text here; nothing if it is left out or wrong, which is reported.
+    pub(crate) fn value(&self, text: &str, coerce: Coerce) -> Option<Tree> {
+        let leaf = self.leaf(text, coerce)?;
+        match leaf.template.literal() {
+            Some(literal) => self.fixed(Node::from(literal), coerce),
+            None => Some(Tree::Leaf(leaf)),
+        }
+    }
+
+    /// The value of the scalar here; nothing if it is left out or wrong, which is reported.
+    pub(crate) fn scalar(&self, scalar: &Scalar, coerce: Coerce) -> Option<Tree> {
+        match scalar.as_str() {
+            Some(text) => self.value(text, coerce),
+            None => self.fixed(scalar.node().clone(), coerce),
+        }
+    }
+
+    fn fixed(&self, node: Node, coerce: Coerce) -> Option<Tree> {
+        match coerce.apply(node) {
+            Ok(node) => node.map(Tree::Fixed),
+            Err(misfit) => {
+                self.error(misfit.to_string());
+                None
+            }
+        }
+    }
+
+    /// The field `name`, a text, if it is declared.
+    pub(crate) fn text_field(&self, name: &str, text: Option<&Text>) -> Option<Tree> {
+        self.field(name).value(text?, Coerce::OptionalText)
+    }
+
+    /// The field `name`, a text that is not empty.
+    pub(crate) fn required(&self, name: &str, text: &Text) -> Option<Tree> {
+        self.field(name).required_here(text)
+    }
+
+    /// The text here, which is not empty.
+    pub(crate) fn required_here(&self, text: &Text) -> Option<Tree> {
+        if text.trim().is_empty() {
+            self.error("this is empty");
+        }
+        self.value(text, Coerce::OptionalText)
+    }
+
+    /// The field `name`, a scalar, if it is declared.
+    pub(crate) fn scalar_field(
+        &self,
+        name: &str,
+        scalar: Option<&Scalar>,
+        coerce: Coerce,
+    ) -> Option<Tree> {
+        self.field(name).scalar(scalar?, coerce)
+    }
+
+    /// The field `name`, one of `words` in any case, or a template for it.
+    pub(crate) fn word_field(
+        &self,
+        name: &str,
+        text: Option<&Text>,
+        words: &[&str],
+    ) -> Option<Tree> {
+        let at = self.field(name);
+        let leaf = at.leaf(text?, Coerce::OptionalText)?;
+        let Some(literal) = leaf.template.literal() else {
+            return Some(Tree::Leaf(leaf));
+        };
+        let literal = literal.trim();
+        let word = words.iter().find(|word| word.eq_ignore_ascii_case(literal));
+        if word.is_none() && !literal.is_empty() {
+            at.error(format!("`{literal}` is none of {}", words.join(", ")));
+        }
+        word.map(|word| Tree::Fixed(Node::from(*word)))
+    }
+
+    /// A tree as a manifest has it: every text in it may be a template, which keeps the expression's own type.
+    pub(crate) fn manifest(&self, node: &Node) -> Option<Tree> {
+        match node {
+            Node::Str(text) => self.value(text, Coerce::Native),
+            Node::List(items) => Some(Tree::list(
+                items
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(at, item)| self.index(at).manifest(item))
+                    .collect(),
+            )),
+            Node::Map(entries) => {
+                let mut fields = Fields::default();
+                for (key, value) in entries.iter() {
+                    let at = self.field(key);
+                    at.literal_key(key);
+                    fields.put(key, at.manifest(value));
+                }
+                Some(fields.into_tree())
+            }
+            _ => Some(Tree::Fixed(node.clone())),
+        }
+    }
+
+    /// Refuses a key that is written as a template.
+    fn literal_key(&self, key: &str) {
+        if key.contains("{{") {
+            self.error_hint(
+                "a key is not a template",
+                "write the key out; only values are rendered",
+            );
+        }
+    }
+
+    /// The texts by key here.
+    pub(crate) fn texts(&self, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Fields {
+        let mut fields = Fields::default();
+        for (key, text) in texts {
+            let at = self.field(key);
+            at.literal_key(key);
+            fields.put(key, at.value(text, coerce));
+        }
+        fields
+    }
+
+    /// The labels here, or a selector's.
+    pub(crate) fn labels(&self, labels: &BTreeMap<String, Text>) -> Fields {
+        for (key, value) in labels {
+            let at = self.field(key);
+            at.metadata_key(key);
+            if !value.contains("{{")
+                && let Err(why) = names::check_label_value(value)
+            {
+                at.error(why);
+            }
+        }
+        self.texts(labels, Coerce::Text)
+    }
+
+    /// The annotations here.
+    pub(crate) fn annotations(&self, annotations: &BTreeMap<String, Text>) -> Fields {
+        for key in annotations.keys() {
+            self.field(key).metadata_key(key);
+        }
+        self.texts(annotations, Coerce::Text)
+    }
+
+    fn metadata_key(&self, key: &str) {
+        if key.starts_with(names::PREFIX) {
+            self.error_hint(
+                format!(
+                    "labels and annotations that start with `{}` are Orkestra's own",
+                    names::PREFIX
+                ),
+                "use a prefix of yours",
+            );
+        } else if !key.contains("{{")
+            && let Err(why) = names::check_label_key(key)
+        {
+            self.error(why);
+        }
+    }
+}

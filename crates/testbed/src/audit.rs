@@ -1,0 +1,219 @@
+//! Who asked the API server for what, from its audit log.
+
+use std::collections::HashSet;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+/// Everything is logged, without bodies. A request is told when it is answered; a watch when it starts (and, left out here, when it ends).
+pub(crate) const POLICY: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+";
+
+/// One request that the API server answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEvent {
+    /// `ResponseComplete`, `ResponseStarted` for a watch, `Panic`.
+    pub stage: String,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; for other paths the HTTP method in small letters.
+    pub verb: String,
+    /// Who asked.
+    pub user: String,
+    /// The client's `User-Agent`; empty if it sent none.
+    pub user_agent: String,
+    /// The resource's API group, empty for core.
+    pub group: String,
+    /// The resource's plural name; empty for a path such as `/version`.
+    pub resource: String,
+    /// `status`, `scale` and the like; empty if the object itself was meant.
+    pub subresource: String,
+    /// The object's namespace; empty if it has none.
+    pub namespace: String,
+    /// The object's name; empty if the request named none.
+    pub name: String,
+    /// The HTTP status of the answer.
+    pub code: u16,
+    /// Path and query as the client sent them.
+    pub uri: String,
+    /// When the request came in.
+    pub timestamp: jiff::Timestamp,
+}
+
+impl AuditEvent {
+    /// Whether the request writes.
+    pub fn is_write(&self) -> bool {
+        matches!(
+            self.verb.as_str(),
+            "create" | "update" | "patch" | "delete" | "deletecollection"
+        )
+    }
+}
+
+/// A place in the audit log: what was logged before it is of no interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(usize);
+
+/// The log, as far as it was read.
+#[derive(Debug)]
+pub(crate) struct AuditLog {
+    path: PathBuf,
+    /// Bytes read so far: always the end of a line.
+    offset: u64,
+    events: Vec<AuditEvent>,
+    /// Audit ids of long-running requests whose start is among `events`.
+    started: HashSet<String>,
+}
+
+impl AuditLog {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            offset: 0,
+            events: Vec::new(),
+            started: HashSet::new(),
+        }
+    }
+
+    /// Reads what was added; the place after it.
+    pub(crate) fn mark(&mut self) -> Result<Mark> {
+        self.read()?;
+        Ok(Mark(self.events.len()))
+    }
+
+    /// Reads what was added; all events after `mark`.
+    pub(crate) fn since(&mut self, mark: Mark) -> Result<Vec<AuditEvent>> {
+        self.read()?;
+        Ok(self.events.get(mark.0..).unwrap_or_default().to_vec())
+    }
+
+    pub(crate) fn all(&mut self) -> Result<Vec<AuditEvent>> {
+        self.since(Mark(0))
+    }
+
+    fn read(&mut self) -> Result<()> {
+        let mut file = std::fs::File::open(&self.path)
+            .with_context(|| format!("cannot read {}", self.path.display()))?;
+        file.seek(SeekFrom::Start(self.offset))?;
+        let mut added = Vec::new();
+        file.read_to_end(&mut added)?;
+        // The last line may be only half written.
+        let end = added
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        for line in added[..end]
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            let line: Line =
+                serde_json::from_slice(line).context("an audit line of another shape")?;
+            if line.stage == "ResponseStarted" {
+                self.started.insert(line.audit_id.clone());
+            } else if self.started.remove(&line.audit_id) {
+                continue;
+            }
+            self.events.push(line.into());
+        }
+        self.offset += u64::try_from(end)?;
+        Ok(())
+    }
+}
+
+/// A line of the log.
+///
+/// Source: `audit.k8s.io/v1`, Event.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    #[serde(rename = "auditID")]
+    audit_id: String,
+    stage: String,
+    verb: String,
+    user: User,
+    #[serde(default)]
+    user_agent: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    #[serde(default)]
+    response_status: ResponseStatus,
+    request_received_timestamp: jiff::Timestamp,
+}
+
+#[derive(Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ObjectRef {
+    api_group: String,
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+struct ResponseStatus {
+    #[serde(default)]
+    code: u16,
+}
+
+impl From<Line> for AuditEvent {
+    fn from(line: Line) -> Self {
+        Self {
+            stage: line.stage,
+            verb: line.verb,
+            user: line.user.username,
+            user_agent: line.user_agent,
+            group: line.object_ref.api_group,
+            resource: line.object_ref.resource,
+            subresource: line.object_ref.subresource,
+            namespace: line.object_ref.namespace,
+            name: line.object_ref.name,
+            code: line.response_status.code,
+            uri: line.request_uri,
+            timestamp: line.request_received_timestamp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(id: &str, stage: &str, verb: &str) -> String {
+        format!(
+            r#"{{"kind":"Event","auditID":"{id}","stage":"{stage}","requestURI":"/api/v1/pods?watch=true","verb":"{verb}","user":{{"username":"clerk"}},"objectRef":{{"resource":"pods","apiVersion":"v1"}},"responseStatus":{{"metadata":{{}},"code":200}},"requestReceivedTimestamp":"2026-01-02T03:04:05.000006Z"}}"#
+        )
+    }
+
+    #[test]
+    fn a_watch_counts_once_and_a_half_line_waits_for_its_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("audit.log");
+        let second = line("b", "ResponseComplete", "list");
+        let (head, tail) = second.split_at(40);
+        let first = line("a", "ResponseStarted", "watch");
+        std::fs::write(&path, format!("{first}\n{head}")).expect("written");
+        let mut log = AuditLog::new(path.clone());
+        let mark = log.mark().expect("readable");
+        assert_eq!(mark, Mark(1));
+        let end = line("a", "ResponseComplete", "watch");
+        std::fs::write(&path, format!("{first}\n{head}{tail}\n{end}\n")).expect("written");
+        let verbs = |events: Vec<AuditEvent>| -> Vec<String> {
+            events.into_iter().map(|event| event.verb).collect()
+        };
+        assert_eq!(verbs(log.since(mark).expect("readable")), ["list"]);
+        assert_eq!(verbs(log.all().expect("readable")), ["watch", "list"]);
+    }
+}

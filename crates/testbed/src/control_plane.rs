@@ -1,0 +1,408 @@
+//! One control plane: its servers, its users, its log.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::Api;
+
+use crate::assets::Assets;
+use crate::audit::{AuditEvent, AuditLog, Mark, POLICY};
+use crate::guard::{Guarded, remove_at_end};
+use crate::identity::{Identity, SYSTEM_MASTERS};
+use crate::nodes;
+use crate::pki::Authority;
+use crate::servers::{Ports, Site};
+use crate::wait::{block_on, eventually};
+
+/// How long a server may take to start: seconds on an idle machine, much longer on one that compiles meanwhile.
+const START_LIMIT: Duration = Duration::from_mins(2);
+
+/// What to start.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Whether there is a scheduler and a fake node, so that pods run and Jobs complete. Without, pods stay Pending.
+    pub nodes: bool,
+    /// The data folder, which must not exist yet and is removed in the end; by default a new one among the temporary files.
+    pub folder: Option<PathBuf>,
+}
+
+/// A running control plane. It ends when this value is dropped, and with this process at the latest.
+#[derive(Debug)]
+pub struct ControlPlane {
+    site: Site,
+    ports: Ports,
+    authority: Authority,
+    admin: Identity,
+    identities: Mutex<HashMap<(String, Vec<String>), Identity>>,
+    audit: Mutex<AuditLog>,
+    servers: Mutex<Servers>,
+}
+
+/// In the order in which they stop.
+#[derive(Debug)]
+struct Servers {
+    clients: Vec<Guarded>,
+    collector: Option<Guarded>,
+    api: Option<Guarded>,
+    etcd: Guarded,
+}
+
+impl ControlPlane {
+    /// Starts a control plane of the caller's own and waits until it serves: about five seconds on two idle cores.
+    ///
+    /// It blocks the calling thread.
+    pub fn start(options: Options) -> Result<Self> {
+        Self::start_on(options, Ports::choose)
+    }
+
+    /// `choose` is asked again when another process was faster to a port.
+    fn start_on(options: Options, choose: impl FnMut() -> Result<Ports>) -> Result<Self> {
+        let assets = Assets::find()?;
+        let folder = create_folder(options.folder)?;
+        let site = Site { assets, folder };
+        let authority = Authority::create(&site.pki())?;
+        authority.write_server_files()?;
+        std::fs::create_dir(site.folder.join("logs"))?;
+        std::fs::write(site.folder.join("audit-policy.yaml"), POLICY)?;
+
+        let (ports, servers) = start_storage_and_api(&site, &authority, choose)?;
+        let server = url(ports);
+        std::fs::write(site.folder.join("server"), &server)?;
+        let audit = AuditLog::new(site.folder.join("audit.log"));
+        let this = Self {
+            admin: admin(&site, &authority, ports)?,
+            identities: Mutex::new(HashMap::new()),
+            audit: Mutex::new(audit),
+            servers: Mutex::new(servers),
+            site,
+            ports,
+            authority,
+        };
+        this.start_controllers()?;
+        if options.nodes {
+            let nodes = nodes::start(&this)?;
+            lock(&this.servers).clients.extend(nodes);
+        }
+        Ok(this)
+    }
+
+    /// The one control plane that the tests of a binary share, with a node; started on first use, it ends with the process.
+    ///
+    /// # Panics
+    /// If it could not be started, with the reason, in each test that asks.
+    #[allow(clippy::panic, reason = "a test has nothing to do without it")]
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<std::result::Result<ControlPlane, String>> = OnceLock::new();
+        let options = || Options {
+            nodes: true,
+            folder: None,
+        };
+        match SHARED.get_or_init(|| Self::start(options()).map_err(|error| format!("{error:#}"))) {
+            Ok(shared) => shared,
+            Err(error) => panic!("no control plane: {error}"),
+        }
+    }
+
+    /// The administrator, whom nothing is denied.
+    pub fn admin(&self) -> Identity {
+        self.admin.clone()
+    }
+
+    /// The user `user` in `groups` (two at most). A new one has no rights until a role is bound to it; a second call for the
+    /// same hands out the same.
+    ///
+    /// A service account is the user `system:serviceaccount:NAMESPACE:NAME` in the group `system:serviceaccounts`.
+    pub fn identity(&self, user: &str, groups: &[&str]) -> Result<Identity> {
+        let key = (
+            user.to_owned(),
+            groups.iter().map(|group| (*group).to_owned()).collect(),
+        );
+        let mut identities = lock(&self.identities);
+        if let Some(known) = identities.get(&key) {
+            return Ok(known.clone());
+        }
+        let name = format!("{}-{}", identities.len(), user.replace(['/', ':'], "-"));
+        let made = Identity::create(
+            &self.authority,
+            &self.site.folder.join("identities"),
+            &name,
+            &self.url(),
+            (user, groups),
+        )?;
+        identities.insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// Everything that was asked of the API server so far, in the order of the answers.
+    ///
+    /// Who has an answer finds its request here: the log is written before the answer is complete.
+    pub fn audit(&self) -> Result<Vec<AuditEvent>> {
+        lock(&self.audit).all()
+    }
+
+    /// The present end of the audit log.
+    pub fn mark(&self) -> Result<Mark> {
+        lock(&self.audit).mark()
+    }
+
+    /// What was asked since `mark`.
+    pub fn audit_since(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
+        lock(&self.audit).since(mark)
+    }
+
+    /// Kills the API server, as a lost machine would; etcd keeps what was stored. Not for the shared control plane.
+    pub fn stop_api_server(&self) -> Result<()> {
+        match lock(&self.servers).api.take() {
+            Some(mut api) => api.kill(),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts the API server again, with the same address, certificates and data, and waits until it serves.
+    pub fn start_api_server(&self) -> Result<()> {
+        let mut servers = lock(&self.servers);
+        if servers.api.is_some() {
+            return Ok(());
+        }
+        let Servers { api, etcd, .. } = &mut *servers;
+        let api = api.insert(self.site.api_server(self.ports)?);
+        wait_until_ready(&self.admin, &mut [etcd, api])
+    }
+
+    /// An error, with the last words of the server, if one has ended that should run.
+    pub fn check(&self) -> Result<()> {
+        let mut servers = lock(&self.servers);
+        let Servers {
+            clients,
+            collector,
+            api,
+            etcd,
+        } = &mut *servers;
+        for server in clients.iter_mut().chain(collector).chain(api).chain([etcd]) {
+            if let Some(status) = server.status()? {
+                return Err(ended(server, status));
+            }
+        }
+        Ok(())
+    }
+
+    /// The API server's address.
+    pub fn url(&self) -> String {
+        url(self.ports)
+    }
+
+    /// The data folder: certificates, `audit.log` and the servers' `logs/`.
+    pub fn folder(&self) -> &Path {
+        &self.site.folder
+    }
+
+    /// Where the binaries are.
+    pub fn assets(&self) -> &Assets {
+        &self.site.assets
+    }
+
+    /// Starts the garbage collector anew, so that it knows every kind that is installed now.
+    ///
+    /// By itself it looks for new kinds every 30 s, and until then nothing owned by an instance of one is collected (41 s were
+    /// seen). A test that installs a CRD and then counts on owner references calls this in between; others notice nothing.
+    pub fn relearn_kinds(&self) -> Result<()> {
+        let identity = self.manager_identity()?;
+        let mut servers = lock(&self.servers);
+        if let Some(mut old) = servers.collector.take() {
+            old.kill()?;
+        }
+        servers.collector = Some(self.site.garbage_collector(identity.kubeconfig_path())?);
+        Ok(())
+    }
+
+    fn manager_identity(&self) -> Result<Identity> {
+        self.identity("system:kube-controller-manager", &[SYSTEM_MASTERS])
+    }
+
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// Starts the controllers and waits for the first thing they make.
+    fn start_controllers(&self) -> Result<()> {
+        let identity = self.manager_identity()?;
+        let mut manager = self.site.controller_manager(identity.kubeconfig_path())?;
+        self.relearn_kinds()?;
+        let admin = self.admin();
+        block_on(async || {
+            let accounts: Api<ServiceAccount> = Api::namespaced(admin.client()?, "default");
+            eventually("the controllers work", START_LIMIT, async || {
+                // An end is an outcome, not a "not yet".
+                if let Some(status) = manager.status()? {
+                    return Ok(Some(Err(ended(&manager, status))));
+                }
+                Ok(accounts.get_opt("default").await?.map(|_| Ok(())))
+            })
+            .await?
+        })?;
+        lock(&self.servers).clients.push(manager);
+        Ok(())
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        // Whatever fails here is done again by the reaper when this process ends.
+        let servers = self
+            .servers
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        servers.clients.clear();
+        servers.collector = None;
+        servers.api = None;
+        let _ = servers.etcd.kill();
+        let _ = std::fs::remove_dir_all(&self.site.folder);
+    }
+}
+
+fn create_folder(wanted: Option<PathBuf>) -> Result<PathBuf> {
+    let folder = if let Some(folder) = wanted {
+        std::fs::create_dir(&folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+        folder.canonicalize()?
+    } else {
+        let made = tempfile::Builder::new()
+            .prefix("orkestra-testbed-")
+            .tempdir()?;
+        made.keep()
+    };
+    remove_at_end(&folder)?;
+    Ok(folder)
+}
+
+fn url(ports: Ports) -> String {
+    format!("https://127.0.0.1:{}", ports.api)
+}
+
+fn admin(site: &Site, authority: &Authority, ports: Ports) -> Result<Identity> {
+    let folder = site.folder.join("identities");
+    let user = ("testbed-admin", [SYSTEM_MASTERS].as_slice());
+    Identity::create(authority, &folder, "admin", &url(ports), user)
+}
+
+/// Starts etcd and the API server; with other ports when another process was faster to one.
+fn start_storage_and_api(
+    site: &Site,
+    authority: &Authority,
+    mut choose: impl FnMut() -> Result<Ports>,
+) -> Result<(Ports, Servers)> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let ports = choose()?;
+        let mut etcd = site.etcd(ports)?;
+        let mut api = site.api_server(ports)?;
+        let admin = admin(site, authority, ports)?;
+        let Err(error) = wait_until_ready(&admin, &mut [&mut etcd, &mut api]) else {
+            let servers = Servers {
+                clients: Vec::new(),
+                collector: None,
+                api: Some(api),
+                etcd,
+            };
+            return Ok((ports, servers));
+        };
+        let taken = [&etcd, &api]
+            .iter()
+            .any(|server| server.log().contains("address already in use"));
+        if attempts == 5 || !taken {
+            return Err(error);
+        }
+        drop((etcd, api));
+        // etcd makes its folder only once it has its port.
+        for name in ["etcd", "logs"].map(|name| site.folder.join(name)) {
+            if name.exists() {
+                std::fs::remove_dir_all(name)?;
+            }
+        }
+        std::fs::create_dir(site.folder.join("logs"))?;
+    }
+}
+
+/// Waits until the API server says that it is ready and the namespace `default` is there, or until a server ends.
+fn wait_until_ready(admin: &Identity, servers: &mut [&mut Guarded]) -> Result<()> {
+    let started = Instant::now();
+    block_on(async || {
+        let mut config = admin.config()?;
+        // The answer "not ready" is an answer.
+        config.default_retry = false;
+        // Whoever took the port may accept and never answer.
+        config.connect_timeout = Some(Duration::from_secs(2));
+        config.read_timeout = Some(Duration::from_secs(5));
+        let client = Identity::client_of(config)?;
+        loop {
+            let answer = ask_whether_ready(&client).await;
+            // In any case: an etcd that found its port taken must not pass because the API server reached the one that took it.
+            for server in &mut *servers {
+                if let Some(status) = server.status()? {
+                    return Err(ended(server, status));
+                }
+            }
+            let Err(error) = answer else { return Ok(()) };
+            if started.elapsed() >= START_LIMIT {
+                return Err(error.context(format!(
+                    "the API server is not ready within {START_LIMIT:?}"
+                )));
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    })
+}
+
+async fn ask_whether_ready(client: &kube::Client) -> Result<()> {
+    for path in ["/readyz", "/api/v1/namespaces/default"] {
+        let request = http::Request::get(path).body(Vec::new())?;
+        client.request_text(request).await?;
+    }
+    Ok(())
+}
+
+fn ended(server: &Guarded, status: std::process::ExitStatus) -> anyhow::Error {
+    let log = server.log();
+    let lines: Vec<&str> = log.lines().collect();
+    let tail = lines[lines.len().saturating_sub(15)..].join("\n");
+    let name = server.log_path().file_stem().unwrap_or_default().display();
+    anyhow::anyhow!("{name} ended ({status}); its last words:\n{tail}")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic of another test while it held the lock leaves nothing half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_another_process_took_meanwhile_costs_only_a_second_try() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = taken.local_addr().expect("bound").port();
+        let mut asked = 0;
+        let cluster = ControlPlane::start_on(Options::default(), || {
+            asked += 1;
+            let mut ports = Ports::choose()?;
+            match asked {
+                1 => ports.etcd = port,
+                2 => ports.api = port,
+                _ => {}
+            }
+            Ok(ports)
+        })
+        .expect("it starts");
+        cluster.check().expect("all servers run");
+        assert_eq!(asked, 3);
+        let folder = cluster.folder().to_owned();
+        drop(cluster);
+        assert!(!folder.exists(), "an end in order leaves nothing");
+    }
+}

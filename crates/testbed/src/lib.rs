@@ -1,0 +1,46 @@
+//! A genuine Kubernetes control plane for tests and for a person: etcd, `kube-apiserver` and `kube-controller-manager`, on
+//! request `kube-scheduler` and kwok with one fake node, all on loopback, built from pinned Go modules.
+//!
+//! ```text
+//! hack/control-plane/build ─► assets ─┐
+//! reaper (guard) ◄── registers ── control_plane ─► servers: etcd, API server, controllers, scheduler, kwok
+//!                                     │
+//!        pki ─► identity (kubeconfig, kube::Client) · kubectl · audit (who asked for what)
+//! ```
+//!
+//! A test takes the shared one and a namespace of its own:
+//!
+//! ```no_run
+//! # async fn test() -> anyhow::Result<()> {
+//! let cluster = testbed::ControlPlane::shared();
+//! let client = cluster.admin().client()?; // inside the runtime that uses it
+//! let namespace = testbed::namespace(&client, "website").await?;
+//! let clerk = cluster.identity("clerk", &[])?; // no rights until a test binds a role to it
+//! let mark = cluster.mark()?;
+//! cluster.kubectl(&clerk, &["get", "pods", "-n", &namespace], None)?;
+//! assert_eq!(cluster.audit_since(mark)?.iter().filter(|event| event.user == "clerk" && event.code == 403).count(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Nothing outlives the process that started it, however it ends: see [`guard`](Guarded).
+
+mod assets;
+mod audit;
+mod control_plane;
+mod guard;
+mod identity;
+mod kubectl;
+mod nodes;
+mod pki;
+mod ports;
+mod servers;
+mod wait;
+
+pub use assets::Assets;
+pub use audit::{AuditEvent, Mark};
+pub use control_plane::{ControlPlane, Options};
+pub use guard::{Guarded, Signal, spawn_guarded};
+pub use identity::{Identity, SYSTEM_MASTERS, issue};
+pub use ports::free_port;
+pub use wait::{eventually, namespace};

@@ -1,0 +1,177 @@
+//! The servers' command lines. Flags that are not Kubernetes' defaults say why.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::assets::Assets;
+use crate::guard::{Guarded, spawn_guarded};
+use crate::ports::free_port;
+
+/// What the command lines are made of.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) assets: Assets,
+    pub(crate) folder: PathBuf,
+}
+
+/// The ports of one control plane.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ports {
+    pub(crate) etcd: u16,
+    pub(crate) api: u16,
+}
+
+impl Ports {
+    pub(crate) fn choose() -> Result<Self> {
+        Ok(Self {
+            etcd: free_port()?,
+            api: free_port()?,
+        })
+    }
+}
+
+impl Site {
+    /// A path in the data folder, as an argument.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.join(name).to_string_lossy().into_owned()
+    }
+
+    pub(crate) fn pki(&self) -> PathBuf {
+        self.folder.join("pki")
+    }
+
+    pub(crate) fn spawn(&self, name: &str, args: &[String]) -> Result<Guarded> {
+        self.spawn_as(name, name, args)
+    }
+
+    /// Starts the binary `name`; `role` is what its log is called.
+    fn spawn_as(&self, role: &str, name: &str, args: &[String]) -> Result<Guarded> {
+        let mut command = Command::new(self.assets.binary(name)?);
+        // A server's own folder: none of them may depend on where the test runs, or leave a file there.
+        command.args(args).current_dir(&self.folder);
+        spawn_guarded(
+            &command,
+            &self.folder.join("logs").join(format!("{role}.log")),
+        )
+    }
+
+    pub(crate) fn etcd(&self, ports: Ports) -> Result<Guarded> {
+        let client = format!("http://127.0.0.1:{}", ports.etcd);
+        // No other member ever speaks to it: any port will do for peers.
+        let peers = "http://127.0.0.1:0";
+        self.spawn(
+            "etcd",
+            &[
+                "--name=default".to_owned(),
+                format!("--data-dir={}", self.path("etcd")),
+                format!("--listen-client-urls={client}"),
+                format!("--advertise-client-urls={client}"),
+                format!("--listen-peer-urls={peers}"),
+                format!("--initial-advertise-peer-urls={peers}"),
+                format!("--initial-cluster=default={peers}"),
+                // The data goes with the process: a power cut may take it too.
+                "--unsafe-no-fsync".to_owned(),
+                "--log-level=error".to_owned(),
+            ],
+        )
+    }
+
+    pub(crate) fn api_server(&self, ports: Ports) -> Result<Guarded> {
+        self.spawn(
+            "kube-apiserver",
+            &[
+                format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
+                "--bind-address=127.0.0.1".to_owned(),
+                "--advertise-address=127.0.0.1".to_owned(),
+                format!("--secure-port={}", ports.api),
+                format!("--tls-cert-file={}", self.path("pki/server.crt")),
+                format!("--tls-private-key-file={}", self.path("pki/server.key")),
+                format!("--client-ca-file={}", self.path("pki/ca.crt")),
+                "--authorization-mode=RBAC".to_owned(),
+                "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+                format!(
+                    "--service-account-key-file={}",
+                    self.path("pki/accounts.pub")
+                ),
+                format!(
+                    "--service-account-signing-key-file={}",
+                    self.path("pki/accounts.key")
+                ),
+                "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
+                // Pods need no token: no kubelet would mount it, and a namespace takes pods at once.
+                "--disable-admission-plugins=ServiceAccount".to_owned(),
+                // The service `kubernetes` must not point at loopback.
+                "--endpoint-reconciler-type=none".to_owned(),
+                format!("--audit-policy-file={}", self.path("audit-policy.yaml")),
+                format!("--audit-log-path={}", self.path("audit.log")),
+                // A client that has its answer finds its request in the log.
+                "--audit-log-mode=blocking".to_owned(),
+                // In MB: never rotated.
+                "--audit-log-maxsize=1000000".to_owned(),
+            ],
+        )
+    }
+
+    /// All controllers but the garbage collector.
+    pub(crate) fn controller_manager(&self, kubeconfig: &Path) -> Result<Guarded> {
+        self.controllers("kube-controller-manager", &CONTROLLERS, kubeconfig)
+    }
+
+    /// The garbage collector alone: see [`crate::ControlPlane::relearn_kinds`].
+    pub(crate) fn garbage_collector(&self, kubeconfig: &Path) -> Result<Guarded> {
+        self.controllers("garbage-collector", &["garbagecollector"], kubeconfig)
+    }
+
+    fn controllers(&self, role: &str, controllers: &[&str], kubeconfig: &Path) -> Result<Guarded> {
+        self.spawn_as(
+            role,
+            "kube-controller-manager",
+            &[
+                format!("--kubeconfig={}", kubeconfig.display()),
+                format!(
+                    "--service-account-private-key-file={}",
+                    self.path("pki/accounts.key")
+                ),
+                format!("--root-ca-file={}", self.path("pki/ca.crt")),
+                "--leader-elect=false".to_owned(),
+                // Nobody reads its metrics.
+                "--secure-port=0".to_owned(),
+                format!("--controllers={}", controllers.join(",")),
+            ],
+        )
+    }
+
+    pub(crate) fn scheduler(&self, kubeconfig: &Path) -> Result<Guarded> {
+        self.spawn(
+            "kube-scheduler",
+            &[
+                format!("--kubeconfig={}", kubeconfig.display()),
+                "--leader-elect=false".to_owned(),
+                "--secure-port=0".to_owned(),
+            ],
+        )
+    }
+}
+
+/// What makes children, counts them or deletes them. Left out is what needs a cloud, a network or a kubelet.
+const CONTROLLERS: [&str; 17] = [
+    "clusterrole-aggregation",
+    "cronjob",
+    "daemonset",
+    "deployment",
+    "disruption",
+    "endpoint",
+    "endpointslice",
+    "job",
+    "namespace",
+    "nodelifecycle",
+    "podgc",
+    "replicaset",
+    "replicationcontroller",
+    "resourcequota",
+    "serviceaccount",
+    "statefulset",
+    "ttl-after-finished",
+];

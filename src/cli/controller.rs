@@ -1,0 +1,35 @@
+//! `ork controller`
+
+use std::time::Duration;
+
+use super::{
+    Failure,
+    options::{Process, parse_namespace},
+    serve::{Service, serve},
+};
+use crate::{
+    client::ClusterOptions,
+    meta::{Feed, Namespaces},
+};
+
+/// How long the cluster may be away at the start: a Pod may run before its network does.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Watches the Katalogs of a cluster and runs their operators
+///
+/// Runs until SIGTERM or SIGINT, and then lets writes in flight end. The rights it needs are those that
+/// `ork generate rbac` prints; custom resources and children stay as they are when it ends.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Namespace whose Katalogs are run; may be repeated [default: all]
+    #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
+    namespaces: Vec<String>,
+    #[command(flatten)]
+    process: Process,
+}
+
+pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
+    args.process.start_logging();
+    let feed = Feed::Cluster(Namespaces::new(args.namespaces));
+    serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await
+}

@@ -1,0 +1,176 @@
+//! The command line: a file a command. Each parses, calls the library and prints.
+//!
+//! Exit codes: 0 fine, 1 the input is wrong or a check failed, 2 usage, 3 the cluster could not be reached.
+
+mod controller;
+mod crds;
+mod files;
+mod generate;
+mod options;
+mod output;
+mod release;
+mod run;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::client;
+
+/// Runs Kubernetes operators that are declared instead of programmed.
+///
+/// A Katalog says which custom resources there are and what each is made of. `ork controller` watches the Katalogs of a
+/// cluster; `ork run` takes them from files. Both start one operator for every declared kind.
+#[derive(Debug, Parser)]
+#[command(name = "ork", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(flatten)]
+    cluster: options::Cluster,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  fine
+  1  the input is wrong or a check failed
+  2  wrong usage
+  3  the cluster could not be reached";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Controller(controller::Args),
+    Run(run::Args),
+    Generate(generate::Args),
+    Release(release::Args),
+    Crds(crds::Args),
+}
+
+/// Why a command ended without success.
+#[derive(Debug)]
+enum Failure {
+    /// The input is wrong, or a check failed: 1.
+    Input(anyhow::Error),
+    /// The same, and diagnostics have been printed that say so.
+    Reported,
+    /// The cluster could not be reached: 3.
+    Cluster(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Input(error)
+    }
+}
+
+/// Without a usable kubeconfig no cluster can be reached either.
+impl From<client::Error> for Failure {
+    fn from(error: client::Error) -> Self {
+        Self::Cluster(error.into())
+    }
+}
+
+/// Runs the command that the process was called with.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            output::error(&anyhow::Error::new(error).context("cannot start the runtime"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = match runtime.block_on(execute(cli)) {
+        Ok(()) => 0,
+        Err(Failure::Reported) => 1,
+        Err(Failure::Input(error)) => {
+            output::error(&error);
+            1
+        }
+        Err(Failure::Cluster(error)) => {
+            output::error(&error);
+            3
+        }
+    };
+    // A thread that is blocked in a name look-up would hold the process.
+    runtime.shutdown_background();
+    ExitCode::from(code)
+}
+
+async fn execute(cli: Cli) -> Result<(), Failure> {
+    let cluster = cli.cluster.options();
+    match cli.command {
+        Command::Controller(args) => controller::execute(args, &cluster).await,
+        Command::Run(args) => run::execute(args, &cluster).await,
+        Command::Generate(args) => generate::execute(args).await,
+        Command::Release(args) => release::execute(args, &cluster).await,
+        Command::Crds(args) => crds::execute(args),
+    }
+}
+
+/// `docs/cli.md`, from the definitions above.
+pub fn markdown() -> String {
+    let mut text = String::from(
+        "<!-- Generated from src/cli: UPDATE=1 cargo test --lib cli -->\n# Command line\n\n\
+         Every command's `--help`, as `ork` prints it.\n",
+    );
+    describe(Cli::command().term_width(100), "", &mut text);
+    text
+}
+
+fn describe(mut command: clap::Command, parent: &str, text: &mut String) {
+    command.build();
+    let name = format!("{parent}{}", command.get_name());
+    let help = command.render_long_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    text.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", lines.join("\n").trim_end()));
+    let children: Vec<clap::Command> =
+        command.get_subcommands().filter(|child| child.get_name() != "help").cloned().collect();
+    for child in children {
+        describe(child, &format!("{name} "), text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_hold_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_committed_page_of_commands_is_current() {
+        crate::testing::assert_document("docs/cli.md", &markdown());
+    }
+
+    #[test]
+    fn files_are_taken_from_one_flag_or_from_several() {
+        for line in ["ork release -k a -k b", "ork release -k a b", "ork release --katalog a --katalog b"] {
+            let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+            let Command::Release(args) = cli.command else { panic!("{line}") };
+            assert_eq!(args.files.katalogs.len(), 2, "{line}");
+        }
+        assert!(Cli::try_parse_from(["ork", "run"]).is_err());
+    }
+
+    #[test]
+    fn a_wrong_value_is_an_error_with_a_reason() {
+        let cases = [
+            ("ork controller --listen 8080", "write an address and a port"),
+            ("ork controller --listen 0.0.0.0:99999", "write an address and a port"),
+            ("ork controller --listen=", "write an address and a port"),
+            ("ork controller --log inof", "`inof` is no level"),
+            ("ork controller --log-format xml", "human"),
+            ("ork controller --namespace No_Good", "no legal name"),
+        ];
+        for (line, reason) in cases {
+            let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.to_string().contains(reason), "{line}: {error}");
+        }
+        assert!(Cli::try_parse_from(["ork", "controller", "--listen", ":9090"]).is_ok());
+    }
+}

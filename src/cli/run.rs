@@ -1,0 +1,80 @@
+//! `ork run`
+
+use std::{path::PathBuf, time::Duration};
+
+use tokio::sync::mpsc;
+
+use super::{
+    Failure,
+    options::{Files, Process},
+    output,
+    serve::{Service, serve},
+};
+use crate::{
+    client::ClusterOptions,
+    meta::{self, Feed, FileError, Notice},
+};
+
+/// How often the files are looked at.
+const POLL: Duration = Duration::from_secs(1);
+/// A person waits: a wrong address shows at once.
+const PATIENCE: Duration = Duration::ZERO;
+
+/// Runs the operators of Katalog files against a cluster, for development
+///
+/// The cluster needs no Katalog CRD. What the entries name as setup, crdFile and crFiles is applied first. A file that
+/// changes is taken up; one with mistakes is told and the last good one stays. When it ends, finalizers remain on the
+/// custom resources: `ork release` takes them off.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    files: Files,
+    #[command(flatten)]
+    process: Process,
+}
+
+pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
+    args.process.start_logging();
+    let paths = args.files.katalogs;
+    // Mistakes that show without a cluster are told before one is asked.
+    super::files::check(&paths).await?;
+    let (notices, told) = mpsc::unbounded_channel();
+    let teller = tokio::spawn(tell(told));
+    let feed = Feed::Files(meta::Files { paths: paths.clone(), poll: POLL, notices });
+    let ended = serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await;
+    // It ends with the feed, which is gone. A panic in it has been printed.
+    if let Ok(true) = teller.await {
+        output::note(&farewell(&paths));
+    }
+    ended
+}
+
+/// Prints what happens; true when an operator ran.
+async fn tell(mut notices: mpsc::UnboundedReceiver<Notice>) -> bool {
+    let mut ran = false;
+    while let Some(notice) = notices.recv().await {
+        match notice {
+            Notice::Refused(FileError::Invalid(problems)) => {
+                output::diagnostics(&problems);
+                output::note("the last good revision stays");
+            }
+            Notice::Refused(error) => output::error(&anyhow::Error::new(error)),
+            Notice::Warned(warnings) => output::diagnostics(&warnings),
+            Notice::Applied(what) => output::note(&format!("applied {what}")),
+            Notice::Runs { katalog, revision, operators } => {
+                ran = true;
+                output::note(&format!("Katalog {} runs, revision {revision}: {}", katalog.name, operators.join(", ")));
+            }
+        }
+    }
+    ran
+}
+
+fn farewell(paths: &[PathBuf]) -> String {
+    let files: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    format!(
+        "Finalizers remain on the custom resources, so that a deletion waits for the next run.\n\
+         `ork release -k {}` takes them off.",
+        files.join(" ")
+    )
+}

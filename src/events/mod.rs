@@ -1,0 +1,144 @@
+//! Kubernetes Events, sent off the critical path.
+//!
+//! ```text
+//!  pass ── publish (never waits) ──► bounded channel ──► sender task ──► POST, or PATCH of a series
+//!                 │ full: dropped, counted                   │ 403: a problem that a condition can name; that
+//!                 ▼                                          ▼      namespace rests for 30 s
+//!          orkestra_events_dropped_total                problem()
+//! ```
+//!
+//! The same words about the same object are one Event with a count, as long as they come within six minutes of each
+//! other. Events are best effort: none is ever retried, and nothing waits for one.
+
+mod sender;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+pub use k8s_openapi::api::core::v1::ObjectReference;
+use prometheus::IntCounter;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{metrics::Metrics, runtime::context::Clock};
+
+/// Events that wait to be sent; further ones are dropped.
+pub const CAPACITY: usize = 1024;
+/// Longest note that the API server takes, in bytes. Source: events.k8s.io/v1 validation.
+pub const NOTE_BYTES: usize = 1024;
+/// `reportingController` of every Event.
+pub const CONTROLLER: &str = "orkestra";
+
+/// The severity of an Event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// Something was done.
+    Normal,
+    /// Something is wrong.
+    Warning,
+}
+
+/// What to say of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// The object: `apiVersion`, `kind`, `name`, `uid`, and `namespace` where it has one.
+    pub regarding: ObjectReference,
+    /// How grave.
+    pub severity: Severity,
+    /// CamelCase, from a fixed set.
+    pub reason: &'static str,
+    /// For people; cut at [`NOTE_BYTES`]. Never holds values of Secrets.
+    pub note: String,
+}
+
+enum Message {
+    Event(Box<Event>),
+    Flush(oneshot::Sender<()>),
+}
+
+/// Takes Events and returns at once. Cloning is cheap; the sender ends with the last clone.
+#[derive(Clone)]
+pub struct EventSink {
+    queue: mpsc::Sender<Message>,
+    dropped: IntCounter,
+    problem: Problem,
+}
+
+impl fmt::Debug for EventSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EventSink")
+    }
+}
+
+impl EventSink {
+    /// Starts the sender on the current tokio runtime.
+    pub fn start(client: kube::Client, metrics: &Metrics, clock: Clock) -> Self {
+        let (queue, messages) = mpsc::channel(CAPACITY);
+        let sink = Self {
+            queue,
+            dropped: metrics.events_dropped(),
+            problem: Problem::default(),
+        };
+        let sender = sender::Sender::new(client, clock, sink.dropped.clone(), sink.problem.clone());
+        tokio::spawn(sender.run(messages));
+        sink
+    }
+
+    /// A sink that sends nothing: every Event counts as dropped. For tests, and where there is no cluster.
+    pub fn disconnected(metrics: &Metrics) -> Self {
+        let (queue, _) = mpsc::channel(1);
+        Self {
+            queue,
+            dropped: metrics.events_dropped(),
+            problem: Problem::default(),
+        }
+    }
+
+    /// Hands the Event to the sender, or drops and counts it when too many wait.
+    pub fn publish(&self, event: Event) {
+        if self
+            .queue
+            .try_send(Message::Event(Box::new(event)))
+            .is_err()
+        {
+            self.dropped.inc();
+        }
+    }
+
+    /// Why Events are refused at the moment, and the right that is missing; none while all is well.
+    pub fn problem(&self) -> Option<String> {
+        self.problem.get()
+    }
+
+    /// Waits until what was published before has been sent, at most so long. For the end of a process.
+    pub async fn flush(&self, within: Duration) {
+        let (done, sent) = oneshot::channel();
+        let all = async {
+            if self.queue.send(Message::Flush(done)).await.is_ok() {
+                // An error says that the sender is gone: nothing is left to wait for.
+                let _ = sent.await;
+            }
+        };
+        // What was not sent in time is lost, as Events may be.
+        let _ = tokio::time::timeout(within, all).await;
+    }
+}
+
+/// What is wrong with the sending, shared with the readers.
+#[derive(Clone, Default)]
+struct Problem(Arc<Mutex<Option<String>>>);
+
+impl Problem {
+    fn get(&self) -> Option<String> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set(&self, problem: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+}

@@ -1,0 +1,175 @@
+//! What runs, for those who only read: the HTTP pages, the command line, tests.
+//!
+//! ```text
+//!  supervisor, Katalog controller ── publish ──► snapshot ──► Directory (any number of readers)
+//!                                                              └ OperatorView::status: live, of each operator
+//! ```
+//!
+//! A snapshot changes when Katalogs or operators come and go, or a Katalog's readiness changes. Counts change far more
+//! often; they are read from each operator's own [`OperatorStatus`].
+
+use std::sync::Arc;
+
+use orkestra_core::plan::{KatalogRef, OperatorPlan, Plan};
+use tokio::sync::watch;
+
+use crate::runtime::OperatorStatus;
+
+/// The Katalogs of this process, sorted by namespace and name. Cloning is cheap; every clone sees the same.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    snapshot: watch::Receiver<Arc<[KatalogView]>>,
+}
+
+/// The writing end of a [`Directory`].
+#[derive(Debug)]
+pub struct Publisher {
+    snapshot: watch::Sender<Arc<[KatalogView]>>,
+}
+
+/// One Katalog.
+#[derive(Clone, Debug)]
+pub struct KatalogView {
+    /// Which one. Katalogs from files have namespace `default`.
+    pub reference: KatalogRef,
+    /// What it says about itself.
+    pub about: About,
+    /// The Katalog as it was written, the newest revision, accepted or not: for `/katalog/raw`.
+    pub document: Arc<serde_json::Value>,
+    /// The accepted revision that runs; none until one was accepted.
+    pub plan: Option<Arc<Plan>>,
+    /// Its `Ready` condition.
+    pub ready: Readiness,
+    /// Name of the revision that runs; none until one was accepted.
+    pub revision: Option<String>,
+    /// One for each enabled entry of the running revision, sorted by name.
+    pub operators: Vec<OperatorView>,
+    /// Entries with `enabled: false`, sorted.
+    pub disabled: Vec<String>,
+}
+
+/// What a Katalog says about itself; empty texts where it is silent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// In a sentence.
+    pub description: String,
+    /// Its own version, not an API version.
+    pub version: String,
+    /// Who wrote it.
+    pub author: String,
+    /// Under which terms.
+    pub license: String,
+}
+
+/// A `Ready` condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    /// Whether it holds; none is `Unknown`.
+    pub status: Option<bool>,
+    /// CamelCase, from a fixed set.
+    pub reason: &'static str,
+    /// For people.
+    pub message: String,
+}
+
+/// One entry of a Katalog.
+#[derive(Clone, Debug)]
+pub struct OperatorView {
+    /// What it follows.
+    pub plan: Arc<OperatorPlan>,
+    /// What it says of itself, live. An entry that was not started for a conflict says `Waiting`, for good.
+    pub status: watch::Receiver<OperatorStatus>,
+    /// The Katalog that holds this kind, as `namespace/name`, when it is not this one.
+    pub conflict: Option<String>,
+}
+
+impl Publisher {
+    /// A directory without Katalogs, and its writing end.
+    pub fn new() -> (Self, Directory) {
+        let (sender, receiver) = watch::channel(Arc::from(Vec::new()));
+        (Self { snapshot: sender }, Directory { snapshot: receiver })
+    }
+
+    /// Adds a Katalog, or replaces the one of that name. Readers are woken only when something differs beside counts.
+    pub fn put(&self, katalog: KatalogView) {
+        self.snapshot.send_if_modified(|snapshot| {
+            let mut katalogs = snapshot.to_vec();
+            match katalogs.binary_search_by(|other| other.reference.cmp(&katalog.reference)) {
+                Ok(at) if katalogs[at].is_same(&katalog) => return false,
+                Ok(at) => katalogs[at] = katalog,
+                Err(at) => katalogs.insert(at, katalog),
+            }
+            *snapshot = katalogs.into();
+            true
+        });
+    }
+
+    /// Removes a Katalog.
+    pub fn remove(&self, reference: &KatalogRef) {
+        self.snapshot.send_if_modified(|snapshot| {
+            let kept: Vec<_> = snapshot.iter().filter(|katalog| katalog.reference != *reference).cloned().collect();
+            let modified = kept.len() != snapshot.len();
+            *snapshot = kept.into();
+            modified
+        });
+    }
+}
+
+impl Directory {
+    /// A directory that never changes: for tests of readers.
+    pub fn fixed(katalogs: Vec<KatalogView>) -> Self {
+        let (publisher, directory) = Publisher::new();
+        katalogs.into_iter().for_each(|katalog| publisher.put(katalog));
+        directory
+    }
+
+    /// All Katalogs, sorted by namespace and name.
+    pub fn katalogs(&self) -> Arc<[KatalogView]> {
+        self.snapshot.borrow().clone()
+    }
+
+    /// One Katalog.
+    pub fn katalog(&self, reference: &KatalogRef) -> Option<KatalogView> {
+        self.snapshot.borrow().iter().find(|katalog| katalog.reference == *reference).cloned()
+    }
+
+    /// Waits until the snapshot is another than at the last call of this method on this clone; false when there will be
+    /// no other, because the runtime has ended.
+    pub async fn changed(&mut self) -> bool {
+        self.snapshot.changed().await.is_ok()
+    }
+}
+
+impl About {
+    /// Reads it from a Katalog's document: below `metadata`, or below `spec.info` where the API server would drop it.
+    pub fn read(document: &serde_json::Value) -> Self {
+        let text = |field: &str| {
+            let places = [format!("/metadata/{field}"), format!("/spec/info/{field}")];
+            places.iter().find_map(|place| document.pointer(place)?.as_str()).unwrap_or_default().to_owned()
+        };
+        Self { description: text("description"), version: text("version"), author: text("author"), license: text("license") }
+    }
+}
+
+impl KatalogView {
+    fn is_same(&self, other: &Self) -> bool {
+        let Self { reference, about, document, plan, ready, revision, operators, disabled } = self;
+        let same_plan = plan.as_ref().map(Arc::as_ptr) == other.plan.as_ref().map(Arc::as_ptr);
+        let same_operators = operators.len() == other.operators.len() && operators.iter().zip(&other.operators).all(|(a, b)| a.is_same(b));
+        same_plan
+            && same_operators
+            && Arc::ptr_eq(document, &other.document)
+            && (reference, about, ready, revision, disabled) == (&other.reference, &other.about, &other.ready, &other.revision, &other.disabled)
+    }
+
+    /// The operator of that entry.
+    pub fn operator(&self, name: &str) -> Option<&OperatorView> {
+        self.operators.iter().find(|operator| operator.plan.name == name)
+    }
+}
+
+impl OperatorView {
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.plan, &other.plan) && self.status.same_channel(&other.status) && self.conflict == other.conflict
+    }
+}

@@ -1,0 +1,205 @@
+//! Katalogs of the cluster: one watch, a task for each.
+//!
+//! Claims are registered for all Katalogs of the first list before anything runs, so that a restart decides them as
+//! before, whatever order the list has.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::{FutureExt, StreamExt, stream::SelectAll};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject},
+    core::GroupVersionKind,
+    runtime::{
+        WatchStreamExt,
+        utils::Backoff,
+        watcher::{self, Event, watcher},
+    },
+};
+use orkestra_core::{api::names, plan::KatalogRef};
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::katalog::{Katalog, Latest, Shared, reference};
+use crate::runtime::entropy::Entropy;
+
+/// How long a Katalog whose task panicked rests.
+const REST: Duration = Duration::from_secs(10);
+/// Longest wait before a watch that failed is opened again.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Which Katalogs are followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Namespaces {
+    /// Those of all namespaces.
+    All,
+    /// Those of these.
+    Some(Vec<String>),
+}
+
+/// Follows the Katalogs of `namespaces` until `shutdown`; then waits until their tasks have ended.
+pub(crate) async fn follow(shared: Arc<Shared>, namespaces: &Namespaces, shutdown: CancellationToken) {
+    let mut events = SelectAll::new();
+    for scope in scopes(namespaces) {
+        let api = katalogs(&shared.context.client, scope.as_deref());
+        let backoff = Doubling { entropy: shared.context.entropy.clone(), failures: 0 };
+        let stream = watcher(api, watcher::Config::default()).backoff(backoff);
+        events.push(stream.map(move |event| (scope.clone(), event)).boxed());
+    }
+    let mut followed = Followed { shared, katalogs: BTreeMap::new(), tasks: TaskTracker::new() };
+    let mut unlisted: BTreeSet<Scope> = scopes(namespaces).into_iter().collect();
+    let mut lists: BTreeMap<Scope, Vec<DynamicObject>> = BTreeMap::new();
+    let mut shutdown = pin!(shutdown.cancelled_owned());
+    loop {
+        let (scope, event) = tokio::select! {
+            () = &mut shutdown => break,
+            Some(event) = events.next() => event,
+        };
+        match event {
+            Err(error) => tracing::warn!(error = %super::calls::chain(&error), "Katalogs cannot be watched"),
+            Ok(Event::Init) => drop(lists.insert(scope, Vec::new())),
+            Ok(Event::InitApply(object)) => lists.entry(scope).or_default().push(object),
+            Ok(Event::InitDone) => {
+                followed.replace(&scope, lists.remove(&scope).unwrap_or_default());
+                unlisted.remove(&scope);
+                if unlisted.is_empty() {
+                    followed.shared.synced.send_replace(true);
+                }
+            }
+            Ok(Event::Apply(object)) => followed.apply(vec![object]),
+            Ok(Event::Delete(object)) => followed.remove(&reference(&object)),
+        }
+    }
+    followed.katalogs.clear();
+    followed.tasks.close();
+    followed.tasks.wait().await;
+}
+
+/// A namespace; none is all of them.
+type Scope = Option<String>;
+
+fn scopes(namespaces: &Namespaces) -> Vec<Scope> {
+    match namespaces {
+        Namespaces::All => vec![None],
+        Namespaces::Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+    }
+}
+
+fn katalogs(client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
+    let kind = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(names::GROUP, names::VERSION, "Katalog"), "katalogs");
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
+        None => Api::all_with(client.clone(), &kind),
+    }
+}
+
+/// The Katalogs that are followed.
+struct Followed {
+    shared: Arc<Shared>,
+    katalogs: BTreeMap<KatalogRef, Entry>,
+    tasks: TaskTracker,
+}
+
+struct Entry {
+    uid: Option<String>,
+    objects: watch::Sender<Latest>,
+    task: JoinHandle<()>,
+}
+
+impl Followed {
+    /// Takes in a whole list of a scope.
+    fn replace(&mut self, scope: &Scope, objects: Vec<DynamicObject>) {
+        let listed: Vec<_> = objects.iter().map(reference).collect();
+        let in_scope = |katalog: &KatalogRef| scope.as_ref().is_none_or(|namespace| *namespace == katalog.namespace);
+        let gone: Vec<_> = self.katalogs.keys().filter(|katalog| in_scope(katalog) && !listed.contains(katalog)).cloned().collect();
+        gone.iter().for_each(|katalog| self.remove(katalog));
+        self.apply(objects);
+    }
+
+    /// Takes in states of Katalogs; all of them claim before any of them runs.
+    fn apply(&mut self, objects: Vec<DynamicObject>) {
+        let mut started = Vec::new();
+        for object in objects {
+            let key = reference(&object);
+            let object = Arc::new(object);
+            let known = self.katalogs.get(&key).filter(|entry| entry.uid == object.metadata.uid && !entry.task.is_finished());
+            if let Some(entry) = known {
+                entry.objects.send_replace(Some(object));
+                continue;
+            }
+            // One of the same name that was there before has to end first.
+            let before = self.katalogs.remove(&key).map(|entry| {
+                entry.objects.send_replace(None);
+                entry
+            });
+            let katalog = before.is_none().then(|| Katalog::new(&self.shared, Arc::clone(&object)));
+            started.push((key, object, before, katalog));
+        }
+        for (key, object, before, katalog) in started {
+            let (objects, latest) = watch::channel(Some(Arc::clone(&object)));
+            let shared = Arc::clone(&self.shared);
+            let task = self.tasks.spawn(async move {
+                if let Some(before) = before {
+                    let _ = before.task.await;
+                }
+                attend(&shared, katalog, latest).await;
+            });
+            self.katalogs.insert(key, Entry { uid: object.metadata.uid.clone(), objects, task });
+        }
+    }
+
+    fn remove(&mut self, katalog: &KatalogRef) {
+        // The entry stays until another of its name comes: its task may have something to release.
+        if let Some(entry) = self.katalogs.get(katalog) {
+            entry.objects.send_replace(None);
+        }
+        self.katalogs.retain(|_, entry| !entry.task.is_finished());
+    }
+}
+
+/// Runs a Katalog; one whose task panics rests, and begins anew.
+async fn attend(shared: &Arc<Shared>, first: Option<Katalog>, objects: watch::Receiver<Latest>) {
+    let mut katalog = first;
+    loop {
+        let next = katalog.take().or_else(|| Some(Katalog::new(shared, objects.borrow().clone()?)));
+        let Some(next) = next else {
+            return;
+        };
+        if AssertUnwindSafe(next.run(objects.clone())).catch_unwind().await.is_ok() {
+            return;
+        }
+        tracing::error!("the task of a Katalog panicked");
+        tokio::time::sleep(REST).await;
+        if objects.has_changed().is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits that double with each failure, with jitter.
+struct Doubling {
+    entropy: Entropy,
+    failures: u32,
+}
+
+impl Iterator for Doubling {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let wait = Duration::from_millis(500).saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST_WAIT);
+        self.failures = self.failures.saturating_add(1);
+        Some(self.entropy.shorten(wait, 0.2))
+    }
+}
+
+impl Backoff for Doubling {
+    fn reset(&mut self) {
+        self.failures = 0;
+    }
+}

@@ -1,0 +1,280 @@
+//! What a Katalog's task does to the world: finalizer, revision, operators, release.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use orkestra_core::{
+    api::{OperatedKind, names},
+    plan::GroupKind,
+    value,
+};
+use serde_json::json;
+use tokio::{task::JoinError, time::Instant};
+
+use super::{
+    super::{
+        calls::CallError,
+        ledger::Wanted,
+        release::{ReleaseError, Released, operated, release_kind},
+        revisions::essence,
+        status::Verdict,
+        supervisor::Holding,
+    },
+    Katalog, Release, Running, group_kind,
+    judge::{Judged, judge, kinds_of},
+    known::{known, schemas, storage},
+};
+
+impl Katalog {
+    /// Brings the world a step nearer to what the object says; when something failed, says when to try again.
+    pub(super) async fn act(&mut self) -> Option<Instant> {
+        let result = if self.is_deleting() { self.tear_down().await } else { self.follow().await };
+        let Err(error) = result else {
+            self.failures = 0;
+            return None;
+        };
+        if error.is_conflict() && self.look_again().await.is_ok() {
+            return Some(Instant::now());
+        }
+        self.failures += 1;
+        tracing::warn!(katalog = %self.reference, error = %error, failures = self.failures, "Katalog could not be followed");
+        if let Verdict::Pending(why) = &mut self.verdict {
+            *why = Some(error.to_string());
+        }
+        Some(self.after(self.failures))
+    }
+
+    /// The Katalog is wanted: its newest good revision is to run.
+    async fn follow(&mut self) -> Result<(), CallError> {
+        self.judge();
+        if self.candidate.is_some() {
+            self.put_finalizer().await?;
+            let revision = self.revisions.store(&self.document).await?;
+            if let Some(judged) = self.candidate.take() {
+                self.start(judged, revision).await?;
+                self.verdict = Verdict::Accepted;
+            }
+        } else if self.running.is_none() && !self.looked && matches!(self.verdict, Verdict::Refused { .. }) {
+            self.load_last_good().await?;
+        }
+        self.claim();
+        self.release_leftovers();
+        Ok(())
+    }
+
+    /// Runs a revision that is stored. What it operates is written into the status first, so that a restart that finds
+    /// it changed knows what to release.
+    async fn start(&mut self, judged: Judged, revision: String) -> Result<(), CallError> {
+        for operator in &judged.plan.operators {
+            let kind = operated(&operator.resource);
+            self.releasing.retain(|other, release| release.under_way || group_kind(other) != group_kind(&kind));
+            self.operated.insert(group_kind(&kind), kind);
+        }
+        if let Err(error) = self.write_operated().await {
+            self.candidate = Some(judged);
+            return Err(error);
+        }
+        let Judged { plan, disabled, hash } = judged;
+        tracing::info!(katalog = %self.reference, revision, operators = plan.operators.len(), "revision runs");
+        self.running = Some(Running { revision, hash, plan, disabled });
+        Ok(())
+    }
+
+    /// After a restart that finds the newest revision refused: the newest stored one that compiles runs.
+    async fn load_last_good(&mut self) -> Result<(), CallError> {
+        let stored = self.revisions.list().await?;
+        let good = stored.into_iter().rev().find_map(|revision| {
+            let schemas = schemas(&known(&self.shared.context.crds, &revision.document));
+            let judged = judge(&self.reference, &revision.document, &schemas).ok()?;
+            Some((judged, revision.name))
+        });
+        if let Some((judged, name)) = good {
+            self.put_finalizer().await?;
+            self.start(judged, name).await?;
+            self.candidate = None;
+        }
+        self.looked = true;
+        Ok(())
+    }
+
+    /// Tells the supervisor what this Katalog claims and runs.
+    pub(super) fn claim(&mut self) {
+        if self.is_deleting() {
+            if !std::mem::replace(&mut self.forgotten, true) {
+                self.shared.supervisor.forget(&self.reference);
+            }
+            return;
+        }
+        let claims = self.wanted_kinds();
+        let wanted = Wanted {
+            seniority: self.seniority(),
+            storage: storage(&self.shared.context.crds, &claims),
+            plan: self.running.as_ref().map(|running| Arc::clone(&running.plan)),
+            claims,
+        };
+        // Telling the supervisor wakes every Katalog.
+        if self.claimed.as_ref() != Some(&wanted) {
+            self.claimed = Some(wanted.clone());
+            self.shared.supervisor.want(&self.reference, wanted);
+        }
+    }
+
+    /// Kinds of what runs and of what is about to run; as long as neither is known, what ran before the restart.
+    fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
+        let plans = [self.running.as_ref().map(|running| &running.plan), self.candidate.as_ref().map(|judged| &judged.plan)];
+        let mut kinds: BTreeSet<_> = plans.into_iter().flatten().flat_map(|plan| kinds_of(plan)).collect();
+        if self.running.is_none() && self.candidate.is_none() && !self.looked {
+            kinds.extend(self.operated.keys().cloned());
+        }
+        kinds
+    }
+
+    /// The Katalog is not wanted: everything it operated is let go, then it itself.
+    async fn tear_down(&mut self) -> Result<(), CallError> {
+        self.verdict = Verdict::Deleted;
+        (self.candidate, self.running) = (None, None);
+        self.claim();
+        self.release_leftovers();
+        if !self.gone && self.operated.is_empty() && self.releases.is_empty() {
+            self.take_finalizer().await?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of what was operated and is not wanted.
+    fn release_leftovers(&mut self) {
+        let wanted = if self.is_deleting() { BTreeSet::new() } else { self.wanted_kinds() };
+        let stale: Vec<_> = self.operated.iter().filter(|(kind, _)| !wanted.contains(*kind)).map(|(_, kind)| kind.clone()).collect();
+        for kind in stale {
+            let release = self.releasing.entry(kind.clone()).or_default();
+            if release.under_way || release.retry_at.is_some_and(|at| at > Instant::now()) {
+                continue;
+            }
+            match self.shared.supervisor.hold(&group_kind(&kind)) {
+                Holding::Busy => {}
+                Holding::Claimed(successor) => {
+                    tracing::info!(katalog = %self.reference, kind = kind.kind, %successor, "kind goes to another Katalog");
+                    self.releasing.remove(&kind);
+                    self.operated.remove(&group_kind(&kind));
+                }
+                Holding::Held(held) => {
+                    release.under_way = true;
+                    let client = self.shared.context.client.clone();
+                    self.releases.spawn(async move {
+                        let result = release_kind(&client, &kind).await;
+                        drop(held);
+                        (kind, result)
+                    });
+                }
+            }
+        }
+    }
+
+    /// Takes in how a release ended.
+    pub(super) fn note_release(&mut self, done: Result<(OperatedKind, Result<Released, ReleaseError>), JoinError>) {
+        match done {
+            Ok((kind, Ok(released))) => {
+                let Released { resources, children } = released;
+                tracing::info!(katalog = %self.reference, kind = kind.kind, resources, children, "kind is released");
+                self.releasing.remove(&kind);
+                // An entry of the same kind may have come back meanwhile.
+                if !self.wanted_kinds().contains(&group_kind(&kind)) {
+                    self.operated.remove(&group_kind(&kind));
+                }
+            }
+            Ok((kind, Err(error))) => {
+                tracing::warn!(katalog = %self.reference, kind = kind.kind, error = %error, "kind could not be released");
+                let failures = self.releasing.get(&kind).map_or(0, |release| release.failures) + 1;
+                let retry_at = Some(self.after(failures));
+                self.releasing.insert(kind, Release { under_way: false, failures, problem: Some(error.to_string()), retry_at });
+            }
+            Err(error) => {
+                tracing::error!(katalog = %self.reference, error = %error, "release panicked");
+                let retry_at = Some(self.after(1));
+                for release in self.releasing.values_mut().filter(|release| release.under_way) {
+                    *release = Release { under_way: false, failures: 1, problem: Some("internal error".to_owned()), retry_at };
+                }
+            }
+        }
+    }
+
+    /// When the next release is tried again.
+    pub(super) fn next_release(&self) -> Option<Instant> {
+        self.releasing.values().filter(|release| !release.under_way).filter_map(|release| release.retry_at).min()
+    }
+
+    async fn put_finalizer(&mut self) -> Result<(), CallError> {
+        let mut finalizers = self.object.metadata.finalizers.clone().unwrap_or_default();
+        if finalizers.iter().any(|name| name == names::FINALIZER) {
+            return Ok(());
+        }
+        finalizers.push(names::FINALIZER.to_owned());
+        self.write_finalizers(finalizers).await
+    }
+
+    async fn take_finalizer(&mut self) -> Result<(), CallError> {
+        let mut finalizers = self.object.metadata.finalizers.clone().unwrap_or_default();
+        let before = finalizers.len();
+        finalizers.retain(|name| name != names::FINALIZER);
+        if finalizers.len() == before {
+            return Ok(());
+        }
+        match self.write_finalizers(finalizers).await {
+            Err(error) if error.is_not_found() => {
+                self.gone = true;
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    async fn write_finalizers(&mut self, finalizers: Vec<String>) -> Result<(), CallError> {
+        let metadata = &self.object.metadata;
+        let patch = json!({ "metadata": {
+            "uid": metadata.uid, "resourceVersion": metadata.resource_version, "finalizers": finalizers,
+        }});
+        let answer = self.resource.merge(Some(&self.reference.namespace), &self.reference.name, &patch).await?;
+        self.see_answer(answer);
+        Ok(())
+    }
+
+    /// Judges the object, unless it was judged before against the same schemas.
+    pub(super) fn judge(&mut self) {
+        if self.is_deleting() {
+            return;
+        }
+        let generation = self.object.metadata.generation;
+        if self.judged.as_ref().is_none_or(|(about, _)| *about != generation) {
+            self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
+        }
+        let now = (generation, known(&self.shared.context.crds, &self.document));
+        if self.judged.as_ref() == Some(&now) {
+            return;
+        }
+        match judge(&self.reference, &self.document, &schemas(&now.1)) {
+            Ok(judged) => self.note_good(judged),
+            Err(refusal) => {
+                tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
+                self.candidate = None;
+                self.verdict = Verdict::Refused { reason: refusal.reason, message: refusal.message };
+            }
+        }
+        self.judged = Some(now);
+    }
+
+    /// A revision that compiles is a candidate, unless it is what runs.
+    fn note_good(&mut self, judged: Judged) {
+        let same = |running: &Running| running.hash == judged.hash && orkestra_core::plan::diff(&running.plan, &judged.plan).is_empty();
+        if self.running.as_ref().is_some_and(same) {
+            self.candidate = None;
+            self.verdict = Verdict::Accepted;
+        } else {
+            self.candidate = Some(judged);
+            self.verdict = Verdict::Pending(None);
+        }
+    }
+}
+
+/// Hash of what of a document matters to what runs.
+pub(super) fn document_hash(document: &serde_json::Value) -> String {
+    value::hash(&value::Node::from(&essence(document)))
+}

@@ -1,0 +1,272 @@
+//! One Katalog of the cluster, in a task of its own, so that none disturbs another.
+//!
+//! ```text
+//!  object ── judge ──► candidate ── accept: finalizer, revision, `operated` written ──► supervisor runs it
+//!               │                                                                            │
+//!               └─ refused ──► the last good revision stays, or is loaded                    │
+//!  report: status ◄── verdict, operators' statuses, releases ◄───────────────────────────────┘
+//! ```
+//!
+//! The loop is level-triggered: whatever wakes it, it looks at everything again, and does nothing when nothing differs.
+
+mod act;
+mod judge;
+mod known;
+mod report;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use kube::api::DynamicObject;
+use orkestra_core::{
+    api::{KatalogStatus, OperatedKind},
+    plan::{GroupKind, KatalogRef, Plan},
+    reconcile::{crd::CrdRecord, record::newer},
+};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use self::judge::Judged;
+use super::{
+    calls::{CallError, Resource},
+    claims::Seniority,
+    directory::{OperatorView, Publisher},
+    ledger::Wanted,
+    release::{ReleaseError, Released},
+    revisions::Revisions,
+    status::Verdict,
+    supervisor::{Snapshot, Supervisor},
+};
+use crate::runtime::context::Context;
+
+pub(crate) use self::{
+    judge::{disabled, kinds_of},
+    known::{known, schemas, storage},
+};
+
+/// First wait after a failure; doubled with each, up to [`LONGEST_WAIT`].
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// Longest wait after failures.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// What the Katalogs of one process share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Client, clock, entropy.
+    pub(crate) context: Arc<Context>,
+    /// Runs the operators.
+    pub(crate) supervisor: Arc<Supervisor>,
+    /// Shows them to readers.
+    pub(crate) publisher: Publisher,
+    /// Whether all Katalogs that were there at the start are known.
+    pub(crate) synced: watch::Sender<bool>,
+}
+
+/// The newest state of a Katalog's object; none when it is gone.
+pub(crate) type Latest = Option<Arc<DynamicObject>>;
+
+/// One Katalog.
+#[derive(Debug)]
+pub(crate) struct Katalog {
+    shared: Arc<Shared>,
+    reference: KatalogRef,
+    uid: String,
+    resource: Resource,
+    revisions: Revisions,
+    /// The newest state known, be it from the watch or an answer to a write of ours.
+    object: Arc<DynamicObject>,
+    gone: bool,
+    document: Arc<serde_json::Value>,
+    /// What the verdict is about: generation, and the CRDs of the kinds that the document names.
+    judged: Option<(Option<i64>, Vec<Arc<CrdRecord>>)>,
+    verdict: Verdict,
+    /// Compiled and not running yet.
+    candidate: Option<Judged>,
+    running: Option<Running>,
+    /// What the supervisor was told last.
+    claimed: Option<Wanted>,
+    /// Whether the supervisor was told that nothing is wanted any more.
+    forgotten: bool,
+    /// Whether stored revisions were looked through for a good one.
+    looked: bool,
+    operated: BTreeMap<GroupKind, OperatedKind>,
+    /// Kinds of `operated` to be let go.
+    releasing: BTreeMap<OperatedKind, Release>,
+    releases: JoinSet<(OperatedKind, Result<Released, ReleaseError>)>,
+    views: Vec<OperatorView>,
+    failures: u32,
+    report: report::Progress,
+}
+
+/// The revision that runs.
+#[derive(Debug)]
+struct Running {
+    revision: String,
+    /// Hash of the document, to know it again.
+    hash: String,
+    plan: Arc<Plan>,
+    disabled: Vec<String>,
+}
+
+/// How far the release of a kind has come.
+#[derive(Debug, Default)]
+struct Release {
+    under_way: bool,
+    failures: u32,
+    problem: Option<String>,
+    retry_at: Option<Instant>,
+}
+
+impl Katalog {
+    /// Judges the object and registers what it claims; nothing runs and nothing is written yet.
+    pub(crate) fn new(shared: &Arc<Shared>, object: Arc<DynamicObject>) -> Self {
+        let reference = reference(&object);
+        let uid = object.metadata.uid.clone().unwrap_or_default();
+        let client = &shared.context.client;
+        let status = status_of(&object);
+        let mut katalog = Self {
+            resource: Resource::katalogs(client),
+            revisions: Revisions::new(client, &reference, &uid),
+            shared: Arc::clone(shared),
+            reference,
+            uid,
+            document: Arc::default(),
+            object,
+            gone: false,
+            judged: None,
+            verdict: Verdict::Pending(None),
+            candidate: None,
+            running: None,
+            claimed: None,
+            forgotten: false,
+            looked: false,
+            operated: status.operated.into_iter().map(|kind| (group_kind(&kind), kind)).collect(),
+            releasing: BTreeMap::new(),
+            releases: JoinSet::new(),
+            views: Vec::new(),
+            failures: 0,
+            report: report::Progress::default(),
+        };
+        katalog.judge();
+        katalog.claim();
+        katalog
+    }
+
+    /// Follows the object until it is gone and everything of it released, or until the feed ends.
+    pub(crate) async fn run(mut self, mut objects: watch::Receiver<Latest>) {
+        let mut snapshot = self.shared.supervisor.snapshot();
+        let mut crds = self.shared.context.crds.changed();
+        snapshot.mark_changed();
+        loop {
+            match objects.borrow_and_update().clone() {
+                Some(object) => self.see(object),
+                None => self.gone = true,
+            }
+            crds.mark_unchanged();
+            let retry = self.act().await;
+            self.look_at_operators(&mut snapshot);
+            if self.is_over() {
+                break;
+            }
+            let due = [retry, self.report().await, self.next_release()].into_iter().flatten().min();
+            tokio::select! {
+                changed = objects.changed() => if changed.is_err() { break },
+                _ = snapshot.changed() => {}
+                Ok(()) = crds.changed() => {}
+                () = any_changed(self.views.iter_mut()) => {}
+                Some(done) = self.releases.join_next() => self.note_release(done),
+                () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {}
+            }
+        }
+        self.shared.publisher.remove(&self.reference);
+    }
+
+    /// Takes in a state of the object, unless a newer one is known.
+    fn see(&mut self, object: Arc<DynamicObject>) {
+        let version = |object: &DynamicObject| object.metadata.resource_version.clone().unwrap_or_default();
+        if newer(&version(&object), &version(&self.object)) {
+            self.object = object;
+        }
+    }
+
+    /// Takes in an answer to a write of ours.
+    fn see_answer(&mut self, answer: DynamicObject) {
+        self.see(Arc::new(answer));
+    }
+
+    /// Reads the object again, after somebody else was faster.
+    async fn look_again(&mut self) -> Result<(), CallError> {
+        match self.resource.get(Some(&self.reference.namespace), &self.reference.name).await? {
+            Some(object) if object.metadata.uid.as_deref() == Some(&self.uid) => self.see_answer(object),
+            _ => self.gone = true,
+        }
+        Ok(())
+    }
+
+    fn look_at_operators(&mut self, snapshot: &mut watch::Receiver<Snapshot>) {
+        if snapshot.has_changed().unwrap_or_default() {
+            self.views = snapshot.borrow_and_update().get(&self.reference).cloned().unwrap_or_default();
+        }
+    }
+
+    fn is_deleting(&self) -> bool {
+        self.gone || self.object.metadata.deletion_timestamp.is_some()
+    }
+
+    fn is_over(&self) -> bool {
+        self.gone && self.operated.is_empty() && self.releases.is_empty()
+    }
+
+    fn seniority(&self) -> Seniority {
+        let at = self.object.metadata.creation_timestamp.as_ref().map_or(jiff::Timestamp::MAX, |time| time.0);
+        Seniority::Created { at, uid: self.uid.clone() }
+    }
+
+    /// When to try again after `failures` failures in a row.
+    fn after(&self, failures: u32) -> Instant {
+        let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(LONGEST_WAIT);
+        Instant::now() + self.shared.context.entropy.shorten(wait, 0.2)
+    }
+}
+
+/// Namespace and name of a Katalog's object.
+pub(crate) fn reference(object: &DynamicObject) -> KatalogRef {
+    KatalogRef {
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+/// The status that the object carries; the default where it has none, or none that can be read.
+pub(crate) fn status_of(object: &DynamicObject) -> KatalogStatus {
+    let status = object.data.get("status").cloned().unwrap_or_default();
+    serde_json::from_value(status).unwrap_or_default()
+}
+
+fn group_kind(kind: &OperatedKind) -> GroupKind {
+    GroupKind { group: kind.group.as_str().into(), kind: kind.kind.as_str().into() }
+}
+
+/// Ends when an operator says something that was not looked at.
+pub(crate) async fn any_changed(views: impl Iterator<Item = &mut OperatorView>) {
+    let changes = views.map(|view| {
+        Box::pin(async {
+            if view.status.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    });
+    let changes: Vec<_> = changes.collect();
+    if changes.is_empty() {
+        std::future::pending::<()>().await;
+    } else {
+        futures::future::select_all(changes).await;
+    }
+}
+
+/// An instant that is never waited for.
+fn far() -> Instant {
+    Instant::now() + LONGEST_WAIT
+}

@@ -1,0 +1,133 @@
+//! What a Katalog's task says: the status of its object, and the view for readers.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use orkestra_core::api::OperatedKind;
+use tokio::time::Instant;
+
+use super::{
+    super::{
+        calls::CallError,
+        directory::{About, KatalogView},
+        status::{self, Facts, Operating, Urgency},
+    },
+    Katalog, status_of,
+};
+
+/// How long a change waits for others before it is written.
+const DEBOUNCE: Duration = Duration::from_millis(200);
+/// Shortest time between two writes that tell counts.
+const COUNTS_PERIOD: Duration = Duration::from_secs(5);
+
+/// How far reporting has come.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// Since when the written status is wrong in more than counts.
+    wrong_since: Option<Instant>,
+    written_at: Option<Instant>,
+    failures: u32,
+    retry_at: Option<Instant>,
+}
+
+impl Katalog {
+    /// Publishes the view and writes the status if it is due; the result says when it is due next.
+    pub(super) async fn report(&mut self) -> Option<Instant> {
+        if self.gone {
+            return None;
+        }
+        let (wanted, view) = self.describe();
+        self.shared.publisher.put(view);
+        let due = self.due(status::urgency(&status_of(&self.object), &wanted))?;
+        if due > Instant::now() {
+            return Some(due);
+        }
+        match self.write_status(&wanted).await {
+            Ok(()) => None,
+            Err(_) if self.gone => None,
+            Err(error) if error.is_conflict() => Some(Instant::now() + DEBOUNCE),
+            Err(error) => {
+                self.report.failures += 1;
+                tracing::warn!(katalog = %self.reference, error = %error, "status could not be written");
+                self.report.retry_at = Some(self.after(self.report.failures));
+                self.report.retry_at
+            }
+        }
+    }
+
+    /// When a difference of this urgency is to be written.
+    fn due(&mut self, urgency: Urgency) -> Option<Instant> {
+        let now = Instant::now();
+        let due = match urgency {
+            Urgency::None => {
+                self.report.wrong_since = None;
+                return None;
+            }
+            Urgency::Counts => self.report.written_at.map_or(now, |at| at + COUNTS_PERIOD),
+            Urgency::Prompt => *self.report.wrong_since.get_or_insert(now) + DEBOUNCE,
+        };
+        Some(self.report.retry_at.map_or(due, |retry| retry.max(due)))
+    }
+
+    async fn write_status(&mut self, wanted: &orkestra_core::api::KatalogStatus) -> Result<(), CallError> {
+        let patch = status::patch(wanted, self.object.metadata.resource_version.as_deref());
+        let written = self.resource.merge_status(Some(&self.reference.namespace), &self.reference.name, &patch).await;
+        match written {
+            Ok(answer) => {
+                self.see_answer(answer);
+                self.report = Progress { written_at: Some(Instant::now()), ..Progress::default() };
+                Ok(())
+            }
+            Err(error) => {
+                if error.is_conflict() || error.is_not_found() {
+                    self.look_again().await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes the status now if it does not hold all that is operated.
+    pub(super) async fn write_operated(&mut self) -> Result<(), CallError> {
+        let written = status_of(&self.object).operated;
+        if self.operated.values().all(|kind| written.contains(kind)) {
+            return Ok(());
+        }
+        let (wanted, _) = self.describe();
+        self.write_status(&wanted).await
+    }
+
+    /// The status as it should be, and the view for readers.
+    fn describe(&mut self) -> (orkestra_core::api::KatalogStatus, KatalogView) {
+        let statuses: Vec<_> = self.views.iter_mut().map(|view| view.status.borrow_and_update().clone()).collect();
+        let operators: Vec<_> = self
+            .views
+            .iter()
+            .zip(statuses)
+            .map(|(view, status)| Operating { plan: &view.plan, status, conflict: view.conflict.is_some() })
+            .collect();
+        let operated: Vec<OperatedKind> = self.operated.values().cloned().collect();
+        let releasing: BTreeMap<_, _> = self.releasing.iter().map(|(kind, release)| (kind.clone(), release.problem.clone())).collect();
+        let running = self.running.as_ref();
+        let facts = Facts {
+            generation: self.object.metadata.generation,
+            verdict: &self.verdict,
+            revision: running.map(|running| running.revision.as_str()),
+            operators: &operators,
+            disabled: running.map(|running| running.disabled.as_slice()).unwrap_or_default(),
+            operated: &operated,
+            releasing: &releasing,
+        };
+        let wanted = status::compute(&facts, &status_of(&self.object), self.shared.context.clock.now());
+        let view = KatalogView {
+            reference: self.reference.clone(),
+            about: About::read(&self.document),
+            document: Arc::clone(&self.document),
+            plan: running.map(|running| Arc::clone(&running.plan)),
+            ready: status::readiness(&facts),
+            revision: wanted.revision.clone(),
+            operators: self.views.clone(),
+            disabled: facts.disabled.to_vec(),
+        };
+        (wanted, view)
+    }
+}

@@ -1,0 +1,252 @@
+//! Lets go of a kind: takes our marks off its resources, and off children that Kubernetes does not collect.
+//!
+//! ```text
+//!  resources with our finalizer, label or inventory ──► inventories say which kinds have children
+//!         │                                                      │
+//!         │                        children with our owner label and without a controller: labels off
+//!         └──────────────────────────────────────────────────────┴──► then finalizer, label, inventory off
+//! ```
+//!
+//! It reads no template and no Katalog. The marks of a resource go last, so that a crash in between loses nothing. A
+//! resource that is being deleted is let go too: what it owns is collected by Kubernetes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, stream};
+use kube::{Client, api::ObjectMeta};
+use orkestra_core::{
+    api::{OperatedKind, names},
+    plan::{GroupKind, ResourceType},
+    reconcile::{inventory::Inventory, record::child_mark},
+};
+use serde_json::{Value, json};
+
+use super::calls::{CallError, Resource};
+
+/// Writes at a time.
+const WRITES: usize = 8;
+/// Times that one object is read again after somebody else was faster.
+const ATTEMPTS: usize = 5;
+
+/// What was let go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Released {
+    /// Custom resources.
+    pub resources: usize,
+    /// Children without an owner reference.
+    pub children: usize,
+}
+
+/// Some marks are still there.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    /// The objects could not be listed.
+    #[error(transparent)]
+    Read(#[from] CallError),
+    /// Some of them could not be written; the others were.
+    #[error("{failed} objects keep marks of ours, the first because: {first}")]
+    Write {
+        /// How many.
+        failed: usize,
+        /// The first refusal.
+        first: CallError,
+    },
+}
+
+/// Takes our finalizer, label and inventory off every resource of `kind`, and our labels off their children that have
+/// no controller. A kind that is not served any more has nothing to release.
+pub async fn release_kind(client: &Client, kind: &OperatedKind) -> Result<Released, ReleaseError> {
+    let Some((resource, marked)) = list_marked(client, kind).await? else {
+        return Ok(Released::default());
+    };
+    let children = release_children(client, &marked).await?;
+    let resources = write_all(marked.iter().map(|meta| write(&resource, meta, unmark))).await?;
+    Ok(Released { resources, children })
+}
+
+/// What the status of a Katalog, and a release, need to know of a kind that is operated.
+pub fn operated(resource: &ResourceType) -> OperatedKind {
+    OperatedKind {
+        group: resource.group.to_string(),
+        kind: resource.kind.to_string(),
+        plural: resource.plural.as_ref().map(ToString::to_string).unwrap_or_default(),
+        version: resource.version.to_string(),
+    }
+}
+
+/// The resources that carry a mark of ours, and where they are served.
+async fn list_marked(client: &Client, kind: &OperatedKind) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
+    let known = Resource::operated(client, kind);
+    let (resource, listed) = match known.list_metadata(None).await {
+        Err(error) if error.is_not_found() => {
+            // The version may be gone while the kind is served in another.
+            let group_kind = GroupKind { group: kind.group.as_str().into(), kind: kind.kind.as_str().into() };
+            let Some(other) = Resource::discover(client, &group_kind).await? else {
+                return Ok(None);
+            };
+            let listed = other.list_metadata(None).await?;
+            (other, listed)
+        }
+        listed => (known, listed?),
+    };
+    Ok(Some((resource, listed.into_iter().filter(|meta| unmark(meta).is_some()).collect())))
+}
+
+/// Takes our labels off the children of `parents` that have no controller.
+async fn release_children(client: &Client, parents: &[ObjectMeta]) -> Result<usize, ReleaseError> {
+    let uids: BTreeSet<&str> = parents.iter().filter_map(|meta| meta.uid.as_deref()).collect();
+    let mut released = 0;
+    for kind in parents.iter().flat_map(|meta| inventory(meta).kinds).collect::<BTreeSet<_>>() {
+        let Some(resource) = Resource::discover(client, &kind).await? else {
+            continue;
+        };
+        let labelled = resource.list_metadata(Some(&format!("{}=true", names::LABEL_MANAGED))).await?;
+        let free = |meta: &ObjectMeta| disown(&kind, meta);
+        let ours = labelled.iter().filter(|meta| label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid)) && free(meta).is_some());
+        released += write_all(ours.map(|meta| write(&resource, meta, free))).await?;
+    }
+    Ok(released)
+}
+
+/// Runs the writes, a few at a time and each to its end; the result counts those that changed something.
+async fn write_all(writes: impl Iterator<Item = impl Future<Output = Result<bool, CallError>>>) -> Result<usize, ReleaseError> {
+    let results: Vec<_> = stream::iter(writes).buffer_unordered(WRITES).collect().await;
+    let (mut done, mut failed, mut first) = (0, 0, None);
+    for result in results {
+        match result {
+            Ok(changed) => done += usize::from(changed),
+            Err(error) => {
+                failed += 1;
+                first.get_or_insert(error);
+            }
+        }
+    }
+    first.map_or(Ok(done), |first| Err(ReleaseError::Write { failed, first }))
+}
+
+/// Writes what `change` says of the object; reads it again when somebody else was faster.
+async fn write(resource: &Resource, meta: &ObjectMeta, change: impl Fn(&ObjectMeta) -> Option<Value>) -> Result<bool, CallError> {
+    let (namespace, name) = (meta.namespace.clone(), meta.name.clone().unwrap_or_default());
+    let mut meta = meta.clone();
+    for attempt in 1.. {
+        let Some(patch) = change(&meta) else {
+            return Ok(false);
+        };
+        match resource.merge(namespace.as_deref(), &name, &patch).await {
+            Ok(_) => return Ok(true),
+            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) if error.is_conflict() && attempt < ATTEMPTS => {}
+            Err(error) => return Err(error),
+        }
+        match resource.get(namespace.as_deref(), &name).await? {
+            Some(object) if object.metadata.uid == meta.uid => meta = object.metadata,
+            _ => return Ok(false),
+        }
+    }
+    Ok(false)
+}
+
+/// The patch that takes our marks off a custom resource; none when it has none.
+fn unmark(meta: &ObjectMeta) -> Option<Value> {
+    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
+    let finalizer = finalizers.iter().any(|name| name == names::FINALIZER);
+    let managed = label(meta, names::LABEL_MANAGED).is_some();
+    let inventory = annotation(meta, names::ANNOTATION_INVENTORY).is_some();
+    if !(finalizer || managed || inventory) {
+        return None;
+    }
+    let mut changed = json!({ "uid": meta.uid, "resourceVersion": meta.resource_version });
+    if finalizer {
+        changed["finalizers"] = finalizers.iter().filter(|name| *name != names::FINALIZER).cloned().collect();
+    }
+    if managed {
+        changed["labels"] = json!({ names::LABEL_MANAGED: null });
+    }
+    if inventory {
+        changed["annotations"] = json!({ names::ANNOTATION_INVENTORY: null });
+    }
+    Some(json!({ "metadata": changed }))
+}
+
+/// The patch that takes our labels off a child of `kind`; none when a controller owns it, or it is a copy.
+fn disown(kind: &GroupKind, meta: &ObjectMeta) -> Option<Value> {
+    let owners = meta.owner_references.as_deref().unwrap_or_default();
+    let mark = child_mark(kind, meta.name.as_deref().unwrap_or_default());
+    let copied = annotation(meta, names::ANNOTATION_CHILD) != Some(&mark);
+    if copied || owners.iter().any(|owner| owner.controller == Some(true)) {
+        return None;
+    }
+    let ours = [names::LABEL_MANAGED, names::LABEL_OWNER_UID, names::LABEL_KATALOG];
+    let labels: BTreeMap<_, _> = ours.into_iter().filter(|name| label(meta, name).is_some()).map(|name| (name, Value::Null)).collect();
+    (!labels.is_empty()).then(|| json!({ "metadata": { "uid": meta.uid, "resourceVersion": meta.resource_version, "labels": labels } }))
+}
+
+fn inventory(meta: &ObjectMeta) -> Inventory {
+    annotation(meta, names::ANNOTATION_INVENTORY).map(Inventory::parse).unwrap_or_default()
+}
+
+fn label<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
+    meta.labels.as_ref()?.get(name).map(String::as_str)
+}
+
+fn annotation<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
+    meta.annotations.as_ref()?.get(name).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(value: Value) -> ObjectMeta {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn only_our_marks_are_taken_off_a_resource() {
+        let patch = unmark(&meta(json!({
+            "name": "one", "uid": "u1", "resourceVersion": "7",
+            "finalizers": ["example.org/other", names::FINALIZER],
+            "labels": { names::LABEL_MANAGED: "true", "app": "shop" },
+            "annotations": { names::ANNOTATION_INVENTORY: "ConfigMap", "note": "mine" },
+        })));
+        assert_eq!(
+            patch.unwrap(),
+            json!({ "metadata": {
+                "uid": "u1", "resourceVersion": "7",
+                "finalizers": ["example.org/other"],
+                "labels": { names::LABEL_MANAGED: null },
+                "annotations": { names::ANNOTATION_INVENTORY: null },
+            }})
+        );
+    }
+
+    #[test]
+    fn a_resource_without_marks_needs_no_write() {
+        assert_eq!(unmark(&meta(json!({ "name": "one", "finalizers": ["example.org/other"] }))), None);
+    }
+
+    #[test]
+    fn a_child_with_a_controller_keeps_its_labels() {
+        let child = |owners: Value| {
+            meta(json!({
+                "name": "one", "uid": "u1", "resourceVersion": "7", "ownerReferences": owners,
+                "labels": { names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "p1" },
+                "annotations": { names::ANNOTATION_CHILD: "ConfigMap/one" },
+            }))
+        };
+        let kind = GroupKind::parse("ConfigMap");
+        let owner = json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": "p1", "controller": true }]);
+        assert_eq!(disown(&kind, &child(owner)), None);
+        let patch = disown(&kind, &child(json!([]))).unwrap();
+        assert_eq!(patch["metadata"]["labels"], json!({ names::LABEL_MANAGED: null, names::LABEL_OWNER_UID: null }));
+    }
+
+    #[test]
+    fn an_object_that_others_copied_our_labels_to_is_left_alone() {
+        let copy = meta(json!({
+            "name": "two", "labels": { names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "p1" },
+            "annotations": { names::ANNOTATION_CHILD: "ConfigMap/one" },
+        }));
+        assert_eq!(disown(&GroupKind::parse("ConfigMap"), &copy), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! Accepted revisions of a Katalog, stored as ControllerRevisions before they run.
+//!
+//! A revision that does not compile never replaces the last good one, and a restart finds the last good one here. They
+//! are owned by the Katalog, so Kubernetes collects them with it.
+
+use kube::{Client, api::DynamicObject};
+use orkestra_core::{
+    api::names,
+    plan::KatalogRef,
+    value::{self, Node},
+};
+use serde_json::{Value, json};
+
+use super::calls::{CallError, Resource};
+
+/// Accepted revisions that are kept beside the newest.
+const KEPT: usize = 3;
+/// Longest name of an object.
+const NAME_BYTES: usize = 253;
+/// Hexadecimal digits of the hash in a name.
+const HASH_DIGITS: usize = 10;
+
+/// Where the revisions of one Katalog are stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Revisions {
+    resource: Resource,
+    katalog: KatalogRef,
+    uid: String,
+}
+
+/// One stored revision.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Revision {
+    /// Name of the ControllerRevision.
+    pub(crate) name: String,
+    /// Grows with every acceptance, also when an earlier revision is accepted again.
+    pub(crate) number: i64,
+    /// The Katalog's document, without status.
+    pub(crate) document: Value,
+}
+
+impl Revisions {
+    /// The revisions of the Katalog with that uid: another of the same name has its own.
+    pub(crate) fn new(client: &Client, katalog: &KatalogRef, uid: &str) -> Self {
+        let resource = Resource::revisions(client);
+        Self { resource, katalog: katalog.clone(), uid: uid.to_owned() }
+    }
+
+    /// All of them, oldest first.
+    pub(crate) async fn list(&self) -> Result<Vec<Revision>, CallError> {
+        let labels = format!("{}={}", names::LABEL_KATALOG, names::label_value(&self.katalog.name));
+        let found = self.resource.list(Some(&self.katalog.namespace), Some(&labels)).await?;
+        let mut revisions: Vec<_> = found.into_iter().filter(|object| self.owns(object)).filter_map(read).collect();
+        revisions.sort_by_key(|revision| revision.number);
+        Ok(revisions)
+    }
+
+    /// Makes `document` the newest revision, and removes those that are too old; the result is its name.
+    pub(crate) async fn store(&self, document: &Value) -> Result<String, CallError> {
+        let document = essence(document);
+        let name = name(&self.katalog.name, &self.uid, &document);
+        let stored = self.list().await?;
+        let namespace = self.katalog.namespace.as_str();
+        let newest = stored.last().map_or(0, |revision| revision.number);
+        match stored.iter().find(|revision| revision.name == name) {
+            Some(same) if same.number == newest => {}
+            Some(_) => {
+                self.resource.merge(Some(namespace), &name, &json!({ "revision": newest + 1 })).await?;
+            }
+            None => {
+                self.resource.create(namespace, &name, &self.object(&name, newest + 1, &document)).await?;
+            }
+        }
+        for old in superfluous(&stored, &name) {
+            self.resource.delete(namespace, old).await?;
+        }
+        Ok(name)
+    }
+
+    fn owns(&self, object: &DynamicObject) -> bool {
+        let owners = object.metadata.owner_references.as_deref().unwrap_or_default();
+        owners.iter().any(|owner| owner.uid == self.uid)
+    }
+
+    fn object(&self, name: &str, number: i64, document: &Value) -> Value {
+        let KatalogRef { namespace, name: katalog } = &self.katalog;
+        let owner = json!({
+            "apiVersion": names::API_VERSION, "kind": "Katalog", "name": katalog, "uid": self.uid, "controller": true,
+        });
+        let metadata = json!({
+            "name": name,
+            "namespace": namespace,
+            "labels": { names::LABEL_KATALOG: names::label_value(katalog) },
+            "ownerReferences": [owner],
+        });
+        json!({ "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata, "revision": number, "data": document })
+    }
+}
+
+fn read(object: DynamicObject) -> Option<Revision> {
+    let number = object.data.get("revision")?.as_i64()?;
+    let document = object.data.get("data")?.clone();
+    Some(Revision { name: object.metadata.name?, number, document })
+}
+
+/// What of a Katalog matters to what runs: everything but status, and of the metadata only who it is.
+pub(crate) fn essence(document: &Value) -> Value {
+    let mut essence = document.clone();
+    if let Some(fields) = essence.as_object_mut() {
+        fields.remove("status");
+        let field = |name: &str| document.pointer(&format!("/metadata/{name}")).cloned().unwrap_or_default();
+        fields.insert("metadata".to_owned(), json!({ "namespace": field("namespace"), "name": field("name") }));
+    }
+    essence
+}
+
+/// `<katalog>-<hash>`; a name that would be too long is cut before the hash.
+fn name(katalog: &str, uid: &str, document: &Value) -> String {
+    let mut hash = value::hash(&Node::from(&json!({ "uid": uid, "document": document })));
+    hash.truncate(HASH_DIGITS);
+    let room = NAME_BYTES - hash.len() - 1;
+    let stem = katalog[..room.min(katalog.len())].trim_end_matches(['-', '.']);
+    format!("{stem}-{hash}")
+}
+
+/// Names of stored revisions, oldest first, that need not be kept when `accepted` is the newest.
+fn superfluous<'a>(stored: &'a [Revision], accepted: &str) -> Vec<&'a str> {
+    let earlier: Vec<_> = stored.iter().map(|revision| revision.name.as_str()).filter(|name| *name != accepted).collect();
+    let cut = earlier.len().saturating_sub(KEPT);
+    earlier[..cut].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revision(name: &str, number: i64) -> Revision {
+        Revision { name: name.to_owned(), number, document: Value::Null }
+    }
+
+    #[test]
+    fn the_three_before_the_accepted_revision_are_kept() {
+        let stored: Vec<_> = (1..=6).map(|number| revision(&format!("r{number}"), number)).collect();
+        assert_eq!(superfluous(&stored, "new"), ["r1", "r2", "r3"]);
+        assert_eq!(superfluous(&stored, "r1"), ["r2", "r3"], "a revision accepted again is not old");
+        assert_eq!(superfluous(&stored[..3], "new"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn the_essence_of_a_katalog_leaves_out_what_does_not_change_what_runs() {
+        let one = json!({ "kind": "Katalog", "metadata": { "name": "k", "namespace": "n", "resourceVersion": "1" }, "spec": { "crds": {} }, "status": {} });
+        let mut other = one.clone();
+        other["metadata"]["resourceVersion"] = json!("2");
+        other["status"] = json!({ "ready": "1/1" });
+        assert_eq!(essence(&one), essence(&other));
+        assert_eq!(essence(&one)["spec"], one["spec"]);
+    }
+
+    #[test]
+    fn names_are_legal_and_differ_between_documents_and_uids() {
+        let long = "k".repeat(253);
+        let one = name(&long, "u1", &json!({ "spec": 1 }));
+        assert_eq!(one.len(), 253);
+        assert!(names::check_dns1123_subdomain(&one).is_ok());
+        assert_ne!(one, name(&long, "u1", &json!({ "spec": 2 })));
+        assert_ne!(one, name(&long, "u2", &json!({ "spec": 1 })));
+    }
+}

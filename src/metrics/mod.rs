@@ -1,0 +1,314 @@
+//! What is measured: one table of metrics, a registry of its own for each runtime, and each operator's series.
+//!
+//! ```text
+//!  metrics! { … } ──► struct Families, TABLE ──► docs/metrics.md (a test compares)
+//!                          │
+//!                          ▼ with an operator's labels
+//!                     OperatorMetrics: cached children, 8 ns a count; its series go with it
+//! ```
+//!
+//! Labels come from plans and from fixed sets, never from names of objects or from messages.
+
+mod operator;
+
+use std::{
+    collections::HashMap,
+    fmt::{self, Write as _},
+    sync::{Arc, Mutex},
+};
+
+use prometheus::{
+    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
+    TextEncoder, process_collector::ProcessCollector,
+};
+
+pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Verb};
+
+/// Labels that every series of an operator has, in this order. `katalog` is `namespace/name`.
+pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "kind"];
+
+/// Upper bounds in seconds. A pass that writes nothing takes well under a millisecond; one that waits for a slow
+/// server takes seconds.
+const BUCKETS: [f64; 12] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+];
+
+/// One metric, for documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: &'static str,
+    /// Whether it has [`OPERATOR_LABELS`], in front of its own.
+    pub per_operator: bool,
+    /// Its own labels, with the values that each takes.
+    pub labels: &'static [(&'static str, &'static [&'static str])],
+    /// What it tells.
+    pub help: &'static str,
+}
+
+impl Metric {
+    fn label_names(&self) -> Vec<&'static str> {
+        let base: &[&'static str] = if self.per_operator {
+            &OPERATOR_LABELS
+        } else {
+            &[]
+        };
+        base.iter()
+            .copied()
+            .chain(self.labels.iter().map(|(name, _)| *name))
+            .collect()
+    }
+
+    /// Every combination of the values that its own labels take.
+    fn combinations(&self) -> Vec<Vec<&'static str>> {
+        self.labels
+            .iter()
+            .fold(vec![Vec::new()], |rows, (_, values)| {
+                rows.iter()
+                    .flat_map(|row| {
+                        values
+                            .iter()
+                            .map(move |value| [row.as_slice(), &[*value]].concat())
+                    })
+                    .collect()
+            })
+    }
+}
+
+/// A family that registers itself from a [`Metric`].
+trait Family: prometheus::core::Collector + Clone + Sized + 'static {
+    const KIND: &'static str;
+    fn build(metric: &Metric) -> prometheus::Result<Self>;
+    fn remove(&self, labels: &[&str]);
+}
+
+macro_rules! family {
+    ($type:ty, $kind:literal, $opts:expr) => {
+        impl Family for $type {
+            const KIND: &'static str = $kind;
+            fn build(metric: &Metric) -> prometheus::Result<Self> {
+                let opts: fn(&Metric) -> _ = $opts;
+                <$type>::new(opts(metric), &metric.label_names())
+            }
+            fn remove(&self, labels: &[&str]) {
+                // An error says that the series does not exist, which is what is wanted.
+                let _ = self.remove_label_values(labels);
+            }
+        }
+    };
+}
+family!(IntCounterVec, "counter", |metric| Opts::new(
+    metric.name,
+    metric.help
+));
+family!(IntGaugeVec, "gauge", |metric| Opts::new(
+    metric.name,
+    metric.help
+));
+family!(HistogramVec, "histogram", |metric| HistogramOpts::new(
+    metric.name,
+    metric.help
+)
+.buckets(BUCKETS.to_vec()));
+
+/// Defines every metric once: field, type, scope, name, own labels, help.
+macro_rules! metrics {
+    ($($field:ident: $type:ty, $scope:ident, $name:literal, [$($label:literal = $values:expr),*], $help:literal;)*) => {
+        /// Every metric of Orkestra's own, as registered.
+        pub const TABLE: &[Metric] = &[$(Metric {
+            name: $name,
+            kind: <$type as Family>::KIND,
+            per_operator: metrics!(@scope $scope),
+            labels: &[$(($label, $values)),*],
+            help: $help,
+        }),*];
+
+        struct Families { $($field: $type),* }
+
+        impl Families {
+            fn register(registry: &Registry) -> prometheus::Result<Self> {
+                let mut table = TABLE.iter();
+                $(
+                    let metric = table.next().ok_or_else(|| prometheus::Error::Msg($name.to_owned()))?;
+                    let $field = <$type as Family>::build(metric)?;
+                    registry.register(Box::new($field.clone()))?;
+                )*
+                Ok(Self { $($field),* })
+            }
+
+            fn remove(&self, labels: &[String; 5]) {
+                let mut table = TABLE.iter();
+                $(if let Some(metric) = table.next().filter(|metric| metric.per_operator) {
+                    for own in metric.combinations() {
+                        let all: Vec<&str> = labels.iter().map(String::as_str).chain(own).collect();
+                        Family::remove(&self.$field, &all);
+                    }
+                })*
+            }
+        }
+    };
+    (@scope operator) => { true };
+    (@scope process) => { false };
+}
+
+const RESULTS: &[&str] = &["success", "error"];
+const VERBS: &[&str] = &[
+    "apply",
+    "create",
+    "delete",
+    "apply_metadata",
+    "patch_status",
+];
+
+metrics! {
+    reconcile: IntCounterVec, operator, "orkestra_reconcile_total", ["result" = RESULTS],
+        "Passes that ended, by result. A pass that waits is a success.";
+    reconcile_duration: HistogramVec, operator, "orkestra_reconcile_duration_seconds", [],
+        "How long a pass took, writes included.";
+    resource_count: IntGaugeVec, operator, "orkestra_resource_count", [],
+        "Custom resources known.";
+    cache_records: IntGaugeVec, operator, "orkestra_cache_records", [],
+        "Records kept of custom resources and children.";
+    queue_depth: IntGaugeVec, operator, "orkestra_queue_depth", [],
+        "Keys that are due and wait for a worker.";
+    queue_wait: HistogramVec, operator, "orkestra_queue_wait_seconds", [],
+        "How long a key that was due waited for a worker.";
+    workers: IntGaugeVec, operator, "orkestra_workers", [],
+        "Workers that run.";
+    workers_active: IntGaugeVec, operator, "orkestra_workers_active", [],
+        "Workers that are in a pass.";
+    panics: IntCounterVec, operator, "orkestra_panics_total", [],
+        "Passes that a panic ended; each is an error of orkestra_reconcile_total, too.";
+    writes: IntCounterVec, operator, "orkestra_writes_total", ["verb" = VERBS],
+        "Writes that the API server accepted. apply, create and delete are of children; apply_metadata and patch_status of custom resources.";
+    drift_repairs: IntCounterVec, operator, "orkestra_drift_repairs_total", [],
+        "Children put back after someone else changed or deleted them.";
+    conflicts: IntCounterVec, operator, "orkestra_conflicts_total", [],
+        "Applies that met a field of another manager.";
+    events_dropped: IntCounterVec, process, "orkestra_events_dropped_total", [],
+        "Kubernetes Events that were not sent: too many at a time, or refused.";
+    build_info: IntGaugeVec, process, "orkestra_build_info", ["version" = &[crate::VERSION]],
+        "Always 1; its label is the version that runs.";
+}
+
+/// The metrics of one runtime. Cloning is cheap; every clone counts into the same registry.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    families: Families,
+    /// How many [`OperatorMetrics`] use a set of labels: while a successor runs, the series stay.
+    users: Mutex<HashMap<[String; 5], usize>>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+impl Metrics {
+    /// A registry with every metric of [`TABLE`] and those of the process.
+    ///
+    /// # Errors
+    /// A metric of the table that the registry refuses; a test proves that there is none.
+    pub fn new() -> prometheus::Result<Self> {
+        let registry = Registry::new();
+        registry.register(Box::new(ProcessCollector::for_self()))?;
+        let families = Families::register(&registry)?;
+        families
+            .build_info
+            .with_label_values(&[crate::VERSION])
+            .set(1);
+        // So that the series is there before the first loss.
+        families.events_dropped.with_label_values::<&str>(&[]);
+        Ok(Self(Arc::new(Inner {
+            registry,
+            families,
+            users: Mutex::default(),
+        })))
+    }
+
+    /// All series in Prometheus' text format.
+    ///
+    /// # Errors
+    /// A series that cannot be encoded.
+    pub fn encode(&self) -> prometheus::Result<String> {
+        TextEncoder::new().encode_to_string(&self.0.registry.gather())
+    }
+
+    /// The counter of Events that were not sent.
+    pub fn events_dropped(&self) -> IntCounter {
+        self.0
+            .families
+            .events_dropped
+            .with_label_values::<&str>(&[])
+    }
+}
+
+/// `docs/metrics.md`, from [`TABLE`].
+pub fn markdown() -> String {
+    let mut text = String::from(INTRODUCTION);
+    for metric in TABLE {
+        let mut labels: Vec<String> = if metric.per_operator {
+            vec!["*operator*".to_owned()]
+        } else {
+            Vec::new()
+        };
+        labels.extend(metric.labels.iter().map(|(name, values)| match *name {
+            "version" => format!("`{name}`"),
+            _ => format!("`{name}`: {}", values.join(", ")),
+        }));
+        let labels = if labels.is_empty() {
+            "none".to_owned()
+        } else {
+            labels.join("; ")
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {labels} | {} |",
+            metric.name, metric.kind, metric.help
+        );
+    }
+    text
+}
+
+const INTRODUCTION: &str = "\
+<!-- Generated from src/metrics/mod.rs: UPDATE=1 cargo test --lib metrics -->
+# Metrics
+
+`GET /metrics` answers in Prometheus' text format. *operator* stands for the labels that every series of an operator
+has: `katalog` (`namespace/name`), `crd` (the entry in `spec.crds`), `group`, `version`, `kind`. An operator's series
+exist from its start, at 0, and go when it stops. Beside these there are Prometheus' usual `process_*` metrics, on Linux.
+
+| name | type | labels | meaning |
+| --- | --- | --- | --- |
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_table_of_metrics_is_current() {
+        crate::testing::assert_document("docs/metrics.md", &markdown());
+    }
+
+    #[test]
+    fn every_metric_starts_with_our_prefix_and_has_help() {
+        for metric in TABLE {
+            assert!(metric.name.starts_with("orkestra_"), "{}", metric.name);
+            assert!(metric.help.ends_with('.'), "{}", metric.name);
+            assert_eq!(
+                metric.kind == "counter",
+                metric.name.ends_with("_total"),
+                "{}",
+                metric.name
+            );
+        }
+    }
+}

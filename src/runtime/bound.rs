@@ -1,0 +1,122 @@
+//! A plan with everything that it needs of a cluster: kinds as they are served, and their watches.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use orkestra_core::{
+    plan::{GroupKind, OperatorPlan},
+    reconcile::{
+        crd::CrdFacts,
+        record::{ChildRecord, CrRecord},
+        step::Scopes,
+    },
+};
+
+use super::{
+    watch::{Handle, Store, WatchProblem, WatchState},
+    wire::Served,
+};
+
+/// A plan and its watches. Immutable: another plan, or another set of kinds, is another value.
+pub(super) struct Bound {
+    pub(super) plan: Arc<OperatorPlan>,
+    /// The field manager of every write.
+    pub(super) manager: String,
+    /// What the CRD says of scope and status.
+    pub(super) facts: CrdFacts,
+    /// The custom resource's kind.
+    pub(super) served: Served,
+    /// The custom resources.
+    pub(super) crs: Handle<CrRecord>,
+    /// The kinds that children may have: those of the plan, and those of inventories.
+    pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
+    /// Kinds that nobody serves: none of their objects can exist.
+    pub(super) absent: BTreeSet<GroupKind>,
+    /// Scope of the plan's kinds.
+    pub(super) scopes: Scopes,
+}
+
+/// A kind of children.
+pub(super) struct Kind {
+    pub(super) served: Served,
+    watch: Handle<ChildRecord>,
+}
+
+impl Kind {
+    pub(super) fn new(served: Served, watch: Handle<ChildRecord>) -> Self {
+        Self { served, watch }
+    }
+
+    /// Every child of the kind, whosever it is.
+    pub(super) fn store(&self) -> &Store<ChildRecord> {
+        self.watch.store()
+    }
+}
+
+impl Bound {
+    pub(super) fn kind(&self, kind: &GroupKind) -> Option<Arc<Kind>> {
+        self.kinds.get(kind).cloned()
+    }
+
+    /// Whether the absence of an object of that kind from the stores means that there is none.
+    pub(super) fn sees(&self, kind: &GroupKind) -> bool {
+        self.absent.contains(kind)
+            || self.kinds.get(kind).is_some_and(|kind| is_settled(&kind.watch.state().borrow()))
+    }
+
+    /// Whether exactly these kinds are watched.
+    pub(super) fn serves_exactly(&self, served: &BTreeMap<GroupKind, Served>) -> bool {
+        self.kinds.len() == served.len() && served.iter().all(|(kind, served)| self.kinds.get(kind).is_some_and(|known| known.served == *served))
+    }
+
+    /// Returns when every watch shows the whole of its kind, or knows that nobody serves it.
+    pub(super) async fn synced(&self) {
+        let mut states = self.states();
+        for state in &mut states {
+            // An error says that the watch is gone, and this value with it.
+            let _ = state.wait_for(is_settled).await;
+        }
+    }
+
+    /// Returns when any watch changes its state.
+    pub(super) async fn changed(&self) {
+        let mut states = self.states();
+        let changes = states.iter_mut().map(|state| {
+            state.mark_unchanged();
+            Box::pin(state.changed())
+        });
+        let _ = futures::future::select_all(changes).await;
+    }
+
+    fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
+        let kinds = self.kinds.values().map(|kind| kind.watch.state());
+        std::iter::once(self.crs.state()).chain(kinds).collect()
+    }
+
+    /// What keeps a watch from its work, by kind.
+    pub(super) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let kinds = self.kinds.iter().map(|(kind, watched)| (kind.clone(), watched.watch.state()));
+        let all = std::iter::once((self.served.group_kind(), self.crs.state())).chain(kinds);
+        all.filter_map(|(kind, state)| match &*state.borrow() {
+            WatchState::Failing { problem, .. } => Some((kind, problem.clone())),
+            WatchState::Starting | WatchState::Synced => None,
+        })
+        .collect()
+    }
+
+    /// Records held for this operator; shared ones count for each.
+    pub(super) fn records(&self) -> usize {
+        self.crs.store().len() + self.kinds.values().map(|kind| kind.store().len()).sum::<usize>()
+    }
+}
+
+/// Whether a watch in that state has shown all that there is. One that fails later still has.
+fn is_settled(state: &WatchState) -> bool {
+    match state {
+        WatchState::Synced => true,
+        WatchState::Starting => false,
+        WatchState::Failing { problem, was_synced } => *was_synced || *problem == WatchProblem::NotServed,
+    }
+}

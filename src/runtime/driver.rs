@@ -1,0 +1,328 @@
+//! The task that leads an operator through the life of its CRD.
+//!
+//! ```text
+//!  wait for the CRD ──► bind: kinds, watches ──► synced ──► workers run ──► CRD gone, or another version
+//!        ▲                                          │  ▲                              │
+//!        │                                          └──┘ another plan, other kinds:   │
+//!        │                                               bind anew beside, then swap  │
+//!        └────────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
+
+use orkestra_core::{
+    api::names,
+    plan::{ObjectKey, OperatorPlan},
+    reconcile::{
+        crd::{CrdFacts, CrdRecord},
+        record::{ChildRecord, CrRecord, kept_paths},
+        status::written_paths,
+        step::Scopes,
+    },
+};
+use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    bound::{Bound, Kind},
+    kinds::{self, Found},
+    operator::{Phase, Role},
+    queue::{Lane, Workers},
+    shared::Shared,
+    watch::{Subscriber, Watched},
+    wire::{Scope, Served},
+    work,
+};
+
+/// How soon kinds are looked up again after the API server did not answer, or did not serve one of them.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
+/// Resync periods are cut by up to this fraction, so that operators do not resync in step.
+const RESYNC_JITTER: f64 = 0.1;
+
+/// Leads one operator.
+pub(super) struct Driver {
+    pub(super) shared: Arc<Shared>,
+    pub(super) plans: watch::Receiver<Arc<OperatorPlan>>,
+    pub(super) stop: CancellationToken,
+}
+
+/// Why a life of the CRD is over.
+#[derive(PartialEq, Eq)]
+enum Over {
+    /// The operator stops.
+    Stopped,
+    /// The CRD is gone, is another one, or the plan wants another version.
+    Anew,
+}
+
+/// What one life of the CRD holds.
+struct Life {
+    crd: Arc<CrdRecord>,
+    /// Bound, but its watches have not shown everything yet.
+    next: Option<Arc<Bound>>,
+    workers: Option<Workers<ObjectKey>>,
+    resync_at: Option<Instant>,
+    look_again_at: Option<Instant>,
+}
+
+impl Driver {
+    /// Runs until `stop` is cancelled; then writes in flight have ended.
+    pub(super) async fn run(mut self) {
+        while let Some(crd) = self.await_crd().await {
+            let mut life = Life { crd, next: None, workers: None, resync_at: None, look_again_at: None };
+            let over = self.live(&mut life).await;
+            if let Some(workers) = life.workers.take() {
+                workers.stop().await;
+            }
+            self.shared.bound.store(None);
+            self.shared.clear();
+            if over == Over::Stopped {
+                return;
+            }
+        }
+    }
+
+    /// The CRD, once it serves the plan's version; none when the operator stops first.
+    async fn await_crd(&mut self) -> Option<Arc<CrdRecord>> {
+        let mut crds = self.shared.context.crds.changed();
+        loop {
+            crds.mark_unchanged();
+            let plan = self.plans.borrow_and_update().clone();
+            if let Some(crd) = self.shared.context.crds.get(&plan.resource.group_kind())
+                && crd.serves(&plan.resource.version)
+            {
+                return Some(crd);
+            }
+            self.shared.set_phase(Phase::Waiting);
+            tokio::select! {
+                () = self.stop.cancelled() => return None,
+                _ = crds.changed() => {}
+                _ = self.plans.changed() => {}
+            }
+        }
+    }
+
+    async fn live(&mut self, life: &mut Life) -> Over {
+        let mut crds = self.shared.context.crds.changed();
+        let version = self.plans.borrow_and_update().resource.version.clone();
+        self.shared.set_phase(Phase::Starting);
+        self.bind(life).await;
+        loop {
+            self.shared.changed.notify_one();
+            let current = self.shared.bound.load_full();
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Over::Stopped,
+                _ = crds.changed() => {
+                    crds.mark_unchanged();
+                    if !self.follow_crd(life, &version).await {
+                        return Over::Anew;
+                    }
+                }
+                changed = self.plans.changed() => {
+                    if changed.is_err() {
+                        return Over::Stopped;
+                    }
+                    if self.plans.borrow_and_update().resource.version != version {
+                        return Over::Anew;
+                    }
+                    self.follow_plan(life).await;
+                }
+                () = synced(life.next.as_deref()) => self.swap(life),
+                () = self.shared.rebind.notified() => self.rebind(life).await,
+                () = sleep_until(life.look_again_at) => self.bind(life).await,
+                () = sleep_until(life.resync_at) => self.resync(life),
+                () = changed(current.as_deref().or(life.next.as_deref())) => {}
+            }
+        }
+    }
+
+    /// Follows the CRD; false when this life is over.
+    async fn follow_crd(&mut self, life: &mut Life, version: &str) -> bool {
+        let kind = self.plans.borrow().resource.group_kind();
+        let Some(crd) = self.shared.context.crds.get(&kind) else { return false };
+        // A terminating CRD is served until its last object is gone: their deletions are work.
+        if crd.id.uid != life.crd.id.uid || !(crd.serves(version) || crd.deleting) {
+            return false;
+        }
+        let facts_differ = crd.facts(version) != life.crd.facts(version);
+        life.crd = crd;
+        if life.crd.deleting {
+            self.shared.set_phase(Phase::Deleting);
+        }
+        let absent = self.shared.bound.load().as_ref().is_some_and(|bound| !bound.absent.is_empty());
+        if facts_differ || absent {
+            self.bind(life).await;
+        }
+        true
+    }
+
+    async fn follow_plan(&mut self, life: &mut Life) {
+        let plan = self.plans.borrow().clone();
+        let current = self.shared.bound.load_full().map(|bound| bound.plan.clone());
+        if current.as_ref().is_some_and(|current| current.hash == plan.hash && current.reads == plan.reads) && life.next.is_none() {
+            self.adopt_figures(life, &plan);
+            return;
+        }
+        self.bind(life).await;
+    }
+
+    /// Workers and resync: nothing of a pass depends on them.
+    fn adopt_figures(&self, life: &mut Life, plan: &Arc<OperatorPlan>) {
+        if let Some(workers) = &life.workers {
+            workers.resize(plan.workers);
+        }
+        self.schedule_resync(life, plan);
+        self.shared.changed.notify_one();
+    }
+
+    async fn rebind(&mut self, life: &mut Life) {
+        let Some(bound) = self.shared.bound.load_full() else { return };
+        let needed = kinds::needed(&bound.plan, Some(&bound));
+        let watched = bound.kinds.keys().chain(&bound.absent);
+        if !needed.iter().eq(watched.cloned().collect::<std::collections::BTreeSet<_>>().iter()) {
+            self.bind(life).await;
+        }
+    }
+
+    /// Starts what the plan needs of the cluster; it takes over once it is synced.
+    async fn bind(&mut self, life: &mut Life) {
+        life.look_again_at = None;
+        let plan = self.plans.borrow().clone();
+        let Some(facts) = life.crd.facts(&plan.resource.version) else { return };
+        let current = self.shared.bound.load_full();
+        let before = current.as_deref().or(life.next.as_deref());
+        let needed = kinds::needed(&plan, before);
+        match kinds::find(&self.shared, &plan, before, needed).await {
+            Ok(found) => {
+                if !found.absent.is_empty() {
+                    life.look_again_at = Some(Instant::now() + LOOK_AGAIN);
+                }
+                let unchanged = current.as_ref().is_some_and(|bound| {
+                    bound.plan.hash == plan.hash && bound.facts == facts && bound.absent == found.absent && bound.serves_exactly(&found.served)
+                });
+                life.next = (!unchanged).then(|| Arc::new(self.bound(life, plan, facts, found)));
+            }
+            Err(error) => {
+                tracing::warn!(operator = %plan.name, error = %error, "cannot look up the kinds of its children");
+                life.look_again_at = Some(Instant::now() + LOOK_AGAIN);
+            }
+        }
+        self.shared.set_pending(life.next.clone());
+    }
+
+    fn bound(&self, life: &Life, plan: Arc<OperatorPlan>, facts: CrdFacts, found: Found) -> Bound {
+        let served = Served {
+            group: plan.resource.group.clone(),
+            version: plan.resource.version.clone(),
+            kind: plan.resource.kind.clone(),
+            plural: life.crd.plural.clone(),
+            namespaced: facts.namespaced,
+        };
+        let informers = &self.shared.context.informers;
+        let paths = kept_paths(&plan.reads.cr, written_paths(&plan).into_iter());
+        let crs = informers.crs(watched(&served, None), &paths, Some(self.on_cr()));
+        let mut scopes = Scopes::new();
+        let mut kinds = BTreeMap::new();
+        for (kind, child) in found.served {
+            let reads = plan.reads.children.get(&kind).cloned().unwrap_or_default();
+            let selector = format!("{}=true", names::LABEL_MANAGED);
+            let watch = informers.children(watched(&child, Some(selector)), &reads, Some(self.on_child()));
+            scopes.insert(kind.clone(), child.namespaced);
+            kinds.insert(kind, Arc::new(Kind::new(child, watch)));
+        }
+        Bound { manager: plan.field_manager(), plan, facts, served, crs, kinds, absent: found.absent, scopes }
+    }
+
+    fn on_cr(&self) -> Subscriber<CrRecord> {
+        let shared = Arc::downgrade(&self.shared);
+        Arc::new(move |change| {
+            let Some(shared) = shared.upgrade() else { return };
+            match (&change.before, &change.after) {
+                (_, Some(after)) => {
+                    shared.learn(&after.id.uid, &change.key);
+                    shared.enqueue(change.key.clone(), Lane::Changed);
+                }
+                (Some(before), None) => shared.unlearn(&before.id.uid, &change.key),
+                (None, None) => {}
+            }
+            shared.changed.notify_one();
+        })
+    }
+
+    fn on_child(&self) -> Subscriber<ChildRecord> {
+        let shared = Arc::downgrade(&self.shared);
+        Arc::new(move |change| {
+            let Some(shared) = shared.upgrade() else { return };
+            for record in [&change.before, &change.after].into_iter().flatten() {
+                if let Some(key) = record.owner().and_then(|uid| shared.owner(uid)) {
+                    shared.enqueue(key, Lane::Changed);
+                }
+            }
+        })
+    }
+
+    /// The bound plan has seen everything: it takes over.
+    fn swap(&mut self, life: &mut Life) {
+        let Some(next) = life.next.take() else { return };
+        self.shared.set_pending(None);
+        let before = self.shared.bound.swap(Some(next.clone()));
+        // Inventories may name kinds that only the custom resources could tell of.
+        self.shared.rebind.notify_one();
+        for record in next.crs.store().snapshot() {
+            self.shared.learn(&record.id.uid, &record.id.key);
+        }
+        let same_work = before.as_ref().is_some_and(|before| before.plan.hash == next.plan.hash && before.facts == next.facts && before.absent == next.absent);
+        if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {
+            for key in next.crs.store().keys() {
+                self.shared.enqueue(key, Lane::Changed);
+            }
+        }
+        if life.workers.is_none() && self.shared.role == Role::Reconciles {
+            life.workers = Some(work::start(&self.shared, next.plan.workers));
+        }
+        self.shared.set_phase(if life.crd.deleting { Phase::Deleting } else { Phase::Running });
+        let plan = self.plans.borrow().clone();
+        self.adopt_figures(life, &plan);
+    }
+
+    fn resync(&self, life: &mut Life) {
+        let Some(bound) = self.shared.bound.load_full() else { return };
+        for key in bound.crs.store().keys() {
+            self.shared.enqueue(key, Lane::Resync);
+        }
+        let plan = self.plans.borrow().clone();
+        self.schedule_resync(life, &plan);
+    }
+
+    fn schedule_resync(&self, life: &mut Life, plan: &OperatorPlan) {
+        let period = plan.resync;
+        life.resync_at = (!period.is_zero()).then(|| Instant::now() + self.shared.context.entropy.shorten(period, RESYNC_JITTER));
+    }
+}
+
+/// Objects in all namespaces.
+fn watched(served: &Served, selector: Option<String>) -> Watched {
+    Watched { served: served.clone(), scope: Scope { namespace: None, selector } }
+}
+
+async fn synced(bound: Option<&Bound>) {
+    match bound {
+        Some(bound) => bound.synced().await,
+        None => pending().await,
+    }
+}
+
+async fn changed(bound: Option<&Bound>) {
+    match bound {
+        Some(bound) => bound.changed().await,
+        None => pending().await,
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,91 @@
+//! Which kinds an operator must watch, and how the API server serves them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use orkestra_core::plan::{GroupKind, OperatorPlan, ResourceType, built_in};
+
+use super::{
+    bound::Bound,
+    shared::Shared,
+    wire::{Served, WireError},
+};
+
+/// Kinds as they are served, and those that are not.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) served: BTreeMap<GroupKind, Served>,
+    pub(super) absent: BTreeSet<GroupKind>,
+}
+
+/// The kinds of the plan and of the inventories that custom resources carry.
+pub(super) fn needed(plan: &OperatorPlan, bound: Option<&Bound>) -> BTreeSet<GroupKind> {
+    let declared = plan.children.iter().map(|child| child.kind.group_kind());
+    let records = bound.map(|bound| bound.crs.store().snapshot()).unwrap_or_default();
+    declared.chain(records.iter().flat_map(|record| record.inventory.kinds.iter().cloned())).collect()
+}
+
+/// Finds out how `kinds` are served: from what was bound before, from the CRDs, from discovery.
+///
+/// # Errors
+/// Whatever keeps the API server from answering.
+pub(super) async fn find(
+    shared: &Shared,
+    plan: &OperatorPlan,
+    bound: Option<&Bound>,
+    kinds: BTreeSet<GroupKind>,
+) -> Result<Found, WireError> {
+    let mut found = Found::default();
+    for kind in kinds {
+        let declared = plan.children.iter().map(|child| &child.kind).find(|declared| declared.group_kind() == kind);
+        let known = bound.and_then(|bound| bound.kind(&kind)).map(|kind| kind.served.clone());
+        let known = known.filter(|served| declared.is_none_or(|declared| declared.version == served.version));
+        let served = match known {
+            Some(served) => Some(served),
+            None => look_up(shared, &kind, declared).await?,
+        };
+        match served {
+            Some(served) => {
+                found.served.insert(kind, served);
+            }
+            None => {
+                found.absent.insert(kind);
+            }
+        }
+    }
+    Ok(found)
+}
+
+async fn look_up(shared: &Shared, kind: &GroupKind, declared: Option<&ResourceType>) -> Result<Option<Served>, WireError> {
+    if let Some(crd) = shared.context.crds.get(kind) {
+        // An inventory names no version: any that is served shows the same objects.
+        let version = match declared {
+            Some(declared) => crd.serves(&declared.version).then(|| declared.version.clone()),
+            None => crd.versions.iter().map(|version| &version.name).find(|name| crd.serves(name)).cloned(),
+        };
+        return Ok(version.map(|version| Served {
+            group: kind.group.clone(),
+            version,
+            kind: kind.kind.clone(),
+            plural: crd.plural.clone(),
+            namespaced: crd.namespaced,
+        }));
+    }
+    if let Some(declared) = declared {
+        if let Some((plural, namespaced)) = built_in(kind) {
+            return Ok(Some(Served {
+                group: kind.group.clone(),
+                version: declared.version.clone(),
+                kind: kind.kind.clone(),
+                plural: plural.into(),
+                namespaced,
+            }));
+        }
+        return shared.context.wire.discover(&kind.group, &declared.version, &kind.kind).await;
+    }
+    for version in shared.context.wire.versions(&kind.group).await? {
+        if let Some(served) = shared.context.wire.discover(&kind.group, &version, &kind.kind).await? {
+            return Ok(Some(served));
+        }
+    }
+    Ok(None)
+}

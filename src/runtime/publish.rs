@@ -1,0 +1,136 @@
+//! What an operator says of itself, gathered when something changed and at most a few times a second.
+
+use std::{sync::Arc, time::Duration};
+
+use orkestra_core::{plan::OperatorPlan, reconcile::status::unwritable};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    OperatorStatus, Phase, Problem,
+    bound::Bound,
+    operator::Role,
+    shared::{Shared, lock},
+    watch::{WatchProblem, WatchState},
+};
+
+/// Changes within this time are told at once.
+const COALESCE: Duration = Duration::from_millis(200);
+
+/// Publishes the operator's status until `stop` is cancelled.
+pub(super) async fn publish(
+    shared: Arc<Shared>,
+    plans: watch::Receiver<Arc<OperatorPlan>>,
+    status: watch::Sender<OperatorStatus>,
+    stop: CancellationToken,
+) {
+    loop {
+        let plan = plans.borrow().clone();
+        let now = gather(&shared, &plan);
+        set_gauges(&shared, &now);
+        status.send_if_modified(|before| {
+            let differs = *before != now;
+            *before = now;
+            differs
+        });
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = shared.changed.notified() => {}
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(COALESCE) => {}
+        }
+    }
+}
+
+fn set_gauges(shared: &Shared, status: &OperatorStatus) {
+    let records = shared.bound.load().as_ref().map_or(0, |bound| bound.records());
+    shared.metrics.set_cache_records(records);
+    shared.metrics.set_resources(status.instances);
+    shared.metrics.set_queue_depth(status.queue_depth);
+    shared.metrics.set_workers(status.workers);
+}
+
+fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
+    let bound = shared.bound.load_full();
+    let life = lock(&shared.life).clone();
+    let tally = lock(&shared.tally).clone();
+    let running = bound.is_some();
+    OperatorStatus {
+        phase: life.phase,
+        problems: problems(shared, plan, bound.as_deref().or(life.pending.as_deref()), life.phase),
+        workers: if running && shared.role == Role::Reconciles { plan.workers } else { 0 },
+        instances: bound.as_ref().map_or(0, |bound| bound.crs.store().len()),
+        ready: shared.ready_count(),
+        passes: tally.passes,
+        failures: tally.failures,
+        consecutive_failures: tally.consecutive_failures,
+        last_error: tally.last_error,
+        last_pass: tally.last_pass,
+        started_at: life.started_at,
+        queue_depth: shared.queue.depth(),
+        yields_to: match &shared.role {
+            Role::Reconciles => None,
+            Role::Yields(to) => Some(to.clone()),
+        },
+    }
+}
+
+/// The gravest first: what keeps it from running at all, then rights, then what it does without.
+fn problems(shared: &Shared, plan: &OperatorPlan, bound: Option<&Bound>, phase: Phase) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if phase == Phase::Waiting {
+        problems.push(missing_crd(shared, plan));
+    }
+    if let Some(bound) = bound {
+        for (kind, trouble) in bound.troubles() {
+            problems.push(unwatched(kind, trouble));
+        }
+        for kind in &bound.absent {
+            let message = format!("the API server does not serve {kind}, which the Katalog declares: install its CRD");
+            problems.push(Problem { reason: "KindNotServed", message });
+        }
+    }
+    problems.extend(shared.problems());
+    if let Some(message) = shared.context.events.problem() {
+        problems.push(Problem { reason: "Forbidden", message });
+    }
+    problems.extend(bound.and_then(lost_status));
+    problems
+}
+
+fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> Problem {
+    match trouble {
+        WatchProblem::NotServed => Problem { reason: "KindNotServed", message: format!("the API server does not serve {kind}") },
+        WatchProblem::Forbidden { message } => Problem { reason: "Forbidden", message },
+        WatchProblem::Unavailable { message } => Problem { reason: "Unavailable", message },
+    }
+}
+
+fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Problem {
+    let (group_kind, version) = (plan.resource.group_kind(), &plan.resource.version);
+    if let WatchState::Failing { problem, .. } = &*shared.context.crds.state().borrow() {
+        return unwatched("CustomResourceDefinition.apiextensions.k8s.io", problem.clone());
+    }
+    let message = match shared.context.crds.get(&group_kind) {
+        None => format!("no CRD defines {group_kind}: apply it, and the operator starts"),
+        Some(crd) if crd.version(version).is_none_or(|version| !version.served) => {
+            format!("the CRD of {group_kind} does not serve version {version}")
+        }
+        Some(_) => format!("the CRD of {group_kind} is not established yet"),
+    };
+    Problem { reason: "CrdMissing", message }
+}
+
+/// What the CRD cannot hold of the status that the plan declares.
+fn lost_status(bound: &Bound) -> Option<Problem> {
+    let lost = unwritable(&bound.plan, &bound.facts);
+    if lost.is_empty() {
+        return None;
+    }
+    let fields = lost.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let why = if bound.facts.has_status { "its schema drops" } else { "it has no status subresource, so it does without" };
+    let message = format!("the CRD of {} cannot hold the whole status: {why} {fields}", bound.served.group_kind());
+    Some(Problem { reason: "StatusNotWritable", message })
+}

@@ -1,0 +1,85 @@
+//! The workers' side of a pass: health is counted, a panic ends one cycle, what follows is queued.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures::FutureExt;
+use orkestra_core::plan::ObjectKey;
+use tokio::time::Instant;
+
+use super::{
+    bound::Bound,
+    pass::{Next, Passed, pass},
+    queue::{Cause, Lane, Taken, Workers},
+    shared::{Shared, lock},
+};
+use crate::metrics::Outcome;
+
+/// Starts `count` workers of an operator.
+pub(super) fn start(shared: &Arc<Shared>, count: usize) -> Workers<ObjectKey> {
+    let shared = shared.clone();
+    Workers::start(shared.queue.clone(), count, move |taken| {
+        let shared = shared.clone();
+        Box::pin(async move { one(&shared, taken).await })
+    })
+}
+
+async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
+    let Some(bound) = shared.bound.load_full() else { return };
+    let key = taken.key.clone();
+    shared.metrics.waited(taken.waited);
+    let started = Instant::now();
+    let active = shared.metrics.enter_pass();
+    let passed = guarded(shared, &bound, &taken).await;
+    drop(active);
+    let outcome = if passed.error.is_some() { Outcome::Error } else { Outcome::Success };
+    shared.metrics.pass_ended(outcome, started.elapsed());
+    count(shared, passed.error);
+    match passed.next {
+        Next::Settled => shared.queue.forget(&key),
+        Next::Again => {
+            shared.queue.forget(&key);
+            shared.queue.add(key, Lane::Changed);
+        }
+        Next::Retry => shared.queue.retry(key),
+        Next::After(delay) => {
+            shared.queue.forget(&key);
+            shared.queue.add_after(key, delay);
+        }
+    }
+    taken.done();
+    shared.changed.notify_one();
+}
+
+/// The pass. A panic is a failure of its own: whatever it left half done, the next pass sees and mends.
+async fn guarded(shared: &Shared, bound: &Bound, taken: &Taken<ObjectKey>) -> Passed {
+    let key = &taken.key;
+    let mut memory = shared.take_memory(key);
+    if taken.cause == Cause::Resync {
+        memory.look_again();
+    }
+    let result = AssertUnwindSafe(pass(shared, bound, key, &mut memory)).catch_unwind().await;
+    if bound.crs.store().get(key).is_some() {
+        shared.put_memory(key, memory);
+    }
+    result.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
+        let text = text.unwrap_or_else(|| "no message".to_owned());
+        shared.metrics.panicked();
+        tracing::error!(operator = %bound.plan.name, object = %key, error = %text, "pass panicked");
+        Passed::failed(Next::Retry, format!("Panicked: {text}"))
+    })
+}
+
+fn count(shared: &Shared, error: Option<String>) {
+    let mut tally = lock(&shared.tally);
+    tally.passes += 1;
+    tally.last_pass = Some(shared.context.clock.now());
+    match error {
+        None => tally.consecutive_failures = 0,
+        Some(error) => {
+            tally.failures += 1;
+            tally.consecutive_failures += 1;
+            tally.last_error = Some(error);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Addresses below `/katalog/`: long ones name namespace and Katalog, short ones only the entry.
+
+use crate::{
+    meta::{KatalogView, OperatorView},
+    server::ApiError,
+};
+
+/// Longest path that is taken apart, in bytes: three names and a page, with room.
+const LONGEST: usize = 2048;
+
+/// What an address names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target<'a> {
+    pub(super) katalog: &'a KatalogView,
+    pub(super) operator: &'a OperatorView,
+    pub(super) page: Page<'a>,
+}
+
+/// A page about an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Page<'a> {
+    Operator,
+    Health,
+    Instances,
+    Instance {
+        namespace: Option<&'a str>,
+        name: &'a str,
+    },
+}
+
+/// Finds what the path behind `/katalog/` names.
+///
+/// A path may read as a long and as a short one; then the long one wins if it exists.
+pub(super) fn resolve<'a>(
+    katalogs: &'a [KatalogView],
+    path: &'a str,
+) -> Result<Target<'a>, ApiError> {
+    if path.len() > LONGEST {
+        return Err(ApiError::bad_request("the path is too long", ""));
+    }
+    let segments: Vec<&str> = path.trim_end_matches('/').split('/').collect();
+    if let Some(target) = long(katalogs, &segments) {
+        return Ok(target);
+    }
+    let (entry, rest) = (segments[0], &segments[1..]);
+    let found: Vec<_> = katalogs
+        .iter()
+        .filter_map(|katalog| Some((katalog, katalog.operator(entry)?)))
+        .collect();
+    let no_page = || {
+        let hint = "pages: health, cr, cr/{name}, cr/{namespace}/{name}";
+        ApiError::not_found(format!("there is no page /katalog/{path}"), hint)
+    };
+    match found.as_slice() {
+        [] if segments.len() >= 3 && katalogs.iter().any(|katalog| is(katalog, &segments)) => {
+            Err(no_page())
+        }
+        [] => Err(unknown(katalogs, entry)),
+        [(katalog, operator)] => {
+            let page = page(rest).ok_or_else(no_page)?;
+            Ok(Target {
+                katalog,
+                operator,
+                page,
+            })
+        }
+        several => {
+            let rest: String = rest.iter().flat_map(|segment| ["/", segment]).collect();
+            let candidates = several
+                .iter()
+                .map(|(katalog, _)| format!("{}{rest}", long_path(katalog, entry)))
+                .collect();
+            Err(ApiError::ambiguous(
+                format!("{} Katalogs have an entry {entry}", several.len()),
+                candidates,
+            ))
+        }
+    }
+}
+
+/// `/katalog/{namespace}/{katalog}/{entry}`.
+pub(super) fn long_path(katalog: &KatalogView, entry: &str) -> String {
+    format!(
+        "/katalog/{}/{}/{entry}",
+        katalog.reference.namespace, katalog.reference.name
+    )
+}
+
+fn is(katalog: &KatalogView, segments: &[&str]) -> bool {
+    segments.starts_with(&[&katalog.reference.namespace, &katalog.reference.name])
+}
+
+fn long<'a>(katalogs: &'a [KatalogView], segments: &[&'a str]) -> Option<Target<'a>> {
+    let (entry, rest) = (segments.get(2)?, &segments[3..]);
+    let katalog = katalogs.iter().find(|katalog| is(katalog, segments))?;
+    Some(Target {
+        katalog,
+        operator: katalog.operator(entry)?,
+        page: page(rest)?,
+    })
+}
+
+fn page<'a>(rest: &[&'a str]) -> Option<Page<'a>> {
+    match *rest {
+        [] => Some(Page::Operator),
+        ["health"] => Some(Page::Health),
+        ["cr"] => Some(Page::Instances),
+        ["cr", name] if !name.is_empty() => Some(Page::Instance {
+            namespace: None,
+            name,
+        }),
+        ["cr", namespace, name] if !namespace.is_empty() && !name.is_empty() => {
+            Some(Page::Instance {
+                namespace: Some(namespace),
+                name,
+            })
+        }
+        _ => None,
+    }
+}
+
+fn unknown(katalogs: &[KatalogView], entry: &str) -> ApiError {
+    if let Some(katalog) = katalogs
+        .iter()
+        .find(|katalog| katalog.disabled.iter().any(|name| name == entry))
+    {
+        return ApiError::not_found(
+            format!("entry {entry} of Katalog {} is disabled", katalog.reference),
+            "",
+        );
+    }
+    let mut names: Vec<&str> = katalogs
+        .iter()
+        .flat_map(|katalog| &katalog.operators)
+        .map(|operator| operator.plan.name.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = if names.len() > 20 { ", …" } else { "" };
+    names.truncate(20);
+    let hint = if names.is_empty() {
+        "no operator runs".to_owned()
+    } else {
+        format!("there are: {}{more}", names.join(", "))
+    };
+    ApiError::not_found(format!("no Katalog has an entry {entry}"), hint)
+}

@@ -1,0 +1,304 @@
+//! What runs, as JSON. Everything comes from plans and from what operators say of themselves.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use orkestra_core::{api::duration, plan::OperatorPlan};
+use serde_json::{Value, json};
+
+use super::{address::long_path, stage::Now};
+use crate::{
+    meta::{KatalogView, OperatorView},
+    runtime::{OperatorStatus, Phase},
+};
+
+/// Failed passes in a row that make an operator degraded.
+const FAILURE_THRESHOLD: u64 = 5;
+
+/// An operator's state, as the pages name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its workers do not run yet, or its kind is claimed by another Katalog.
+    Pending,
+    /// It leaves its kind to the entry of another version.
+    Standby,
+    /// Its workers run; no pass has succeeded yet.
+    Started,
+    /// Passes succeed.
+    Healthy,
+    /// Passes fail, or something it needs is missing or going.
+    Degraded,
+}
+
+impl State {
+    const ALL: [Self; 5] = [
+        Self::Pending,
+        Self::Standby,
+        Self::Started,
+        Self::Healthy,
+        Self::Degraded,
+    ];
+
+    fn of(operator: &OperatorView, status: &OperatorStatus) -> Self {
+        if operator.conflict.is_some() {
+            return Self::Pending;
+        }
+        match status.phase {
+            Phase::Waiting | Phase::Starting if status.started_at.is_none() => Self::Pending,
+            Phase::Waiting | Phase::Deleting => Self::Degraded,
+            _ if status.yields_to.is_some() => Self::Standby,
+            _ if !status.problems.is_empty()
+                || status.consecutive_failures >= FAILURE_THRESHOLD =>
+            {
+                Self::Degraded
+            }
+            Phase::Starting | Phase::Running if status.passes > status.failures => Self::Healthy,
+            Phase::Starting | Phase::Running => Self::Started,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Standby => "standby",
+            Self::Started => "started",
+            Self::Healthy => "healthy",
+            Self::Degraded => "degraded",
+        }
+    }
+
+    fn is_well(self) -> bool {
+        matches!(self, Self::Standby | Self::Started | Self::Healthy)
+    }
+
+    fn code(self) -> StatusCode {
+        if self.is_well() {
+            StatusCode::OK
+        } else {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
+}
+
+/// `/katalog`.
+pub(super) fn summary(katalogs: &[KatalogView], stage: Now) -> Value {
+    let rows: Vec<(State, Value)> = katalogs
+        .iter()
+        .flat_map(|katalog| {
+            katalog
+                .operators
+                .iter()
+                .map(|operator| row(katalog, operator))
+        })
+        .collect();
+    let count = |state| rows.iter().filter(|(of, _)| *of == state).count();
+    let degraded = count(State::Degraded);
+    let enabled = rows.len();
+    let disabled: usize = katalogs.iter().map(|katalog| katalog.disabled.len()).sum();
+    let mut namespaces: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for katalog in katalogs {
+        let entries = katalog
+            .operators
+            .iter()
+            .map(|operator| operator.plan.name.as_str());
+        namespaces
+            .entry(&katalog.reference.namespace)
+            .or_default()
+            .extend(entries);
+    }
+    let first = rows
+        .iter()
+        .find(|(state, _)| *state == State::Degraded)
+        .map(|(_, row)| row);
+    let mut page = json!({
+        "healthy": degraded == 0,
+        "OrkReady": stage == Now::Ready,
+        "status": if degraded == 0 { 200 } else { 503 },
+        "degradedReason": first.map(|row| format!("{}: {}", row["name"].as_str().unwrap_or(""), row["reason"].as_str().unwrap_or(""))),
+        "total": enabled + disabled,
+        "totalEnabled": enabled,
+        "totalDegraded": degraded,
+        "statusCounts": State::ALL.iter().map(|state| (state.word(), count(*state))).collect::<BTreeMap<_, _>>(),
+        "namespaces": namespaces,
+        "isKonductor": true,
+        "runtimeVersion": crate::VERSION,
+        "katalogs": katalogs.iter().map(about).collect::<Vec<_>>(),
+        "crds": rows.iter().map(|(_, row)| row).collect::<Vec<_>>(),
+    });
+    // One Katalog speaks for the whole, as it does where there can only be one.
+    if let [only] = katalogs {
+        for field in ["name", "description", "version", "author", "license"] {
+            page[field] = about(only)[field].clone();
+        }
+    }
+    page
+}
+
+fn about(katalog: &KatalogView) -> Value {
+    json!({
+        "namespace": katalog.reference.namespace,
+        "name": katalog.reference.name,
+        "description": katalog.about.description,
+        "version": katalog.about.version,
+        "author": katalog.about.author,
+        "license": katalog.about.license,
+        "ready": katalog.ready.status,
+        "reason": katalog.ready.reason,
+        "message": katalog.ready.message,
+        "revision": katalog.revision,
+        "disabled": katalog.disabled,
+    })
+}
+
+fn row(katalog: &KatalogView, operator: &OperatorView) -> (State, Value) {
+    let status = operator.status.borrow();
+    let state = State::of(operator, &status);
+    let plan = &operator.plan;
+    let row = json!({
+        "name": plan.name,
+        "namespace": katalog.reference.namespace,
+        "katalog": katalog.reference.name,
+        "path": long_path(katalog, &plan.name),
+        "gvk": gvk(plan),
+        "state": state.word(),
+        "healthy": state.is_well(),
+        "reason": reason(operator, &status),
+        "workers": status.workers,
+        "queueDepth": status.queue_depth,
+        "resourceCount": status.instances,
+        "readyCount": status.ready,
+        "enabled": true,
+    });
+    (state, row)
+}
+
+/// Why it is not healthy, the gravest first; none where nothing is known to be wrong.
+fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
+    if let Some(holder) = &operator.conflict {
+        return Some(format!("Katalog {holder} holds this kind"));
+    }
+    if let Some(problem) = status.problems.first() {
+        return Some(format!("{}: {}", problem.reason, problem.message));
+    }
+    if let Some(entry) = &status.yields_to {
+        return Some(format!("entry {entry} reconciles this kind"));
+    }
+    (status.consecutive_failures > 0).then(|| {
+        let last = status.last_error.as_deref().unwrap_or("no message");
+        format!(
+            "{} passes in a row failed: {last}",
+            status.consecutive_failures
+        )
+    })
+}
+
+fn gvk(plan: &OperatorPlan) -> Value {
+    json!({"group": *plan.resource.group, "version": *plan.resource.version, "kind": *plan.resource.kind})
+}
+
+/// `/katalog/{…}/{entry}`.
+pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value {
+    let (state, mut page) = row(katalog, operator);
+    let status = operator.status.borrow();
+    let plan = &operator.plan;
+    let path = long_path(katalog, &plan.name);
+    let plural = plan.resource.plural.as_deref();
+    let more = json!({
+        "gvr": {"group": *plan.resource.group, "version": *plan.resource.version, "resource": plural},
+        "scope": plan.resource.namespaced.map(|namespaced| if namespaced { "Namespaced" } else { "Cluster" }),
+        "mode": "dynamic",
+        "revision": katalog.revision,
+        "workers": {"current": status.workers, "configured": plan.workers},
+        "resync": duration::format(plan.resync),
+        "queue": {"depth": status.queue_depth, "failureThreshold": FAILURE_THRESHOLD},
+        "finalizer": plan.finalizer,
+        "children": child_kinds(plan),
+        "yieldsTo": status.yields_to,
+        "conflictsWith": operator.conflict,
+        "problems": problems(&status),
+        "metrics": {
+            "workers": status.workers,
+            "queueDepth": status.queue_depth,
+            "errorRate": error_rate(&status),
+            "successRate": if status.passes == 0 { 0.0 } else { 1.0 - error_rate(&status) },
+        },
+        "endpoints": {"health": format!("{path}/health"), "cr": format!("{path}/cr")},
+        "healthy": state.is_well(),
+    });
+    if let (Value::Object(page), Value::Object(more)) = (&mut page, more) {
+        page.extend(more);
+    }
+    page
+}
+
+fn child_kinds(plan: &OperatorPlan) -> Vec<String> {
+    let mut kinds: Vec<String> = plan
+        .children
+        .iter()
+        .map(|child| child.kind.group_kind().to_string())
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+fn problems(status: &OperatorStatus) -> Vec<Value> {
+    status
+        .problems
+        .iter()
+        .map(|problem| json!({"reason": problem.reason, "message": problem.message}))
+        .collect()
+}
+
+/// Failed passes of all, 0 to 1.
+// A rate for people: 52 bits of passes are enough.
+#[allow(clippy::cast_precision_loss)]
+fn error_rate(status: &OperatorStatus) -> f64 {
+    if status.passes == 0 {
+        0.0
+    } else {
+        status.failures as f64 / status.passes as f64
+    }
+}
+
+/// `/katalog/{…}/{entry}/health`: 200 or 503.
+pub(super) fn health(
+    katalog: &KatalogView,
+    operator: &OperatorView,
+    now: jiff::Timestamp,
+) -> Response {
+    let status = operator.status.borrow();
+    let state = State::of(operator, &status);
+    let uptime = status
+        .started_at
+        .map(|start| now.duration_since(start).as_secs().max(0));
+    let page = json!({
+        "name": operator.plan.name,
+        "namespace": katalog.reference.namespace,
+        "katalog": katalog.reference.name,
+        "state": state.word(),
+        "status": state.code().as_u16(),
+        "isKonductor": true,
+        "healthy": state.is_well(),
+        "started": status.started_at.is_some(),
+        "pending": state == State::Pending,
+        "reason": reason(operator, &status),
+        "startedAt": status.started_at,
+        "uptimeSeconds": uptime,
+        "queueDepth": status.queue_depth,
+        "errorRate": error_rate(&status),
+        "consecutiveFails": status.consecutive_failures,
+        "totalReconciles": status.passes,
+        "totalFailed": status.failures,
+        "resourceCount": status.instances,
+        "readyCount": status.ready,
+        "lastError": status.last_error,
+        "lastReconcile": status.last_pass,
+        "problems": problems(&status),
+    });
+    (state.code(), Json(page)).into_response()
+}

@@ -1,0 +1,80 @@
+//! Logs: constant messages with fields, to stderr.
+
+use std::{fmt, str::FromStr};
+
+use tracing_subscriber::EnvFilter;
+
+/// What is logged when nothing else is asked for. The HTTP stack below says little of use at its info level.
+pub const DEFAULT_FILTER: &str = "info";
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What is logged: a level, or levels by module, such as `warn,orkestra=debug`.
+///
+/// ```
+/// use orkestra::telemetry::LogFilter;
+///
+/// assert!("info".parse::<LogFilter>().is_ok());
+/// assert!("warn,orkestra::meta=debug".parse::<LogFilter>().is_ok());
+/// // A level that is misspelt would silence everything but a module of that name.
+/// assert!("inof".parse::<LogFilter>().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFilter(String);
+
+/// A text that is no filter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}: write a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug")]
+pub struct NotAFilter(String);
+
+impl Default for LogFilter {
+    fn default() -> Self {
+        Self(DEFAULT_FILTER.to_owned())
+    }
+}
+
+impl fmt::Display for LogFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for LogFilter {
+    type Err = NotAFilter;
+
+    fn from_str(text: &str) -> Result<Self, NotAFilter> {
+        const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+        let text = text.trim();
+        for directive in text.split(',').map(str::trim) {
+            let bare = !directive.contains(['=', '[']);
+            if bare && !LEVELS.iter().any(|level| directive.eq_ignore_ascii_case(level)) {
+                return Err(NotAFilter(format!("`{directive}` is no level")));
+            }
+        }
+        EnvFilter::try_new(text).map_err(|error| NotAFilter(error.to_string()))?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// Starts logging, once in a process; a later call changes nothing.
+pub fn init(format: LogFormat, filter: &LogFilter) {
+    let filter = EnvFilter::new(&filter.0);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // An error says that logging was started before.
+    let _ = match format {
+        LogFormat::Human => builder.with_ansi(is_terminal()).try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).with_current_span(false).try_init(),
+    };
+}
+
+fn is_terminal() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none()
+}
