@@ -73,7 +73,7 @@ async fn errors_back_off_to_ten_seconds_with_jitter() {
     let (WatchProblem::Unavailable { message }, false) = problem(&handle).unwrap() else { panic!() };
     assert!(message.contains("etcd is away"), "{message}");
     let times = server.times(false);
-    let waits: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
+    let waits: Vec<f64> = times.windows(2).map(|pair| pair[1].as_secs_f64() - pair[0].as_secs_f64()).collect();
     assert!(waits[0] <= 0.21 && waits.iter().all(|wait| *wait <= 10.1), "{waits:?}");
     assert!(waits.last().unwrap() >= &5.0, "{waits:?}");
     server.answer(200, list(20, "", &[]));
@@ -102,7 +102,7 @@ async fn a_kind_that_is_not_served_is_tried_at_once_when_poked() {
     sleep(Duration::from_secs(200)).await;
     assert_eq!(problem(&handle), Some((WatchProblem::NotServed, false)));
     let tries = server.times(false);
-    let waits: Vec<f64> = tries.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
+    let waits: Vec<f64> = tries.windows(2).map(|pair| pair[1].as_secs_f64() - pair[0].as_secs_f64()).collect();
     assert!(waits.iter().all(|wait| (1.0..=30.1).contains(wait)) && waits.last().unwrap() >= &15.0, "{waits:?}");
     server.answer(200, list(20, "", &[object("a", 10, "")]));
     handle.poke();
@@ -146,8 +146,24 @@ async fn watches_that_end_at_once_are_no_hot_loop() {
     for _ in 0..1000 {
         drop(server.watch());
     }
-    sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_mins(1)).await;
     assert!(server.times(true).len() < 25, "{}", server.times(true).len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_accepted_and_refused_at_once_is_not_called_synced() {
+    let server = Server::new();
+    let (_informers, handle, feed, _told) = websites(&server).await;
+    for _ in 0..5 {
+        server.watch().send("ERROR", &status(500, "InternalError", "etcdserver: no leader"));
+    }
+    sleep(Duration::from_secs(2)).await;
+    drop(feed);
+    sleep(Duration::from_millis(100)).await;
+    let (WatchProblem::Unavailable { message }, true) = problem(&handle).unwrap() else { panic!() };
+    assert!(message.contains("no leader"), "{message}");
+    sleep(Duration::from_secs(20)).await;
+    assert_eq!(state(&handle), WatchState::Synced);
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,7 +174,7 @@ async fn a_list_that_is_too_old_at_once_is_no_hot_loop() {
         server.refuse_watch(410, status(410, "Gone", "too old resource version"));
     }
     drop(feed);
-    sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_mins(1)).await;
     assert!(server.times(false).len() < 25, "{}", server.times(false).len());
 }
 
