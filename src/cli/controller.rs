@@ -30,6 +30,13 @@ pub(super) struct Args {
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
     args.process.start_logging();
-    let feed = Feed::Cluster(Namespaces::new(args.namespaces));
+    let feed = Feed::Cluster(match args.namespaces {
+        none if none.is_empty() => Namespaces::All,
+        mut some => {
+            some.sort_unstable();
+            some.dedup();
+            Namespaces::Some(some)
+        }
+    });
     serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await
 }
