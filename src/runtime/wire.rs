@@ -140,7 +140,7 @@ impl Wire {
         query.add("continue", next);
         let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
         let text = self.text(&asked, Method::GET, &path, None).await?;
-        let list: List = asked.parse(&text)?;
+        let list: List = Asked::parse(&text)?;
         Ok(Page {
             items: list.items.unwrap_or_default(),
             resource_version: list.metadata.resource_version,
@@ -246,7 +246,7 @@ impl Wire {
     }
 
     async fn node(&self, asked: &Asked<'_>, method: Method, path: &str, body: Option<(&str, &Node)>) -> Result<Node, WireError> {
-        asked.parse(&self.text(asked, method, path, body).await?)
+        Asked::parse(&self.text(asked, method, path, body).await?)
     }
 
     async fn text(&self, asked: &Asked<'_>, method: Method, path: &str, body: Option<(&str, &Node)>) -> Result<String, WireError> {

@@ -84,7 +84,10 @@ impl<R: Record> Reflector<'_, R> {
                 match self.list().await {
                     Ok(version) => self.from = Some(version),
                     Err(error) => {
-                        self.shared.failing(problem(&error));
+                        // A page that is too old is no trouble: the next list is fresh.
+                        if !matches!(error, WireError::Gone(_)) {
+                            self.shared.failing(problem(&error));
+                        }
                         self.pause(&error).await;
                         continue;
                     }
@@ -94,30 +97,40 @@ impl<R: Record> Reflector<'_, R> {
             let mut heard = false;
             let end = self.watch(&mut heard).await;
             let lasted = started.elapsed();
-            if heard || lasted >= STEADY {
+            if lasted >= STEADY || (heard && lasted >= SHORT) {
                 self.failures = 0;
             }
-            self.follow(end, heard || lasted >= SHORT).await;
+            self.follow(end, heard, lasted >= SHORT).await;
         }
     }
 
     /// Sees to what follows the end of a watch.
-    async fn follow(&mut self, end: End, was_good: bool) {
+    async fn follow(&mut self, end: End, heard: bool, was_long: bool) {
+        let was_good = heard || was_long;
         match end {
             End::List => {}
-            End::Clean if was_good => {}
+            End::Clean if was_long => {}
             End::Clean => {
                 let error = WireError::Unavailable("the API server ended the watch at once".to_owned());
+                if !heard {
+                    self.shared.failing(problem(&error));
+                }
                 self.pause(&error).await;
             }
             End::Gone => {
                 self.from = None;
-                if !was_good {
+                if !was_long {
                     self.pause(&WireError::Gone(String::new())).await;
                 }
             }
             End::Failed(error) => {
                 tracing::debug!(kind = %self.shared.watched.served.plural, %error, "a watch failed");
+                // One that worked and broke is taken up again before anybody hears of it.
+                if was_good {
+                    count(&self.shared.counts.failures);
+                } else {
+                    self.shared.failing(problem(&error));
+                }
                 if matches!(error, WireError::NotServed(_) | WireError::NotFound(_)) {
                     // Served again it may be another CRD's.
                     self.from = None;
@@ -167,13 +180,11 @@ impl<R: Record> Reflector<'_, R> {
         let stream = match wire::watch(self.wire.client(), &watched.served, &watched.scope, &from, timeout).await {
             Ok(stream) => stream,
             Err(WireError::Gone(_)) => return End::Gone,
-            Err(error) => {
-                self.shared.failing(problem(&error));
-                return End::Failed(error);
-            }
+            Err(error) => return End::Failed(error),
         };
-        self.shared.healthy();
         let mut stream = pin!(stream);
+        let mut steady = pin!(sleep(SHORT));
+        let mut is_steady = false;
         loop {
             let event = tokio::select! {
                 event = stream.try_next() => event,
@@ -181,6 +192,11 @@ impl<R: Record> Reflector<'_, R> {
                     if self.shared.wants_list() {
                         return End::List;
                     }
+                    continue;
+                }
+                () = &mut steady, if !is_steady => {
+                    is_steady = true;
+                    self.shared.healthy();
                     continue;
                 }
                 () = sleep_until(dead_at) => {
@@ -201,7 +217,6 @@ impl<R: Record> Reflector<'_, R> {
 
     fn refused(&self, error: kube::Error) -> End {
         let watched = &self.shared.watched;
-        count(&self.shared.counts.failures);
         match wire::sort_watch_error(&watched.served, &watched.scope, error) {
             WireError::Gone(_) => End::Gone,
             error => End::Failed(error),

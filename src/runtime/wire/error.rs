@@ -150,7 +150,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Reads an answer. What cannot be read is some proxy's page, so it passes.
-    pub(super) fn parse<T: DeserializeOwned>(&self, text: &str) -> Result<T, WireError> {
+    pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, WireError> {
         // serde_json's own message may quote a value.
         serde_json::from_str(text).map_err(|error| {
             WireError::Unavailable(format!("the answer is not what was asked for (line {}, column {})", error.line(), error.column()))
@@ -165,13 +165,13 @@ impl<'a> Asked<'a> {
     /// Sorts an error of the client.
     pub(super) fn sort(&self, error: kube::Error) -> WireError {
         match error {
-            kube::Error::Api(status) => self.sort_status(*status),
+            kube::Error::Api(status) => self.sort_status(&status),
             kube::Error::SerdeError(error) => WireError::Unavailable(format!("the answer cannot be read (column {})", error.column())),
             error => WireError::Unavailable(shorten(chain(&error))),
         }
     }
 
-    fn sort_status(&self, status: Status) -> WireError {
+    fn sort_status(&self, status: &Status) -> WireError {
         let secret = self.group.is_empty() && self.resource == "secrets";
         let retry_after = status.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0);
         let causes = || {
@@ -191,10 +191,10 @@ impl<'a> Asked<'a> {
         let message = shorten(if status.message.is_empty() { status.reason.clone() } else { status.message.clone() });
         let guarded = || if secret { WITHHELD.to_owned() } else { message.clone() };
         match (status.code, &*status.reason) {
-            (404, _) if self.names_an_object(&status) => WireError::NotFound(message),
+            (404, _) if names_an_object(status) => WireError::NotFound(message),
             (404, _) => WireError::NotServed(self.kind()),
             (409, "AlreadyExists") => WireError::AlreadyExists(message),
-            (409, _) => WireError::Conflict { message: if secret { self.conflict_words(&message) } else { message }, causes: causes() },
+            (409, _) => WireError::Conflict { message: if secret { conflict_words(&message) } else { message }, causes: causes() },
             (403, _) if !lacks_right(&message) => WireError::Denied { message: guarded() },
             (403, _) => WireError::Forbidden {
                 verb: self.verb,
@@ -212,20 +212,20 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Of a path that leads nowhere the answer is no `Status`, or one that names nothing.
-    fn names_an_object(&self, status: &Status) -> bool {
-        status.reason == "NotFound" && status.details.as_ref().is_some_and(|details| !details.name.is_empty())
-    }
-
     fn kind(&self) -> String {
         if self.group.is_empty() { self.resource.to_owned() } else { format!("{}.{}", self.resource, self.group) }
     }
+}
 
-    /// A conflict's message names fields and managers, never values; but it is taken at its word only in that form.
-    fn conflict_words(&self, message: &str) -> String {
-        let known = message.starts_with("Apply failed with ") || message.starts_with("Operation cannot be fulfilled on ");
-        if known { message.to_owned() } else { WITHHELD.to_owned() }
-    }
+/// Of a path that leads nowhere the answer is no `Status`, or one that names nothing.
+fn names_an_object(status: &Status) -> bool {
+    status.reason == "NotFound" && status.details.as_ref().is_some_and(|details| !details.name.is_empty())
+}
+
+/// A conflict's message names fields and managers, never values; but it is taken at its word only in that form.
+fn conflict_words(message: &str) -> String {
+    let known = message.starts_with("Apply failed with ") || message.starts_with("Operation cannot be fulfilled on ");
+    if known { message.to_owned() } else { WITHHELD.to_owned() }
 }
 
 /// Whether a 403 is the authorizer's, or admission's that found a right missing; other admission uses the code as well.
