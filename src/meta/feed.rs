@@ -47,7 +47,7 @@ pub enum Namespaces {
 pub(crate) async fn follow(shared: Arc<Shared>, namespaces: &Namespaces, shutdown: CancellationToken) {
     let mut events = SelectAll::new();
     for scope in scopes(namespaces) {
-        let api = katalogs(&shared.context.client, scope.as_deref());
+        let api = katalogs(shared.context.wire.client(), scope.as_deref());
         let backoff = Doubling { entropy: shared.context.entropy.clone(), failures: 0 };
         let stream = watcher(api, watcher::Config::default()).backoff(backoff);
         events.push(stream.map(move |event| (scope.clone(), event)).boxed());

@@ -15,7 +15,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan, Plan};
+use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan};
 use tokio::sync::watch;
 
 use super::{

@@ -1,6 +1,6 @@
 //! Katalogs to plans: one file in `inputs/plan/` is one case, what comes of it stands beside it.
 //!
-//! `UPDATE_EXPECTED=1 cargo test -p orkestra-core --test plan` writes the expected files anew; read the diff.
+//! `UPDATE=1 cargo test -p orkestra-core --test plan` writes the expected files anew; read the diff.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,11 +11,12 @@
 use std::{fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
-    api::KatalogSpec,
     diagnostics::Diagnostics,
+    document::parse_stream,
     plan::{self, Change, KatalogRef, Plan, Schemas, describe},
     value::Node,
 };
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// The cases in a folder, sorted.
@@ -39,17 +40,9 @@ fn cases(folder: &str) -> Vec<PathBuf> {
 /// The plan of a `spec` in YAML.
 fn plan_of(spec: &str) -> Plan {
     let spec: Value = serde_saphyr::from_str(spec).unwrap();
-    let katalog = KatalogRef {
-        namespace: "gardens".into(),
-        name: "ponds".into(),
-    };
-    plan::compile(
-        &katalog,
-        &serde_json::from_value(spec).unwrap(),
-        &Schemas::default(),
-    )
-    .unwrap()
-    .0
+    let spec = serde_json::from_value(spec).unwrap();
+    let (plan, _) = plan::compile(&katalog(), &spec, &Schemas::default()).unwrap();
+    plan
 }
 
 /// An entry whose kind is called `kind` and that makes a `ConfigMap` with one text.
@@ -125,15 +118,7 @@ fn a_description_changes_nothing() {
 fn one_entry_without_a_kind_is_told_from_other_problems() {
     let compile = |spec: &str| {
         let spec = serde_json::from_value(serde_saphyr::from_str(spec).unwrap()).unwrap();
-        plan::compile(
-            &KatalogRef {
-                namespace: "n".into(),
-                name: "k".into(),
-            },
-            &spec,
-            &Schemas::default(),
-        )
-        .unwrap_err()
+        plan::compile(&katalog(), &spec, &Schemas::default()).unwrap_err()
     };
     assert!(plan::lacks_api_types(&compile(
         "crds: { pond: { crdFile: far/away.yaml } }"
@@ -176,25 +161,39 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
 /// Compiles a case: a Katalog's `spec`, and the definitions that are known under `definitions`.
 fn compile(file: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
     let text = fs::read_to_string(file).unwrap();
-    let mut case: Value =
-        serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let shown = file.file_name().unwrap().to_str().unwrap();
+    let stream = parse_stream(shown, &text);
+    assert!(stream.problems.is_empty(), "{}", stream.problems);
+    let tree = &stream.sources[0].tree;
+    let mut case = tree.to_json();
     let mut schemas = Schemas::default();
     for (name, crd) in case["definitions"].take().as_object().into_iter().flatten() {
-        schemas.insert_file(name, plan::CrdShape::from_crd(&Node::from(crd)).unwrap());
+        let shape = plan::CrdShape::from_crd(&Node::from(crd)).unwrap();
+        schemas.insert_file(name, shape);
     }
-    let spec: KatalogSpec = serde_json::from_value(case["spec"].take())
-        .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let katalog = KatalogRef {
+    let spec = serde_json::from_value(case["spec"].take())
+        .unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let located = |mut found: Diagnostics| {
+        found.locate(tree, Some(shown));
+        found
+    };
+    match plan::compile(&katalog(), &spec, &schemas) {
+        Ok((plan, warnings)) => Ok((plan, located(Diagnostics(warnings)))),
+        Err(problems) => Err(located(problems)),
+    }
+}
+
+fn katalog() -> KatalogRef {
+    KatalogRef {
         namespace: "gardens".into(),
         name: "ponds".into(),
-    };
-    plan::compile(&katalog, &spec, &schemas).map(|(plan, warnings)| (plan, Diagnostics(warnings)))
+    }
 }
 
 /// Compares with what stands beside the case.
 fn expect(case: &Path, extension: &str, found: &str, failures: &mut Vec<String>) {
     let file = case.with_extension(extension);
-    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+    if std::env::var_os("UPDATE").is_some() {
         fs::write(&file, found).unwrap();
     }
     let expected = fs::read_to_string(&file).unwrap_or_default();
@@ -276,6 +275,28 @@ fn no_right_is_a_wildcard_or_grants_rights() {
                     "{text}"
                 );
             }
+        }
+    }
+}
+
+proptest! {
+    /// Any text in any field gives a plan or diagnostics.
+    #[test]
+    fn no_text_makes_compiling_panic(texts in prop::collection::vec("\\PC{0,12}|[-a-z0-9./{}|(). ]{0,20}|\\{\\{ \\.[a-z.]{0,12} \\}\\}", 12)) {
+        let t = |at: usize| texts[at].as_str();
+        let spec = json!({ "crds": { t(0): {
+            "apiTypes": { "group": t(1), "version": "v1", "kind": "Pond", "plural": t(2) },
+            "operatorBox": { "onReconcile": {
+                "deployments": [{
+                    "name": t(3), "image": t(4), "port": t(5), "replicas": t(6), "env": { t(7): t(8) },
+                    "labels": { t(9): t(10) }, "when": [{ "field": t(11), "equals": t(1) }],
+                }],
+                "services": [{ "name": t(3), "type": t(4) }],
+                "custom": [{ "apiVersion": t(1), "kind": t(5), "metadata": { "name": t(3) }, t(6): { t(7): [t(8)] } }],
+            } },
+        } } });
+        if let Ok(spec) = serde_json::from_value(spec) {
+            let _ = plan::compile(&katalog(), &spec, &Schemas::default());
         }
     }
 }

@@ -181,11 +181,11 @@ impl Files {
             self.tell(Notice::Warned(warnings));
         }
         let kinds: BTreeSet<_> = loaded.iter().flat_map(|katalog| kinds_of(&katalog.plan)).collect();
-        if let Some((kind, katalog)) = load::claimed_in_cluster(&shared.context.client, &kinds).await? {
+        if let Some((kind, katalog)) = load::claimed_in_cluster(shared.context.wire.client(), &kinds).await? {
             return Err(FileError::Claimed { kind, katalog });
         }
         for katalog in &loaded {
-            state.applied.apply(&shared.context.client, katalog, &self.notices).await?;
+            state.applied.apply(shared.context.wire.client(), katalog, &self.notices).await?;
         }
         self.run(shared, state, loaded, releases);
         Ok(())
@@ -284,7 +284,7 @@ async fn release(shared: Arc<Shared>, kind: OperatedKind) {
                     return;
                 }
             }
-            Holding::Held(_held) => match release_kind(&shared.context.client, &kind).await {
+            Holding::Held(_held) => match release_kind(shared.context.wire.client(), &kind).await {
                 Ok(released) => {
                     tracing::info!(kind = kind.kind, resources = released.resources, children = released.children, "kind is released");
                     return;

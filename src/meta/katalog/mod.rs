@@ -43,7 +43,7 @@ use crate::runtime::context::Context;
 
 pub(crate) use self::{
     judge::{disabled, kinds_of},
-    known::{known, schemas, storage},
+    known::{known, schemas},
 };
 
 /// First wait after a failure; doubled with each, up to [`LONGEST_WAIT`].
@@ -124,7 +124,7 @@ impl Katalog {
     pub(crate) fn new(shared: &Arc<Shared>, object: Arc<DynamicObject>) -> Self {
         let reference = reference(&object);
         let uid = object.metadata.uid.clone().unwrap_or_default();
-        let client = &shared.context.client;
+        let client = shared.context.wire.client();
         let status = status_of(&object);
         let mut katalog = Self {
             resource: Resource::katalogs(client),

@@ -56,6 +56,17 @@ pub fn field_manager(plural: &str, group: &str) -> String {
     cut(whole, FIELD_MANAGER_BYTES)
 }
 
+/// The field manager by which the operator of `plural.group` holds its custom resources' metadata. It is not the one of
+/// children: a custom resource may be another one's child, and one manager's apply replaces what it applied before.
+pub fn metadata_manager(plural: &str, group: &str) -> String {
+    let whole = if group.is_empty() {
+        format!("orkestra-metadata/{plural}")
+    } else {
+        format!("orkestra-metadata/{plural}.{group}")
+    };
+    cut(whole, FIELD_MANAGER_BYTES)
+}
+
 /// Makes a legal label value of `text`: at most 63 bytes of letters, digits, `-`, `_` and `.`, with a
 /// letter or digit at both ends.
 ///

@@ -163,7 +163,20 @@ pub struct OperatorPlan {
 impl OperatorPlan {
     /// The field manager that this operator writes as.
     pub fn field_manager(&self) -> String {
-        names::field_manager(self.resource.plural.as_deref().unwrap_or_default(), &self.resource.group)
+        names::field_manager(
+            self.resource.plural.as_deref().unwrap_or_default(),
+            &self.resource.group,
+        )
+    }
+}
+
+impl OperatorPlan {
+    /// The field manager that holds the metadata of its custom resources.
+    pub fn metadata_manager(&self) -> String {
+        names::metadata_manager(
+            self.resource.plural.as_deref().unwrap_or_default(),
+            &self.resource.group,
+        )
     }
 }
 
