@@ -53,6 +53,10 @@ impl FromStr for LogFilter {
     fn from_str(text: &str) -> Result<Self, NotAFilter> {
         const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
         let text = text.trim();
+        // A variable that is set to nothing is as good as one that is not set.
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
         for directive in text.split(',').map(str::trim) {
             let bare = !directive.contains(['=', '[']);
             if bare && !LEVELS.iter().any(|level| directive.eq_ignore_ascii_case(level)) {
