@@ -139,6 +139,36 @@ impl std::fmt::Debug for Note {
     }
 }
 
+/// What users are told about a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    /// How many arguments it takes, in words: `2 arguments`, `at least 1 argument`.
+    pub arguments: String,
+    /// What it gives, in words: `text`, `a list`.
+    pub gives: &'static str,
+    /// A template that uses it, and the text of that.
+    pub example: (&'static str, &'static str),
+}
+
+/// All notes, sorted by name.
+pub fn notes() -> Vec<NoteDoc> {
+    let mut notes: Vec<NoteDoc> = all()
+        .map(|note| NoteDoc {
+            name: note.name,
+            doc: note.doc,
+            arguments: note.arity(),
+            gives: note.result.name(),
+            example: note.example,
+        })
+        .collect();
+    notes.sort_unstable_by_key(|note| note.name);
+    notes
+}
+
 /// One call of a note: its arguments, evaluated and of the types that it declares, and the budget.
 pub(super) struct Call<'c, 'd> {
     pub(super) note: &'static Note,
@@ -164,11 +194,6 @@ impl<'d> Call<'_, 'd> {
     /// An argument that is declared as text.
     pub(super) fn text(&self, position: usize) -> &str {
         self.node(position).as_str().unwrap_or_default()
-    }
-
-    /// An argument that is declared as a list.
-    pub(super) fn list(&self, position: usize) -> &[Node] {
-        self.node(position).as_list().unwrap_or_default()
     }
 
     /// An argument itself, so that what is borrowed stays borrowed; null stays in its place.
@@ -259,6 +284,18 @@ mod tests {
             assert!(note.max_args.is_none_or(|most| most >= note.min_args));
             assert!(note.params.len() <= note.max_args.unwrap_or(usize::MAX));
         }
+    }
+
+    #[test]
+    fn the_list_for_users_has_every_note_in_order() {
+        let listed = notes();
+        assert_eq!(listed.len(), all().count());
+        assert!(listed.is_sorted_by(|a, b| a.name < b.name));
+        let replace = listed.iter().find(|note| note.name == "replace").unwrap();
+        assert_eq!(
+            (&*replace.arguments, replace.gives),
+            ("3 arguments", "text")
+        );
     }
 
     #[test]
