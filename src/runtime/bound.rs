@@ -93,9 +93,14 @@ impl Bound {
         let mut states = self.states();
         let changes = states.iter_mut().map(|state| {
             state.mark_unchanged();
-            Box::pin(state.changed())
+            Box::pin(async {
+                // A watch that ended says nothing any more.
+                if state.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            })
         });
-        let _ = futures::future::select_all(changes).await;
+        futures::future::select_all(changes).await;
     }
 
     fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
