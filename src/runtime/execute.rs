@@ -205,11 +205,12 @@ impl Writer<'_> {
         let Some(record) = record else {
             return Ok(Write::Create);
         };
-        if record.deleting {
+        // Its end is an event that wakes this key, if it is this key's.
+        if record.deleting && record.owner() == Some(self.uid) {
             return Ok(Write::Nothing);
         }
         let declared = &self.bound.plan.children[rendered.declared];
-        self.check_name(rendered, declared, record, refused)?;
+        self.check_name(rendered, declared, record)?;
         let take = declared.force_conflict;
         let mut found = difference(
             &rendered.object,
@@ -258,35 +259,36 @@ impl Writer<'_> {
         Ok(Write::Update { body, force, drift })
     }
 
-    /// Whether the object may be written: it is ours, or the Katalog says `adopt` and nobody controls it.
+    /// Whether the object may be written: it is ours, or the Katalog says `adopt` and nobody controls it. Its controller
+    /// alone says that it is ours here: who takes our annotation off does not take the object.
     fn check_name(
         &self,
         rendered: &Rendered,
         declared: &ChildPlan,
         record: &ChildRecord,
-        refused: bool,
     ) -> Result<(), Failure> {
-        let ours = record.is_ours(self.uid, &self.bound.manager)
-            || (refused && record.controller.as_deref() == Some(self.uid));
-        let adoptable = declared.adopt
-            && record
-                .controller
-                .as_deref()
-                .is_none_or(|uid| uid == self.uid);
-        if ours || adoptable {
+        let controller = record.controller.as_deref();
+        let ours = record.is_ours(self.uid, &self.bound.manager) || controller == Some(self.uid);
+        if ours || (declared.adopt && controller.is_none()) {
             return Ok(());
         }
-        let hint = if record.controller.is_some() {
-            "another object controls it"
+        // A custom resource that was deleted and made anew is faster than the garbage collector.
+        let left = controller.is_some_and(|uid| self.shared.owner(uid).is_none())
+            && record.ownership.wrote(&self.bound.manager);
+        let (reason, message) = if left {
+            let message = "its predecessor was made for a resource that is gone, and is about to be collected";
+            (Reason::WriteConflict, message)
+        } else if controller.is_some() {
+            let message = "an object of this name exists, and another object controls it";
+            (Reason::NameTaken, message)
         } else {
-            "`adopt: true` takes it over"
+            let message = "an object of this name exists and was not made for this resource; `adopt: true` takes it over";
+            (Reason::NameTaken, message)
         };
         Err(Failure {
-            reason: Reason::NameTaken,
+            reason,
             at: rendered.key.to_string(),
-            message: format!(
-                "an object of this name exists and was not made for this resource; {hint}"
-            ),
+            message: message.to_owned(),
         })
     }
 
@@ -365,7 +367,7 @@ impl Writer<'_> {
             Err(WireError::AlreadyExists(_)) => match self.read(&kind, &rendered.key).await? {
                 Some(record) => {
                     let declared = &self.bound.plan.children[rendered.declared];
-                    self.check_name(rendered, declared, &record, true)?;
+                    self.check_name(rendered, declared, &record)?;
                     self.outcome.made.push(rendered.key.clone());
                     Ok(Action::Unchanged)
                 }
