@@ -4,6 +4,11 @@
 //! first (`replace .spec.name "_" "-"`), with `default` as the exception, and null passes for every type: it
 //! is the zero value. No note does I/O or reads a clock, and each takes from the budget before it builds.
 
+#![allow(
+    clippy::unnecessary_wraps,
+    reason = "all notes have one signature, also those that cannot fail"
+)]
+
 mod compare;
 mod convert;
 mod data;
@@ -80,15 +85,15 @@ pub(super) enum Type {
 impl Type {
     /// Whether a value is of the type; null always is.
     pub(super) fn accepts(self, node: &Node) -> bool {
-        match (self, node) {
+        matches!(
+            (self, node),
             (Type::Any, _)
-            | (_, Node::Null)
-            | (Type::Text, Node::Str(_))
-            | (Type::Int, Node::Int(_) | Node::UInt(_))
-            | (Type::Bool, Node::Bool(_))
-            | (Type::List, Node::List(_)) => true,
-            _ => false,
-        }
+                | (_, Node::Null)
+                | (Type::Text, Node::Str(_))
+                | (Type::Int, Node::Int(_) | Node::UInt(_))
+                | (Type::Bool, Node::Bool(_))
+                | (Type::List, Node::List(_))
+        )
     }
 
     fn name(self) -> &'static str {

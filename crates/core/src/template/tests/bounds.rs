@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::template::EvalErrorKind;
-use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// Evaluates what must not succeed, and says how long it took.
@@ -53,7 +52,7 @@ fn bombs_end_soon_and_small() {
         "{{ range 100 }}{{ $.big }}{{ end }}".into(),
         "{{ range 100000 }}{{ len (toString $) }}{{ end }}".into(),
     ];
-    let root = node(json!({"big": "x".repeat(1 << 20), "list": vec![0; 10_000]}));
+    let root = node!({"big": "x".repeat(1 << 20), "list": vec![0; 10_000]});
     for bomb in bombs {
         let took = exhausts(&bomb, &root);
         assert!(took < PATIENCE, "{took:?} for {bomb}");
@@ -62,14 +61,14 @@ fn bombs_end_soon_and_small() {
 
 #[test]
 fn output_may_have_one_mebibyte_and_no_more() {
-    let root = node(json!({"big": "x".repeat((1 << 20) - 1)}));
+    let root = node!({"big": "x".repeat((1 << 20) - 1)});
     assert_eq!(text("{{ .big }}y", &root).unwrap().len(), 1 << 20);
     exhausts("{{ .big }}yy", &root);
 }
 
 #[test]
 fn a_budget_is_shared_by_the_evaluations_it_is_handed_to() {
-    let root = node(json!({"a": "0123456789"}));
+    let root = node!({"a": "0123456789"});
     let template = template("a{{ .a }}");
     let mut budget = Budget {
         bytes: 25,
@@ -169,4 +168,28 @@ fn a_source_beyond_one_mebibyte_is_refused_unless_it_is_plain_text() {
     let long = "x".repeat((1 << 20) + 1);
     assert!(Template::parse(&long).is_ok());
     assert!(Template::parse(&format!("{long}{{{{ .a }}}}")).is_err());
+}
+
+#[test]
+fn a_simple_path_takes_less_than_half_a_microsecond() {
+    let root = node!({"metadata": {"name": "web", "uid": "u"}, "spec": {"image": "nginx:1.25", "replicas": 3}});
+    let data = Data::of(&root);
+    let rounds = 20_000;
+    for source in [
+        "{{ .spec.replicas }}",
+        "{{ .spec.image }}",
+        "{{ .spec.nope | default .metadata.name }}",
+    ] {
+        let template = template(source);
+        let start = Instant::now();
+        for _ in 0..rounds {
+            let value = template.eval(&data, &mut Budget::default());
+            assert!(std::hint::black_box(value).is_ok());
+        }
+        let each = start.elapsed() / rounds;
+        println!("{each:?} for {source}");
+        if !cfg!(debug_assertions) {
+            assert!(each < Duration::from_nanos(500), "{each:?} for {source}");
+        }
+    }
 }

@@ -2,128 +2,128 @@
 
 use super::*;
 use crate::template::EvalErrorKind;
-use serde_json::json;
+
+/// A source, the part of it that the error points at (not checked if empty), the message, the hint.
+const ERRORS: &[(&str, &str, &str, Option<&str>)] = &[
+    (
+        "{{ tolower .a }}",
+        "tolower",
+        "unknown note `tolower`",
+        Some("did you mean `toLower`?"),
+    ),
+    (
+        "x {{ frobnicate }}",
+        "frobnicate",
+        "unknown note `frobnicate`",
+        None,
+    ),
+    (
+        "{{ replace .a \"b\" }}",
+        "replace",
+        "`replace` takes 3 arguments, not 2",
+        Some("for example `{{ replace \"a_b_c\" \"_\" \"-\" }}`"),
+    ),
+    (
+        "{{ .a | ternary 1 }}",
+        "ternary",
+        "`ternary` takes 3 arguments, not 2",
+        Some("for example `{{ ternary true \"on\" \"off\" }} {{ ternary \"false\" 1 2 }}`"),
+    ),
+    (
+        "{{ eq .a }}",
+        "eq",
+        "`eq` takes at least 2 arguments, not 1",
+        Some("for example `{{ eq \"b\" \"a\" \"b\" }} {{ eq 1 2 }}`"),
+    ),
+    (
+        "{{ toLower 5 }}",
+        "",
+        "`toLower` wants text as argument 1, not integer",
+        None,
+    ),
+    (
+        "{{ get .a 0 }}",
+        "",
+        "`get` wants text as argument 2, not integer",
+        None,
+    ),
+    (
+        "{{ $x }}",
+        "$x",
+        "undeclared variable `$x`",
+        Some("declare it before: `{{ $x := … }}`"),
+    ),
+    (
+        "{{ .labels.my-app }}",
+        "-",
+        "unexpected character '-'",
+        Some("a key that is no plain name is read with `get`: `get .parent \"my-app\"`"),
+    ),
+    (
+        "{{ len.spec.list }}",
+        "len.spec.list",
+        "`len` lacks its argument",
+        Some("`len .spec.list`"),
+    ),
+    (
+        "{{ foo.bar }}",
+        "foo.bar",
+        "unknown note `foo`",
+        Some("a path begins with a dot: `.foo.bar`"),
+    ),
+    (
+        "{{ 'text' }}",
+        "'text'",
+        "a character constant holds one character; text takes double quotes",
+        None,
+    ),
+    ("{{ if .a }}b", "{{ if .a }}", "`if` without `end`", None),
+    (
+        "{{ end }}",
+        "{{ end }}",
+        "`end` without an `if`, `with` or `range`",
+        None,
+    ),
+    (
+        "{{ define \"a\" }}b{{ end }}",
+        "{{ define \"a\" }}",
+        "`define` is not supported: a template is one text",
+        None,
+    ),
+    (
+        "{{ block \"a\" . }}b{{ end }}",
+        "{{ block \"a\" . }}",
+        "`block` is not supported: a template is one text",
+        None,
+    ),
+    (
+        "{{ template \"a\" }}",
+        "{{ template \"a\" }}",
+        "`template` is not supported: a template is one text",
+        None,
+    ),
+    ("{{ .a", "{{", "action without end: expected `}}`", None),
+    ("{{ }}", "{{ }}", "an action without an expression", None),
+    (
+        "{{ .a .b }}",
+        ".a .b",
+        "`.a…` is not a note, so it takes no arguments",
+        None,
+    ),
+];
 
 #[test]
 fn errors_say_what_is_wrong_where_and_what_to_write_instead() {
-    // source, the part that the error points at, message, hint
-    let cases = [
-        (
-            "{{ tolower .a }}",
-            "tolower",
-            "unknown note `tolower`",
-            Some("did you mean `toLower`?"),
-        ),
-        (
-            "x {{ frobnicate }}",
-            "frobnicate",
-            "unknown note `frobnicate`",
-            None,
-        ),
-        (
-            "{{ replace .a \"b\" }}",
-            "replace",
-            "`replace` takes 3 arguments, not 2",
-            Some("for example `{{ replace \"a_b_c\" \"_\" \"-\" }}`"),
-        ),
-        (
-            "{{ .a | ternary 1 }}",
-            "ternary",
-            "`ternary` takes 3 arguments, not 2",
-            Some("for example `{{ ternary true \"on\" \"off\" }} {{ ternary \"false\" 1 2 }}`"),
-        ),
-        (
-            "{{ eq .a }}",
-            "eq",
-            "`eq` takes at least 2 arguments, not 1",
-            Some("for example `{{ eq \"b\" \"a\" \"b\" }} {{ eq 1 2 }}`"),
-        ),
-        (
-            "{{ toLower 5 }}",
-            "",
-            "`toLower` wants text as argument 1, not integer",
-            None,
-        ),
-        (
-            "{{ get .a 0 }}",
-            "",
-            "`get` wants text as argument 2, not integer",
-            None,
-        ),
-        (
-            "{{ $x }}",
-            "$x",
-            "undeclared variable `$x`",
-            Some("declare it before: `{{ $x := … }}`"),
-        ),
-        (
-            "{{ .labels.my-app }}",
-            "-",
-            "unexpected character '-'",
-            Some("a key that is no plain name is read with `get`: `get .parent \"my-app\"`"),
-        ),
-        (
-            "{{ len.spec.list }}",
-            "len.spec.list",
-            "`len` lacks its argument",
-            Some("`len .spec.list`"),
-        ),
-        (
-            "{{ foo.bar }}",
-            "foo.bar",
-            "unknown note `foo`",
-            Some("a path begins with a dot: `.foo.bar`"),
-        ),
-        (
-            "{{ 'text' }}",
-            "'text'",
-            "a character constant holds one character; text takes double quotes",
-            None,
-        ),
-        ("{{ if .a }}b", "{{ if .a }}", "`if` without `end`", None),
-        (
-            "{{ end }}",
-            "{{ end }}",
-            "`end` without an `if`, `with` or `range`",
-            None,
-        ),
-        (
-            "{{ define \"a\" }}b{{ end }}",
-            "{{ define \"a\" }}",
-            "`define` is not supported: a template is one text",
-            None,
-        ),
-        (
-            "{{ block \"a\" . }}b{{ end }}",
-            "{{ block \"a\" . }}",
-            "`block` is not supported: a template is one text",
-            None,
-        ),
-        (
-            "{{ template \"a\" }}",
-            "{{ template \"a\" }}",
-            "`template` is not supported: a template is one text",
-            None,
-        ),
-        ("{{ .a", "{{", "action without end: expected `}}`", None),
-        ("{{ }}", "{{ }}", "an action without an expression", None),
-        (
-            "{{ .a .b }}",
-            ".a .b",
-            "`.a…` is not a note, so it takes no arguments",
-            None,
-        ),
-    ];
-    for (source, part, message, hint) in cases {
+    for (source, part, message, hint) in ERRORS {
         let errors = errors(source);
         assert_eq!(errors.len(), 1, "{source}: {errors:?}");
         let error = &errors[0];
-        assert_eq!(error.message, message, "{source}");
-        assert_eq!(error.hint.as_deref(), hint, "{source}");
+        assert_eq!(error.message, *message, "{source}");
+        assert_eq!(error.hint.as_deref(), *hint, "{source}");
         if !part.is_empty() {
             assert_eq!(
                 &source[error.offset..error.offset + error.len],
-                part,
+                *part,
                 "{source}"
             );
         }
@@ -161,7 +161,7 @@ fn an_unreadable_opening_still_needs_its_end_and_nothing_follows_from_it() {
 
 #[test]
 fn a_root_name_without_its_dot_is_the_path_and_a_warning() {
-    let root = node(json!({"children": {"job": {"n": 7}}, "metadata": {"name": "web"}}));
+    let root = node!({"children": {"job": {"n": 7}}, "metadata": {"name": "web"}});
     let template = template("{{ get children.job \"n\" }}");
     assert_eq!(
         value("{{ get children.job \"n\" }}", &root),
@@ -185,7 +185,7 @@ fn a_root_name_without_its_dot_is_the_path_and_a_warning() {
 #[test]
 fn failures_have_a_kind_and_a_place_and_keep_values_to_themselves() {
     use EvalErrorKind::{Function, Type};
-    let root = node(json!({"secret": "hunter2", "n": 5, "l": [1], "m": {}}));
+    let root = node!({"secret": "hunter2", "n": 5, "l": [1], "m": {}});
     let cases = [
         (
             "a {{ toLower .n }}",

@@ -36,7 +36,7 @@ fn every_case_gives_what_go_gives() {
             (Ok(text), Some(expected)) if text == expected => {}
             (Err(_), None) if case.error => {}
             (given, expected) => {
-                wrong.push(format!("{source}\n  Go:   {expected:?}\n  ours: {given:?}"))
+                wrong.push(format!("{source}\n  Go:   {expected:?}\n  ours: {given:?}"));
             }
         }
     }

@@ -32,6 +32,10 @@ fn value(source: &str, root: &Node) -> Result<Node, EvalError> {
     Ok(value.into_owned())
 }
 
-fn node(value: serde_json::Value) -> Node {
-    Node::from(&value)
+/// A node of a `json!` value.
+macro_rules! node {
+    ($($json:tt)*) => {
+        $crate::value::Node::from(&serde_json::json!($($json)*))
+    };
 }
+use node;

@@ -102,7 +102,7 @@ fn every_case_of_the_go_table_is_the_same_on_what_it_reads() {
 
 #[test]
 fn a_path_that_is_not_read_does_not_matter() {
-    let root = node(json!({"spec": {"a": {"b": 1, "c": 2}, "d": 3}}));
+    let root = node!({"spec": {"a": {"b": 1, "c": 2}, "d": 3}});
     let template = template("{{ .spec.a.b }}");
     assert_eq!(
         project(&root, template.reads()).to_json(),
