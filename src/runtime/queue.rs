@@ -211,7 +211,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     /// Whether the breaker holds `key` off at the moment.
     pub fn is_slowed(&self, key: &K) -> bool {
-        self.inner.look(|state| state.is_slowed(key, Instant::now()))
+        self.inner
+            .look(|state| state.is_slowed(key, Instant::now()))
     }
 
     /// Failed passes over `key` in a row.

@@ -74,7 +74,11 @@ async fn a_changed_key_waits_for_one_pass_at_most_behind_ten_thousand_in_resync(
     for key in 20_000..20_100 {
         queue.add(key, Lane::Changed);
         let first = ready(&queue).unwrap().key;
-        let second = if first == key { key } else { ready(&queue).unwrap().key };
+        let second = if first == key {
+            key
+        } else {
+            ready(&queue).unwrap().key
+        };
         assert_eq!(second, key);
     }
 }
@@ -101,12 +105,19 @@ async fn of_two_delays_the_earlier_stays_and_a_pass_drops_it() {
     queue.add_after("a", Duration::from_secs(6));
     let start = Instant::now();
     let taken = queue.take().await.unwrap();
-    assert_eq!((taken.cause, start.elapsed()), (Cause::Timer, Duration::from_secs(4)));
+    assert_eq!(
+        (taken.cause, start.elapsed()),
+        (Cause::Timer, Duration::from_secs(4))
+    );
     drop(taken);
     queue.add_after("a", Duration::from_secs(5));
     queue.add("a", Lane::Changed);
     ready(&queue).unwrap().done();
-    assert!(timeout(Duration::from_secs(50), queue.take()).await.is_err());
+    assert!(
+        timeout(Duration::from_secs(50), queue.take())
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,7 +130,13 @@ async fn an_earlier_delay_wakes_workers_that_sleep_until_a_later_one() {
     });
     sleep(Duration::from_secs(1)).await;
     queue.add_after("early", Duration::from_secs(1));
-    assert_eq!(timeout(Duration::from_secs(2), sleeper).await.unwrap().unwrap(), "early");
+    assert_eq!(
+        timeout(Duration::from_secs(2), sleeper)
+            .await
+            .unwrap()
+            .unwrap(),
+        "early"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,14 +152,26 @@ async fn backoff_doubles_to_its_limit_and_no_key_is_dropped() {
     }
     assert_eq!(queue.failures(&"a"), 100);
     assert!(waits[1] <= Duration::from_millis(7), "{:?}", waits[1]);
-    assert!(waits[10] >= Duration::from_secs_f64(0.005 * 512.0 * 0.79), "{:?}", waits[10]);
-    assert!(waits.iter().all(|wait| *wait <= BACKOFF_LONGEST + Duration::from_millis(1)));
+    assert!(
+        waits[10] >= Duration::from_secs_f64(0.005 * 512.0 * 0.79),
+        "{:?}",
+        waits[10]
+    );
+    assert!(
+        waits
+            .iter()
+            .all(|wait| *wait <= BACKOFF_LONGEST + Duration::from_millis(1))
+    );
     assert!(waits[99] >= BACKOFF_LONGEST.mul_f64(0.8));
     queue.take().await.unwrap().done();
     queue.forget(&"a");
     assert_eq!(queue.failures(&"a"), 0);
     queue.retry("a");
-    assert!(timeout(Duration::from_millis(7), queue.take()).await.is_ok());
+    assert!(
+        timeout(Duration::from_millis(7), queue.take())
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,7 +211,11 @@ async fn an_idle_key_costs_nothing() {
     while let Some(taken) = ready(&queue) {
         taken.done();
     }
-    assert!(timeout(Duration::from_secs(70), queue.take()).await.is_err());
+    assert!(
+        timeout(Duration::from_secs(70), queue.take())
+            .await
+            .is_err()
+    );
     assert_eq!((queue.known(), queue.depth(), queue.delayed()), (0, 0, 0));
 }
 
@@ -258,7 +291,10 @@ async fn a_pass_that_panics_frees_its_key_and_is_retried() {
     });
     queue.add("a", Lane::Changed);
     sleep(Duration::from_secs(1)).await;
-    assert_eq!((runs.load(Ordering::SeqCst), workers.panics(), queue.busy()), (2, 1, 0));
+    assert_eq!(
+        (runs.load(Ordering::SeqCst), workers.panics(), queue.busy()),
+        (2, 1, 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -284,7 +320,14 @@ async fn workers_shrink_without_breaking_off_a_pass_and_grow_again() {
     assert_eq!(queue.busy(), 4);
     workers.resize(1);
     sleep(Duration::from_secs(10)).await;
-    assert_eq!((finished.load(Ordering::SeqCst), queue.busy(), workers.count()), (4, 1, 1));
+    assert_eq!(
+        (
+            finished.load(Ordering::SeqCst),
+            queue.busy(),
+            workers.count()
+        ),
+        (4, 1, 1)
+    );
     workers.resize(3);
     sleep(Duration::from_secs(1)).await;
     assert_eq!(queue.busy(), 3);
@@ -355,7 +398,11 @@ async fn under_real_threads_no_wake_up_is_lost_and_no_key_is_run_twice_at_once()
                 for _ in 0..300 {
                     let key = entropy.bits() % KEYS;
                     wanted[usize::try_from(key).unwrap()].fetch_add(1, Ordering::SeqCst);
-                    let lane = if entropy.bits().is_multiple_of(3) { Lane::Resync } else { Lane::Changed };
+                    let lane = if entropy.bits().is_multiple_of(3) {
+                        Lane::Resync
+                    } else {
+                        Lane::Changed
+                    };
                     queue.add(key, lane);
                     tokio::task::yield_now().await;
                 }

@@ -54,12 +54,16 @@ pub(crate) struct Feed(mpsc::UnboundedSender<Chunk>);
 
 impl Feed {
     pub(crate) fn send(&self, event: &str, object: &str) {
-        let _ = self.0.unbounded_send(Ok(format!("{{\"type\":\"{event}\",\"object\":{object}}}\n")));
+        let _ = self.0.unbounded_send(Ok(format!(
+            "{{\"type\":\"{event}\",\"object\":{object}}}\n"
+        )));
     }
 
     /// The connection breaks.
     pub(crate) fn break_off(self) {
-        let _ = self.0.unbounded_send(Err(io::Error::other("connection reset")));
+        let _ = self
+            .0
+            .unbounded_send(Err(io::Error::other("connection reset")));
     }
 
     /// Whether nobody listens any more.
@@ -70,7 +74,13 @@ impl Feed {
 
 impl Server {
     pub(crate) fn new() -> Self {
-        let inner = Inner { answers: VecDeque::new(), last: None, watches: VecDeque::new(), requests: Vec::new(), silent: Vec::new() };
+        let inner = Inner {
+            answers: VecDeque::new(),
+            last: None,
+            watches: VecDeque::new(),
+            requests: Vec::new(),
+            silent: Vec::new(),
+        };
         Self(Arc::new(Mutex::new(inner)))
     }
 
@@ -85,19 +95,31 @@ impl Server {
 
     /// Queues an answer to a request that is no watch; the last one is given again and again.
     pub(crate) fn answer(&self, code: u16, body: impl Into<String>) {
-        self.0.lock().unwrap().answers.push_back((code, body.into()));
+        self.0
+            .lock()
+            .unwrap()
+            .answers
+            .push_back((code, body.into()));
     }
 
     /// Queues a watch that is accepted.
     pub(crate) fn watch(&self) -> Feed {
         let (sender, receiver) = mpsc::unbounded();
-        self.0.lock().unwrap().watches.push_back(Watch::Open(receiver));
+        self.0
+            .lock()
+            .unwrap()
+            .watches
+            .push_back(Watch::Open(receiver));
         Feed(sender)
     }
 
     /// Queues a watch that is refused.
     pub(crate) fn refuse_watch(&self, code: u16, body: impl Into<String>) {
-        self.0.lock().unwrap().watches.push_back(Watch::Refused(code, body.into()));
+        self.0
+            .lock()
+            .unwrap()
+            .watches
+            .push_back(Watch::Refused(code, body.into()));
     }
 
     pub(crate) fn requests(&self) -> Vec<Seen> {
@@ -107,14 +129,21 @@ impl Server {
     /// Times, from the first request on, of the requests that are watches, or are not.
     pub(crate) fn times(&self, watches: bool) -> Vec<Duration> {
         let requests = self.requests();
-        let wanted = requests.iter().filter(|seen| seen.uri.contains("watch=true") == watches);
+        let wanted = requests
+            .iter()
+            .filter(|seen| seen.uri.contains("watch=true") == watches);
         wanted.map(|seen| seen.at - requests[0].at).collect()
     }
 
     async fn respond(&self, request: Request<kube::client::Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        let body = axum::body::to_bytes(Body::new(body), usize::MAX).await.unwrap();
-        let content_type = parts.headers.get("content-type").map(|value| value.to_str().unwrap().to_owned());
+        let body = axum::body::to_bytes(Body::new(body), usize::MAX)
+            .await
+            .unwrap();
+        let content_type = parts
+            .headers
+            .get("content-type")
+            .map(|value| value.to_str().unwrap().to_owned());
         let seen = Seen {
             at: Instant::now(),
             method: parts.method.to_string(),
@@ -139,7 +168,10 @@ impl Server {
             if let Some(answer) = inner.answers.pop_front() {
                 inner.last = Some(answer);
             }
-            let (code, body) = inner.last.clone().expect("the test said nothing of this request");
+            let (code, body) = inner
+                .last
+                .clone()
+                .expect("the test said nothing of this request");
             (code, Body::from(body))
         };
         Response::builder().status(code).body(body).unwrap()
@@ -159,7 +191,9 @@ pub(crate) fn node(json: &str) -> Node {
 
 /// An object in namespace `shop`, its uid after its name.
 pub(crate) fn object(name: &str, version: u64, more: &str) -> String {
-    format!(r#"{{"metadata":{{"namespace":"shop","name":"{name}","uid":"uid-{name}","resourceVersion":"{version}"}}{more}}}"#)
+    format!(
+        r#"{{"metadata":{{"namespace":"shop","name":"{name}","uid":"uid-{name}","resourceVersion":"{version}"}}{more}}}"#
+    )
 }
 
 /// An object that belongs to the custom resource with uid `owner`.
@@ -170,11 +204,16 @@ pub(crate) fn child(name: &str, version: u64, owner: &str) -> String {
 }
 
 pub(crate) fn list(version: u64, next: &str, items: &[String]) -> String {
-    format!(r#"{{"metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{}]}}"#, items.join(","))
+    format!(
+        r#"{{"metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{}]}}"#,
+        items.join(",")
+    )
 }
 
 pub(crate) fn status(code: u16, reason: &str, message: &str) -> String {
-    format!(r#"{{"kind":"Status","status":"Failure","code":{code},"reason":"{reason}","message":"{message}"}}"#)
+    format!(
+        r#"{{"kind":"Status","status":"Failure","code":{code},"reason":"{reason}","message":"{message}"}}"#
+    )
 }
 
 pub(crate) fn bookmark(version: u64) -> String {

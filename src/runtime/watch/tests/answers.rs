@@ -13,9 +13,15 @@ async fn an_answer_is_seen_at_once_and_its_echo_wakes_nobody() {
     let (others_told, subscriber) = notebook();
     let _other = informers.crs(watched(), &[], subscriber);
     let record = handle.store().answer(&node(&sized("a", 30, 7))).unwrap();
-    assert_eq!((&*record.id.resource_version, version(&handle, "a").as_str()), ("30", "30"));
+    assert_eq!(
+        (&*record.id.resource_version, version(&handle, "a").as_str()),
+        ("30", "30")
+    );
     // Who wrote knows; others are told.
-    assert_eq!((take(&told), take(&others_told)), (vec![], told_of("a", true, true)));
+    assert_eq!(
+        (take(&told), take(&others_told)),
+        (vec![], told_of("a", true, true))
+    );
     feed.send("MODIFIED", &sized("a", 30, 7));
     settle().await;
     assert_eq!((take(&told), take(&others_told)), (vec![], vec![]));
@@ -93,7 +99,11 @@ async fn what_we_made_survives_a_list_that_is_older_and_not_one_that_is_newer() 
         server.answer(200, list(list_version, "", &[sized("a", 10, 1)]));
         feed.send("ERROR", &status(410, "Expired", "too old resource version"));
         sleep(Duration::from_secs(2)).await;
-        assert_eq!(names(&handle).contains(&"made".to_owned()), survives, "{list_version}");
+        assert_eq!(
+            names(&handle).contains(&"made".to_owned()),
+            survives,
+            "{list_version}"
+        );
     }
 }
 
@@ -116,10 +126,16 @@ async fn a_deletion_does_not_take_the_successor_along() {
 async fn an_answer_from_another_namespace_is_not_ours_to_keep() {
     let server = Server::new();
     server.answer(200, list(20, "", &[]));
-    let scope = Scope { namespace: Some("garden".to_owned()), selector: None };
+    let scope = Scope {
+        namespace: Some("garden".to_owned()),
+        selector: None,
+    };
     let handle = informers(&server).crs(Watched { scope, ..watched() }, &[], None);
     handle.synced().await;
     assert!(handle.store().answer(&node(&sized("a", 30, 7))).is_none());
     assert!(handle.store().is_empty());
-    assert_eq!(server.requests()[0].uri, "/apis/shop.example/v1/namespaces/garden/websites?limit=500");
+    assert_eq!(
+        server.requests()[0].uri,
+        "/apis/shop.example/v1/namespaces/garden/websites?limit=500"
+    );
 }

@@ -8,7 +8,10 @@ fn secs(times: &[Duration]) -> Vec<u64> {
 
 fn problem<R: Record>(handle: &Handle<R>) -> Option<(WatchProblem, bool)> {
     match state(handle) {
-        WatchState::Failing { problem, was_synced } => Some((problem, was_synced)),
+        WatchState::Failing {
+            problem,
+            was_synced,
+        } => Some((problem, was_synced)),
         _ => None,
     }
 }
@@ -18,7 +21,17 @@ async fn a_start_that_is_too_old_lists_anew_and_what_is_missing_vanishes() {
     for by_event in [false, true] {
         let server = Server::new();
         let (_informers, handle, feed, told) = websites(&server).await;
-        server.answer(200, list(50, "", &[object("b", 11, r#","spec":{"size":2}"#), object("c", 40, "")]));
+        server.answer(
+            200,
+            list(
+                50,
+                "",
+                &[
+                    object("b", 11, r#","spec":{"size":2}"#),
+                    object("c", 40, ""),
+                ],
+            ),
+        );
         if by_event {
             feed.send("ERROR", &status(410, "Expired", "too old resource version"));
         } else {
@@ -29,7 +42,10 @@ async fn a_start_that_is_too_old_lists_anew_and_what_is_missing_vanishes() {
         assert_eq!(names(&handle), ["b", "c"], "{by_event}");
         let mut told = take(&told);
         told.sort();
-        assert_eq!(told, [("a".to_owned(), true, false), ("c".to_owned(), false, true)]);
+        assert_eq!(
+            told,
+            [("a".to_owned(), true, false), ("c".to_owned(), false, true)]
+        );
         assert_eq!(state(&handle), WatchState::Synced);
     }
 }
@@ -70,11 +86,19 @@ async fn errors_back_off_to_ten_seconds_with_jitter() {
     let informers = informers(&server);
     let handle = informers.crs(watched(), &[], None);
     sleep(Duration::from_secs(100)).await;
-    let (WatchProblem::Unavailable { message }, false) = problem(&handle).unwrap() else { panic!() };
+    let (WatchProblem::Unavailable { message }, false) = problem(&handle).unwrap() else {
+        panic!()
+    };
     assert!(message.contains("etcd is away"), "{message}");
     let times = server.times(false);
-    let waits: Vec<f64> = times.windows(2).map(|pair| pair[1].as_secs_f64() - pair[0].as_secs_f64()).collect();
-    assert!(waits[0] <= 0.21 && waits.iter().all(|wait| *wait <= 10.1), "{waits:?}");
+    let waits: Vec<f64> = times
+        .windows(2)
+        .map(|pair| pair[1].as_secs_f64() - pair[0].as_secs_f64())
+        .collect();
+    assert!(
+        waits[0] <= 0.21 && waits.iter().all(|wait| *wait <= 10.1),
+        "{waits:?}"
+    );
     assert!(waits.last().unwrap() >= &5.0, "{waits:?}");
     server.answer(200, list(20, "", &[]));
     handle.synced().await;
@@ -88,9 +112,23 @@ async fn a_missing_right_is_tried_every_half_minute() {
     let informers = informers(&server);
     let handle = informers.crs(watched(), &[], None);
     sleep(Duration::from_secs(100)).await;
-    assert_eq!(problem(&handle), Some((WatchProblem::Forbidden { message: refusal.to_owned() }, false)));
-    let waits: Vec<u64> = secs(&server.times(false)).windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(waits.len() == 3 && waits.iter().all(|wait| (30..=33).contains(wait)), "{waits:?}");
+    assert_eq!(
+        problem(&handle),
+        Some((
+            WatchProblem::Forbidden {
+                message: refusal.to_owned()
+            },
+            false
+        ))
+    );
+    let waits: Vec<u64> = secs(&server.times(false))
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .collect();
+    assert!(
+        waits.len() == 3 && waits.iter().all(|wait| (30..=33).contains(wait)),
+        "{waits:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,8 +140,14 @@ async fn a_kind_that_is_not_served_is_tried_at_once_when_poked() {
     sleep(Duration::from_secs(200)).await;
     assert_eq!(problem(&handle), Some((WatchProblem::NotServed, false)));
     let tries = server.times(false);
-    let waits: Vec<f64> = tries.windows(2).map(|pair| pair[1].as_secs_f64() - pair[0].as_secs_f64()).collect();
-    assert!(waits.iter().all(|wait| (1.0..=30.1).contains(wait)) && waits.last().unwrap() >= &15.0, "{waits:?}");
+    let waits: Vec<f64> = tries
+        .windows(2)
+        .map(|pair| pair[1].as_secs_f64() - pair[0].as_secs_f64())
+        .collect();
+    assert!(
+        waits.iter().all(|wait| (1.0..=30.1).contains(wait)) && waits.last().unwrap() >= &15.0,
+        "{waits:?}"
+    );
     server.answer(200, list(20, "", &[object("a", 10, "")]));
     handle.poke();
     settle().await;
@@ -122,7 +166,10 @@ async fn a_kind_that_is_taken_away_keeps_its_records_and_is_listed_when_it_is_ba
     assert_eq!(names(&handle).len(), 2);
     server.answer(200, list(90, "", &[]));
     sleep(Duration::from_secs(40)).await;
-    assert_eq!((state(&handle), names(&handle).len()), (WatchState::Synced, 0));
+    assert_eq!(
+        (state(&handle), names(&handle).len()),
+        (WatchState::Synced, 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,7 +194,11 @@ async fn watches_that_end_at_once_are_no_hot_loop() {
         drop(server.watch());
     }
     sleep(Duration::from_mins(1)).await;
-    assert!(server.times(true).len() < 25, "{}", server.times(true).len());
+    assert!(
+        server.times(true).len() < 25,
+        "{}",
+        server.times(true).len()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,12 +206,17 @@ async fn a_watch_that_is_accepted_and_refused_at_once_is_not_called_synced() {
     let server = Server::new();
     let (_informers, handle, feed, _told) = websites(&server).await;
     for _ in 0..5 {
-        server.watch().send("ERROR", &status(500, "InternalError", "etcdserver: no leader"));
+        server.watch().send(
+            "ERROR",
+            &status(500, "InternalError", "etcdserver: no leader"),
+        );
     }
     sleep(Duration::from_secs(2)).await;
     drop(feed);
     sleep(Duration::from_millis(100)).await;
-    let (WatchProblem::Unavailable { message }, true) = problem(&handle).unwrap() else { panic!() };
+    let (WatchProblem::Unavailable { message }, true) = problem(&handle).unwrap() else {
+        panic!()
+    };
     assert!(message.contains("no leader"), "{message}");
     sleep(Duration::from_secs(20)).await;
     assert_eq!(state(&handle), WatchState::Synced);
@@ -175,7 +231,11 @@ async fn a_list_that_is_too_old_at_once_is_no_hot_loop() {
     }
     drop(feed);
     sleep(Duration::from_mins(1)).await;
-    assert!(server.times(false).len() < 25, "{}", server.times(false).len());
+    assert!(
+        server.times(false).len() < 25,
+        "{}",
+        server.times(false).len()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,10 +254,16 @@ async fn a_server_restored_from_a_backup_is_believed() {
     let (_informers, handle, feed, _told) = websites(&server).await;
     feed.send("MODIFIED", &object("a", 500, r#","spec":{"size":9}"#));
     settle().await;
-    server.answer(200, list(100, "", &[object("a", 60, r#","spec":{"size":3}"#)]));
+    server.answer(
+        200,
+        list(100, "", &[object("a", 60, r#","spec":{"size":3}"#)]),
+    );
     feed.send("ERROR", &status(410, "Expired", "too old resource version"));
     sleep(Duration::from_secs(2)).await;
-    assert_eq!((names(&handle), version(&handle, "a")), (vec!["a".to_owned()], "60".to_owned()));
+    assert_eq!(
+        (names(&handle), version(&handle, "a")),
+        (vec!["a".to_owned()], "60".to_owned())
+    );
 }
 
 #[tokio::test(start_paused = true)]
