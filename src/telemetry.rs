@@ -70,7 +70,9 @@ impl FromStr for LogFilter {
 
 /// Starts logging, once in a process; a later call changes nothing.
 pub fn init(format: LogFormat, filter: &LogFilter) {
-    let filter = EnvFilter::new(&filter.0);
+    // kube's client logs whole answers at debug level, those about Secrets included: only who names it gets that.
+    let quiet = if filter.0.contains("kube_client") { "" } else { ",kube_client=info" };
+    let filter = EnvFilter::new(format!("{}{quiet}", filter.0));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // An error says that logging was started before.
     let _ = match format {

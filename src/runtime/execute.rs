@@ -427,8 +427,8 @@ fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
 /// How a refused request is reported.
 pub(super) fn failure(key: &ChildKey, error: &WireError) -> Failure {
     let reason = match error {
-        error if error.is_missing_right() => Reason::Forbidden,
-        WireError::Forbidden { .. } => Reason::Denied,
+        WireError::Forbidden { .. } => Reason::Forbidden,
+        WireError::Denied { .. } => Reason::Denied,
         WireError::NotServed(_) => Reason::KindNotServed,
         error if error.is_permanent() => Reason::Invalid,
         WireError::Conflict { .. } | WireError::AlreadyExists(_) => Reason::WriteConflict,

@@ -122,12 +122,6 @@ impl WireError {
         }
     }
 
-    /// Whether a right is missing. Admission plugins, quotas and terminating namespaces answer 403 as well, and it takes
-    /// the text to tell them apart: RBAC alone names the user and what he cannot do.
-    pub fn is_missing_right(&self) -> bool {
-        matches!(self, Self::Forbidden { message, .. } if message.contains("User \"") && message.contains(" cannot "))
-    }
-
     /// Whether fields are held by other managers, not the resourceVersion outdated.
     pub fn is_field_conflict(&self) -> bool {
         matches!(self, Self::Conflict { causes, .. } if causes.iter().any(|cause| cause.reason == "FieldManagerConflict"))
