@@ -53,6 +53,10 @@ impl FromStr for LogFilter {
     fn from_str(text: &str) -> Result<Self, NotAFilter> {
         const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
         let text = text.trim();
+        // A variable that is set to nothing is as good as one that is not set.
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
         for directive in text.split(',').map(str::trim) {
             let bare = !directive.contains(['=', '[']);
             if bare && !LEVELS.iter().any(|level| directive.eq_ignore_ascii_case(level)) {
@@ -66,7 +70,9 @@ impl FromStr for LogFilter {
 
 /// Starts logging, once in a process; a later call changes nothing.
 pub fn init(format: LogFormat, filter: &LogFilter) {
-    let filter = EnvFilter::new(&filter.0);
+    // kube's client logs whole answers at debug level, those about Secrets included: only who names it gets that.
+    let quiet = if filter.0.contains("kube_client") { "" } else { ",kube_client=info" };
+    let filter = EnvFilter::new(format!("{}{quiet}", filter.0));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // An error says that logging was started before.
     let _ = match format {

@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs until SIGTERM or SIGINT, and then lets writes in flight end. The rights it needs are those that
 /// `ork generate rbac` prints; custom resources and children stay as they are when it ends.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// Namespace whose Katalogs are run; may be repeated [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]

@@ -15,6 +15,7 @@ use super::{Failure, output};
 /// The output is for `kubectl apply --filename -`. Whoever may write a Katalog decides what runs with the rights of
 /// Orkestra: grant that to administrators only.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// Folder to write a file for each definition to, instead of printing them
     #[arg(short, long, value_name = "DIR")]

@@ -9,6 +9,7 @@ use super::{Failure, files, output};
 
 /// Prints manifests
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(subcommand)]
     what: What,
@@ -24,6 +25,7 @@ enum What {
 /// Namespace, ServiceAccount, ClusterRoles and their bindings, for `kubectl apply --filename -`. Without a file: what
 /// `ork controller` itself needs.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 struct Rbac {
     /// Katalog files; may be repeated
     #[arg(short = 'k', long = "katalog", value_name = "FILE", num_args = 1..)]

@@ -23,7 +23,7 @@ use crate::client;
 /// A Katalog says which custom resources there are and what each is made of. `ork controller` watches the Katalogs of a
 /// cluster; `ork run` takes them from files. Both start one operator for every declared kind.
 #[derive(Debug, Parser)]
-#[command(name = "ork", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "ork", version, verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Cli {
     #[command(flatten)]
     cluster: options::Cluster,
@@ -115,7 +115,7 @@ pub fn markdown() -> String {
         "<!-- Generated from src/cli: UPDATE=1 cargo test --lib cli -->\n# Command line\n\n\
          Every command's `--help`, as `ork` prints it.\n",
     );
-    describe(Cli::command().term_width(100), "", &mut text);
+    describe(Cli::command(), "", &mut text);
     text
 }
 

@@ -40,13 +40,13 @@ pub(super) struct Files {
 #[derive(Debug, clap::Args)]
 pub(super) struct Process {
     /// Address of the probes, metrics and /katalog pages; without a host, as in `:8080`, all of them
-    #[arg(long, value_name = "ADDR", env = "ORK_LISTEN", default_value = "0.0.0.0:8080", value_parser = parse_listen)]
+    #[arg(long, value_name = "ADDR", env = "ORK_LISTEN", hide_env_values = true, default_value = "0.0.0.0:8080", value_parser = parse_listen)]
     pub(super) listen: SocketAddr,
     /// How log lines look
-    #[arg(long, value_name = "FORMAT", env = "ORK_LOG_FORMAT", value_enum, default_value_t)]
+    #[arg(long, value_name = "FORMAT", env = "ORK_LOG_FORMAT", hide_env_values = true, value_enum, default_value_t)]
     log_format: Format,
     /// What is logged: a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug
-    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = telemetry::DEFAULT_FILTER)]
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG", hide_env_values = true, default_value = telemetry::DEFAULT_FILTER)]
     log: LogFilter,
 }
 

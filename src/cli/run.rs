@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::ZERO;
 /// changes is taken up; one with mistakes is told and the last good one stays. When it ends, finalizers remain on the
 /// custom resources: `ork release` takes them off.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(flatten)]
     files: Files,

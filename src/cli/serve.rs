@@ -60,7 +60,8 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         connection.client.clone(),
         context.clock.clone(),
     );
-    tracing::info!(address = %process.listen, version = crate::VERSION, "listening");
+    let address = listener.local_addr().context("cannot tell the address that was taken")?;
+    tracing::info!(%address, version = crate::VERSION, "listening");
     let server_stop = CancellationToken::new();
     let server = tokio::spawn(listen::serve(listener, server::router(pages), server_stop.clone()));
     let events = context.events.clone();
