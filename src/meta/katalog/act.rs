@@ -118,15 +118,15 @@ impl Katalog {
         }
     }
 
-    /// Kinds of what runs and of what is about to run; as long as neither is known, what ran before the restart. A
-    /// Katalog that is being deleted wants none.
+    /// Kinds of what runs and of what is about to run; while there is neither, what ran before the restart: a Katalog
+    /// that has nothing good lets go of nothing. One that is being deleted wants none.
     fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
         if self.is_deleting() {
             return BTreeSet::new();
         }
         let plans = [self.running.as_ref().map(|running| &running.plan), self.candidate.as_ref().map(|judged| &judged.plan)];
         let mut kinds: BTreeSet<_> = plans.into_iter().flatten().flat_map(|plan| kinds_of(plan)).collect();
-        if self.running.is_none() && self.candidate.is_none() && !self.looked {
+        if self.running.is_none() && self.candidate.is_none() {
             kinds.extend(self.operated.keys().cloned());
         }
         kinds
