@@ -76,7 +76,16 @@ impl FromStr for LogFilter {
 
 /// Starts logging, once in a process; a later call changes nothing.
 pub fn init(format: LogFormat, filter: &LogFilter) {
-    let filter = EnvFilter::new(&filter.0);
+    // kube's client logs whole answers at debug level, those about Secrets included: only who names it gets that.
+    let talkative = ["debug", "trace"]
+        .iter()
+        .any(|level| filter.0.to_ascii_lowercase().contains(level));
+    let quiet = if talkative && !filter.0.contains("kube_client") {
+        ",kube_client=info"
+    } else {
+        ""
+    };
+    let filter = EnvFilter::new(format!("{}{quiet}", filter.0));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

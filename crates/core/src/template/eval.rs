@@ -178,36 +178,13 @@ impl<'e, 'd> Eval<'e, 'd> {
             let count = if with_key { 2 } else { 1 };
             self.vars.resize(scope + count, over.clone());
         }
-        let length = self.length(range, &over).map_err(|e| e.at(at))?;
+        let length = length(range, over.node()).map_err(|e| e.at(at))?;
         let flow = match length {
             0 => self.deeper(at, &range.otherwise, dot),
             length => self.iterate(range, &over, length, scope),
         };
         self.vars.truncate(scope);
         flow
-    }
-
-    /// How often a loop runs.
-    fn length(&self, range: &Loop, over: &Value<'d>) -> Result<u64, Failure> {
-        let with_key = matches!(
-            range.vars,
-            LoopVars::Declare { with_key: true } | LoopVars::Assign { key: Some(_), .. }
-        );
-        match over.node() {
-            Node::Null => Ok(0),
-            Node::List(items) => Ok(items.len() as u64),
-            Node::Map(map) => Ok(map.len() as u64),
-            Node::Int(_) | Node::UInt(_) if with_key => Err(Failure::wrong_type(
-                "`range` over an integer has one variable, not two",
-            )),
-            Node::Int(n) => Ok(u64::try_from(*n).unwrap_or(0)),
-            Node::UInt(n) => Ok(*n),
-            node => {
-                let name = node.type_name();
-                let message = format!("`range` goes over a list, a map or an integer, not {name}");
-                Err(Failure::wrong_type(message))
-            }
-        }
     }
 
     fn iterate(
@@ -392,13 +369,13 @@ impl<'e, 'd> Eval<'e, 'd> {
             if settle && matches!(arg, Value::Root) {
                 *arg = self.settled(Value::Root).map_err(|e| e.at(at))?;
             }
-            let node = arg.node();
-            if !note.param(position).accepts(node) {
-                let message = note.wrong_argument(position, node);
+            let given = arg.node();
+            if !note.param(position).accepts(given) {
+                let message = note.wrong_argument(position, given);
                 let at = call.args.get(position).map_or(at, |arg| arg.at);
                 return Err(Failure::wrong_type(message).at(at));
             }
-            let bytes = node.as_str().map_or(0, str::len);
+            let bytes = given.as_str().map_or(0, str::len);
             let steps = (bytes / BYTES_A_STEP) as u64;
             self.budget.step(steps).map_err(|e| e.at(at))?;
         }
@@ -429,5 +406,28 @@ impl<'e, 'd> Eval<'e, 'd> {
         self.budget.take(self.data.heap_bytes())?;
         let root = self.root.get_or_init(|| Arc::new(self.data.to_node()));
         Ok(Value::Shared(Arc::clone(root)))
+    }
+}
+
+/// How often a loop runs.
+fn length(range: &Loop, over: &Node) -> Result<u64, Failure> {
+    let with_key = matches!(
+        range.vars,
+        LoopVars::Declare { with_key: true } | LoopVars::Assign { key: Some(_), .. }
+    );
+    match over {
+        Node::Null => Ok(0),
+        Node::List(items) => Ok(items.len() as u64),
+        Node::Map(map) => Ok(map.len() as u64),
+        Node::Int(_) | Node::UInt(_) if with_key => Err(Failure::wrong_type(
+            "`range` over an integer has one variable, not two",
+        )),
+        Node::Int(n) => Ok(u64::try_from(*n).unwrap_or(0)),
+        Node::UInt(n) => Ok(*n),
+        node => {
+            let name = node.type_name();
+            let message = format!("`range` goes over a list, a map or an integer, not {name}");
+            Err(Failure::wrong_type(message))
+        }
     }
 }

@@ -19,7 +19,7 @@ const ROOTS: [&str; 14] = [
     "docker", "metrics", "health", "previous", "inputs",
 ];
 
-impl<'s> Parser<'s> {
+impl Parser<'_> {
     /// A pipeline, and where its value goes: `$x := …`, `$x = …` or neither.
     ///
     /// Nothing after an error, which is then reported and the action read to its end.
@@ -66,15 +66,14 @@ impl<'s> Parser<'s> {
         self.next += if two { 4 } else { 2 };
         let over = self.pipeline_or_report()?;
         let vars = if declares {
-            let declared = match two {
-                true => self.declare(first).and_then(|()| self.declare(last)),
-                false => self.declare(last),
-            };
-            declared.map(|()| LoopVars::Declare { with_key: two })
+            let key = if two { self.declare(first) } else { Ok(()) };
+            key.and_then(|()| self.declare(last))
+                .map(|()| LoopVars::Declare { with_key: two })
         } else {
-            let key = match two {
-                true => self.slot(first).map(Some),
-                false => Ok(None),
+            let key = if two {
+                self.slot(first).map(Some)
+            } else {
+                Ok(None)
             };
             key.and_then(|key| {
                 Ok(LoopVars::Assign {
@@ -291,28 +290,26 @@ impl<'s> Parser<'s> {
                 kind: Kind::Field(keys),
             }));
         }
-        match dotted {
-            None => Ok(Operand::Note(token)),
-            Some(_) => {
-                self.fields(None);
-                let end = self.tokens[self.next - 1].end;
-                let path = &self.source[token.end..end];
-                let (message, hint) = match notes::find(word) {
-                    Some(_) => (
-                        format!("`{word}` lacks its argument"),
-                        format!("`{word} {path}`"),
-                    ),
-                    None => (
-                        format!("unknown note `{word}`"),
-                        format!("a path begins with a dot: `.{word}{path}`"),
-                    ),
-                };
-                Err(TemplateError {
-                    hint: Some(hint),
-                    ..lexer::error(token.at, end, &message)
-                })
-            }
+        if dotted.is_none() {
+            return Ok(Operand::Note(token));
         }
+        self.fields(None);
+        let end = self.tokens[self.next - 1].end;
+        let path = &self.source[token.end..end];
+        let (message, hint) = match notes::find(word) {
+            Some(_) => (
+                format!("`{word}` lacks its argument"),
+                format!("`{word} {path}`"),
+            ),
+            None => (
+                format!("unknown note `{word}`"),
+                format!("a path begins with a dot: `.{word}{path}`"),
+            ),
+        };
+        Err(TemplateError {
+            hint: Some(hint),
+            ..lexer::error(token.at, end, &message)
+        })
     }
 }
 
