@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// How long the cluster may be away at the start: a Pod may run before its network does.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Watches the Katalogs of a cluster and runs their operators
 ///
@@ -39,5 +39,11 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
             Namespaces::Some(some)
         }
     });
-    serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await
+    serve(Service {
+        process: &args.process,
+        cluster,
+        patience: PATIENCE,
+        feed,
+    })
+    .await
 }

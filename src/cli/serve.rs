@@ -46,11 +46,19 @@ struct Engine {
 
 /// Runs until SIGTERM or SIGINT; the second one ends the process at once.
 pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
-    let Service { process, cluster, patience, feed } = service;
+    let Service {
+        process,
+        cluster,
+        patience,
+        feed,
+    } = service;
     let shutdown = stop_on_signals()?;
-    let listener = listen::bind(process.listen).await.map_err(anyhow::Error::new)?;
+    let listener = listen::bind(process.listen)
+        .await
+        .map_err(anyhow::Error::new)?;
     let connection = client::connect(cluster).await?;
-    let context = Arc::new(Context::new(connection.client.clone()).context("cannot set up metrics")?);
+    let context =
+        Arc::new(Context::new(connection.client.clone()).context("cannot set up metrics")?);
     let runtime = Runtime::new(context.clone());
     let stage = Stage::default();
     let pages = Pages::new(
@@ -60,20 +68,45 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         connection.client.clone(),
         context.clock.clone(),
     );
-    let address = listener.local_addr().context("cannot tell the address that was taken")?;
+    let address = listener
+        .local_addr()
+        .context("cannot tell the address that was taken")?;
     tracing::info!(%address, version = crate::VERSION, "listening");
     let server_stop = CancellationToken::new();
-    let server = tokio::spawn(listen::serve(listener, server::router(pages), server_stop.clone()));
+    let server = tokio::spawn(listen::serve(
+        listener,
+        server::router(pages),
+        server_stop.clone(),
+    ));
     let events = context.events.clone();
-    let ended = run(Engine { runtime, feed, stage }, &connection, patience, &shutdown).await;
+    let ended = run(
+        Engine {
+            runtime,
+            feed,
+            stage,
+        },
+        &connection,
+        patience,
+        &shutdown,
+    )
+    .await;
     events.flush(LAST_EVENTS).await;
     server_stop.cancel();
     server.await.context("the HTTP server failed")?;
     ended
 }
 
-async fn run(engine: Engine, connection: &Connection, patience: Duration, shutdown: &CancellationToken) -> Result<(), Failure> {
-    let Engine { runtime, feed, stage } = engine;
+async fn run(
+    engine: Engine,
+    connection: &Connection,
+    patience: Duration,
+    shutdown: &CancellationToken,
+) -> Result<(), Failure> {
+    let Engine {
+        runtime,
+        feed,
+        stage,
+    } = engine;
     tokio::select! {
         reached = reach(connection, patience) => reached?,
         () = shutdown.cancelled() => return Ok(()),

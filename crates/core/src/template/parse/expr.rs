@@ -4,7 +4,7 @@ use super::super::TemplateError;
 use super::super::ast::{Expr, Kind, LoopVars, Store};
 use super::super::notes;
 use super::lexer::{self, Tok, Token};
-use super::{Parser, literal, place};
+use super::{MOST_VARIABLES, Parser, literal, place};
 use crate::value::{Key, Node};
 
 /// An operand, or the name of a note that waits for its arguments.
@@ -90,7 +90,7 @@ impl Parser<'_> {
         if name == "$" {
             return Err(lexer::error(var.at, var.end, "`$` is always the root data"));
         }
-        if self.vars.len() >= usize::from(u16::MAX) {
+        if self.vars.len() >= MOST_VARIABLES {
             return Err(lexer::error(var.at, var.end, "too many variables"));
         }
         self.vars.push(name);

@@ -15,7 +15,9 @@ use lexer::{SPACE, Tok, Token};
 const MOST_DEPTH: usize = 100;
 /// The longest source: as much as a whole object may take.
 const MOST_SOURCE: usize = 1 << 20;
-/// More errors than these help nobody.
+/// More variables than these are in no scope that a human wrote, and each use looks through them.
+const MOST_VARIABLES: usize = 1000;
+/// After so many errors the rest of a source is not read: more help nobody.
 const MOST_ERRORS: usize = 32;
 
 /// What a source is compiled to.
@@ -367,9 +369,11 @@ impl<'s> Parser<'s> {
     }
 
     fn report(&mut self, error: TemplateError) {
-        if !self.muted && self.errors.len() < MOST_ERRORS {
-            self.errors.push(error);
+        if self.muted {
+            return;
         }
+        self.errors.push(error);
+        self.stopped |= self.errors.len() >= MOST_ERRORS;
     }
 }
 

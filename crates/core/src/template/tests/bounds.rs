@@ -131,7 +131,8 @@ fn what_is_long_but_flat_is_no_error() {
         ),
         format!("{{{{ .a{} }}}}", ".a".repeat(many)),
         format!("{{{{ and{} }}}}", " 1".repeat(many)),
-        "{{ $x := 1 }}".repeat(many),
+        "{{ $x := 1 }}".repeat(1000),
+        "{{ if true }}{{ $x := 1 }}{{ end }}".repeat(many),
         "{{ \"a\" }}".repeat(many),
     ];
     for source in flat {
@@ -161,6 +162,24 @@ fn deep_data_prints_up_to_the_depth_of_the_budget() {
         let error = template(source).render_text(&data, &mut Budget::default());
         assert_eq!(error.unwrap_err().kind, EvalErrorKind::Budget, "{source}");
     }
+}
+
+#[test]
+fn a_source_full_of_errors_is_given_up_soon() {
+    let start = Instant::now();
+    for piece in [
+        "{{ nope }}",
+        "{{/* ",
+        "{{ \"",
+        "{{ $x }}",
+        "{{ end }}",
+        "{{ if - }}",
+        "{{ $x := 1 }}",
+    ] {
+        let errors = errors(&piece.repeat((1 << 20) / piece.len()));
+        assert!(errors.len() <= 32, "{piece}: {}", errors.len());
+    }
+    assert!(start.elapsed() < PATIENCE);
 }
 
 #[test]
