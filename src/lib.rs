@@ -9,12 +9,14 @@
 //!
 //! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
 
+pub mod cli;
 pub mod client;
 pub mod events;
 pub mod meta;
 pub mod metrics;
 pub mod runtime;
 pub mod server;
+pub mod telemetry;
 
 #[cfg(test)]
 mod testing;

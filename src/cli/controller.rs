@@ -30,14 +30,7 @@ pub(super) struct Args {
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
     args.process.start_logging();
-    let namespaces = match args.namespaces {
-        all if all.is_empty() => Namespaces::All,
-        mut some => {
-            some.sort_unstable();
-            some.dedup();
-            Namespaces::Some(some)
-        }
-    };
+    let namespaces = if args.namespaces.is_empty() { Namespaces::All } else { Namespaces::Some(args.namespaces) };
     let feed = Feed::Cluster(namespaces);
     serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await
 }

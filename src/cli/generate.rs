@@ -1,8 +1,7 @@
 //! `ork generate`
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Subcommand;
 use orkestra_core::plan::{Plan, rbac};
 
@@ -38,13 +37,7 @@ pub(super) async fn execute(Args { what: What::Rbac(args) }: Args) -> Result<(),
 }
 
 fn rbac_yaml(plans: &[&Plan]) -> anyhow::Result<String> {
-    let mut stream = String::new();
-    for manifest in rbac::manifests(plans) {
-        let yaml = serde_saphyr::to_string(&manifest).context("cannot write a manifest as YAML")?;
-        // Writing to a String cannot fail.
-        let _ = write!(stream, "---\n{yaml}");
-    }
-    Ok(stream)
+    rbac::manifests(plans).iter().map(output::to_yaml).collect()
 }
 
 #[cfg(test)]
@@ -53,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_committed_rights_are_current() {
-        let header = "# Generated: UPDATE_DOCS=1 cargo test --lib cli. What `ork controller` needs without any Katalog;\n\
+        let header = "# Generated: UPDATE=1 cargo test --lib cli. What `ork controller` needs without any Katalog;\n\
                       # `ork generate rbac -k FILE` prints this and what a Katalog needs.\n";
         crate::testing::assert_document("config/rbac.yaml", &format!("{header}{}", rbac_yaml(&[]).unwrap()));
     }

@@ -112,7 +112,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
 /// `docs/cli.md`, from the definitions above.
 pub fn markdown() -> String {
     let mut text = String::from(
-        "<!-- Generated from src/cli: UPDATE_DOCS=1 cargo test --lib cli -->\n# Command line\n\n\
+        "<!-- Generated from src/cli: UPDATE=1 cargo test --lib cli -->\n# Command line\n\n\
          Every command's `--help`, as `ork` prints it.\n",
     );
     describe(Cli::command().term_width(100), "", &mut text);

@@ -20,6 +20,12 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// One document of a YAML stream.
+pub(super) fn to_yaml(manifest: &serde_json::Value) -> anyhow::Result<String> {
+    let yaml = serde_saphyr::to_string(manifest).context("cannot write a manifest as YAML")?;
+    Ok(format!("---\n{yaml}"))
+}
+
 /// Prints a remark for people.
 pub(super) fn note(text: &str) {
     say(&format!("{text}\n"));

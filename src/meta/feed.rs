@@ -3,7 +3,13 @@
 //! Claims are registered for all Katalogs of the first list before anything runs, so that a restart decides them as
 //! before, whatever order the list has.
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::{FutureExt, StreamExt, stream::SelectAll};
 use kube::{
@@ -29,28 +35,25 @@ const REST: Duration = Duration::from_secs(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Which Katalogs are followed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Namespaces(Vec<String>);
-
-impl Namespaces {
-    /// Those in these namespaces; in all, when there are none.
-    pub fn new(mut namespaces: Vec<String>) -> Self {
-        namespaces.sort_unstable();
-        namespaces.dedup();
-        Self(namespaces)
-    }
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Namespaces {
+    /// Those of all namespaces.
+    All,
+    /// Those of these.
+    Some(Vec<String>),
 }
 
 /// Follows the Katalogs of `namespaces` until `shutdown`; then waits until their tasks have ended.
 pub(crate) async fn follow(shared: Arc<Shared>, namespaces: &Namespaces, shutdown: CancellationToken) {
     let mut events = SelectAll::new();
     for scope in scopes(namespaces) {
-        let api = katalogs(&shared.context.client, scope.as_deref());
+        let api = katalogs(shared.context.wire.client(), scope.as_deref());
         let backoff = Doubling { entropy: shared.context.entropy.clone(), failures: 0 };
         let stream = watcher(api, watcher::Config::default()).backoff(backoff);
         events.push(stream.map(move |event| (scope.clone(), event)).boxed());
     }
     let mut followed = Followed { shared, katalogs: BTreeMap::new(), tasks: TaskTracker::new() };
+    let mut unlisted: BTreeSet<Scope> = scopes(namespaces).into_iter().collect();
     let mut lists: BTreeMap<Scope, Vec<DynamicObject>> = BTreeMap::new();
     let mut shutdown = pin!(shutdown.cancelled_owned());
     loop {
@@ -62,7 +65,13 @@ pub(crate) async fn follow(shared: Arc<Shared>, namespaces: &Namespaces, shutdow
             Err(error) => tracing::warn!(error = %super::calls::chain(&error), "Katalogs cannot be watched"),
             Ok(Event::Init) => drop(lists.insert(scope, Vec::new())),
             Ok(Event::InitApply(object)) => lists.entry(scope).or_default().push(object),
-            Ok(Event::InitDone) => followed.replace(&scope, lists.remove(&scope).unwrap_or_default()),
+            Ok(Event::InitDone) => {
+                followed.replace(&scope, lists.remove(&scope).unwrap_or_default());
+                unlisted.remove(&scope);
+                if unlisted.is_empty() {
+                    followed.shared.synced.send_replace(true);
+                }
+            }
             Ok(Event::Apply(object)) => followed.apply(vec![object]),
             Ok(Event::Delete(object)) => followed.remove(&reference(&object)),
         }
@@ -76,7 +85,10 @@ pub(crate) async fn follow(shared: Arc<Shared>, namespaces: &Namespaces, shutdow
 type Scope = Option<String>;
 
 fn scopes(namespaces: &Namespaces) -> Vec<Scope> {
-    if namespaces.0.is_empty() { vec![None] } else { namespaces.0.iter().cloned().map(Some).collect() }
+    match namespaces {
+        Namespaces::All => vec![None],
+        Namespaces::Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+    }
 }
 
 fn katalogs(client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {

@@ -12,14 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt, stream};
-use kube::{
-    Client,
-    api::{DynamicObject, ObjectMeta, PartialObjectMeta},
-};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::GroupKind,
+    plan::{GroupKind, ResourceType},
     reconcile::{inventory::Inventory, record::child_mark},
 };
 use serde_json::{Value, json};
@@ -63,13 +60,23 @@ pub async fn release_kind(client: &Client, kind: &OperatedKind) -> Result<Releas
         return Ok(Released::default());
     };
     let children = release_children(client, &marked).await?;
-    let resources = write_all(marked.iter().map(|meta| write(&resource, meta, unmark))).await?;
+    let resources = write_all(&resource, marked, &unmark).await?;
     Ok(Released { resources, children })
+}
+
+/// What the status of a Katalog, and a release, need to know of a kind that is operated.
+pub fn operated(resource: &ResourceType) -> OperatedKind {
+    OperatedKind {
+        group: resource.group.to_string(),
+        kind: resource.kind.to_string(),
+        plural: resource.plural.as_ref().map(ToString::to_string).unwrap_or_default(),
+        version: resource.version.to_string(),
+    }
 }
 
 /// The resources that carry a mark of ours, and where they are served.
 async fn list_marked(client: &Client, kind: &OperatedKind) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
-    let known = Resource::new(client, &kind.group, &kind.version, &kind.kind, &kind.plural);
+    let known = Resource::operated(client, kind);
     let (resource, listed) = match known.list_metadata(None).await {
         Err(error) if error.is_not_found() => {
             // The version may be gone while the kind is served in another.
@@ -82,7 +89,7 @@ async fn list_marked(client: &Client, kind: &OperatedKind) -> Result<Option<(Res
         }
         listed => (known, listed?),
     };
-    Ok(Some((resource, listed.into_iter().map(|object| object.metadata).filter(|meta| unmark(meta).is_some()).collect())))
+    Ok(Some((resource, listed.into_iter().filter(|meta| unmark(meta).is_some()).collect())))
 }
 
 /// Takes our labels off the children of `parents` that have no controller.
@@ -93,17 +100,20 @@ async fn release_children(client: &Client, parents: &[ObjectMeta]) -> Result<usi
         let Some(resource) = Resource::discover(client, &kind).await? else {
             continue;
         };
-        let labelled = resource.list_metadata(Some(&format!("{}=true", names::LABEL_MANAGED))).await?;
         let free = |meta: &ObjectMeta| disown(&kind, meta);
-        let ours = labelled.iter().map(|object: &PartialObjectMeta<DynamicObject>| &object.metadata);
-        let ours = ours.filter(|meta| label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid)) && free(meta).is_some());
-        released += write_all(ours.map(|meta| write(&resource, meta, free))).await?;
+        let mut labelled = resource.list_metadata(Some(&format!("{}=true", names::LABEL_MANAGED))).await?;
+        labelled.retain(|meta| label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid)) && free(meta).is_some());
+        released += write_all(&resource, labelled, &free).await?;
     }
     Ok(released)
 }
 
-/// Runs the writes, a few at a time and each to its end; the result counts those that changed something.
-async fn write_all(writes: impl Iterator<Item = impl Future<Output = Result<bool, CallError>>>) -> Result<usize, ReleaseError> {
+/// What is to be written to an object of that metadata; none is nothing.
+type Change<'a> = &'a (dyn Fn(&ObjectMeta) -> Option<Value> + Sync);
+
+/// Writes what `change` says, a few objects at a time and each to its end; the result counts those that changed.
+async fn write_all(resource: &Resource, objects: Vec<ObjectMeta>, change: Change<'_>) -> Result<usize, ReleaseError> {
+    let writes = objects.into_iter().map(|meta| write(resource, meta, change));
     let results: Vec<_> = stream::iter(writes).buffer_unordered(WRITES).collect().await;
     let (mut done, mut failed, mut first) = (0, 0, None);
     for result in results {
@@ -119,9 +129,8 @@ async fn write_all(writes: impl Iterator<Item = impl Future<Output = Result<bool
 }
 
 /// Writes what `change` says of the object; reads it again when somebody else was faster.
-async fn write(resource: &Resource, meta: &ObjectMeta, change: impl Fn(&ObjectMeta) -> Option<Value>) -> Result<bool, CallError> {
+async fn write(resource: &Resource, mut meta: ObjectMeta, change: Change<'_>) -> Result<bool, CallError> {
     let (namespace, name) = (meta.namespace.clone(), meta.name.clone().unwrap_or_default());
-    let mut meta = meta.clone();
     for attempt in 1.. {
         let Some(patch) = change(&meta) else {
             return Ok(false);

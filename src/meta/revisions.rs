@@ -42,7 +42,7 @@ pub(crate) struct Revision {
 impl Revisions {
     /// The revisions of the Katalog with that uid: another of the same name has its own.
     pub(crate) fn new(client: &Client, katalog: &KatalogRef, uid: &str) -> Self {
-        let resource = Resource::new(client, "apps", "v1", "ControllerRevision", "controllerrevisions");
+        let resource = Resource::revisions(client);
         Self { resource, katalog: katalog.clone(), uid: uid.to_owned() }
     }
 
@@ -60,15 +60,15 @@ impl Revisions {
         let document = essence(document);
         let name = name(&self.katalog.name, &self.uid, &document);
         let stored = self.list().await?;
-        let namespace = Some(self.katalog.namespace.as_str());
+        let namespace = self.katalog.namespace.as_str();
         let newest = stored.last().map_or(0, |revision| revision.number);
         match stored.iter().find(|revision| revision.name == name) {
             Some(same) if same.number == newest => {}
             Some(_) => {
-                self.resource.merge(namespace, &name, &json!({ "revision": newest + 1 })).await?;
+                self.resource.merge(Some(namespace), &name, &json!({ "revision": newest + 1 })).await?;
             }
             None => {
-                self.resource.create(namespace, &self.object(&name, newest + 1, document)).await?;
+                self.resource.create(namespace, &name, &self.object(&name, newest + 1, &document)).await?;
             }
         }
         for old in superfluous(&stored, &name) {
@@ -82,7 +82,7 @@ impl Revisions {
         owners.iter().any(|owner| owner.uid == self.uid)
     }
 
-    fn object(&self, name: &str, number: i64, document: Value) -> DynamicObject {
+    fn object(&self, name: &str, number: i64, document: &Value) -> Value {
         let KatalogRef { namespace, name: katalog } = &self.katalog;
         let owner = json!({
             "apiVersion": names::API_VERSION, "kind": "Katalog", "name": katalog, "uid": self.uid, "controller": true,
@@ -93,11 +93,7 @@ impl Revisions {
             "labels": { names::LABEL_KATALOG: names::label_value(katalog) },
             "ownerReferences": [owner],
         });
-        DynamicObject {
-            types: Some(kube::api::TypeMeta { api_version: "apps/v1".to_owned(), kind: "ControllerRevision".to_owned() }),
-            metadata: serde_json::from_value(metadata).unwrap_or_default(),
-            data: json!({ "revision": number, "data": document }),
-        }
+        json!({ "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata, "revision": number, "data": document })
     }
 }
 

@@ -167,7 +167,7 @@ pub(crate) fn compute(facts: &Facts<'_>, existing: &KatalogStatus, now: jiff::Ti
 
 /// The `Ready` condition.
 pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
-    let not = |reason, message| Readiness { status: Some(false), reason, message: conditions::cut_message(&message) };
+    let not = |reason, message: String| Readiness { status: Some(false), reason, message: conditions::cut_message(&message) };
     match facts.verdict {
         Verdict::Deleted => return not(reasons::TERMINATING, release_message(facts.releasing)),
         Verdict::Refused { reason, message } => return not(reason, message.clone()),

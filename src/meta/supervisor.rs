@@ -15,7 +15,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan, Plan};
+use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan};
 use tokio::sync::watch;
 
 use super::{
@@ -212,20 +212,7 @@ fn pending(role: Role) -> watch::Receiver<OperatorStatus> {
 
 /// The status of an entry without an operator; it never changes.
 fn at_rest(reason: &'static str, message: String, yields_to: Option<String>) -> watch::Receiver<OperatorStatus> {
-    let (_, status) = watch::channel(OperatorStatus {
-        phase: Phase::Waiting,
-        problems: vec![Problem { reason, message }],
-        workers: 0,
-        instances: 0,
-        ready: 0,
-        passes: 0,
-        failures: 0,
-        consecutive_failures: 0,
-        last_error: None,
-        last_pass: None,
-        started_at: None,
-        queue_depth: 0,
-        yields_to,
-    });
+    let problems = vec![Problem { reason, message }];
+    let (_, status) = watch::channel(OperatorStatus { phase: Phase::Waiting, problems, yields_to, ..OperatorStatus::default() });
     status
 }

@@ -278,7 +278,7 @@ pub fn markdown() -> String {
 }
 
 const INTRODUCTION: &str = "\
-<!-- Generated from src/metrics/mod.rs: UPDATE_DOCS=1 cargo test --lib metrics -->
+<!-- Generated from src/metrics/mod.rs: UPDATE=1 cargo test --lib metrics -->
 # Metrics
 
 `GET /metrics` answers in Prometheus' text format. *operator* stands for the labels that every series of an operator

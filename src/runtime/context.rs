@@ -5,12 +5,23 @@ use std::{fmt, sync::Arc};
 use orkestra_core::plan::ObjectKey;
 use tokio::sync::Semaphore;
 
+use super::{
+    entropy::Entropy,
+    watch::{Crds, Informers},
+    wire::Wire,
+};
 use crate::{events::EventSink, metrics::Metrics};
 
 /// Handed to every operator; nothing in it is global, so a test may run several runtimes side by side.
 pub struct Context {
-    /// The cluster.
-    pub client: kube::Client,
+    /// Requests to the cluster.
+    pub wire: Wire,
+    /// Watches, shared by all operators.
+    pub informers: Informers,
+    /// The CRDs of the cluster.
+    pub crds: Crds,
+    /// Where jitter comes from.
+    pub entropy: Entropy,
     /// Time of day, for conditions and events; durations are tokio's.
     pub clock: Clock,
     /// Where operators count.
@@ -21,6 +32,29 @@ pub struct Context {
     pub passes: Semaphore,
     /// Fault points of tests.
     pub faults: Faults,
+}
+
+impl Context {
+    /// The context of a process that works through `client`, on the machine's clock; must be called on a tokio runtime.
+    ///
+    /// # Errors
+    /// A metric that cannot be registered, which is a fault of its declaration.
+    pub fn new(client: kube::Client) -> prometheus::Result<Self> {
+        let (metrics, entropy, clock) = (Metrics::new()?, Entropy::system(), Clock::system());
+        let wire = Wire::new(client.clone());
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Ok(Self {
+            informers: Informers::new(wire.clone(), entropy.clone()),
+            crds: Crds::start(wire.clone(), entropy.clone()),
+            events: EventSink::start(client, &metrics, clock.clone()),
+            passes: Semaphore::new(cores),
+            faults: Faults::default(),
+            wire,
+            entropy,
+            clock,
+            metrics,
+        })
+    }
 }
 
 impl fmt::Debug for Context {

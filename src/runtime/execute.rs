@@ -21,7 +21,7 @@ use orkestra_core::{
         status::{Action, Done, Executed},
         step::{Cycle, Deletion, Failure, Intent, Rendered},
     },
-    value::{Key, Node, Path, set},
+    value::{Node, Path, set},
 };
 use tokio::time::Instant;
 
@@ -29,7 +29,7 @@ use super::{
     bound::{Bound, Kind},
     memory::Memory,
     shared::Shared,
-    wire::{Served, WireError},
+    wire::{WireError, served},
 };
 
 /// How often one object is written in a pass before the pass gives up on it.
@@ -322,7 +322,7 @@ impl Writer<'_> {
         if self.memory.is_autoscaled(key) {
             return Ok(true);
         }
-        let found = match self.shared.list(&autoscalers(), key.object.namespace.as_deref()).await {
+        let found = match self.shared.list(&served::autoscalers(), key.object.namespace.as_deref()).await {
             Ok(autoscalers) => autoscalers
                 .iter()
                 .any(|autoscaler| targets(autoscaler, kind, key)),
@@ -380,16 +380,6 @@ fn at_version(object: &Node, version: &str) -> Node {
     object
 }
 
-/// Where autoscalers are served.
-fn autoscalers() -> Served {
-    Served {
-        group: Key::from("autoscaling"),
-        version: Key::from("v2"),
-        kind: Key::from("HorizontalPodAutoscaler"),
-        plural: Key::from("horizontalpodautoscalers"),
-        namespaced: true,
-    }
-}
 
 fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
     let target = autoscaler

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orkestra_core::plan::{GroupKind, OperatorPlan, ResourceType};
+use orkestra_core::plan::{GroupKind, OperatorPlan, ResourceType, built_in};
 
 use super::{
     bound::Bound,
@@ -71,14 +71,12 @@ async fn look_up(shared: &Shared, kind: &GroupKind, declared: Option<&ResourceTy
         }));
     }
     if let Some(declared) = declared {
-        if let (Some(plural), Some(namespaced)) = (&declared.plural, declared.namespaced)
-            && orkestra_core::plan::kinds::is_built_in(kind)
-        {
+        if let Some((plural, namespaced)) = built_in(kind) {
             return Ok(Some(Served {
                 group: kind.group.clone(),
                 version: declared.version.clone(),
                 kind: kind.kind.clone(),
-                plural: plural.clone(),
+                plural: plural.into(),
                 namespaced,
             }));
         }

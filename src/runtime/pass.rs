@@ -184,7 +184,7 @@ async fn write_metadata(
         return Ok(Some(cr.clone()));
     }
     let body = metadata_body(bound, cr, wanted);
-    match shared.apply_metadata(&bound.served, &cr.id.key, &body, &bound.manager).await {
+    match shared.apply_metadata(&bound.served, &cr.id.key, &body, &bound.plan.metadata_manager()).await {
         Ok(answer) => {
             if wanted.kinds != cr.inventory.kinds {
                 shared.rebind.notify_one();

@@ -24,13 +24,13 @@ impl Shared {
 
     /// Applies a child.
     pub(super) async fn apply(&self, kind: &Served, key: &ObjectKey, body: &Node, manager: &str, force: bool) -> Result<Node, WireError> {
-        let answer = self.context.wire.apply(kind, key, None, body, manager, force).await;
+        let answer = self.context.wire.apply(kind, key, manager, force, body).await;
         self.wrote(Request::Apply, Verb::Apply, kind, answer)
     }
 
     /// Makes a child.
     pub(super) async fn create(&self, kind: &Served, key: &ObjectKey, body: &Node, manager: &str) -> Result<Node, WireError> {
-        let answer = self.context.wire.create(kind, key.namespace.as_deref(), body, manager).await;
+        let answer = self.context.wire.create(kind, key, manager, body).await;
         self.wrote(Request::Create, Verb::Create, kind, answer)
     }
 
@@ -43,19 +43,19 @@ impl Shared {
 
     /// Applies metadata of a custom resource.
     pub(super) async fn apply_metadata(&self, kind: &Served, key: &ObjectKey, body: &Node, manager: &str) -> Result<Node, WireError> {
-        let answer = self.context.wire.apply(kind, key, None, body, manager, true).await;
+        let answer = self.context.wire.apply(kind, key, manager, true, body).await;
         self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
     }
 
     /// Patches metadata of an object.
     pub(super) async fn patch_metadata(&self, kind: &Served, key: &ObjectKey, body: &Node, manager: &str) -> Result<Node, WireError> {
-        let answer = self.context.wire.merge_patch(kind, key, None, body, manager).await;
+        let answer = self.context.wire.merge_patch(kind, key, None, manager, body).await;
         self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
     }
 
     /// Patches the status of a custom resource, by the subresource where there is one.
     pub(super) async fn patch_status(&self, kind: &Served, key: &ObjectKey, subresource: bool, body: &Node, manager: &str) -> Result<Node, WireError> {
-        let answer = self.context.wire.merge_patch(kind, key, subresource.then_some("status"), body, manager).await;
+        let answer = self.context.wire.merge_patch(kind, key, subresource.then_some("status"), manager, body).await;
         self.wrote(Request::Status, Verb::PatchStatus, kind, answer)
     }
 

@@ -1,7 +1,7 @@
 //! Requests to the API server with [`Node`] bodies, each with a deadline, errors sorted by what follows from them.
 
 mod error;
-mod served;
+pub(super) mod served;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +25,9 @@ const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 /// JSON is YAML, and the content type that every server knows is this.
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// A field that the kind does not know is an error that names it, not a value that is dropped in silence.
+const STRICT: &str = "Strict";
 
 /// The API server, as one identity sees it. Cheap to clone.
 #[derive(Clone)]
@@ -51,7 +54,7 @@ pub struct Page {
 }
 
 /// Which objects a list or watch is of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// One namespace; none for all, and for cluster-scoped kinds.
     pub namespace: Option<String>,
@@ -149,10 +152,12 @@ impl Wire {
     ///
     /// # Errors
     /// [`WireError::AlreadyExists`].
-    pub async fn create(&self, kind: &Served, namespace: Option<&str>, body: &Node, manager: &str) -> Result<Node, WireError> {
+    pub async fn create(&self, kind: &Served, key: &ObjectKey, manager: &str, body: &Node) -> Result<Node, WireError> {
+        let namespace = key.namespace.as_deref();
         let asked = Asked::of("create", kind, namespace);
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
+        query.add("fieldValidation", Some(STRICT));
         let path = query.onto(kind.collection_path(namespace));
         self.node(&asked, Method::POST, &path, Some((JSON, body))).await
     }
@@ -162,20 +167,13 @@ impl Wire {
     /// # Errors
     /// [`WireError::Conflict`], whose causes name the managers where fields are held by others, and has none where the
     /// resourceVersion in `body` is not the object's.
-    pub async fn apply(
-        &self,
-        kind: &Served,
-        key: &ObjectKey,
-        subresource: Option<&str>,
-        body: &Node,
-        manager: &str,
-        force: bool,
-    ) -> Result<Node, WireError> {
+    pub async fn apply(&self, kind: &Served, key: &ObjectKey, manager: &str, force: bool, body: &Node) -> Result<Node, WireError> {
         let asked = Asked::of("patch", kind, key.namespace.as_deref());
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         query.add("force", force.then_some("true"));
-        let path = query.onto(kind.object_path(key, subresource));
+        query.add("fieldValidation", Some(STRICT));
+        let path = query.onto(kind.object_path(key, None));
         self.node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body))).await
     }
 
@@ -188,8 +186,8 @@ impl Wire {
         kind: &Served,
         key: &ObjectKey,
         subresource: Option<&str>,
-        body: &Node,
         manager: &str,
+        body: &Node,
     ) -> Result<Node, WireError> {
         let asked = Asked::of("patch", kind, key.namespace.as_deref());
         let mut query = Query::default();
@@ -224,6 +222,27 @@ impl Wire {
         };
         let resources = list.get("resources").and_then(Node::as_list).unwrap_or_default();
         Ok(resources.iter().find_map(|resource| served::read_resource(resource, group, version, kind)))
+    }
+
+    /// The versions that a group is served in, the preferred one first; none where the group is not served.
+    ///
+    /// # Errors
+    /// Whatever keeps it from answering.
+    pub async fn versions(&self, group: &str) -> Result<Vec<String>, WireError> {
+        if group.is_empty() {
+            return Ok(vec!["v1".to_owned()]);
+        }
+        let asked = Asked::discovery(group);
+        let answer = match self.node(&asked, Method::GET, &format!("/apis/{group}"), None).await {
+            Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(Vec::new()),
+            other => other?,
+        };
+        let version = |node: &Node| node.get("version").and_then(Node::as_str).map(str::to_owned);
+        let listed = answer.get("versions").and_then(Node::as_list).unwrap_or_default().iter().filter_map(version);
+        let mut versions: Vec<String> = answer.get("preferredVersion").and_then(version).into_iter().chain(listed).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        versions.retain(|version| seen.insert(version.clone()));
+        Ok(versions)
     }
 
     async fn node(&self, asked: &Asked<'_>, method: Method, path: &str, body: Option<(&str, &Node)>) -> Result<Node, WireError> {
@@ -275,7 +294,7 @@ pub(super) async fn watch(
     scope: &Scope,
     resource_version: &str,
     timeout: Duration,
-) -> Result<impl futures::TryStream<Ok = kube::api::WatchEvent<Node>, Error = kube::Error> + use<>, WireError> {
+) -> Result<impl futures::Stream<Item = Result<kube::api::WatchEvent<Node>, kube::Error>> + use<>, WireError> {
     let asked = Asked::of("watch", kind, scope.namespace.as_deref());
     let mut query = Query::default();
     query.add("watch", Some("true"));

@@ -14,13 +14,14 @@ use super::{
     super::{
         calls::CallError,
         ledger::Wanted,
-        release::{ReleaseError, Released, release_kind},
+        release::{ReleaseError, Released, operated, release_kind},
         revisions::essence,
         status::Verdict,
         supervisor::Holding,
     },
     Katalog, Release, Running, group_kind,
     judge::{Judged, judge, kinds_of},
+    known::{known, schemas, storage},
 };
 
 impl Katalog {
@@ -64,12 +65,7 @@ impl Katalog {
     /// it changed knows what to release.
     async fn start(&mut self, judged: Judged, revision: String) -> Result<(), CallError> {
         for operator in &judged.plan.operators {
-            let kind = OperatedKind {
-                group: operator.resource.group.to_string(),
-                kind: operator.resource.kind.to_string(),
-                plural: operator.resource.plural.as_ref().map(ToString::to_string).unwrap_or_default(),
-                version: operator.resource.version.to_string(),
-            };
+            let kind = operated(&operator.resource);
             self.releasing.retain(|other, release| release.under_way || group_kind(other) != group_kind(&kind));
             self.operated.insert(group_kind(&kind), kind);
         }
@@ -86,8 +82,8 @@ impl Katalog {
     /// After a restart that finds the newest revision refused: the newest stored one that compiles runs.
     async fn load_last_good(&mut self) -> Result<(), CallError> {
         let stored = self.revisions.list().await?;
-        let schemas = self.shared.schemas.borrow().clone();
         let good = stored.into_iter().rev().find_map(|revision| {
+            let schemas = schemas(&known(&self.shared.context.crds, &revision.document));
             let judged = judge(&self.reference, &revision.document, &schemas).ok()?;
             Some((judged, revision.name))
         });
@@ -109,14 +105,9 @@ impl Katalog {
             return;
         }
         let claims = self.wanted_kinds();
-        let schemas = self.shared.schemas.borrow().clone();
-        let stored = |kind: &GroupKind| {
-            let version = schemas.kind(kind)?.versions.iter().find(|version| version.storage)?;
-            Some((kind.clone(), version.name.clone()))
-        };
         let wanted = Wanted {
             seniority: self.seniority(),
-            storage: claims.iter().filter_map(stored).collect(),
+            storage: storage(&self.shared.context.crds, &claims),
             plan: self.running.as_ref().map(|running| Arc::clone(&running.plan)),
             claims,
         };
@@ -167,7 +158,7 @@ impl Katalog {
                 }
                 Holding::Held(held) => {
                     release.under_way = true;
-                    let client = self.shared.context.client.clone();
+                    let client = self.shared.context.wire.client().clone();
                     self.releases.spawn(async move {
                         let result = release_kind(&client, &kind).await;
                         drop(held);
@@ -251,15 +242,15 @@ impl Katalog {
         if self.is_deleting() {
             return;
         }
-        let schemas = self.shared.schemas.borrow().clone();
         let generation = self.object.metadata.generation;
-        if self.judged.as_ref().is_some_and(|(about, against)| *about == generation && Arc::ptr_eq(against, &schemas)) {
-            return;
-        }
         if self.judged.as_ref().is_none_or(|(about, _)| *about != generation) {
             self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
         }
-        match judge(&self.reference, &self.document, &schemas) {
+        let now = (generation, known(&self.shared.context.crds, &self.document));
+        if self.judged.as_ref() == Some(&now) {
+            return;
+        }
+        match judge(&self.reference, &self.document, &schemas(&now.1)) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
@@ -267,7 +258,7 @@ impl Katalog {
                 self.verdict = Verdict::Refused { reason: refusal.reason, message: refusal.message };
             }
         }
-        self.judged = Some((generation, schemas));
+        self.judged = Some(now);
     }
 
     /// A revision that compiles is a candidate, unless it is what runs.

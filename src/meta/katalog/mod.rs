@@ -11,6 +11,7 @@
 
 mod act;
 mod judge;
+mod known;
 mod report;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -18,8 +19,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use kube::api::DynamicObject;
 use orkestra_core::{
     api::{KatalogStatus, OperatedKind},
-    plan::{GroupKind, KatalogRef, Plan, Schemas},
-    reconcile::record::newer,
+    plan::{GroupKind, KatalogRef, Plan},
+    reconcile::{crd::CrdRecord, record::newer},
 };
 use tokio::{
     sync::watch,
@@ -40,7 +41,10 @@ use super::{
 };
 use crate::runtime::context::Context;
 
-pub(crate) use self::judge::{Refusal, judge, kinds_of};
+pub(crate) use self::{
+    judge::{disabled, kinds_of},
+    known::{known, schemas},
+};
 
 /// First wait after a failure; doubled with each, up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -56,8 +60,8 @@ pub(crate) struct Shared {
     pub(crate) supervisor: Arc<Supervisor>,
     /// Shows them to readers.
     pub(crate) publisher: Publisher,
-    /// What the cluster's CRDs say.
-    pub(crate) schemas: watch::Receiver<Arc<Schemas>>,
+    /// Whether all Katalogs that were there at the start are known.
+    pub(crate) synced: watch::Sender<bool>,
 }
 
 /// The newest state of a Katalog's object; none when it is gone.
@@ -75,8 +79,8 @@ pub(crate) struct Katalog {
     object: Arc<DynamicObject>,
     gone: bool,
     document: Arc<serde_json::Value>,
-    /// What the verdict is about: generation and schemas.
-    judged: Option<(Option<i64>, Arc<Schemas>)>,
+    /// What the verdict is about: generation, and the CRDs of the kinds that the document names.
+    judged: Option<(Option<i64>, Vec<Arc<CrdRecord>>)>,
     verdict: Verdict,
     /// Compiled and not running yet.
     candidate: Option<Judged>,
@@ -120,7 +124,7 @@ impl Katalog {
     pub(crate) fn new(shared: &Arc<Shared>, object: Arc<DynamicObject>) -> Self {
         let reference = reference(&object);
         let uid = object.metadata.uid.clone().unwrap_or_default();
-        let client = &shared.context.client;
+        let client = shared.context.wire.client();
         let status = status_of(&object);
         let mut katalog = Self {
             resource: Resource::katalogs(client),
@@ -153,14 +157,14 @@ impl Katalog {
     /// Follows the object until it is gone and everything of it released, or until the feed ends.
     pub(crate) async fn run(mut self, mut objects: watch::Receiver<Latest>) {
         let mut snapshot = self.shared.supervisor.snapshot();
-        let mut schemas = self.shared.schemas.clone();
+        let mut crds = self.shared.context.crds.changed();
         snapshot.mark_changed();
         loop {
             match objects.borrow_and_update().clone() {
                 Some(object) => self.see(object),
                 None => self.gone = true,
             }
-            schemas.mark_unchanged();
+            crds.mark_unchanged();
             let retry = self.act().await;
             self.look_at_operators(&mut snapshot);
             if self.is_over() {
@@ -170,8 +174,8 @@ impl Katalog {
             tokio::select! {
                 changed = objects.changed() => if changed.is_err() { break },
                 _ = snapshot.changed() => {}
-                Ok(()) = schemas.changed() => {}
-                () = any_changed(&mut self.views) => {}
+                Ok(()) = crds.changed() => {}
+                () = any_changed(self.views.iter_mut()) => {}
                 Some(done) = self.releases.join_next() => self.note_release(done),
                 () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {}
             }
@@ -246,8 +250,8 @@ fn group_kind(kind: &OperatedKind) -> GroupKind {
 }
 
 /// Ends when an operator says something that was not looked at.
-async fn any_changed(views: &mut [OperatorView]) {
-    let changes = views.iter_mut().map(|view| {
+pub(crate) async fn any_changed(views: impl Iterator<Item = &mut OperatorView>) {
+    let changes = views.map(|view| {
         Box::pin(async {
             if view.status.changed().await.is_err() {
                 std::future::pending::<()>().await;

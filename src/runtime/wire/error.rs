@@ -60,7 +60,7 @@ pub enum WireError {
     /// An object of that name exists.
     #[error("{0}")]
     AlreadyExists(String),
-    /// A right is missing, or an admission plugin said no.
+    /// A right is missing.
     #[error("{message}")]
     Forbidden {
         /// What was asked: `get`, `list`, `watch`, `create`, `patch`, `delete`.
@@ -71,6 +71,12 @@ pub enum WireError {
         group: String,
         /// Namespace; none for all.
         namespace: Option<String>,
+        /// What the API server says.
+        message: String,
+    },
+    /// Admission said no: a quota, a policy, a webhook, a namespace that is being deleted.
+    #[error("{message}")]
+    Denied {
         /// What the API server says.
         message: String,
     },
@@ -112,6 +118,12 @@ impl WireError {
             Self::Other { code, .. } => (400..500).contains(code) && !matches!(code, 401 | 408 | 425),
             _ => false,
         }
+    }
+
+    /// Whether a right is missing. Admission plugins, quotas and terminating namespaces answer 403 as well, and it takes
+    /// the text to tell them apart: RBAC alone names the user and what he cannot do.
+    pub fn is_missing_right(&self) -> bool {
+        matches!(self, Self::Forbidden { message, .. } if message.contains("User \"") && message.contains(" cannot "))
     }
 
     /// Whether fields are held by other managers, not the resourceVersion outdated.
@@ -183,6 +195,7 @@ impl<'a> Asked<'a> {
             (404, _) => WireError::NotServed(self.kind()),
             (409, "AlreadyExists") => WireError::AlreadyExists(message),
             (409, _) => WireError::Conflict { message: if secret { self.conflict_words(&message) } else { message }, causes: causes() },
+            (403, _) if !lacks_right(&message) => WireError::Denied { message: guarded() },
             (403, _) => WireError::Forbidden {
                 verb: self.verb,
                 resource: self.resource.to_owned(),
@@ -213,6 +226,12 @@ impl<'a> Asked<'a> {
         let known = message.starts_with("Apply failed with ") || message.starts_with("Operation cannot be fulfilled on ");
         if known { message.to_owned() } else { WITHHELD.to_owned() }
     }
+}
+
+/// Whether a 403 is the authorizer's, or admission's that found a right missing; other admission uses the code as well.
+fn lacks_right(message: &str) -> bool {
+    const WORDS: [&str; 4] = [" cannot ", "can't set finalizers", "attempting to grant", "not allowed to"];
+    !message.contains("denied the request") && WORDS.iter().any(|words| message.contains(words))
 }
 
 /// An error and what caused it, as far as the causes say more.

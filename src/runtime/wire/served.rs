@@ -23,6 +23,17 @@ pub struct Served {
 }
 
 impl Served {
+    /// CRDs themselves.
+    pub fn crds() -> Self {
+        Self {
+            group: "apiextensions.k8s.io".into(),
+            version: "v1".into(),
+            kind: "CustomResourceDefinition".into(),
+            plural: "customresourcedefinitions".into(),
+            namespaced: false,
+        }
+    }
+
     /// The kind without its version.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind { group: self.group.clone(), kind: self.kind.clone() }
@@ -68,6 +79,17 @@ pub(super) fn api_path(group: &str, version: &str) -> String {
     path.push('/');
     encode(&mut path, version);
     path
+}
+
+/// The kind that scales workloads.
+pub(in crate::runtime) fn autoscalers() -> Served {
+    Served {
+        group: "autoscaling".into(),
+        version: "v2".into(),
+        kind: "HorizontalPodAutoscaler".into(),
+        plural: "horizontalpodautoscalers".into(),
+        namespaced: true,
+    }
 }
 
 /// An entry of an `APIResourceList` as a kind, if it is that of `kind` and no subresource.

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::scalar::Node;
+use crate::value::Node;
 
 /// Everything is as declared. Always present.
 pub const READY: &str = "Ready";

@@ -1,8 +1,9 @@
 //! The custom resource definitions of our own kinds.
 //!
-//! They follow from the types. The schema under `spec` describes and refuses almost nothing: fields of
-//! all kinds are kept, so that we report a mistake with its place and a hint instead of the API server
-//! dropping it in silence. What we write ourselves, `status`, is typed.
+//! They follow from the types. The schema under `spec` describes and refuses nothing: it has no types,
+//! and fields of all kinds are kept. So mistakes are reported by us, all of them at once and each with
+//! a hint, instead of the API server dropping them in silence or naming a type. `kubectl explain` works
+//! all the same. What we write ourselves, `status`, is typed.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -92,7 +93,6 @@ fn root_schema<Status: JsonSchema>(spec: &Shape) -> Value {
     json!({
         "type": "object",
         PRESERVE: true,
-        "required": ["spec"],
         "properties": {
             "apiVersion": { "type": "string" },
             "kind": { "type": "string" },
@@ -111,14 +111,14 @@ fn describe(shape: &Shape, description: &str) -> Value {
     Value::Object(schema)
 }
 
-/// The schema of what users write. Leaves have no type, for `80` and `"80"` are the same to us; nothing
-/// is required; nulls may stand anywhere.
+/// The schema of what users write. Nothing has a type: `80` and `"80"` are the same to us, earlier
+/// spellings have other shapes, and nulls may stand anywhere. The API server takes nodes without a type
+/// as structural where unknown fields are kept.
 fn lenient(shape: &Shape) -> Map<String, Value> {
     let mut schema = Map::new();
     schema.insert(PRESERVE.to_owned(), Value::Bool(true));
     match shape {
         Shape::Object(object) => {
-            typed(&mut schema, "object");
             let properties: Map<String, Value> = object
                 .fields
                 .iter()
@@ -143,17 +143,11 @@ fn lenient(shape: &Shape) -> Map<String, Value> {
             }
         }
         Shape::List(item) => {
-            typed(&mut schema, "array");
             schema.insert("items".to_owned(), describe(item, ""));
         }
         _ => {}
     }
     schema
-}
-
-fn typed(schema: &mut Map<String, Value>, name: &str) {
-    schema.insert("type".to_owned(), Value::from(name));
-    schema.insert("nullable".to_owned(), Value::Bool(true));
 }
 
 fn status_schema<Status: JsonSchema>() -> Value {
@@ -259,13 +253,9 @@ mod tests {
             &mut |path, object| {
                 levels += 1;
                 assert_eq!(object.get(PRESERVE), Some(&Value::Bool(true)), "{path}");
-                let kind = object.get("type").and_then(Value::as_str);
+                let refuses = ["type", "default", "required", "nullable"];
                 assert!(
-                    matches!(kind, None | Some("object" | "array")),
-                    "{path}: {kind:?}"
-                );
-                assert!(
-                    !object.contains_key("default") && !object.contains_key("required"),
+                    refuses.iter().all(|key| !object.contains_key(*key)),
                     "{path}"
                 );
                 let both = object.contains_key("properties")

@@ -10,9 +10,10 @@ use super::scalar::{Scalar, Text};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = Later(&[
-    "between", "contains", "cron", "dayOfWeek", "duration", "greaterThan", "greaterThanOrEqual", "in",
-    "lessThan", "lessThanOrEqual", "max", "min", "negate", "notBetween", "notContains", "notIn",
-    "notPrefix", "notSuffix", "prefix", "regex", "source", "suffix", "time", "valueType",
+    "between", "contains", "cron", "dayOfWeek", "duration", "greaterThan", "greaterThanOrEqual", "gt",
+    "hasPrefix", "hasSuffix", "in", "lessThan", "lessThanOrEqual", "lt", "max", "min", "negate",
+    "notBetween", "notContains", "notIn", "notPrefix", "notSuffix", "prefix", "regex", "source",
+    "suffix", "time", "valueType",
 ]))]
 pub struct GateCondition {
     /// What is tested: a path such as `spec.environment`, or a template.

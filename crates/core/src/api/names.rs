@@ -2,7 +2,7 @@
 //!
 //! They are written here and nowhere else. The lengths and character sets are Kubernetes' own.
 
-use sha2::{Digest, Sha256};
+use crate::value::hash_text;
 
 /// API group of Orkestra's own kinds.
 pub const GROUP: &str = "orkestra.orkspace.io";
@@ -52,6 +52,17 @@ pub fn field_manager(plural: &str, group: &str) -> String {
         format!("orkestra/{plural}")
     } else {
         format!("orkestra/{plural}.{group}")
+    };
+    cut(whole, FIELD_MANAGER_BYTES)
+}
+
+/// The field manager by which the operator of `plural.group` holds its custom resources' metadata. It is not the one of
+/// children: a custom resource may be another one's child, and one manager's apply replaces what it applied before.
+pub fn metadata_manager(plural: &str, group: &str) -> String {
+    let whole = if group.is_empty() {
+        format!("orkestra-metadata/{plural}")
+    } else {
+        format!("orkestra-metadata/{plural}.{group}")
     };
     cut(whole, FIELD_MANAGER_BYTES)
 }
@@ -199,8 +210,7 @@ fn cut(whole: String, limit: usize) -> String {
 }
 
 fn short_hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    let mut hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut hex = hash_text(text);
     hex.truncate(HASH_DIGITS);
     hex
 }

@@ -42,7 +42,7 @@ pub struct OperatorBox {
 /// How the operator works through its queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["include", "profile", "queue", "requeue"]))]
+#[schemars(transform = Later(&["constructor", "hooks", "include", "profile", "queue", "requeue"]))]
 pub struct Reconciler {
     /// How many resources are reconciled at a time. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]

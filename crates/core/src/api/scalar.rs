@@ -7,7 +7,8 @@ use std::ops::Deref;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+
+use crate::value::Node;
 
 /// A single value in the form it was written: text, integer, float or boolean.
 ///
@@ -15,9 +16,6 @@ use serde_json::Value;
 /// `port: "80"` mean the same. Never a list, a map or null.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scalar(Node);
-
-/// The tree that free-form values are kept in.
-pub type Node = Value;
 
 impl Scalar {
     /// The value, in the form it was written.
@@ -33,10 +31,7 @@ impl Scalar {
 
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_str() {
-            Some(text) => f.write_str(text),
-            None => write!(f, "{}", self.0),
-        }
+        f.write_str(&self.0.to_text())
     }
 }
 

@@ -89,7 +89,7 @@ impl Shape {
     pub fn describe(&self) -> String {
         match self {
             Shape::Free | Shape::Later | Shape::Ignored => "anything".to_owned(),
-            Shape::Scalar => "text, a number or a boolean".to_owned(),
+            Shape::Scalar => "a single value".to_owned(),
             Shape::Text => "text".to_owned(),
             Shape::Bool => "`true` or `false`".to_owned(),
             Shape::Int { .. } => "a whole number".to_owned(),

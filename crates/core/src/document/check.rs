@@ -10,6 +10,7 @@ use super::tree::{Key, Span, Tree, TreeValue};
 use crate::api::duration;
 use crate::api::shape::{Field, ObjectShape, Shape};
 use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath, nearest};
+use crate::value::Node;
 
 /// Checks `tree`, which stands at `path`, against `shape`.
 ///
@@ -54,7 +55,12 @@ impl Checker<'_> {
             TreeValue::Map(_) | TreeValue::List(_) | TreeValue::Null => place.key,
             _ => tree.span,
         };
-        let message = format!("expected {}, found {}", shape.describe(), describe(tree));
+        // What stands where a map or a list belongs may be a secret.
+        let found = match shape {
+            Shape::Object(_) | Shape::List(_) | Shape::OneOf(_) => tree.describe().to_owned(),
+            _ => describe(tree),
+        };
+        let message = format!("expected {}, found {found}", shape.describe());
         let diagnostic = self.error(place, span, message);
         if tree.as_str().is_some_and(|text| text.contains("{{")) {
             diagnostic.hint = Some("a template is not possible here".to_owned());
@@ -69,7 +75,7 @@ impl Checker<'_> {
                 TreeValue::Null | TreeValue::List(_) | TreeValue::Map(_) => {
                     self.wrong(tree, shape, place)
                 }
-                _ => self.leaf(tree, shape),
+                _ => leaf(tree, shape),
             },
             Shape::Bool => match (&tree.value, tree.as_str().map(str::trim)) {
                 (TreeValue::Bool(flag), _) => Value::Bool(*flag),
@@ -89,15 +95,6 @@ impl Checker<'_> {
                 Some(one) => self.value(tree, one, place),
                 None => self.wrong(tree, shape, place),
             },
-        }
-    }
-
-    /// Text stays text and numbers stay numbers, but for a field that is text.
-    fn leaf(&self, tree: &Tree, shape: &Shape) -> Value {
-        match (tree.to_json(), shape) {
-            (Value::String(text), _) => Value::String(text),
-            (other, Shape::Text) => Value::String(other.to_string()),
-            (other, _) => other,
         }
     }
 
@@ -257,6 +254,15 @@ impl Checker<'_> {
         for (name, _) in missing {
             self.error(place, None, format!("`{name}` is missing"));
         }
+    }
+}
+
+/// Text stays text and numbers stay numbers, but for a field that is text.
+fn leaf(tree: &Tree, shape: &Shape) -> Value {
+    match (tree.to_json(), shape) {
+        (Value::String(text), _) => Value::String(text),
+        (other, Shape::Text) => Value::String(Node::from(&other).to_text().into_owned()),
+        (other, _) => other,
     }
 }
 

@@ -50,7 +50,7 @@ pub struct KatalogDocument {
 pub fn read_katalog(source: &Source) -> Result<(KatalogDocument, Vec<Diagnostic>), Diagnostics> {
     let mut found = Diagnostics::default();
     let mut tree = source.tree.clone();
-    let read = read(&mut tree, source.file.as_deref(), &mut found);
+    let read = read(&mut tree, &mut found);
     found.locate(&tree, source.file.as_deref());
     let warnings = found.into_result()?;
     let spec = read.ok_or_else(Diagnostics::default)?;
@@ -73,13 +73,13 @@ pub fn read_katalog(source: &Source) -> Result<(KatalogDocument, Vec<Diagnostic>
 }
 
 /// None when an error was found.
-fn read(tree: &mut Tree, file: Option<&str>, found: &mut Diagnostics) -> Option<KatalogSpec> {
+fn read(tree: &mut Tree, found: &mut Diagnostics) -> Option<KatalogSpec> {
     if tree.as_map().is_none() {
         let message = format!("expected a {KIND}, found {}", tree.describe());
         found.push(Diagnostic::error(FieldPath::root(), message));
         return None;
     }
-    if !check_envelope(tree, file, found) {
+    if !check_envelope(tree, found) {
         return None;
     }
     if rules::lost_indentation(tree, found) {
@@ -108,7 +108,7 @@ fn read(tree: &mut Tree, file: Option<&str>, found: &mut Diagnostics) -> Option<
 }
 
 /// `apiVersion` and `kind`. False when the document is of another kind, and nothing more can be said.
-fn check_envelope(tree: &Tree, file: Option<&str>, found: &mut Diagnostics) -> bool {
+fn check_envelope(tree: &Tree, found: &mut Diagnostics) -> bool {
     let path = |name| FieldPath::root().field(name);
     let span = |name| tree.get(name).and_then(|tree| tree.span);
     match tree.get("apiVersion").map(Tree::as_str) {
@@ -137,7 +137,7 @@ fn check_envelope(tree: &Tree, file: Option<&str>, found: &mut Diagnostics) -> b
     let Some(kind) = tree.get("kind") else {
         let missing = Diagnostic::error(FieldPath::root(), "`kind` is missing");
         found.push(missing.hint(format!("write `kind: {KIND}`")));
-        return file.is_some();
+        return true;
     };
     match kind.as_str() {
         Some(KIND) => true,

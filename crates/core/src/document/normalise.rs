@@ -23,8 +23,11 @@ const BOX_MOVES: &[(&[&str], &[&str])] = &[
     (&["reconcile", "resync"], &["reconciler", "resync"]),
     (&["reconcile", "queue"], &["reconciler", "queue"]),
     (&["reconcile", "default"], &["default"]),
-    (&["reconcile", "hooks"], &["hooks"]),
-    (&["reconcile", "constructor"], &["constructor"]),
+    (&["reconcile", "hooks"], &["reconciler", "hooks"]),
+    (
+        &["reconcile", "constructor"],
+        &["reconciler", "constructor"],
+    ),
     (&["reconcile", "profile"], &["reconciler", "profile"]),
     (&["reconcile", "include"], &["reconciler", "include"]),
     (&["reconcile", "requeue"], &["reconciler", "requeue"]),
@@ -75,10 +78,10 @@ pub(crate) fn normalise(root: &mut Tree, found: &mut Diagnostics) {
     let entries = root.below_mut(&["spec", "crds"]).and_then(Tree::as_map_mut);
     for (key, entry) in entries.into_iter().flatten() {
         let path = path.field(&key.name);
-        warn_twice(entry, &path, found);
         if let Some(operator_box) = entry.get_mut("operatorBox") {
             normalise_box(operator_box, &path.field("operatorBox"), found);
         }
+        warn_twice(entry, &path, found);
     }
 }
 
@@ -156,11 +159,7 @@ fn normalise_gate(tree: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
         let span = condition.get("operator").and_then(|tree| tree.span);
         if let Some((old, new)) = replace_word(condition, "operator", OPERATOR_ALIASES) {
             let message = format!("`{old}` is another spelling of `{new}`");
-            found.push(
-                Diagnostic::warning(place, message)
-                    .hint(format!("write `{new}`"))
-                    .at(span),
-            );
+            found.push(Diagnostic::warning(place, message).at(span));
         }
     }
 }
@@ -264,11 +263,7 @@ fn relocate(
         to.join(".")
     );
     let warning = Diagnostic::warning(join(path, from), message);
-    found.push(
-        warning
-            .hint(format!("write `{}`", to.join(".")))
-            .at(key.span),
-    );
+    found.push(warning.at(key.span));
     // Cannot fail: nothing is there, and only maps are on the way.
     let _ = tree.put(to, key, value);
 }

@@ -12,8 +12,8 @@ static ENTRY_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<
     _ => Vec::new(),
 });
 
-/// Whether fields stand too far left, as in a sample that lost its indentation on the way. Reports the
-/// first one only: the others follow from it.
+/// Whether fields stand too far left, as in a sample that lost its indentation on the way. Nothing else
+/// is worth reporting then.
 pub(crate) fn lost_indentation(root: &Tree, found: &mut Diagnostics) -> bool {
     let spec = root.get("spec");
     let beside =
@@ -32,12 +32,12 @@ pub(crate) fn lost_indentation(root: &Tree, found: &mut Diagnostics) -> bool {
         .and_then(Tree::as_map)
         .unwrap_or_default();
     let has_bare = crds.iter().any(|(_, entry)| entry.is_null());
-    let stray = crds.iter().find(|(key, entry)| {
-        ENTRY_FIELDS.contains(&key.name)
-            && !entry.is_null()
-            && (has_bare || entry.as_map().is_none())
+    let stray = crds.iter().filter(|(key, entry)| {
+        let is_value = !entry.is_null() && (has_bare || entry.as_map().is_none());
+        is_value && ENTRY_FIELDS.contains(&key.name)
     });
-    if let Some((key, _)) = stray {
+    let before = found.0.len();
+    for (key, _) in stray {
         let path = FieldPath::root()
             .field("spec")
             .field("crds")
@@ -49,9 +49,8 @@ pub(crate) fn lost_indentation(root: &Tree, found: &mut Diagnostics) -> bool {
         let hint =
             "the indentation is lost: write it two spaces to the right of the operator's name";
         found.push(error.hint(hint).at(key.span));
-        return true;
     }
-    false
+    found.0.len() > before
 }
 
 fn key_of<'a>(tree: &'a Tree, name: &str) -> Option<&'a Key> {

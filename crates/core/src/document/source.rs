@@ -85,8 +85,7 @@ pub fn parse_stream(file: &str, text: &str) -> Stream {
             .push(in_file(file, Diagnostic::error(FieldPath::root(), message)));
         return stream;
     }
-    for chunk in chunks {
-        let (tree, problems) = parse_chunk(chunk);
+    for (tree, problems) in with_room(|| chunks.into_iter().map(parse_chunk).collect()) {
         stream.sources.extend(tree.map(|tree| Source {
             file: Some(file.to_owned()),
             tree,
@@ -133,7 +132,29 @@ fn in_file(file: &str, mut diagnostic: Diagnostic) -> Diagnostic {
     diagnostic
 }
 
-fn parse_chunk(chunk: Chunk<'_>) -> (Option<Tree>, Vec<Diagnostic>) {
+/// What parsing a document gives.
+type Parsed = (Option<Tree>, Vec<Diagnostic>);
+
+/// The parser's stack, in bytes. It takes about 35 kB a level in a debug build, and the depth limit would
+/// be no limit on the 2 MiB that most threads have.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Runs the parser where its depth limit comes before the end of the stack.
+fn with_room(parse: impl FnOnce() -> Vec<Parsed> + Send) -> Vec<Parsed> {
+    let failed =
+        |message: String| vec![(None, vec![Diagnostic::error(FieldPath::root(), message)])];
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        match builder.spawn_scoped(scope, parse) {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|_| failed("the YAML parser failed on this text".to_owned())),
+            Err(error) => failed(format!("no room to parse: {error}")),
+        }
+    })
+}
+
+fn parse_chunk(chunk: Chunk<'_>) -> Parsed {
     let error = match yaml::parse(chunk) {
         Ok(tree) => return (tree, Vec::new()),
         Err(error) => error,

@@ -12,6 +12,9 @@ pub(crate) const MAX_DEPTH: usize = 64;
 /// Values that a document may have, aliases expanded.
 const MAX_VALUES: usize = 100_000;
 
+/// Values that aliases may stand for, all together.
+const MAX_REPLAYED: usize = 10_000;
+
 /// Part of a file that holds one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chunk<'a> {
@@ -92,7 +95,7 @@ pub(crate) fn parse(chunk: Chunk<'_>) -> Result<Option<Tree>, SyntaxError> {
             let error = error.without_snippet();
             let message = error.to_string();
             Err(SyntaxError {
-                message: without_position(&message).to_owned(),
+                message: say(&message),
                 span: error.location().and_then(to_span).map(|s| moved(s, chunk)),
             })
         }
@@ -108,22 +111,46 @@ fn options() -> Options {
             flow_nesting_limit: MAX_DEPTH,
             max_nodes: MAX_VALUES,
             max_events: MAX_VALUES * 3,
+            enforce_alias_anchor_ratio: false,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: MAX_VALUES,
+            max_total_replayed_events: MAX_REPLAYED,
             max_replay_stack_depth: 16,
         },
     }
 }
 
-/// The parser ends its messages with the position, which a diagnostic shows already.
-fn without_position(message: &str) -> &str {
+/// What the parser says of texts that it could read and that we refuse, and how we say it.
+const REFUSED: &[(&str, &str)] = &[
+    ("recursion limit exceeded", "values are nested too deeply"),
+    ("budget breached: Depth", "values are nested too deeply"),
+    ("budget breached", "there are too many values"),
+    ("alias replay", "aliases expand to too many values"),
+    (
+        "recursive references",
+        "an alias stands inside its own anchor",
+    ),
+    ("non-finite float", "infinity and NaN are no values here"),
+    (
+        "expected string scalar",
+        "a key is text, not a list or a map",
+    ),
+];
+
+/// The parser's message in our words: without its position, which a diagnostic shows already, and
+/// without the options of its interface.
+fn say(message: &str) -> String {
     let first = message.lines().next().unwrap_or(message);
-    first
-        .split(" at line ")
-        .next()
-        .unwrap_or(first)
+    if let Some(rest) = first.strip_prefix("duplicate mapping key: ") {
+        let key = rest.split(", set ").next().unwrap_or(rest);
+        return format!("the key `{key}` is there twice");
+    }
+    let refused = REFUSED.iter().find(|(theirs, _)| first.starts_with(theirs));
+    let plain = first.split(" at line ").next().unwrap_or(first);
+    refused
+        .map_or(plain, |(_, ours)| ours)
         .trim_end_matches([',', ':'])
+        .to_owned()
 }
 
 fn to_span(location: Location) -> Option<Span> {

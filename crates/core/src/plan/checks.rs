@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ChildPlan, Condition, GroupKind, Leaf, Mode, OperatorPlan, describe};
+use super::{ChildPlan, Condition, GroupKind, Leaf, Mode, OperatorPlan, ResourceType, describe};
 use crate::{
     resources::scope::{At, Problems},
     value::Node,
@@ -61,6 +61,18 @@ pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
                     seen.insert(key, (&operator.name, child));
                 }
             }
+        }
+    }
+}
+
+/// Tells which children stay behind when their custom resource, which has no finalizer, is deleted: owner references reach
+/// into the own namespace only.
+pub(crate) fn left_behind(at: &At<'_>, children: &[ChildPlan], owner: Option<&ResourceType>) {
+    let anywhere = owner.is_some_and(|owner| owner.namespaced == Some(false));
+    for child in children.iter().filter(|_| !anywhere) {
+        if child.namespace.is_some() || child.kind.namespaced == Some(false) {
+            at.place(&child.path)
+                .warn("with `finalizers: []` this stays when its custom resource is deleted");
         }
     }
 }

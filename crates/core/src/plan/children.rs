@@ -190,15 +190,15 @@ impl Surroundings<'_> {
             plans.extend(self.child(&shell, |_, _| Fields::default()));
         }
         let custom = custom.iter().enumerate().filter_map(|(index, entry)| {
-            self.custom(at.field("custom").index(index), block, entry)
+            self.custom(&at.field("custom").index(index), block, entry)
         });
         plans.extend(custom);
         plans
     }
 
-    fn custom(&self, at: At<'_>, block: Block, entry: &Custom) -> Option<ChildPlan> {
-        let kind = custom::kind(&at, entry, self.schemas);
-        let body = |kind: &GroupKind| custom::expand(&at, entry, kind);
+    fn custom(&self, at: &At<'_>, block: Block, entry: &Custom) -> Option<ChildPlan> {
+        let kind = custom::kind(at, entry, self.schemas);
+        let body = |kind: &GroupKind| custom::expand(at, entry, kind);
         let Some(kind) = kind else {
             // The object may have other problems too.
             body(&GroupKind::parse(""));

@@ -10,6 +10,7 @@ use crate::{
     api::{CrdEntry, KatalogSpec, names},
     diagnostics::{Diagnostic, Diagnostics},
     resources::scope::{At, Problems},
+    value::Key,
 };
 
 /// Passes at a time, where nothing is declared.
@@ -34,7 +35,7 @@ pub fn compile(
     let problems = Problems::default();
     let at = At::root(&problems).field("spec").field("crds");
     let mut operators = Vec::new();
-    let mut kinds: BTreeMap<GroupKind, &str> = BTreeMap::new();
+    let mut kinds: BTreeMap<(GroupKind, Key), &str> = BTreeMap::new();
     for (name, entry) in &spec.crds {
         let at = at.field(name);
         if let Err(why) = names::check_dns1123_subdomain(name) {
@@ -46,10 +47,14 @@ pub fn compile(
         if !entry.is_enabled() {
             continue;
         }
-        if let Some(other) = kinds.insert(operator.resource.group_kind(), name) {
+        // Each version of a kind may have an entry; which of them reconciles is decided where they run.
+        let resource = &operator.resource;
+        let version = (resource.group_kind(), resource.version.clone());
+        if let Some(other) = kinds.insert(version, name) {
             at.error(format!(
-                "`{other}` operates {} already",
-                operator.resource.group_kind()
+                "`{other}` operates version {} of {} already",
+                resource.version,
+                resource.group_kind()
             ));
         }
         operators.push(operator);
@@ -101,6 +106,10 @@ fn operator(
         },
     };
     let gathered = reads::gather(&children, &status);
+    let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
+    if !finalizer {
+        checks::left_behind(at, &children, resource.as_ref());
+    }
     for read in gathered.unreadable {
         at.place(&read.place)
             .error_in_text(read.offset, read.message, read.hint);
@@ -111,7 +120,7 @@ fn operator(
         resource: resource?,
         workers: usize::try_from(workers).unwrap_or(1),
         resync,
-        finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
+        finalizer,
         children: children.into(),
         status,
         reads: gathered.reads,
@@ -140,7 +149,7 @@ fn workers(at: &At<'_>, entry: &CrdEntry) -> u32 {
                 "write `enabled: false` to stop it",
             ),
             Some(many) if *many > MOST_WORKERS => {
-                at.error(format!("at most {MOST_WORKERS} workers are allowed"))
+                at.error(format!("at most {MOST_WORKERS} workers are allowed"));
             }
             _ => {}
         }

@@ -190,7 +190,7 @@ const ACTIONS: [(&str, &str); 3] = [
 ];
 
 /// Plural and scope (whether namespaced) of a built-in kind, in whatever version.
-pub(crate) fn built_in(kind: &GroupKind) -> Option<(&'static str, bool)> {
+pub fn built_in(kind: &GroupKind) -> Option<(&'static str, bool)> {
     let (_, kinds) = KINDS.iter().find(|(group, _)| *group == &*kind.group)?;
     kinds
         .iter()

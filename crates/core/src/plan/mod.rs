@@ -30,6 +30,7 @@ pub use api_types::{NO_API_TYPES, lacks_api_types};
 pub use coerce::Misfit;
 pub use compile::compile;
 pub use diff::{Change, diff};
+pub use kinds::built_in;
 pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};
 pub(crate) use tree::Fields;
 pub use types::*;

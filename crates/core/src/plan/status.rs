@@ -4,7 +4,7 @@ use super::{Coerce, CrdVersion, StatusField, StatusPlan, StatusType, conditions}
 use crate::{
     api::{self, StatusSpec},
     resources::scope::At,
-    value::{Path, Step},
+    value::{Node, Path, Step},
 };
 
 /// Fields that Orkestra writes while it writes conditions.
@@ -61,7 +61,18 @@ fn field(
             Some(StatusType::Open) | None => None,
         },
     };
-    value.coerce = kind.unwrap_or(Coerce::Native);
+    // A number that is written as one stays one.
+    let own = if declared.value.as_str().is_some() {
+        Coerce::Native
+    } else {
+        Coerce::Auto
+    };
+    value.coerce = kind.unwrap_or(own);
+    if let Some(literal) = value.template.literal()
+        && let Err(misfit) = value.coerce.apply(Node::from(literal))
+    {
+        at.field("value").error(misfit.to_string());
+    }
     Some(StatusField {
         path,
         value,

@@ -28,7 +28,9 @@ impl Tree {
             Self::Leaf(leaf) | Self::ContainerName(leaf) => visit(leaf),
             Self::Workload(workload) => visit(&workload.1),
             Self::Map(entries) | Self::Part(entries) => {
-                entries.iter().for_each(|(_, below)| below.visit(visit))
+                for (_, below) in entries {
+                    below.visit(visit);
+                }
             }
             Self::List(items) => items.iter().for_each(|item| item.visit(visit)),
         }

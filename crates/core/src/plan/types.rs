@@ -147,7 +147,8 @@ pub struct OperatorPlan {
     pub resync: Duration,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
-    /// The declared children in creation order: by kind (accounts, Secrets, ConfigMaps, Services, workloads, custom), then as declared.
+    /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
+    /// others), then as declared.
     pub children: Box<[ChildPlan]>,
     /// What is written to the custom resource's status.
     pub status: StatusPlan,
@@ -162,7 +163,20 @@ pub struct OperatorPlan {
 impl OperatorPlan {
     /// The field manager that this operator writes as.
     pub fn field_manager(&self) -> String {
-        names::field_manager(self.resource.plural.as_deref().unwrap_or_default(), &self.resource.group)
+        names::field_manager(
+            self.resource.plural.as_deref().unwrap_or_default(),
+            &self.resource.group,
+        )
+    }
+}
+
+impl OperatorPlan {
+    /// The field manager that holds the metadata of its custom resources.
+    pub fn metadata_manager(&self) -> String {
+        names::metadata_manager(
+            self.resource.plural.as_deref().unwrap_or_default(),
+            &self.resource.group,
+        )
     }
 }
 

@@ -2,13 +2,9 @@
 
 use super::{config, scope::At};
 use crate::{
-    api::{
-        children::Custom,
-        names,
-        scalar::{Node as ApiNode, Text},
-    },
+    api::{children::Custom, names, scalar::Text},
     plan::{Coerce, CrdShape, Fields, GroupKind, ResourceType, Schemas, Tree, kinds},
-    value::Key,
+    value::{Key, Node},
 };
 
 /// Keys of a child entry that the language has and that are not built yet: no part of the object.
@@ -133,17 +129,17 @@ pub(crate) fn expand(at: &At<'_>, entry: &Custom, kind: &GroupKind) -> Fields {
 }
 
 /// `stringData` as `data`: the API server keeps our ownership of `stringData` whatever happens to `data`.
-fn secret_data(at: &At<'_>, texts: &ApiNode, encoded: Option<&ApiNode>) -> Option<Tree> {
-    let (Some(texts), None) = (texts.as_object(), encoded) else {
+fn secret_data(at: &At<'_>, texts: &Node, encoded: Option<&Node>) -> Option<Tree> {
+    let (Some(texts), None) = (texts.as_map(), encoded) else {
         at.error("`stringData` is a map of texts and excludes `data`");
         return None;
     };
-    let texts = texts.iter().filter_map(|(key, value)| match value {
-        ApiNode::String(text) => Some((key.clone(), Text::from(text.as_str()))),
-        _ => {
+    let texts = texts.iter().filter_map(|(key, value)| {
+        let text = value.as_str();
+        if text.is_none() {
             at.field(key).error("this is no text");
-            None
         }
+        Some((key.to_string(), Text::from(text?)))
     });
     config::data(at, &texts.collect(), Coerce::Base64)
 }

@@ -6,9 +6,10 @@ use super::{env, probes, scope::At};
 use crate::{
     api::{
         children::{Capabilities, Deployment, PodSecurity, Resources, SecurityContext},
-        scalar::{Node as ApiNode, Text, Texts},
+        scalar::{Text, Texts},
     },
     plan::{Coerce, Fields, Leaf, Tree},
+    value::Node,
 };
 
 /// The pod's `spec`, with one container that has the workload's name.
@@ -249,7 +250,7 @@ fn pod_security(at: &At<'_>, security: &PodSecurity) -> Option<Tree> {
     fields.into_optional()
 }
 
-fn manifests(at: &At<'_>, nodes: &[ApiNode]) -> Option<Tree> {
+fn manifests(at: &At<'_>, nodes: &[Node]) -> Option<Tree> {
     let items = nodes
         .iter()
         .enumerate()

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     api::{
         names,
-        scalar::{Node as ApiNode, Scalar, Text},
+        scalar::{Scalar, Text},
     },
     diagnostics::{Diagnostic, Diagnostics, FieldPath},
     plan::{Coerce, Fields, Leaf, Tree},
@@ -127,16 +127,15 @@ impl<'a> At<'a> {
         };
         match Template::parse(text) {
             Ok(template) => {
-                template
-                    .warnings()
-                    .iter()
-                    .for_each(|warning| report(warning, Diagnostic::warning));
+                for warning in template.warnings() {
+                    report(warning, Diagnostic::warning);
+                }
                 Some(template)
             }
             Err(errors) => {
-                errors
-                    .iter()
-                    .for_each(|error| report(error, Diagnostic::error));
+                for error in &errors {
+                    report(error, Diagnostic::error);
+                }
                 None
             }
         }
@@ -169,7 +168,7 @@ impl<'a> At<'a> {
     pub(crate) fn scalar(&self, scalar: &Scalar, coerce: Coerce) -> Option<Tree> {
         match scalar.as_str() {
             Some(text) => self.value(text, coerce),
-            None => self.fixed(Node::from(scalar.node()), coerce),
+            None => self.fixed(scalar.node().clone(), coerce),
         }
     }
 
@@ -232,26 +231,26 @@ impl<'a> At<'a> {
     }
 
     /// A tree as a manifest has it: every text in it may be a template, which keeps the expression's own type.
-    pub(crate) fn manifest(&self, node: &ApiNode) -> Option<Tree> {
+    pub(crate) fn manifest(&self, node: &Node) -> Option<Tree> {
         match node {
-            ApiNode::String(text) => self.value(text, Coerce::Native),
-            ApiNode::Array(items) => Some(Tree::list(
+            Node::Str(text) => self.value(text, Coerce::Native),
+            Node::List(items) => Some(Tree::list(
                 items
                     .iter()
                     .enumerate()
                     .filter_map(|(at, item)| self.index(at).manifest(item))
                     .collect(),
             )),
-            ApiNode::Object(entries) => {
+            Node::Map(entries) => {
                 let mut fields = Fields::default();
-                for (key, value) in entries {
+                for (key, value) in entries.iter() {
                     let at = self.field(key);
                     at.literal_key(key);
                     fields.put(key, at.manifest(value));
                 }
                 Some(fields.into_tree())
             }
-            _ => Some(Tree::Fixed(Node::from(node))),
+            _ => Some(Tree::Fixed(node.clone())),
         }
     }
 

@@ -129,20 +129,22 @@ fn pods_of(at: &At<'_>, workload: &Workload<'_>) -> Option<Tree> {
 
 /// The one port; a headless Service may have none.
 fn ports(at: &At<'_>, entry: &Service, workload: Option<&Workload<'_>>) -> Option<Tree> {
-    let port = match (
-        &entry.port,
-        workload.and_then(|workload| workload.port.as_ref()),
-    ) {
-        (Some(port), _) => at.field("port").scalar(port, Coerce::Port),
-        (None, Some((at, port))) => at.scalar(port, Coerce::Port),
-        (None, None) => None,
+    let inherited = || workload.and_then(|workload| workload.port.as_ref());
+    let declared = match &entry.port {
+        Some(port) => Some((at.field("port"), port)),
+        None => inherited().map(|(at, port)| (at.clone(), *port)),
     };
-    let target = at.scalar_field("targetPort", entry.target_port.as_ref(), Coerce::IntOrText);
-    let protocol = at.word_field("protocol", entry.protocol.as_ref(), &PROTOCOLS);
-    if port.is_none() && entry.headless != Some(true) {
+    let none = declared
+        .as_ref()
+        .is_none_or(|(_, port)| matches!(port.to_string().trim(), "" | "0"));
+    // A Service that selects nothing has another problem.
+    if none && entry.headless != Some(true) && (workload.is_some() || entry.selector.is_some()) {
         let hint = "declare `port` here or on the Deployment that the Service selects";
         at.error_hint("the Service has no port", hint);
     }
+    let port = declared.and_then(|(at, port)| at.scalar(port, Coerce::Port));
+    let target = at.scalar_field("targetPort", entry.target_port.as_ref(), Coerce::IntOrText);
+    let protocol = at.word_field("protocol", entry.protocol.as_ref(), &PROTOCOLS);
     let mut only = Fields::default();
     only.put("port", port.clone()?);
     only.put("targetPort", target.or(port));

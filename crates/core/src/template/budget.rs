@@ -6,6 +6,9 @@ use super::error::{EvalErrorKind, Failure};
 /// server takes for an object.
 pub const MOST_OUTPUT: u64 = 1 << 20;
 
+/// What an item of a list takes, with the allocation of a short text in it.
+const ITEM_BYTES: usize = 48;
+
 /// What is left to spend. Walker and notes take from it *before* they do or build something, so that neither
 /// time nor memory can be exceeded, only the budget.
 ///
@@ -66,6 +69,20 @@ impl Budget {
             return Err(exceeded("makes a text of more than 1 MiB"));
         }
         self.take(bytes)
+    }
+
+    /// Takes the bytes that are about to be appended to a text, and refuses to make it longer than 1 MiB.
+    pub(super) fn longer(&mut self, length: usize, by: usize) -> Result<(), Failure> {
+        if (length + by) as u64 > MOST_OUTPUT {
+            return Err(exceeded("makes a text of more than 1 MiB"));
+        }
+        self.take(by)
+    }
+
+    /// Takes the steps and the bytes of a list's items, without what they hold.
+    pub(super) fn items(&mut self, count: usize) -> Result<(), Failure> {
+        self.step(count as u64)?;
+        self.take(count.saturating_mul(ITEM_BYTES))
     }
 
     /// Goes a level down; [`Budget::leave`] comes back.

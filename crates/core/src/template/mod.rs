@@ -11,9 +11,21 @@
 //! notes. What differs from Go is meant for operators: a missing value is empty and never an error, numbers
 //! print exactly, and one [`Budget`] bounds time and memory of everything that an evaluation does.
 
+mod ast;
 mod budget;
 mod data;
 mod error;
+mod eval;
+mod intern;
+mod notes;
+mod parse;
+mod print;
+mod reads;
+mod scope;
+#[expect(
+    clippy::module_inception,
+    reason = "the type that the module is named for"
+)]
 mod template;
 
 pub use budget::Budget;

@@ -1,50 +1,145 @@
 //! The template: what is parsed once and evaluated often.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
-use super::{Budget, Data, EvalError, TemplateError};
+use super::ast::{Block, Expr, Stmt};
+use super::eval::Eval;
+use super::{Budget, Data, EvalError, TemplateError, intern, parse, reads};
 use crate::value::{Node, Path};
 
-/// A checked template. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Template(Arc<str>);
+/// A checked template. A clone is a reference, and so is another template of the same source.
+#[derive(Clone)]
+pub struct Template(Arc<Inner>);
+
+/// What templates of one source share.
+pub(super) struct Inner {
+    pub(super) source: Box<str>,
+    body: Block,
+    warnings: Box<[TemplateError]>,
+    reads: Box<[Path]>,
+}
 
 impl Template {
-    /// Parses and checks a text.
+    /// Parses and checks a text. Text without `{{` is a template as well, and gives itself.
+    ///
+    /// # Errors
+    /// Everything that is wrong and can be told without data, in the order of the source, at most 32:
+    /// syntax, unknown notes, numbers of arguments, constants of a wrong type, undeclared variables,
+    /// nesting beyond 100 levels.
+    ///
+    /// Source: Go's text/template, without `define`, `template` and `block`.
     pub fn parse(source: &str) -> Result<Template, Vec<TemplateError>> {
-        Ok(Template(source.into()))
+        if let Some(known) = intern::find(source) {
+            return Ok(Template(known));
+        }
+        let parsed = parse::parse(source)?;
+        Ok(Template(intern::share(Inner {
+            source: source.into(),
+            reads: reads::reads(&parsed.body),
+            body: parsed.body,
+            warnings: parsed.warnings.into(),
+        })))
     }
-    /// What is odd, but works.
+
+    /// What is odd in the source and works all the same, such as a path without its dot.
     pub fn warnings(&self) -> &[TemplateError] {
-        &[]
+        &self.0.warnings
     }
-    /// The text.
+
+    /// The text that was parsed.
     pub fn source(&self) -> &str {
-        &self.0
+        &self.0.source
     }
-    /// The text, if there is no action in it.
+
+    /// The text, if no action is in it. It is then the result of every evaluation, byte for byte.
     pub fn literal(&self) -> Option<&str> {
-        (!self.0.contains("{{")).then_some(&self.0)
+        let plain = !self.0.source.contains("{{");
+        plain.then_some(&*self.0.source)
     }
-    /// Whether the text is one expression.
+
+    /// Whether the text is exactly one expression, which keeps its native type: `{{ .spec.replicas }}`.
+    ///
+    /// White space outside the braces makes it text, unless trim markers take it away.
     pub fn is_single_expression(&self) -> bool {
-        false
+        self.single().is_some()
     }
-    /// What is read.
+
+    /// Every path of the root data that an evaluation may read, in order and each once. The empty path
+    /// stands for all of it. What lies below a path in the list may be read as well.
+    ///
+    /// Too much may be in the list (arms of an `if` that are never taken), but never too little: an
+    /// evaluation that succeeds on some data gives the same on [`project`](crate::value::project)ed data.
     pub fn reads(&self) -> &[Path] {
-        &[]
+        &self.0.reads
     }
-    /// Evaluates.
+
+    /// Evaluates the template: a single expression to a node of its native type, borrowed from the data
+    /// where it can be, everything else to text, which is not trimmed.
+    ///
+    /// A missing path is null, and empty in text.
+    ///
+    /// # Errors
+    /// [`EvalErrorKind`](super::EvalErrorKind) says which: the budget is spent, a note refuses a value, a
+    /// value is of the wrong type.
     pub fn eval<'d>(
         &self,
-        _data: &Data<'d>,
-        _budget: &mut Budget,
+        data: &Data<'d>,
+        budget: &mut Budget,
     ) -> Result<Cow<'d, Node>, EvalError> {
-        Ok(Cow::Owned(Node::from(self.source())))
+        match self.single() {
+            Some(expr) => self.within(data, budget, |eval| eval.single(expr)),
+            None => {
+                let text = self.within(data, budget, |eval| eval.text(&self.0.body))?;
+                Ok(Cow::Owned(Node::from(text)))
+            }
+        }
     }
-    /// Evaluates to text.
+
+    /// Evaluates the template to text, a single expression as well. Lists and maps have Go's form there,
+    /// `[a b]` and `map[k:v]`.
+    ///
+    /// # Errors
+    /// As [`Template::eval`].
     pub fn render_text(&self, data: &Data<'_>, budget: &mut Budget) -> Result<String, EvalError> {
-        Ok(self.eval(data, budget)?.to_text().into_owned())
+        match self.single() {
+            Some(expr) => self.within(data, budget, |eval| eval.single_text(expr)),
+            None => self.within(data, budget, |eval| eval.text(&self.0.body)),
+        }
+    }
+
+    fn single(&self) -> Option<&Expr> {
+        match &*self.0.body {
+            [Stmt::Print(expr)] => Some(expr),
+            _ => None,
+        }
+    }
+
+    /// Runs an evaluation; the budget's depth is the same afterwards, also after an error.
+    fn within<'e, 'd, T>(
+        &'e self,
+        data: &'e Data<'d>,
+        budget: &'e mut Budget,
+        run: impl for<'r> FnOnce(Eval<'r, 'd>) -> Result<T, EvalError>,
+    ) -> Result<T, EvalError> {
+        let depth = budget.depth;
+        let result = run(Eval::new(&self.0.source, data, budget));
+        budget.depth = depth;
+        result
+    }
+}
+
+impl PartialEq for Template {
+    fn eq(&self, other: &Template) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.source == other.0.source
+    }
+}
+
+impl Eq for Template {}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Template").field(&self.0.source).finish()
     }
 }

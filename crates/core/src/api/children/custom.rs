@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::common::Control;
 use crate::api::later::Later;
-use crate::api::scalar::{Node, Text};
+use crate::api::scalar::Text;
+use crate::value::Node;
 
 /// An object of any kind, written out in full. Every text in it may be a template.
 ///

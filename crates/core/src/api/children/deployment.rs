@@ -9,7 +9,8 @@ use super::common::Common;
 use super::env::{Env, EnvFrom, NameRef};
 use super::pod::{PodSecurity, Probes, Resources, SecurityContext};
 use crate::api::later::Later;
-use crate::api::scalar::{Node, Scalar, Text, Texts};
+use crate::api::scalar::{Scalar, Text, Texts};
+use crate::value::Node;
 
 /// A Deployment with one container.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

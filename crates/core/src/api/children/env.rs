@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::scalar::{Node, Text};
+use crate::api::scalar::Text;
+use crate::value::Node;
 
 /// Environment variables: by name, or as Kubernetes' own list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

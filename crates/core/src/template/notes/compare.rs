@@ -1,0 +1,213 @@
+//! Comparisons.
+//!
+//! Source: Go's text/template, "Functions"; integers and floats compare by value, which Go refuses.
+
+use std::cmp::Ordering;
+
+use super::{Call, Note, Run, Type, Value};
+use crate::template::error::Failure;
+use crate::value::Node;
+
+pub(super) static NOTES: &[Note] = &[
+    Note {
+        name: "eq",
+        doc: "Whether the first argument equals any of the others.",
+        example: (r#"{{ eq "b" "a" "b" }} {{ eq 1 2 }}"#, "true false"),
+        min_args: 2,
+        max_args: None,
+        params: &[Type::Any],
+        result: Type::Bool,
+        run: Run::Eager(eq),
+    },
+    Note {
+        name: "ne",
+        doc: "Whether two values differ.",
+        example: ("{{ ne 1 2 }}", "true"),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Any],
+        result: Type::Bool,
+        run: Run::Eager(ne),
+    },
+    Note {
+        name: "lt",
+        doc: "Whether the first value is less than the second: numbers by value, texts by their bytes.",
+        example: (r#"{{ lt 1 1.5 }} {{ lt "b" "a" }}"#, "true false"),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Any],
+        result: Type::Bool,
+        run: Run::Eager(lt),
+    },
+    Note {
+        name: "le",
+        doc: "Whether the first value is less than the second, or equal.",
+        example: ("{{ le 2 2 }}", "true"),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Any],
+        result: Type::Bool,
+        run: Run::Eager(le),
+    },
+    Note {
+        name: "gt",
+        doc: "Whether the first value is greater than the second.",
+        example: ("{{ gt 2 2 }}", "false"),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Any],
+        result: Type::Bool,
+        run: Run::Eager(gt),
+    },
+    Note {
+        name: "ge",
+        doc: "Whether the first value is greater than the second, or equal.",
+        example: ("{{ ge 2 2 }}", "true"),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Any],
+        result: Type::Bool,
+        run: Run::Eager(ge),
+    },
+];
+
+fn eq<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    for other in 1..call.len() {
+        if equal(call, other)? {
+            return Ok(true.into());
+        }
+    }
+    Ok(false.into())
+}
+
+fn ne<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    Ok((!equal(call, 1)?).into())
+}
+
+fn lt<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    Ok((order(call)? == Some(Ordering::Less)).into())
+}
+
+fn le<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    Ok(order(call)?.is_some_and(Ordering::is_le).into())
+}
+
+fn gt<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    Ok((order(call)? == Some(Ordering::Greater)).into())
+}
+
+fn ge<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    Ok(order(call)?.is_some_and(Ordering::is_ge).into())
+}
+
+/// Whether the first argument equals another. A null equals nothing but null; lists and maps have no
+/// equality, and neither have values of two types.
+fn equal(call: &Call<'_, '_>, other: usize) -> Result<bool, Failure> {
+    match (call.node(0), call.node(other)) {
+        (Node::Null, Node::Null) => Ok(true),
+        (Node::Null, _) | (_, Node::Null) => Ok(false),
+        (Node::Bool(a), Node::Bool(b)) => Ok(a == b),
+        (Node::Str(a), Node::Str(b)) => Ok(a == b),
+        (a, b) => match (number(a), number(b)) {
+            (Some(a), Some(b)) => Ok(a.order(b) == Some(Ordering::Equal)),
+            _ => Err(incomparable(call, other)),
+        },
+    }
+}
+
+/// The order of the two arguments; none with a float that is no number. A null is the zero of the other's
+/// type.
+fn order(call: &Call<'_, '_>) -> Result<Option<Ordering>, Failure> {
+    match (call.node(0), call.node(1)) {
+        (Node::Null, Node::Null) => Ok(Some(Ordering::Equal)),
+        (Node::Str(a), Node::Str(b)) => Ok(Some(a.cmp(b))),
+        (Node::Null, Node::Str(b)) => Ok(Some("".cmp(b))),
+        (Node::Str(a), Node::Null) => Ok(Some((**a).cmp(""))),
+        (a, b) => {
+            let zero = |node: &Node| match node {
+                Node::Null => Some(Number::Int(0)),
+                node => number(node),
+            };
+            match (zero(a), zero(b)) {
+                (Some(a), Some(b)) => Ok(a.order(b)),
+                _ => Err(incomparable(call, 1)),
+            }
+        }
+    }
+}
+
+fn incomparable(call: &Call<'_, '_>, other: usize) -> Failure {
+    let (a, b) = (call.node(0).type_name(), call.node(other).type_name());
+    Failure::wrong_type(format!("`{}` cannot compare {a} with {b}", call.note.name))
+}
+
+#[derive(Clone, Copy)]
+enum Number {
+    Int(i128),
+    Float(f64),
+}
+
+fn number(node: &Node) -> Option<Number> {
+    match node {
+        Node::Int(n) => Some(Number::Int(i128::from(*n))),
+        Node::UInt(n) => Some(Number::Int(i128::from(*n))),
+        Node::Float(n) => Some(Number::Float(*n)),
+        _ => None,
+    }
+}
+
+impl Number {
+    fn order(self, other: Number) -> Option<Ordering> {
+        match (self, other) {
+            (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
+            (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
+            (Number::Int(a), Number::Float(b)) => order_mixed(a, b),
+            (Number::Float(a), Number::Int(b)) => order_mixed(b, a).map(Ordering::reverse),
+        }
+    }
+}
+
+/// The exact order of a 64-bit integer and a float, without rounding the integer.
+fn order_mixed(a: i128, b: f64) -> Option<Ordering> {
+    const BEYOND: f64 = 1e30;
+    if b.is_nan() {
+        return None;
+    }
+    if b.abs() > BEYOND {
+        return Some(if b > 0.0 {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        });
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the whole part, in range")]
+    let whole = b.trunc() as i128;
+    Some(
+        a.cmp(&whole)
+            .then_with(|| 0.0f64.total_cmp(&(b.fract() + 0.0))),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_and_floats_compare_without_rounding() {
+        let big = (1_i128 << 53) + 1;
+        let cases = [
+            (3, 3.0, Ordering::Equal),
+            (3, 3.5, Ordering::Less),
+            (-3, -3.5, Ordering::Greater),
+            (0, -0.0, Ordering::Equal),
+            (0, -0.5, Ordering::Greater),
+            (big, 9_007_199_254_740_992.0, Ordering::Greater),
+            (i128::from(u64::MAX), f64::INFINITY, Ordering::Less),
+            (i128::from(i64::MIN), f64::NEG_INFINITY, Ordering::Greater),
+        ];
+        for (a, b, expected) in cases {
+            assert_eq!(order_mixed(a, b), Some(expected), "{a} {b}");
+        }
+        assert_eq!(order_mixed(0, f64::NAN), None);
+    }
+}

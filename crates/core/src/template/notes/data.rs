@@ -1,0 +1,114 @@
+//! Looking into lists, maps and objects.
+
+use super::{Call, Note, Run, Type, Value};
+use crate::template::error::Failure;
+use crate::value::Node;
+
+pub(super) static NOTES: &[Note] = &[
+    Note {
+        name: "get",
+        doc: "The value under one key after the other; null where one is missing.",
+        example: (r#"{{ get . "status" "phase" | default "none" }}"#, "none"),
+        min_args: 1,
+        max_args: None,
+        params: &[Type::Any, Type::Text],
+        result: Type::Any,
+        run: Run::Leading(get),
+    },
+    Note {
+        name: "index",
+        doc: "The item of a list or the value of a map, level after level; null where one is missing.",
+        example: (r#"{{ index (split "a,b" ",") 0 }}"#, "a"),
+        min_args: 1,
+        max_args: None,
+        params: &[Type::Any],
+        result: Type::Any,
+        run: Run::Leading(index),
+    },
+    Note {
+        name: "len",
+        doc: "The number of items or of bytes; 0 of anything that has none.",
+        example: (r#"{{ len "abc" }}"#, "3"),
+        min_args: 1,
+        max_args: Some(1),
+        params: &[Type::Any],
+        result: Type::Int,
+        run: Run::Eager(len),
+    },
+];
+
+fn get<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let mut value = call.take(0);
+    for position in 1..call.len() {
+        let key = call.take(position);
+        value = match key.node().as_str() {
+            Some(key) => call.look(value, key)?,
+            None => Value::null(),
+        };
+    }
+    Ok(value)
+}
+
+fn index<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let mut value = call.take(0);
+    for position in 1..call.len() {
+        let key = call.take(position);
+        value = match step(&value, key.node())? {
+            Step::Nowhere => Value::null(),
+            Step::Byte(byte) => i64::from(byte).into(),
+            Step::Key(key) => call.look(value, key)?,
+            Step::Item(at) => value.part(|node| node.as_list()?.get(at), call.budget)?,
+        };
+    }
+    Ok(value)
+}
+
+/// Where an index leads.
+enum Step<'k> {
+    Nowhere,
+    Byte(u8),
+    Key(&'k str),
+    Item(usize),
+}
+
+fn step<'k>(value: &Value<'_>, key: &'k Node) -> Result<Step<'k>, Failure> {
+    let root = matches!(value, Value::Root);
+    match (value.node(), key) {
+        (_, Node::Str(key)) if root => Ok(Step::Key(key)),
+        (Node::Null, _) if !root => Ok(Step::Nowhere),
+        (_, Node::Null) => Ok(Step::Nowhere),
+        (Node::Map(_), Node::Str(key)) => Ok(Step::Key(key)),
+        (Node::List(_), Node::Int(_) | Node::UInt(_)) => {
+            Ok(position(key)?.map_or(Step::Nowhere, Step::Item))
+        }
+        (Node::Str(text), Node::Int(_) | Node::UInt(_)) => {
+            let byte = position(key)?.and_then(|at| text.as_bytes().get(at));
+            Ok(byte.map_or(Step::Nowhere, |byte| Step::Byte(*byte)))
+        }
+        (node, key) => {
+            let (node, key) = (if root { "map" } else { node.type_name() }, key.type_name());
+            let message =
+                format!("`index` cannot look into a value of type {node} with one of type {key}");
+            Err(Failure::wrong_type(message))
+        }
+    }
+}
+
+/// The position that an integer is; none if no list is that long.
+fn position(key: &Node) -> Result<Option<usize>, Failure> {
+    match key {
+        Node::Int(n) if *n < 0 => Err(Failure::refused("`index` was given a negative index")),
+        Node::Int(n) => Ok(usize::try_from(*n).ok()),
+        _ => Ok(None),
+    }
+}
+
+fn len<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let length = match call.node(0) {
+        Node::Str(text) => text.len(),
+        Node::List(items) => items.len(),
+        Node::Map(map) => map.len(),
+        _ => 0,
+    };
+    Ok(i64::try_from(length).unwrap_or(i64::MAX).into())
+}

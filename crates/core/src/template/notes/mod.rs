@@ -1,0 +1,283 @@
+//! Notes: the functions that templates call.
+//!
+//! One file a family, one table a file, one entry a note; a new note is one entry. Arguments come value
+//! first (`replace .spec.name "_" "-"`), with `default` as the exception, and null passes for every type: it
+//! is the zero value. No note does I/O or reads a clock, and each takes from the budget before it builds.
+
+mod compare;
+mod convert;
+mod data;
+mod format;
+mod logic;
+mod text;
+mod verbs;
+
+use super::Data;
+use super::budget::Budget;
+use super::error::Failure;
+use super::scope::Value;
+use crate::value::Node;
+
+/// The families, each sorted as it likes; names are unique over all.
+static FAMILIES: [&[Note]; 6] = [
+    compare::NOTES,
+    convert::NOTES,
+    data::NOTES,
+    format::NOTES,
+    logic::NOTES,
+    text::NOTES,
+];
+
+/// A function of the template language.
+pub(super) struct Note {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What it does, in one sentence.
+    pub(super) doc: &'static str,
+    /// A template and its text, which a test compares.
+    pub(super) example: (&'static str, &'static str),
+    /// The fewest arguments, a piped one included.
+    pub(super) min_args: usize,
+    /// The most; nothing if there is no limit.
+    pub(super) max_args: Option<usize>,
+    /// The types of the arguments; the last one is that of all further arguments.
+    pub(super) params: &'static [Type],
+    /// The type of the result.
+    pub(super) result: Type,
+    /// How it runs.
+    pub(super) run: Run,
+}
+
+/// How a note runs.
+pub(super) enum Run {
+    /// With its arguments evaluated and their types checked.
+    Eager(for<'c, 'd> fn(&mut Call<'c, 'd>) -> Result<Value<'d>, Failure>),
+    /// As [`Run::Eager`], and the result is what lies in the first argument under the others, taken as
+    /// keys. So `.` as an argument need not be made one map, and only what the keys lead to is read.
+    Leading(for<'c, 'd> fn(&mut Call<'c, 'd>) -> Result<Value<'d>, Failure>),
+    /// Argument for argument, up to the first that is empty (`and`) or is not (`or`), which is the result.
+    Until {
+        /// Whether the argument that ends it is an empty one.
+        empty: bool,
+    },
+}
+
+/// The type of an argument or a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    /// Anything.
+    Any,
+    /// Text.
+    Text,
+    /// A whole number.
+    Int,
+    /// A boolean.
+    Bool,
+    /// A list.
+    List,
+}
+
+impl Type {
+    /// Whether a value is of the type; null always is.
+    pub(super) fn accepts(self, node: &Node) -> bool {
+        match (self, node) {
+            (Type::Any, _)
+            | (_, Node::Null)
+            | (Type::Text, Node::Str(_))
+            | (Type::Int, Node::Int(_) | Node::UInt(_))
+            | (Type::Bool, Node::Bool(_))
+            | (Type::List, Node::List(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Type::Any => "any value",
+            Type::Text => "text",
+            Type::Int => "an integer",
+            Type::Bool => "a boolean",
+            Type::List => "a list",
+        }
+    }
+}
+
+impl Note {
+    /// The type of the argument at a position, from 0.
+    pub(super) fn param(&self, position: usize) -> Type {
+        let last = self.params.last().copied().unwrap_or(Type::Any);
+        self.params.get(position).copied().unwrap_or(last)
+    }
+
+    /// Whether the result is what lies in the first argument under the others.
+    pub(super) fn leads_on(&self) -> bool {
+        matches!(self.run, Run::Leading(_))
+    }
+
+    /// How many arguments it takes, in words.
+    pub(super) fn arity(&self) -> String {
+        let plural = |n| if n == 1 { "argument" } else { "arguments" };
+        match (self.min_args, self.max_args) {
+            (0, Some(0)) => "no arguments".into(),
+            (least, Some(most)) if least == most => format!("{least} {}", plural(least)),
+            (least, Some(most)) => format!("{least} to {most} arguments"),
+            (least, None) => format!("at least {least} {}", plural(least)),
+        }
+    }
+
+    /// What to say of an argument of a wrong type. The value itself is not told: it may be secret.
+    pub(super) fn wrong_argument(&self, position: usize, given: &Node) -> String {
+        let (name, wanted) = (self.name, self.param(position).name());
+        let (number, given) = (position + 1, given.type_name());
+        format!("`{name}` wants {wanted} as argument {number}, not {given}")
+    }
+}
+
+impl std::fmt::Debug for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// One call of a note: its arguments, evaluated and of the types that it declares, and the budget.
+pub(super) struct Call<'c, 'd> {
+    pub(super) note: &'static Note,
+    /// As many as the note allows.
+    pub(super) args: &'c mut [Value<'d>],
+    pub(super) data: &'c Data<'d>,
+    pub(super) budget: &'c mut Budget,
+}
+
+impl<'d> Call<'_, 'd> {
+    /// The number of arguments.
+    pub(super) fn len(&self) -> usize {
+        self.args.len()
+    }
+
+    /// An argument; null beyond the last.
+    pub(super) fn node(&self, position: usize) -> &Node {
+        self.args
+            .get(position)
+            .map_or(&super::scope::NULL, Value::node)
+    }
+
+    /// An argument that is declared as text.
+    pub(super) fn text(&self, position: usize) -> &str {
+        self.node(position).as_str().unwrap_or_default()
+    }
+
+    /// An argument that is declared as a list.
+    pub(super) fn list(&self, position: usize) -> &[Node] {
+        self.node(position).as_list().unwrap_or_default()
+    }
+
+    /// An argument itself, so that what is borrowed stays borrowed; null stays in its place.
+    pub(super) fn take(&mut self, position: usize) -> Value<'d> {
+        match self.args.get_mut(position) {
+            Some(arg) => std::mem::replace(arg, Value::null()),
+            None => Value::null(),
+        }
+    }
+
+    /// What an argument has under a key; null where there is nothing.
+    pub(super) fn look(&mut self, from: Value<'d>, key: &str) -> Result<Value<'d>, Failure> {
+        from.field(key, self.data, self.budget)
+    }
+
+    /// The failure of an argument whose type only the note can judge.
+    pub(super) fn wrong(&self, position: usize, wanted: &str) -> Failure {
+        let (name, number) = (self.note.name, position + 1);
+        let given = self.node(position).type_name();
+        Failure::wrong_type(format!(
+            "`{name}` wants {wanted} as argument {number}, not {given}"
+        ))
+    }
+}
+
+/// The note of a name.
+pub(super) fn find(name: &str) -> Option<&'static Note> {
+    all().find(|note| note.name == name)
+}
+
+/// All notes.
+pub(super) fn all() -> impl Iterator<Item = &'static Note> {
+    FAMILIES.iter().copied().flatten()
+}
+
+/// The name that a mistyped one most likely means.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    if name.len() > 64 {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    let distance = |note: &Note| edits(&lower, &note.name.to_lowercase());
+    let (distance, near) = all()
+        .map(|note| (distance(note), note.name))
+        .min_by_key(|(distance, _)| *distance)?;
+    let tolerable = (name.chars().count() / 3).max(1);
+    (distance <= tolerable).then_some(near)
+}
+
+/// How many characters have to be added, dropped or changed to make one text the other.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.chars().enumerate() {
+            let change = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.chars().count()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::Template;
+
+    #[test]
+    fn every_example_gives_the_text_it_promises() {
+        for note in all() {
+            let (source, expected) = note.example;
+            let template = Template::parse(source).unwrap_or_else(|e| panic!("{source}: {e:?}"));
+            let text = template.render_text(&Data::new(), &mut Budget::default());
+            assert_eq!(text.as_deref(), Ok(expected), "{source}");
+            assert!(source.contains(note.name), "{source}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_tables_make_sense() {
+        let mut names: Vec<&str> = all().map(|note| note.name).collect();
+        names.sort_unstable();
+        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        for note in all() {
+            assert!(note.doc.ends_with('.'), "{}", note.name);
+            assert!(note.max_args.is_none_or(|most| most >= note.min_args));
+            assert!(note.params.len() <= note.max_args.unwrap_or(usize::MAX));
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_near() {
+        assert_eq!(nearest("tolower"), Some("toLower"));
+        assert_eq!(nearest("replce"), Some("replace"));
+        assert_eq!(nearest("defualt"), Some("default"));
+        assert_eq!(nearest("frobnicate"), None);
+    }
+
+    #[test]
+    fn null_never_fails_a_note() {
+        for note in all() {
+            for given in note.min_args..=note.max_args.unwrap_or(note.min_args + 2) {
+                let source = format!("{{{{ {} {} }}}}", note.name, ".missing ".repeat(given));
+                let template = Template::parse(&source).unwrap();
+                let value = template.eval(&Data::new(), &mut Budget::default());
+                assert!(value.is_ok(), "{source}: {value:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Formats and their verbs, as Go's fmt.Sprintf has them.
+//!
+//! Source: Go's package fmt, "Printing". One difference: `%v` writes floats exactly, without an exponent.
+
+mod number;
+mod quote;
+
+use crate::template::budget::Budget;
+use crate::template::error::Failure;
+use crate::template::print;
+use crate::value::Node;
+
+/// Widths and precisions beyond this are taken for nonsense, as in Go.
+const LARGEST: usize = 1_000_000;
+
+/// A value to be formatted.
+#[derive(Clone, Copy)]
+pub(super) struct Arg<'a> {
+    pub(super) node: &'a Node,
+    /// Whether the template holds it: its integers are of Go's type `int`, those of data `int64`.
+    pub(super) constant: bool,
+}
+
+impl Arg<'_> {
+    /// The name of the type in Go; nothing for null.
+    fn type_name(&self) -> Option<&'static str> {
+        match self.node {
+            Node::Null => None,
+            Node::Bool(_) => Some("bool"),
+            Node::Int(_) if self.constant => Some("int"),
+            Node::Int(_) => Some("int64"),
+            Node::UInt(_) => Some("uint64"),
+            Node::Float(_) => Some("float64"),
+            Node::Str(_) => Some("string"),
+            Node::List(_) => Some("[]interface {}"),
+            Node::Map(_) => Some("map[string]interface {}"),
+        }
+    }
+}
+
+/// The flags of one verb.
+#[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are five flags")]
+struct Flags {
+    sharp: bool,
+    zero: bool,
+    plus: bool,
+    minus: bool,
+    space: bool,
+    width: Option<usize>,
+    precision: Option<usize>,
+}
+
+/// Where a format is read, and which argument is next.
+struct Cursor<'f> {
+    rest: &'f str,
+    arg: usize,
+    /// Whether any argument was asked for by number: then none can be left over.
+    reordered: bool,
+    /// Whether the current verb's argument numbers make sense.
+    sound: bool,
+}
+
+/// Writes a formatted text.
+pub(super) struct Printer<'a> {
+    out: String,
+    args: &'a [Arg<'a>],
+    flags: Flags,
+    budget: &'a mut Budget,
+}
+
+impl<'a> Printer<'a> {
+    pub(super) fn new(args: &'a [Arg<'a>], budget: &'a mut Budget) -> Printer<'a> {
+        Printer {
+            out: String::new(),
+            args,
+            flags: Flags::default(),
+            budget,
+        }
+    }
+
+    /// The text of a format and the arguments.
+    pub(super) fn printf(mut self, format: &str) -> Result<String, Failure> {
+        let mut cursor = Cursor {
+            rest: format,
+            arg: 0,
+            reordered: false,
+            sound: true,
+        };
+        while let Some(at) = cursor.rest.find('%') {
+            self.write(&cursor.rest[..at])?;
+            cursor.rest = &cursor.rest[at + 1..];
+            self.budget.step(1)?;
+            self.verb(&mut cursor)?;
+        }
+        self.write(cursor.rest)?;
+        if !cursor.reordered && cursor.arg < self.args.len() {
+            self.extra(cursor.arg)?;
+        }
+        Ok(self.out)
+    }
+
+    /// One verb, from behind its percent sign.
+    fn verb(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        self.flags = Flags::default();
+        cursor.sound = true;
+        self.read_flags(cursor);
+        let mut indexed = cursor.index(self.args.len());
+        if cursor.skip('*') {
+            self.star_width(cursor)?;
+            indexed = false;
+        } else {
+            self.flags.width = cursor.number();
+            cursor.sound &= !(indexed && self.flags.width.is_some());
+        }
+        if cursor.skip('.') {
+            cursor.sound &= !indexed;
+            indexed = cursor.index(self.args.len());
+            if cursor.skip('*') {
+                self.star_precision(cursor)?;
+                indexed = false;
+            } else {
+                self.flags.precision = Some(cursor.number().unwrap_or(0));
+            }
+        }
+        if !indexed {
+            cursor.index(self.args.len());
+        }
+        let Some(verb) = cursor.rest.chars().next() else {
+            return self.write("%!(NOVERB)");
+        };
+        cursor.rest = &cursor.rest[verb.len_utf8()..];
+        let arg = self.args.get(cursor.arg).copied();
+        match arg {
+            _ if verb == '%' => self.write("%"),
+            _ if !cursor.sound => self.complain(verb, "(BADINDEX)"),
+            None => self.complain(verb, "(MISSING)"),
+            Some(arg) => {
+                cursor.arg += 1;
+                if verb == 'v' {
+                    // These two ask for forms of Go's own values, which have no meaning here.
+                    self.flags.sharp = false;
+                    self.flags.plus = false;
+                }
+                self.arg(arg, verb)
+            }
+        }
+    }
+
+    fn read_flags(&mut self, cursor: &mut Cursor<'_>) {
+        while let Some(flag) = cursor.rest.chars().next() {
+            match flag {
+                '#' => self.flags.sharp = true,
+                '0' => self.flags.zero = true,
+                '+' => self.flags.plus = true,
+                '-' => self.flags.minus = true,
+                ' ' => self.flags.space = true,
+                _ => break,
+            }
+            cursor.rest = &cursor.rest[1..];
+        }
+    }
+
+    fn star_width(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        match cursor.star(self.args) {
+            Some(width) => {
+                self.flags.width = Some(width.unsigned_abs());
+                if width < 0 {
+                    self.flags.minus = true;
+                    self.flags.zero = false;
+                }
+                Ok(())
+            }
+            None => self.write("%!(BADWIDTH)"),
+        }
+    }
+
+    fn star_precision(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        match cursor.star(self.args).map(usize::try_from) {
+            Some(Ok(precision)) => {
+                self.flags.precision = Some(precision);
+                Ok(())
+            }
+            _ => self.write("%!(BADPREC)"),
+        }
+    }
+
+    fn extra(&mut self, from: usize) -> Result<(), Failure> {
+        self.flags = Flags::default();
+        self.write("%!(EXTRA ")?;
+        for (at, arg) in self.args.iter().enumerate().skip(from) {
+            if at > from {
+                self.write(", ")?;
+            }
+            match arg.type_name() {
+                None => self.write("<nil>")?,
+                Some(name) => {
+                    self.write(name)?;
+                    self.write("=")?;
+                    self.arg(*arg, 'v')?;
+                }
+            }
+        }
+        self.write(")")
+    }
+
+    /// One value by one verb.
+    fn arg(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
+        self.budget.step(1)?;
+        if verb == 'T' {
+            return self.pad(arg.type_name().unwrap_or("<nil>"));
+        }
+        match (arg.node, verb) {
+            (Node::Null, 'v') => self.pad("<nil>"),
+            (Node::Bool(b), 't' | 'v') => self.pad(if *b { "true" } else { "false" }),
+            (Node::Int(n), _) if number::INTEGER_VERBS.contains(verb) => {
+                self.integer(i128::from(*n), verb)
+            }
+            (Node::UInt(n), _) if number::INTEGER_VERBS.contains(verb) => {
+                self.integer(i128::from(*n), verb)
+            }
+            (Node::Float(n), _) if number::FLOAT_VERBS.contains(verb) => self.float(*n, verb),
+            (Node::Str(text), 's' | 'v' | 'q' | 'x' | 'X') => self.text(text, verb),
+            (Node::List(_) | Node::Map(_), verb) if verb != 'p' => {
+                self.budget.enter()?;
+                self.tree(arg, verb)?;
+                self.budget.leave();
+                Ok(())
+            }
+            _ => self.bad_verb(arg, verb),
+        }
+    }
+
+    fn tree(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
+        let within = |node| Arg { node, ..arg };
+        match arg.node {
+            Node::Map(map) => {
+                self.write("map[")?;
+                for (at, (key, item)) in map.iter().enumerate() {
+                    self.write(if at == 0 { "" } else { " " })?;
+                    let key = Node::from(key.as_str());
+                    let constant = arg.constant;
+                    self.arg(
+                        Arg {
+                            node: &key,
+                            constant,
+                        },
+                        verb,
+                    )?;
+                    self.write(":")?;
+                    self.item(within(item), verb)?;
+                }
+            }
+            node => {
+                self.write("[")?;
+                for (at, item) in node.as_list().unwrap_or_default().iter().enumerate() {
+                    self.write(if at == 0 { "" } else { " " })?;
+                    self.item(within(item), verb)?;
+                }
+            }
+        }
+        self.write("]")
+    }
+
+    fn item(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
+        match arg.node {
+            Node::Null => self.write("<nil>"),
+            _ => self.arg(arg, verb),
+        }
+    }
+
+    fn bad_verb(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
+        let Some(name) = arg.type_name() else {
+            return self.complain(verb, "(<nil>)");
+        };
+        self.complain(verb, "(")?;
+        self.write(name)?;
+        self.write("=")?;
+        self.arg(arg, 'v')?;
+        self.write(")")
+    }
+
+    fn complain(&mut self, verb: char, what: &str) -> Result<(), Failure> {
+        self.write("%!")?;
+        self.write(verb.encode_utf8(&mut [0; 4]))?;
+        self.write(what)
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), Failure> {
+        print::append(&mut self.out, text, self.budget)
+    }
+
+    /// Text, filled up to the width: in characters, with spaces, or with zeros on the left.
+    fn pad(&mut self, text: &str) -> Result<(), Failure> {
+        let width = self.flags.width.unwrap_or(0);
+        if width == 0 {
+            return self.write(text);
+        }
+        let missing = width.saturating_sub(text.chars().count());
+        if self.flags.minus {
+            self.write(text)?;
+            return self.fill(' ', missing);
+        }
+        self.fill(if self.flags.zero { '0' } else { ' ' }, missing)?;
+        self.write(text)
+    }
+
+    fn fill(&mut self, with: char, count: usize) -> Result<(), Failure> {
+        self.budget.longer(self.out.len(), count)?;
+        self.out.extend(std::iter::repeat_n(with, count));
+        Ok(())
+    }
+}
+
+impl Cursor<'_> {
+    fn skip(&mut self, c: char) -> bool {
+        let rest = self.rest.strip_prefix(c);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// A decimal number, if there is one. One that is too large swallows the rest of the format.
+    fn number(&mut self) -> Option<usize> {
+        let digits = self.rest.len()
+            - self
+                .rest
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .len();
+        if digits == 0 {
+            return None;
+        }
+        let number = self.rest[..digits].parse().ok().filter(|n| *n <= LARGEST);
+        self.rest = match number {
+            Some(_) => &self.rest[digits..],
+            None => "",
+        };
+        number
+    }
+
+    /// An argument number, `[2]`: whether there was one that can be read.
+    fn index(&mut self, args: usize) -> bool {
+        let Some(inside) = self.rest.strip_prefix('[') else {
+            return false;
+        };
+        self.reordered = true;
+        let Some((number, rest)) = inside.split_once(']') else {
+            self.sound = false;
+            self.rest = inside;
+            return false;
+        };
+        self.rest = rest;
+        let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        let number = number.parse().ok().filter(|n| digits && *n <= LARGEST);
+        match number {
+            Some(number) if (1..=args).contains(&number) => {
+                self.arg = number - 1;
+                true
+            }
+            number => {
+                self.sound = false;
+                number.is_some()
+            }
+        }
+    }
+
+    /// A width or precision that is an argument, which has to be an integer of a sensible size.
+    fn star(&mut self, args: &[Arg<'_>]) -> Option<isize> {
+        let arg = args.get(self.arg)?;
+        self.arg += 1;
+        let number = isize::try_from(arg.node.as_i64()?).ok()?;
+        (number.unsigned_abs() <= LARGEST).then_some(number)
+    }
+}

@@ -1,0 +1,91 @@
+//! Calls, and what can be said about them before they run.
+
+use super::super::TemplateError;
+use super::super::ast::{CallExpr, Expr, Kind};
+use super::super::notes::{self, Note};
+use super::expr::Operand;
+use super::lexer::{self, Token};
+use super::{Parser, place};
+
+impl Parser<'_> {
+    /// A note with its arguments; `piped` says that a pipeline will add one.
+    ///
+    /// # Errors
+    /// An unknown note. Whatever is wrong with the arguments is reported besides, so that the action is
+    /// read on.
+    pub(super) fn call(
+        &mut self,
+        name: Token,
+        operands: Vec<Operand>,
+        piped: bool,
+    ) -> Result<Expr, TemplateError> {
+        let mut args = Vec::with_capacity(operands.len());
+        for operand in operands {
+            args.push(match operand {
+                Operand::Expr(expr) => expr,
+                // A note among arguments is called without any.
+                Operand::Note(inner) => match self.call(inner, Vec::new(), false) {
+                    Ok(expr) => expr,
+                    Err(error) => {
+                        self.report(error);
+                        self.nothing()
+                    }
+                },
+            });
+        }
+        let word = self.slice(name);
+        let Some(note) = notes::find(word) else {
+            let hint = notes::nearest(word).map(|near| format!("did you mean `{near}`?"));
+            let error = lexer::error(name.at, name.end, &format!("unknown note `{word}`"));
+            return Err(TemplateError { hint, ..error });
+        };
+        self.check(note, name, &args, piped);
+        if note.name == "default" && !piped {
+            fallback_first(&mut args);
+        }
+        Ok(Expr {
+            at: place(name.at),
+            kind: Kind::Call(Box::new(CallExpr {
+                note,
+                args: args.into(),
+            })),
+        })
+    }
+
+    /// Reports a wrong number of arguments, and constants of a wrong type.
+    fn check(&mut self, note: &Note, name: Token, args: &[Expr], piped: bool) {
+        let given = args.len() + usize::from(piped);
+        if given < note.min_args || note.max_args.is_some_and(|most| given > most) {
+            let error = lexer::error(
+                name.at,
+                name.end,
+                &format!("`{}` takes {}, not {given}", note.name, note.arity()),
+            );
+            let (example, _) = note.example;
+            let hint = Some(format!("for example `{example}`"));
+            self.report(TemplateError { hint, ..error });
+        }
+        for (position, arg) in args.iter().enumerate() {
+            let Some(node) = arg.literal() else { continue };
+            let wanted = note.param(position);
+            if !wanted.accepts(node) {
+                let at = arg.at as usize;
+                let message = note.wrong_argument(position, node);
+                self.report(lexer::error(at, at, &message));
+            }
+        }
+    }
+}
+
+/// Puts the arguments of a `default` that is not piped into the note's order.
+///
+/// The fallback comes first, but documents also show `default .spec.tag "latest"`: where only the second
+/// argument is a constant, it must be the fallback.
+fn fallback_first(args: &mut [Expr]) {
+    if let [value, fallback] = args
+        && value.literal().is_none()
+        && fallback.literal().is_some()
+    {
+        std::mem::swap(value, fallback);
+    }
+}

@@ -1,0 +1,326 @@
+//! The inside of an action: pipelines, commands, operands.
+
+use super::super::TemplateError;
+use super::super::ast::{Expr, Kind, LoopVars, Store};
+use super::super::notes;
+use super::lexer::{self, Tok, Token};
+use super::{Parser, literal, place};
+use crate::value::{Key, Node};
+
+/// An operand, or the name of a note that waits for its arguments.
+pub(super) enum Operand {
+    Expr(Expr),
+    Note(Token),
+}
+
+/// The names that root data may have; one of these without its dot is taken for the path.
+const ROOTS: [&str; 14] = [
+    "metadata", "spec", "status", "children", "item", "value", "external", "cross", "git",
+    "docker", "metrics", "health", "previous", "inputs",
+];
+
+impl<'s> Parser<'s> {
+    /// A pipeline, and where its value goes: `$x := …`, `$x = …` or neither.
+    ///
+    /// Nothing after an error, which is then reported and the action read to its end.
+    pub(super) fn stored_pipeline(&mut self) -> Option<(Expr, Store)> {
+        let target = match (self.peek(), self.tokens.get(self.next + 1)) {
+            (Some(var), Some(sign)) if var.tok == Tok::Variable => match sign.tok {
+                Tok::Declare | Tok::Assign => Some((var, sign.tok)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some((var, sign)) = target else {
+            return Some((self.pipeline_or_report()?, Store::Nowhere));
+        };
+        self.next += 2;
+        let expr = self.pipeline_or_report()?;
+        let store = match sign {
+            Tok::Declare => self.declare(var).map(|()| Store::Declare),
+            _ => self.slot(var).map(Store::Assign),
+        };
+        Some((expr, self.or_report(store)?))
+    }
+
+    /// What a `range` goes over, and the variables that it sets.
+    pub(super) fn range_head(&mut self) -> Option<(Expr, LoopVars)> {
+        let toks: Vec<Tok> = self.tokens[self.next..]
+            .iter()
+            .take(4)
+            .map(|t| t.tok)
+            .collect();
+        let two = match toks[..] {
+            [
+                Tok::Variable,
+                Tok::Comma,
+                Tok::Variable,
+                Tok::Declare | Tok::Assign,
+            ] => true,
+            [Tok::Variable, Tok::Declare | Tok::Assign, ..] => false,
+            _ => return Some((self.pipeline_or_report()?, LoopVars::Nowhere)),
+        };
+        let first = self.tokens[self.next];
+        let last = self.tokens[self.next + if two { 2 } else { 0 }];
+        let declares = toks[if two { 3 } else { 1 }] == Tok::Declare;
+        self.next += if two { 4 } else { 2 };
+        let over = self.pipeline_or_report()?;
+        let vars = if declares {
+            let declared = match two {
+                true => self.declare(first).and_then(|()| self.declare(last)),
+                false => self.declare(last),
+            };
+            declared.map(|()| LoopVars::Declare { with_key: two })
+        } else {
+            let key = match two {
+                true => self.slot(first).map(Some),
+                false => Ok(None),
+            };
+            key.and_then(|key| {
+                Ok(LoopVars::Assign {
+                    key,
+                    item: self.slot(last)?,
+                })
+            })
+        };
+        Some((over, self.or_report(vars)?))
+    }
+
+    fn declare(&mut self, var: Token) -> Result<(), TemplateError> {
+        let name = self.slice(var);
+        if name == "$" {
+            return Err(lexer::error(var.at, var.end, "`$` is always the root data"));
+        }
+        if self.vars.len() >= usize::from(u16::MAX) {
+            return Err(lexer::error(var.at, var.end, "too many variables"));
+        }
+        self.vars.push(name);
+        Ok(())
+    }
+
+    fn slot(&self, var: Token) -> Result<u16, TemplateError> {
+        let name = self.slice(var);
+        let slot = self.vars.iter().rposition(|known| *known == name);
+        slot.and_then(|slot| u16::try_from(slot).ok())
+            .ok_or_else(|| {
+                let mut error =
+                    lexer::error(var.at, var.end, &format!("undeclared variable `{name}`"));
+                error.hint = Some(format!("declare it before: `{{{{ {name} := … }}}}`"));
+                error
+            })
+    }
+
+    fn pipeline_or_report(&mut self) -> Option<Expr> {
+        let result = self.pipeline();
+        self.or_report(result)
+    }
+
+    fn or_report<T>(&mut self, result: Result<T, TemplateError>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.report(error);
+                self.next = self.tokens.len();
+                None
+            }
+        }
+    }
+
+    /// Commands between bars.
+    fn pipeline(&mut self) -> Result<Expr, TemplateError> {
+        let mut stages = vec![self.command(false)?];
+        while self.peek().is_some_and(|token| token.tok == Tok::Pipe) {
+            self.next += 1;
+            stages.push(self.command(true)?);
+        }
+        let at = stages[0].at;
+        match <[Expr; 1]>::try_from(stages) {
+            Ok([only]) => Ok(only),
+            Err(stages) => Ok(Expr {
+                at,
+                kind: Kind::Pipe(stages.into()),
+            }),
+        }
+    }
+
+    /// An operand, or a note and its arguments.
+    fn command(&mut self, piped: bool) -> Result<Expr, TemplateError> {
+        let start = self.peek();
+        let mut operands = Vec::new();
+        while let Some(token) = self.peek() {
+            if matches!(token.tok, Tok::Pipe | Tok::Close) {
+                break;
+            }
+            if !operands.is_empty() && !token.spaced {
+                let message = format!("expected a space before `{}`", self.slice(token));
+                return Err(lexer::error(token.at, token.end, &message));
+            }
+            operands.push(self.operand()?);
+        }
+        let mut operands = operands.into_iter();
+        let (first, rest) = (operands.next(), operands);
+        match (first, start) {
+            (Some(Operand::Note(name)), _) => self.call(name, rest.collect(), piped),
+            (Some(Operand::Expr(expr)), Some(start)) => {
+                let end = self.tokens[self.next - 1].end;
+                if !piped && rest.len() == 0 {
+                    return match self.slice(start) {
+                        "nil" => Err(lexer::error(
+                            start.at,
+                            start.end,
+                            "`nil` alone is no command",
+                        )),
+                        _ => Ok(expr),
+                    };
+                }
+                let what = &self.source[start.at..start.end];
+                let message = format!("`{what}…` is not a note, so it takes no arguments");
+                Err(lexer::error(start.at, end, &message))
+            }
+            _ => {
+                let at = start.map_or_else(
+                    || self.tokens.last().map_or(self.action.0, |token| token.end),
+                    |token| token.at,
+                );
+                Err(lexer::error(at, at, "expected an expression"))
+            }
+        }
+    }
+
+    /// A term and the fields behind it: `(f .x).a.b`.
+    fn operand(&mut self) -> Result<Operand, TemplateError> {
+        let Some(token) = self.peek() else {
+            return Err(lexer::error(
+                self.action.1,
+                self.action.1,
+                "expected an expression",
+            ));
+        };
+        self.next += 1;
+        let text = self.slice(token);
+        let kind = match token.tok {
+            Tok::Word => return self.word(token),
+            Tok::Field => Kind::Field(self.fields(Some(Key::new(&text[1..])))),
+            Tok::Dot => Kind::Dot,
+            Tok::Variable if text == "$" => Kind::Root,
+            Tok::Variable => Kind::Var(self.slot(token)?),
+            Tok::Open => self.parenthesised(token)?,
+            Tok::Number => constant(token, literal::number(text))?,
+            Tok::Char => constant(token, literal::character(text))?,
+            Tok::Quoted => constant(token, literal::quoted(text))?,
+            Tok::Raw => Kind::Literal(literal::raw(text).into()),
+            Tok::Close | Tok::Pipe | Tok::Comma | Tok::Declare | Tok::Assign => {
+                return Err(unexpected(token, text));
+            }
+        };
+        let at = place(token.at);
+        let base = Expr { at, kind };
+        let keys = self.fields(None);
+        if keys.is_empty() {
+            return Ok(Operand::Expr(base));
+        }
+        if base.literal().is_some() || matches!(base.kind, Kind::Dot) {
+            let field = self.tokens[self.next - keys.len()];
+            return Err(unexpected(field, self.slice(field)));
+        }
+        let kind = Kind::Within(Box::new((base, keys)));
+        Ok(Operand::Expr(Expr { at, kind }))
+    }
+
+    fn parenthesised(&mut self, open: Token) -> Result<Kind, TemplateError> {
+        if !self.deeper() {
+            return Err(lexer::error(open.at, open.end, "too many parentheses"));
+        }
+        let inner = self.pipeline();
+        self.depth -= 1;
+        let inner = inner?;
+        match self.peek() {
+            Some(token) if token.tok == Tok::Close => {
+                self.next += 1;
+                Ok(inner.kind)
+            }
+            Some(token) => Err(unexpected(token, self.slice(token))),
+            None => Err(lexer::error(open.at, open.end, "`(` without `)`")),
+        }
+    }
+
+    /// The fields that follow without a space.
+    fn fields(&mut self, first: Option<Key>) -> Box<[Key]> {
+        let mut keys = Vec::from_iter(first);
+        while let Some(token) = self.peek().filter(|t| t.tok == Tok::Field && !t.spaced) {
+            keys.push(Key::new(&self.slice(token)[1..]));
+            self.next += 1;
+        }
+        keys.into()
+    }
+
+    /// A constant, a note, or a root name whose dot was forgotten.
+    fn word(&mut self, token: Token) -> Result<Operand, TemplateError> {
+        let word = self.slice(token);
+        let constant = match word {
+            "true" => Some(Node::Bool(true)),
+            "false" => Some(Node::Bool(false)),
+            "nil" => Some(Node::Null),
+            _ => None,
+        };
+        let dotted = self.peek().filter(|t| t.tok == Tok::Field && !t.spaced);
+        let at = place(token.at);
+        if let Some(node) = constant {
+            return match dotted {
+                Some(field) => Err(unexpected(field, self.slice(field))),
+                None => Ok(Operand::Expr(Expr {
+                    at,
+                    kind: Kind::Literal(node.into()),
+                })),
+            };
+        }
+        if ROOTS.contains(&word) && (dotted.is_some() || notes::find(word).is_none()) {
+            let keys = self.fields(Some(Key::new(word)));
+            let end = self.tokens[self.next - 1].end;
+            let path = &self.source[token.at..end];
+            self.warnings.push(TemplateError {
+                hint: Some(format!("write `.{path}`")),
+                ..lexer::error(
+                    token.at,
+                    end,
+                    &format!("`{path}` lacks its dot; it is read as `.{path}`"),
+                )
+            });
+            return Ok(Operand::Expr(Expr {
+                at,
+                kind: Kind::Field(keys),
+            }));
+        }
+        match dotted {
+            None => Ok(Operand::Note(token)),
+            Some(_) => {
+                self.fields(None);
+                let end = self.tokens[self.next - 1].end;
+                let path = &self.source[token.end..end];
+                let (message, hint) = match notes::find(word) {
+                    Some(_) => (
+                        format!("`{word}` lacks its argument"),
+                        format!("`{word} {path}`"),
+                    ),
+                    None => (
+                        format!("unknown note `{word}`"),
+                        format!("a path begins with a dot: `.{word}{path}`"),
+                    ),
+                };
+                Err(TemplateError {
+                    hint: Some(hint),
+                    ..lexer::error(token.at, end, &message)
+                })
+            }
+        }
+    }
+}
+
+fn constant(token: Token, node: Result<Node, &'static str>) -> Result<Kind, TemplateError> {
+    node.map(|node| Kind::Literal(node.into()))
+        .map_err(|message| lexer::error(token.at, token.end, message))
+}
+
+fn unexpected(token: Token, text: &str) -> TemplateError {
+    lexer::error(token.at, token.end, &format!("unexpected `{text}`"))
+}

@@ -1,0 +1,247 @@
+//! Constants: numbers, characters, texts.
+//!
+//! Source: the Go language specification, "Integer literals" to "String literals"; text/template takes them
+//! with a sign.
+
+use crate::value::Node;
+
+/// A number: decimal, `0x`, `0o`, `0b`, a leading `0` for octal, `_` between digits, a point or an exponent.
+pub(super) fn number(text: &str) -> Result<Node, &'static str> {
+    const MALFORMED: &str = "malformed number";
+    let (negative, digits) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let prefixed = ["0x", "0o", "0b"].iter().zip([16, 8, 2]);
+    let prefix = prefixed
+        .filter_map(|(prefix, radix)| Some((lower.strip_prefix(prefix)?, radix)))
+        .next();
+    let (digits, radix) = match prefix {
+        // One underscore may follow the prefix.
+        Some((rest, radix)) => (rest.strip_prefix('_').unwrap_or(rest), radix),
+        None if lower.len() > 1 && lower.starts_with('0') && is_digits(&lower) => (&lower[1..], 8),
+        None => (&*lower, 10),
+    };
+    if digits.starts_with('_') && lower.starts_with('_')
+        || digits.ends_with('_')
+        || digits.contains("__")
+    {
+        return Err(MALFORMED);
+    }
+    let plain = digits.replace('_', "");
+    if radix == 10 && plain.contains(['.', 'e']) {
+        let well_formed = plain
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b".e+-".contains(&b));
+        let n: f64 = plain.parse().map_err(|_| MALFORMED)?;
+        return match well_formed {
+            true if n.is_finite() => Ok(Node::Float(if negative { -n } else { n })),
+            true => Err("number out of range"),
+            false => Err(MALFORMED),
+        };
+    }
+    if plain.is_empty() || !plain.chars().all(|c| c.is_digit(radix)) {
+        return Err(MALFORMED);
+    }
+    let n = u64::from_str_radix(&plain, radix).map_err(|_| "integer out of range")?;
+    match negative {
+        true => 0i64
+            .checked_sub_unsigned(n)
+            .map(Node::Int)
+            .ok_or("integer out of range"),
+        false => Ok(Node::from(n)),
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+}
+
+/// A character constant, with its quotes: the number of the character.
+pub(super) fn character(text: &str) -> Result<Node, &'static str> {
+    let inner = &text[1..text.len() - 1];
+    let mut bytes = Vec::new();
+    let code = match inner.strip_prefix('\\') {
+        Some(escape) => {
+            let (code, used) = unescape(escape, '\'', &mut bytes)?;
+            if used != escape.len() {
+                return Err("a character constant holds one character; text takes double quotes");
+            }
+            code
+        }
+        None => {
+            let mut chars = inner.chars();
+            match (chars.next(), chars.next()) {
+                (Some(c), None) => u32::from(c),
+                _ => {
+                    return Err(
+                        "a character constant holds one character; text takes double quotes",
+                    );
+                }
+            }
+        }
+    };
+    Ok(Node::Int(i64::from(code)))
+}
+
+/// A text between double quotes, with its quotes.
+pub(super) fn quoted(text: &str) -> Result<Node, &'static str> {
+    let mut rest = &text[1..text.len() - 1];
+    let mut bytes = Vec::with_capacity(rest.len());
+    while let Some(at) = rest.find('\\') {
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
+        let escape = &rest[at + 1..];
+        let (_, used) = unescape(escape, '"', &mut bytes)?;
+        rest = &escape[used..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8(bytes)
+        .map(Node::from)
+        .map_err(|_| "the escapes of this text give no UTF-8")
+}
+
+/// A text between back quotes, with them. Carriage returns are dropped, as Go does.
+pub(super) fn raw(text: &str) -> Node {
+    Node::from(text[1..text.len() - 1].replace('\r', ""))
+}
+
+/// What follows a backslash: its number and how many bytes of the source it takes.
+fn unescape(escape: &str, quote: char, bytes: &mut Vec<u8>) -> Result<(u32, usize), &'static str> {
+    const UNKNOWN: &str = "unknown escape";
+    let first = escape.chars().next().ok_or(UNKNOWN)?;
+    let simple = match first {
+        'a' => Some(7),
+        'b' => Some(8),
+        'f' => Some(12),
+        'n' => Some(10),
+        'r' => Some(13),
+        't' => Some(9),
+        'v' => Some(11),
+        '\\' => Some(92),
+        c if c == quote => Some(c as u8),
+        _ => None,
+    };
+    if let Some(byte) = simple {
+        bytes.push(byte);
+        return Ok((u32::from(byte), 1));
+    }
+    let (skip, length, radix) = match first {
+        'x' => (1, 2, 16),
+        'u' => (1, 4, 16),
+        'U' => (1, 8, 16),
+        '0'..='7' => (0, 3, 8),
+        _ => return Err(UNKNOWN),
+    };
+    let digits = escape.get(skip..skip + length).ok_or(UNKNOWN)?;
+    if !digits.chars().all(|c| c.is_digit(radix)) {
+        return Err(UNKNOWN);
+    }
+    let code = u32::from_str_radix(digits, radix).map_err(|_| UNKNOWN)?;
+    if matches!(first, 'u' | 'U') {
+        let c = char::from_u32(code).ok_or("escape of no character")?;
+        bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+    } else {
+        bytes.push(u8::try_from(code).map_err(|_| "octal escape above 255")?);
+    }
+    Ok((code, skip + length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_go_reads_them() {
+        let cases = [
+            ("0", Node::Int(0)),
+            ("-12", Node::Int(-12)),
+            ("+7", Node::Int(7)),
+            ("0x1F", Node::Int(31)),
+            ("0X_ff", Node::Int(255)),
+            ("0b101", Node::Int(5)),
+            ("0o17", Node::Int(15)),
+            ("017", Node::Int(15)),
+            ("1_000", Node::Int(1000)),
+            ("9223372036854775808", Node::UInt(1 << 63)),
+            ("-9223372036854775808", Node::Int(i64::MIN)),
+            ("1.5", Node::Float(1.5)),
+            (".5", Node::Float(0.5)),
+            ("-1e3", Node::Float(-1000.0)),
+            ("1E-2", Node::Float(0.01)),
+        ];
+        for (text, node) in cases {
+            assert_eq!(number(text), Ok(node), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        for text in [
+            "08",
+            "1_",
+            "1__0",
+            "0x",
+            "0b2",
+            "1e",
+            "1a",
+            "1.2.3",
+            "3i",
+            "0xg",
+            "18446744073709551616",
+            "-9223372036854775809",
+            "1e999",
+            "-",
+            "+.",
+            "1_e3_",
+        ] {
+            assert!(number(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_know_the_escapes_of_go() {
+        let cases = [
+            (r#""a\tb\n""#, "a\tb\n"),
+            (r#""\"\\""#, "\"\\"),
+            (r#""\x41\101\u00e9\U0001F600""#, "AAé😀"),
+            (r#""\xc3\xa9""#, "é"),
+            (r#""""#, ""),
+        ];
+        for (text, value) in cases {
+            assert_eq!(quoted(text), Ok(Node::from(value)), "{text}");
+        }
+        for text in [
+            r#""\'""#,
+            r#""\q""#,
+            r#""\x4""#,
+            r#""\ud800""#,
+            r#""\xff""#,
+            r#""\400""#,
+        ] {
+            assert!(quoted(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn characters_are_numbers() {
+        for (text, code) in [
+            ("'a'", 97),
+            (r"'\n'", 10),
+            (r"'\''", 39),
+            ("'é'", 233),
+            (r"'\u00e9'", 233),
+        ] {
+            assert_eq!(character(text), Ok(Node::Int(code)), "{text}");
+        }
+        for text in ["''", "'ab'", r"'\na'", "'\\'"] {
+            assert!(character(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn raw_texts_keep_backslashes_and_lose_carriage_returns() {
+        assert_eq!(raw("`a\\n\r\nb`"), Node::from("a\\n\nb"));
+    }
+}

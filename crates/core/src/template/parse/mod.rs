@@ -1,0 +1,379 @@
+//! From text to statements: blocks, scopes, and going on after an error.
+
+mod call;
+mod expr;
+mod lexer;
+mod literal;
+
+use super::TemplateError;
+use super::ast::{Arm, Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
+use crate::value::Node;
+use lexer::{SPACE, Tok, Token};
+
+/// Blocks and parentheses may be nested so deep; more is no template that a human wrote, and both parser
+/// and evaluator are recursive.
+const MOST_DEPTH: usize = 100;
+/// The longest source: as much as a whole object may take.
+const MOST_SOURCE: usize = 1 << 20;
+/// More errors than these help nobody.
+const MOST_ERRORS: usize = 32;
+
+/// What a source is compiled to.
+pub(super) struct Parsed {
+    pub(super) body: Block,
+    pub(super) warnings: Vec<TemplateError>,
+}
+
+/// Parses and checks a source.
+pub(super) fn parse(source: &str) -> Result<Parsed, Vec<TemplateError>> {
+    if source.len() > MOST_SOURCE && source.contains("{{") {
+        let error = lexer::error(
+            MOST_SOURCE,
+            source.len(),
+            "a template is at most 1 MiB long",
+        );
+        return Err(vec![error]);
+    }
+    let mut parser = Parser {
+        source,
+        at: 0,
+        trim: false,
+        tokens: Vec::new(),
+        next: 0,
+        action: (0, 0),
+        vars: Vec::new(),
+        loops: 0,
+        depth: 0,
+        stopped: false,
+        muted: false,
+        errors: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let mut body = Vec::new();
+    loop {
+        let (block, ender) = parser.block();
+        body.extend(block);
+        match ender {
+            Ender::Source => break,
+            Ender::End | Ender::Else => {
+                let word = if ender == Ender::End { "end" } else { "else" };
+                parser.fail_action(&format!("`{word}` without an `if`, `with` or `range`"));
+            }
+        }
+    }
+    if parser.errors.is_empty() {
+        return Ok(Parsed {
+            body: body.into(),
+            warnings: parser.warnings,
+        });
+    }
+    parser.errors.sort_by_key(|error| error.offset);
+    parser.errors.truncate(MOST_ERRORS);
+    Err(parser.errors)
+}
+
+struct Parser<'s> {
+    source: &'s str,
+    /// Where the source goes on after the current action.
+    at: usize,
+    /// Whether the white space there is to go.
+    trim: bool,
+    /// The current action, how much of it is read, and from where to where it reaches.
+    tokens: Vec<Token>,
+    next: usize,
+    action: (usize, usize),
+    /// The names of the variables in scope; a variable's position is its slot.
+    vars: Vec<&'s str>,
+    loops: usize,
+    depth: usize,
+    /// Whether nothing after this can be made sense of.
+    stopped: bool,
+    /// Whether the action's error is told, and what follows from it in the action is not to be.
+    muted: bool,
+    errors: Vec<TemplateError>,
+    warnings: Vec<TemplateError>,
+}
+
+/// What ends a block.
+#[derive(PartialEq)]
+enum Ender {
+    Source,
+    End,
+    /// `else`, with the rest of the action still to be read.
+    Else,
+}
+
+impl<'s> Parser<'s> {
+    /// Reads statements up to the end of the block. The current action is then the one that ended it.
+    fn block(&mut self) -> (Vec<Stmt>, Ender) {
+        let mut stmts = Vec::new();
+        while self.text(&mut stmts) {
+            let Some(first) = self.peek() else {
+                continue; // a comment, or an action that could not be read
+            };
+            let word = match first.tok {
+                Tok::Word => self.slice(first),
+                _ => "",
+            };
+            match word {
+                "end" | "else" => {
+                    self.next += 1;
+                    if word == "end" {
+                        self.finish();
+                    }
+                    let ender = if word == "end" {
+                        Ender::End
+                    } else {
+                        Ender::Else
+                    };
+                    return (stmts, ender);
+                }
+                _ => stmts.extend(self.statement(word)),
+            }
+        }
+        (stmts, Ender::Source)
+    }
+
+    /// Reads text up to the next action, and that action; no if there is none.
+    fn text(&mut self, stmts: &mut Vec<Stmt>) -> bool {
+        if self.stopped {
+            return false;
+        }
+        let open = self.source[self.at..].find("{{").map(|n| self.at + n);
+        let action = open.map(|open| (open, lexer::action(self.source, open)));
+        let mut start = self.at;
+        let mut end = open.unwrap_or(self.source.len());
+        if self.trim {
+            start = end - self.source[start..end].trim_start_matches(SPACE).len();
+        }
+        if matches!(&action, Some((_, Ok(action))) if action.trim_before) {
+            end = start + self.source[start..end].trim_end_matches(SPACE).len();
+        }
+        if start < end {
+            stmts.push(Stmt::Text(place(start), place(end)));
+        }
+        self.next = 0;
+        self.muted = false;
+        match action {
+            None => return false,
+            Some((open, Ok(action))) => {
+                if action.tokens.is_empty() && !action.comment {
+                    let error = lexer::error(open, action.end, "an action without an expression");
+                    self.report(error);
+                }
+                self.at = action.end;
+                self.action = (open, action.end);
+                self.trim = action.trim_after;
+                self.tokens = action.tokens;
+            }
+            Some((open, Err((error, goes_on)))) => {
+                self.report(error);
+                self.trim = false;
+                self.stopped = goes_on.is_none();
+                self.at = goes_on.unwrap_or(self.source.len());
+                // What an unreadable action opens or ends, it opens or ends all the same.
+                self.tokens = lexer::keyword(self.source, open).into_iter().collect();
+                self.muted = true;
+            }
+        }
+        true
+    }
+
+    fn statement(&mut self, word: &str) -> Option<Stmt> {
+        match word {
+            "if" | "with" | "range" | "define" | "block" => {
+                self.next += 1;
+                self.nested(word)
+            }
+            "break" | "continue" => {
+                self.next += 1;
+                self.finish();
+                if self.loops == 0 {
+                    self.fail_action(&format!("`{word}` outside of a `range`"));
+                }
+                Some(match word {
+                    "break" => Stmt::Break,
+                    _ => Stmt::Continue,
+                })
+            }
+            "template" => {
+                self.fail_action("`template` is not supported: a template is one text");
+                None
+            }
+            _ => {
+                let (expr, store) = self.stored_pipeline()?;
+                self.finish();
+                Some(match store {
+                    Store::Nowhere => Stmt::Print(expr),
+                    Store::Declare => Stmt::Declare(expr),
+                    Store::Assign(slot) => Stmt::Assign(slot, expr),
+                })
+            }
+        }
+    }
+
+    /// A statement with a body. Variables that it declares end with it.
+    fn nested(&mut self, word: &str) -> Option<Stmt> {
+        if !self.deeper() {
+            return None;
+        }
+        let scope = self.vars.len();
+        let opened = self.action;
+        let stmt = match word {
+            "if" => self.branches(word, opened).map(Stmt::If),
+            "with" => self.branches(word, opened).map(Stmt::With),
+            "range" => self.range(opened).map(Stmt::Range),
+            _ => {
+                self.fail_action(&format!(
+                    "`{word}` is not supported: a template is one text"
+                ));
+                let (_, ender) = self.block();
+                self.close(ender, word, opened);
+                None
+            }
+        };
+        self.vars.truncate(scope);
+        self.depth -= 1;
+        stmt
+    }
+
+    /// `if` and `with`: both chain with `else if` and `else with`.
+    fn branches(&mut self, word: &str, opened: (usize, usize)) -> Option<Box<Branches>> {
+        let mut arms = Vec::new();
+        let mut otherwise = Vec::new();
+        loop {
+            let test = self.stored_pipeline();
+            self.finish();
+            let (body, ender) = self.scoped_block();
+            let (test, store) = test.unwrap_or((self.nothing(), Store::Nowhere));
+            arms.push(Arm {
+                test,
+                store,
+                body: body.into(),
+            });
+            if ender != Ender::Else {
+                self.close(ender, word, opened);
+                break;
+            }
+            if self.peek().is_some_and(|t| self.slice(t) == word) {
+                self.next += 1;
+                continue;
+            }
+            self.finish_else(word);
+            let (block, ender) = self.scoped_block();
+            otherwise = block;
+            self.close(ender, word, opened);
+            break;
+        }
+        Some(Box::new(Branches {
+            arms: arms.into(),
+            otherwise: otherwise.into(),
+        }))
+    }
+
+    fn range(&mut self, opened: (usize, usize)) -> Option<Box<Loop>> {
+        let head = self.range_head();
+        self.finish();
+        self.loops += 1;
+        let (body, mut ender) = self.scoped_block();
+        self.loops -= 1;
+        let mut otherwise = Vec::new();
+        if ender == Ender::Else {
+            self.finish_else("range");
+            (otherwise, ender) = self.scoped_block();
+        }
+        self.close(ender, "range", opened);
+        let (over, vars) = head.unwrap_or((self.nothing(), LoopVars::Nowhere));
+        Some(Box::new(Loop {
+            over,
+            vars,
+            body: body.into(),
+            otherwise: otherwise.into(),
+        }))
+    }
+
+    /// A block whose variables end with it.
+    fn scoped_block(&mut self) -> (Vec<Stmt>, Ender) {
+        let scope = self.vars.len();
+        let block = self.block();
+        self.vars.truncate(scope);
+        block
+    }
+
+    fn close(&mut self, ender: Ender, word: &str, (at, end): (usize, usize)) {
+        match ender {
+            Ender::End => {}
+            Ender::Source if self.stopped => {}
+            Ender::Source => self.report(lexer::error(at, end, &format!("`{word}` without `end`"))),
+            Ender::Else => {
+                self.fail_action("a second `else`");
+                // The error is told; whatever follows belongs to the same statement.
+                while self.block().1 == Ender::Else {
+                    self.next = self.tokens.len();
+                }
+            }
+        }
+    }
+
+    fn finish_else(&mut self, word: &str) {
+        if let Some(token) = self.peek() {
+            let found = self.slice(token);
+            let message = format!("`else {found}` after `{word}`");
+            self.report(lexer::error(token.at, token.end, &message));
+        }
+        self.next = self.tokens.len();
+    }
+
+    /// Goes a level down, or gives up on the source.
+    fn deeper(&mut self) -> bool {
+        if self.depth == MOST_DEPTH {
+            self.fail_action(&format!("nested deeper than {MOST_DEPTH} levels"));
+            self.stopped = true;
+            return false;
+        }
+        self.depth += 1;
+        true
+    }
+
+    /// Stands in for an expression that could not be read.
+    fn nothing(&self) -> Expr {
+        Expr {
+            at: place(self.action.0),
+            kind: Kind::Literal(Node::Null.into()),
+        }
+    }
+
+    fn peek(&self) -> Option<Token> {
+        self.tokens.get(self.next).copied()
+    }
+
+    fn slice(&self, token: Token) -> &'s str {
+        &self.source[token.at..token.end]
+    }
+
+    /// Reports what is left of the action.
+    fn finish(&mut self) {
+        if let Some(token) = self.peek() {
+            let message = format!("unexpected `{}`", self.slice(token));
+            self.report(lexer::error(token.at, token.end, &message));
+        }
+        self.next = self.tokens.len();
+    }
+
+    /// Reports an error of the whole action, and leaves the rest of it.
+    fn fail_action(&mut self, message: &str) {
+        self.report(lexer::error(self.action.0, self.action.1, message));
+        self.next = self.tokens.len();
+    }
+
+    fn report(&mut self, error: TemplateError) {
+        if !self.muted && self.errors.len() < MOST_ERRORS {
+            self.errors.push(error);
+        }
+    }
+}
+
+/// A place in the source as trees keep it; sources are far below 4 GiB.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

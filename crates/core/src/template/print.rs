@@ -1,0 +1,102 @@
+//! Values as text, in Go's form: `[a b]`, `map[k:v]`, and numbers exact.
+
+use std::fmt::Write;
+
+use super::budget::Budget;
+use super::error::Failure;
+use crate::value::Node;
+
+/// Writes a value: null is nothing, everything else as [`verb_v`] has it.
+pub(super) fn print(out: &mut String, node: &Node, budget: &mut Budget) -> Result<(), Failure> {
+    match node {
+        Node::Null => Ok(()),
+        node => verb_v(out, node, budget),
+    }
+}
+
+/// Writes a value as Go's `%v` does, but for floats, which are exact and have no exponent.
+///
+/// A null is `<nil>`; so it is within lists and maps.
+///
+/// Source: Go's package fmt, "Printing".
+pub(super) fn verb_v(out: &mut String, node: &Node, budget: &mut Budget) -> Result<(), Failure> {
+    match node {
+        Node::Null => append(out, "<nil>", budget),
+        Node::Bool(true) => append(out, "true", budget),
+        Node::Bool(false) => append(out, "false", budget),
+        Node::Str(text) => append(out, text, budget),
+        Node::Int(_) | Node::UInt(_) | Node::Float(_) => append(out, &node.to_text(), budget),
+        Node::List(items) => {
+            budget.enter()?;
+            append(out, "[", budget)?;
+            for (at, item) in items.iter().enumerate() {
+                budget.step(1)?;
+                append(out, if at == 0 { "" } else { " " }, budget)?;
+                verb_v(out, item, budget)?;
+            }
+            budget.leave();
+            append(out, "]", budget)
+        }
+        Node::Map(map) => {
+            budget.enter()?;
+            append(out, "map[", budget)?;
+            for (at, (key, item)) in map.iter().enumerate() {
+                budget.step(1)?;
+                append(out, if at == 0 { "" } else { " " }, budget)?;
+                append(out, key, budget)?;
+                append(out, ":", budget)?;
+                verb_v(out, item, budget)?;
+            }
+            budget.leave();
+            append(out, "]", budget)
+        }
+    }
+}
+
+/// Appends text, paid for before; the whole may have 1 MiB.
+pub(super) fn append(out: &mut String, text: &str, budget: &mut Budget) -> Result<(), Failure> {
+    budget.longer(out.len(), text.len())?;
+    out.push_str(text);
+    Ok(())
+}
+
+/// Appends something short that is formatted.
+pub(super) fn append_fmt(
+    out: &mut String,
+    text: std::fmt::Arguments<'_>,
+    budget: &mut Budget,
+) -> Result<(), Failure> {
+    let before = out.len();
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
+    budget.longer(before, out.len() - before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn printed(value: &serde_json::Value) -> String {
+        let mut out = String::new();
+        print(&mut out, &Node::from(value), &mut Budget::default()).unwrap();
+        out
+    }
+
+    #[test]
+    fn trees_print_as_in_go_and_numbers_exactly() {
+        let cases = [
+            (json!(null), ""),
+            (json!(true), "true"),
+            (json!([]), "[]"),
+            (json!({}), "map[]"),
+            (json!(["a", 1, null, [true]]), "[a 1 <nil> [true]]"),
+            (json!({"b": 1, "a": {"c": "x"}}), "map[a:map[c:x] b:1]"),
+            (json!(1e6), "1000000"),
+            (json!([1_234_567.5]), "[1234567.5]"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(printed(&value), text);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Which parts of the root data a template reads.
+//!
+//! Every expression has an origin: a known path of the data that is not counted as read yet, because a field
+//! behind it may narrow it, or something that is. Where a value is used as a whole (printed, tested, handed
+//! to a note) its path is read. What cannot be followed is read as a whole before, so nothing is missed.
+
+use std::collections::BTreeSet;
+
+use super::ast::{Block, CallExpr, Expr, Kind, LoopVars, Stmt, Store};
+use crate::value::{Key, Node, Path};
+
+/// The paths, in order and each once.
+pub(super) fn reads(body: &Block) -> Box<[Path]> {
+    let mut walk = Walk {
+        read: BTreeSet::new(),
+        vars: Vec::new(),
+    };
+    walk.block(body, &Origin::Known(Path::root()));
+    walk.read.into_iter().collect()
+}
+
+#[derive(Clone)]
+enum Origin {
+    /// At this path, and not read yet.
+    Known(Path),
+    /// Made by the template, or below a path that is read as a whole.
+    Read,
+}
+
+impl Origin {
+    fn fields(self, keys: &[Key]) -> Origin {
+        match self {
+            Origin::Known(mut path) => {
+                keys.iter().for_each(|key| path.push_field(key.clone()));
+                Origin::Known(path)
+            }
+            Origin::Read => Origin::Read,
+        }
+    }
+}
+
+struct Walk {
+    read: BTreeSet<Path>,
+    /// The origins of the variables, by slot.
+    vars: Vec<Origin>,
+}
+
+impl Walk {
+    fn block(&mut self, body: &Block, dot: &Origin) {
+        let scope = self.vars.len();
+        for stmt in body {
+            self.statement(stmt, dot);
+        }
+        self.vars.truncate(scope);
+    }
+
+    fn statement(&mut self, stmt: &Stmt, dot: &Origin) {
+        match stmt {
+            Stmt::Text(..) | Stmt::Break | Stmt::Continue => {}
+            // A value that goes to an older variable may be used before this, in a loop.
+            Stmt::Print(expr) | Stmt::Assign(_, expr) => self.whole(expr, dot),
+            Stmt::Declare(expr) => {
+                let origin = self.origin(expr, dot);
+                self.vars.push(origin);
+            }
+            Stmt::If(branches) | Stmt::With(branches) => {
+                let scope = self.vars.len();
+                for arm in &branches.arms {
+                    let origin = self.origin(&arm.test, dot);
+                    self.consume(origin.clone());
+                    if arm.store == Store::Declare {
+                        self.vars.push(origin.clone());
+                    }
+                    match stmt {
+                        Stmt::With(_) => self.block(&arm.body, &origin),
+                        _ => self.block(&arm.body, dot),
+                    }
+                }
+                self.block(&branches.otherwise, dot);
+                self.vars.truncate(scope);
+            }
+            Stmt::Range(range) => {
+                let scope = self.vars.len();
+                self.whole(&range.over, dot);
+                if let LoopVars::Declare { with_key } = range.vars {
+                    let count = if with_key { 2 } else { 1 };
+                    self.vars.resize(scope + count, Origin::Read);
+                }
+                self.block(&range.body, &Origin::Read);
+                self.block(&range.otherwise, dot);
+                self.vars.truncate(scope);
+            }
+        }
+    }
+
+    fn whole(&mut self, expr: &Expr, dot: &Origin) {
+        let origin = self.origin(expr, dot);
+        self.consume(origin);
+    }
+
+    fn consume(&mut self, origin: Origin) {
+        if let Origin::Known(path) = origin {
+            self.read.insert(path);
+        }
+    }
+
+    fn origin(&mut self, expr: &Expr, dot: &Origin) -> Origin {
+        match &expr.kind {
+            Kind::Literal(_) => Origin::Read,
+            Kind::Dot => dot.clone(),
+            Kind::Root => Origin::Known(Path::root()),
+            Kind::Var(slot) => self
+                .vars
+                .get(usize::from(*slot))
+                .cloned()
+                .unwrap_or(Origin::Known(Path::root())),
+            Kind::Field(keys) => dot.clone().fields(keys),
+            Kind::Within(within) => self.origin(&within.0, dot).fields(&within.1),
+            Kind::Call(call) => self.call(call, dot),
+            Kind::Pipe(stages) => {
+                for stage in stages {
+                    self.whole(stage, dot);
+                }
+                Origin::Read
+            }
+        }
+    }
+
+    /// `get` and `index` with constant keys lead on; every other note reads its arguments as a whole.
+    fn call(&mut self, call: &CallExpr, dot: &Origin) -> Origin {
+        let ([from, keys @ ..], true) = (&*call.args, call.note.leads_on()) else {
+            call.args.iter().for_each(|arg| self.whole(arg, dot));
+            return Origin::Read;
+        };
+        let mut origin = self.origin(from, dot);
+        for key in keys {
+            origin = match (origin, key.literal()) {
+                (Origin::Known(mut path), Some(Node::Str(key))) => {
+                    path.push_field(&**key);
+                    Origin::Known(path)
+                }
+                (Origin::Known(mut path), Some(Node::Int(at @ 0..=65_535))) => {
+                    path.push_index(usize::try_from(*at).unwrap_or(0));
+                    Origin::Known(path)
+                }
+                (origin, _) => {
+                    self.consume(origin);
+                    self.whole(key, dot);
+                    Origin::Read
+                }
+            };
+        }
+        origin
+    }
+}

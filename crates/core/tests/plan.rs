@@ -1,0 +1,302 @@
+//! Katalogs to plans: one file in `inputs/plan/` is one case, what comes of it stands beside it.
+//!
+//! `UPDATE=1 cargo test -p orkestra-core --test plan` writes the expected files anew; read the diff.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a case that cannot be read is a fault of the test"
+)]
+
+use std::{fs, path::Path, path::PathBuf};
+
+use orkestra_core::{
+    diagnostics::Diagnostics,
+    document::parse_stream,
+    plan::{self, Change, KatalogRef, Plan, Schemas, describe},
+    value::Node,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// The cases in a folder, sorted.
+fn cases(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/inputs/plan")
+        .join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "yaml")
+    });
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+/// The plan of a `spec` in YAML.
+fn plan_of(spec: &str) -> Plan {
+    let spec: Value = serde_saphyr::from_str(spec).unwrap();
+    let spec = serde_json::from_value(spec).unwrap();
+    let (plan, _) = plan::compile(&katalog(), &spec, &Schemas::default()).unwrap();
+    plan
+}
+
+/// An entry whose kind is called `kind` and that makes a `ConfigMap` with one text.
+fn entry(name: &str, kind: &str, text: &str) -> String {
+    let plural = kind.to_lowercase() + "s";
+    format!(
+        "{name}: {{ apiTypes: {{ group: a.example, version: v1, kind: {kind}, plural: {plural} }}, operatorBox: \
+         {{ onReconcile: {{ configMaps: [{{ data: {{ a: {text} }} }}] }} }} }}"
+    )
+}
+
+fn with_entries(entries: &[String]) -> Plan {
+    plan_of(&format!("crds: {{ {} }}", entries.join(", ")))
+}
+
+/// Changes as words.
+fn changes(old: &Plan, new: &Plan) -> Vec<String> {
+    let word = |change| match change {
+        Change::Stop(name) => format!("stop {name}"),
+        Change::Start(plan) => format!("start {}", plan.name),
+        Change::Reconfigure { name, plan } => {
+            assert_eq!(name, plan.name);
+            format!("reconfigure {name}")
+        }
+    };
+    plan::diff(old, new).into_iter().map(word).collect()
+}
+
+#[test]
+fn an_equal_plan_changes_nothing() {
+    let plan = || with_entries(&[entry("pond", "Pond", "cold")]);
+    assert!(changes(&plan(), &plan()).is_empty());
+}
+
+#[test]
+fn only_the_operators_that_differ_are_disturbed_and_stops_come_first() {
+    let old = with_entries(&[
+        entry("a", "A", "x"),
+        entry("b", "B", "x"),
+        entry("c", "C", "x"),
+        entry("d", "D", "x"),
+    ]);
+    let new = with_entries(&[
+        entry("a", "A", "x"),
+        entry("b", "B", "y"),
+        entry("d", "Other", "x"),
+        entry("e", "C", "x"),
+    ]);
+    assert_eq!(
+        changes(&old, &new),
+        ["stop c", "stop d", "reconfigure b", "start d", "start e"]
+    );
+}
+
+#[test]
+fn workers_and_resync_reconfigure_without_another_hash() {
+    let old = with_entries(&[entry("a", "A", "x")]);
+    for outer in ["workers: 9", "resync: 1h"] {
+        let new = with_entries(&[entry("a", "A", "x").replacen("{ ", &format!("{{ {outer}, "), 1)]);
+        assert_eq!(changes(&old, &new), ["reconfigure a"]);
+        assert_eq!(old.operators[0].hash, new.operators[0].hash);
+    }
+}
+
+#[test]
+fn a_description_changes_nothing() {
+    let old = with_entries(&[entry("a", "A", "x")]);
+    let new = with_entries(&[entry("a", "A", "x").replacen("{ ", "{ description: deep, ", 1)]);
+    assert!(changes(&old, &new).is_empty());
+}
+
+#[test]
+fn one_entry_without_a_kind_is_told_from_other_problems() {
+    let compile = |spec: &str| {
+        let spec = serde_json::from_value(serde_saphyr::from_str(spec).unwrap()).unwrap();
+        plan::compile(&katalog(), &spec, &Schemas::default()).unwrap_err()
+    };
+    assert!(plan::lacks_api_types(&compile(
+        "crds: { pond: { crdFile: far/away.yaml } }"
+    )));
+    assert!(!plan::lacks_api_types(&compile(
+        "crds: { pond: { crdFile: far/away.yaml, workers: 0 } }"
+    )));
+}
+
+#[test]
+fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
+    let plan = with_entries(&[entry("pond", "Pond", "cold")]);
+    let manifests = plan::rbac::manifests(&[&plan]);
+    let kinds: Vec<String> = manifests
+        .iter()
+        .map(|one| format!("{} {}", one["kind"], one["metadata"]["name"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "Namespace orkestra-system",
+            "ServiceAccount orkestra",
+            "ClusterRole orkestra",
+            "ClusterRoleBinding orkestra",
+            "ClusterRole orkestra:gardens:ponds",
+            "ClusterRoleBinding orkestra:gardens:ponds",
+        ]
+    );
+    let expected = json!([
+        { "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["get", "list", "watch"] },
+        { "apiGroups": ["apps"], "resources": ["controllerrevisions"], "verbs": ["create", "delete", "get", "list", "watch"] },
+        { "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"] },
+        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs"], "verbs": ["get", "list", "patch", "watch"] },
+        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/status"], "verbs": ["patch"] },
+        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/finalizers"], "verbs": ["update"] },
+    ]);
+    assert_eq!(manifests[2]["rules"], expected);
+}
+
+/// Compiles a case: a Katalog's `spec`, and the definitions that are known under `definitions`.
+fn compile(file: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
+    let text = fs::read_to_string(file).unwrap();
+    let shown = file.file_name().unwrap().to_str().unwrap();
+    let stream = parse_stream(shown, &text);
+    assert!(stream.problems.is_empty(), "{}", stream.problems);
+    let tree = &stream.sources[0].tree;
+    let mut case = tree.to_json();
+    let mut schemas = Schemas::default();
+    for (name, crd) in case["definitions"].take().as_object().into_iter().flatten() {
+        let shape = plan::CrdShape::from_crd(&Node::from(crd)).unwrap();
+        schemas.insert_file(name, shape);
+    }
+    let spec = serde_json::from_value(case["spec"].take())
+        .unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let located = |mut found: Diagnostics| {
+        found.locate(tree, Some(shown));
+        found
+    };
+    match plan::compile(&katalog(), &spec, &schemas) {
+        Ok((plan, warnings)) => Ok((plan, located(Diagnostics(warnings)))),
+        Err(problems) => Err(located(problems)),
+    }
+}
+
+fn katalog() -> KatalogRef {
+    KatalogRef {
+        namespace: "gardens".into(),
+        name: "ponds".into(),
+    }
+}
+
+/// Compares with what stands beside the case.
+fn expect(case: &Path, extension: &str, found: &str, failures: &mut Vec<String>) {
+    let file = case.with_extension(extension);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&file, found).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    if expected != found {
+        failures.push(format!("{} differs; found:\n{found}", file.display()));
+    }
+}
+
+fn shown(plan: &Plan, warnings: &Diagnostics) -> String {
+    let operators: Vec<Value> = plan
+        .operators
+        .iter()
+        .map(|operator| {
+            json!({
+                "name": operator.name,
+                "workers": operator.workers,
+                "resync": operator.resync.as_secs(),
+                "plan": describe::operator(operator).to_json(),
+            })
+        })
+        .collect();
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let shown =
+        json!({ "operators": operators, "rights": plan::rbac::rules(plan), "warnings": warnings });
+    serde_json::to_string_pretty(&shown).unwrap() + "\n"
+}
+
+#[test]
+fn katalogs_compile_to_the_expected_plans_and_rights() {
+    let mut failures = Vec::new();
+    for case in cases("plans") {
+        match compile(&case) {
+            Ok((plan, warnings)) => expect(&case, "json", &shown(&plan, &warnings), &mut failures),
+            Err(problems) => failures.push(format!("{}:\n{problems}", case.display())),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn mistakes_are_all_told_at_once_with_path_and_advice() {
+    let mut failures = Vec::new();
+    for case in cases("mistakes") {
+        match compile(&case) {
+            Ok((_, warnings)) => {
+                failures.push(format!("{} compiles, with {warnings}", case.display()));
+            }
+            Err(problems) => expect(&case, "txt", &format!("{problems}\n"), &mut failures),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn compiling_twice_gives_the_same_hashes() {
+    for case in cases("plans") {
+        let hashes = || {
+            compile(&case)
+                .unwrap()
+                .0
+                .operators
+                .iter()
+                .map(|operator| operator.hash.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(hashes(), hashes());
+    }
+}
+
+#[test]
+fn no_right_is_a_wildcard_or_grants_rights() {
+    for case in cases("plans") {
+        let (plan, _) = compile(&case).unwrap();
+        for manifest in plan::rbac::manifests(&[&plan]) {
+            for rule in manifest["rules"].as_array().into_iter().flatten() {
+                let text = rule.to_string();
+                assert!(
+                    !text.contains('*') && !text.contains("escalate") && !text.contains("bind\""),
+                    "{text}"
+                );
+            }
+        }
+    }
+}
+
+proptest! {
+    /// Any text in any field gives a plan or diagnostics.
+    #[test]
+    fn no_text_makes_compiling_panic(texts in prop::collection::vec("\\PC{0,12}|[-a-z0-9./{}|(). ]{0,20}|\\{\\{ \\.[a-z.]{0,12} \\}\\}", 12)) {
+        let t = |at: usize| texts[at].as_str();
+        let spec = json!({ "crds": { t(0): {
+            "apiTypes": { "group": t(1), "version": "v1", "kind": "Pond", "plural": t(2) },
+            "operatorBox": { "onReconcile": {
+                "deployments": [{
+                    "name": t(3), "image": t(4), "port": t(5), "replicas": t(6), "env": { t(7): t(8) },
+                    "labels": { t(9): t(10) }, "when": [{ "field": t(11), "equals": t(1) }],
+                }],
+                "services": [{ "name": t(3), "type": t(4) }],
+                "custom": [{ "apiVersion": t(1), "kind": t(5), "metadata": { "name": t(3) }, t(6): { t(7): [t(8)] } }],
+            } },
+        } } });
+        if let Ok(spec) = serde_json::from_value(spec) {
+            let _ = plan::compile(&katalog(), &spec, &Schemas::default());
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The same engine, fed by files: `ork run`.
+//!
+//! ```text
+//!  files ── read ──► documents ── compile ──► not claimed in the cluster? ──► setup, crdFile, crFiles applied ──► run
+//!    ▲                    │
+//!    └── each second ◄────┴─ a mistake: told, and the last good revision stays
+//! ```
+//!
+//! Revisions live in memory only. When the process ends, finalizers stay on the custom resources: the next run goes on
+//! with them, and `ork release` takes them off.
+
+mod apply;
+mod load;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use orkestra_core::{
+    api::OperatedKind,
+    diagnostics::{Diagnostic, Diagnostics},
+    plan::{GroupKind, KatalogRef, Plan, Schemas},
+};
+use serde_json::Value;
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use self::{apply::Applied, load::Loaded};
+use super::{
+    calls::CallError,
+    claims::Seniority,
+    directory::{About, KatalogView, OperatorView},
+    katalog::{Shared, any_changed, kinds_of, known, schemas},
+    ledger::Wanted,
+    release::release_kind,
+    status::{self, Facts, Operating, Verdict},
+    supervisor::Holding,
+};
+
+/// Katalog files to run.
+#[derive(Debug)]
+pub struct Files {
+    /// The files, in the order of their claims.
+    pub paths: Vec<PathBuf>,
+    /// How often they are looked at.
+    pub poll: Duration,
+    /// Who is told what happens; nobody needs to listen.
+    pub notices: mpsc::UnboundedSender<Notice>,
+}
+
+/// What happens to files that run.
+#[derive(Debug)]
+pub enum Notice {
+    /// A new revision has mistakes; the last good one stays.
+    Refused(FileError),
+    /// A revision has warnings.
+    Warned(Vec<Diagnostic>),
+    /// A manifest was applied: `Website shop/one`.
+    Applied(String),
+    /// A revision runs.
+    Runs {
+        /// Which Katalog.
+        katalog: KatalogRef,
+        /// Its revision.
+        revision: String,
+        /// Names of its operators.
+        operators: Vec<String>,
+    },
+}
+
+/// Why files cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// Which.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// They have mistakes.
+    #[error("{0}")]
+    Invalid(Diagnostics),
+    /// A Katalog in the cluster has a kind that they declare.
+    #[error("Katalog {katalog} in the cluster has {kind}: two runtimes would undo each other's work; remove the entry there, or here")]
+    Claimed {
+        /// The kind.
+        kind: GroupKind,
+        /// The Katalog in the cluster.
+        katalog: KatalogRef,
+    },
+    /// The API server refused, or did not answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// A CRD was applied and is not served.
+    #[error("{0} is applied, and after {1:?} the API server does not serve it")]
+    NotServed(String, Duration),
+}
+
+impl FileError {
+    /// Whether the cluster could not be reached, which no change of the files mends.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Call(error) if error.is_unreachable())
+    }
+}
+
+/// Compiles Katalog files without a cluster: `schemas` is what is known of CRDs beside those that the files name.
+///
+/// Gives a plan for each Katalog, in order, and warnings.
+///
+/// # Errors
+/// [`FileError::Read`], or [`FileError::Invalid`] with every problem of every file.
+pub async fn compile_files(paths: &[PathBuf], schemas: &Schemas) -> Result<(Vec<Arc<Plan>>, Vec<Diagnostic>), FileError> {
+    let contents = load::read(paths).await?;
+    let (loaded, warnings) = load::compile(&contents, &|_| schemas.clone()).await?;
+    Ok((loaded.into_iter().map(|katalog| katalog.plan).collect(), warnings))
+}
+
+/// What runs of the files.
+#[derive(Default)]
+struct State {
+    /// Hash of all the contents that were looked at last.
+    seen: Option<String>,
+    running: Vec<Loaded>,
+    applied: Applied,
+    views: BTreeMap<KatalogRef, Vec<OperatorView>>,
+    refused: Option<String>,
+}
+
+impl Files {
+    /// Runs the files until `shutdown`.
+    ///
+    /// # Errors
+    /// When they cannot run at their first reading.
+    pub(crate) async fn follow(self, shared: &Arc<Shared>, shutdown: &CancellationToken) -> Result<(), FileError> {
+        let mut state = State::default();
+        let mut releases = JoinSet::new();
+        tokio::select! {
+            () = shutdown.cancelled() => return Ok(()),
+            first = self.reload(shared, &mut state, &mut releases) => first?,
+        }
+        shared.synced.send_replace(true);
+        let mut snapshot = shared.supervisor.snapshot();
+        snapshot.mark_changed();
+        let mut poll = tokio::time::interval(self.poll);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            if snapshot.has_changed().unwrap_or_default() {
+                state.views = BTreeMap::clone(&snapshot.borrow_and_update());
+            }
+            state.publish(shared);
+            tokio::select! {
+                () = shutdown.cancelled() => return Ok(()),
+                _ = snapshot.changed() => {}
+                () = any_changed(state.views.values_mut().flatten()) => {}
+                Some(_) = releases.join_next() => {}
+                _ = poll.tick() => {
+                    if let Err(error) = self.reload(shared, &mut state, &mut releases).await {
+                        state.refused = Some(error.to_string());
+                        self.tell(Notice::Refused(error));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads the files and runs what they say, if they changed.
+    async fn reload(&self, shared: &Arc<Shared>, state: &mut State, releases: &mut JoinSet<()>) -> Result<(), FileError> {
+        let contents = load::read(&self.paths).await?;
+        let hash = load::contents_hash(&contents).await;
+        if state.seen.replace(hash.clone()) == Some(hash) {
+            return Ok(());
+        }
+        let cluster = |document: &Value| schemas(&known(&shared.context.crds, document));
+        let (loaded, warnings) = load::compile(&contents, &cluster).await?;
+        if !warnings.is_empty() {
+            self.tell(Notice::Warned(warnings));
+        }
+        let kinds: BTreeSet<_> = loaded.iter().flat_map(|katalog| kinds_of(&katalog.plan)).collect();
+        if let Some((kind, katalog)) = load::claimed_in_cluster(shared.context.wire.client(), &kinds).await? {
+            return Err(FileError::Claimed { kind, katalog });
+        }
+        for katalog in &loaded {
+            state.applied.apply(shared.context.wire.client(), katalog, &self.notices).await?;
+        }
+        self.run(shared, state, loaded, releases);
+        Ok(())
+    }
+
+    /// Lets the supervisor run what was loaded, and releases what is not declared any more.
+    fn run(&self, shared: &Arc<Shared>, state: &mut State, loaded: Vec<Loaded>, releases: &mut JoinSet<()>) {
+        for (place, katalog) in loaded.iter().enumerate() {
+            let wanted = Wanted {
+                seniority: Seniority::Given(place),
+                claims: kinds_of(&katalog.plan),
+                plan: Some(Arc::clone(&katalog.plan)),
+                storage: katalog.storage.clone(),
+            };
+            shared.supervisor.want(&katalog.reference, wanted);
+            self.tell(Notice::Runs {
+                katalog: katalog.reference.clone(),
+                revision: katalog.revision.clone(),
+                operators: katalog.plan.operators.iter().map(|operator| operator.name.clone()).collect(),
+            });
+        }
+        let before = std::mem::replace(&mut state.running, loaded);
+        for old in before.iter().filter(|old| state.running.iter().all(|new| new.reference != old.reference)) {
+            shared.supervisor.forget(&old.reference);
+            shared.publisher.remove(&old.reference);
+        }
+        let wanted: BTreeSet<_> = state.running.iter().flat_map(|katalog| kinds_of(&katalog.plan)).collect();
+        for kind in before.iter().flat_map(|katalog| operated(&katalog.plan)) {
+            if !wanted.contains(&GroupKind { group: kind.group.as_str().into(), kind: kind.kind.as_str().into() }) {
+                releases.spawn(release(Arc::clone(shared), kind));
+            }
+        }
+        state.refused = None;
+    }
+
+    fn tell(&self, notice: Notice) {
+        // Nobody needs to listen.
+        let _ = self.notices.send(notice);
+    }
+}
+
+impl State {
+    /// Shows the Katalogs to readers.
+    fn publish(&mut self, shared: &Shared) {
+        for katalog in &self.running {
+            let views = self.views.get_mut(&katalog.reference).map(Vec::as_mut_slice).unwrap_or_default();
+            let statuses: Vec<_> = views.iter_mut().map(|view| view.status.borrow_and_update().clone()).collect();
+            let operating = |(view, status)| {
+                let view: &OperatorView = view;
+                Operating { plan: &view.plan, status, conflict: view.conflict.is_some() }
+            };
+            let operators: Vec<_> = views.iter().zip(statuses).map(operating).collect();
+            let verdict = match &self.refused {
+                None => Verdict::Accepted,
+                Some(why) => Verdict::Refused { reason: super::reasons::INVALID_REVISION, message: why.clone() },
+            };
+            let facts = Facts {
+                generation: None,
+                verdict: &verdict,
+                revision: Some(&katalog.revision),
+                operators: &operators,
+                disabled: &katalog.disabled,
+                operated: &[],
+                releasing: &BTreeMap::new(),
+            };
+            let ready = status::readiness(&facts);
+            drop(operators);
+            shared.publisher.put(KatalogView {
+                reference: katalog.reference.clone(),
+                about: About::read(&katalog.document),
+                document: Arc::clone(&katalog.document),
+                plan: Some(Arc::clone(&katalog.plan)),
+                ready,
+                revision: Some(katalog.revision.clone()),
+                operators: views.to_vec(),
+                disabled: katalog.disabled.clone(),
+            });
+        }
+    }
+}
+
+/// What a plan operates, for its release.
+fn operated(plan: &Plan) -> Vec<OperatedKind> {
+    plan.operators.iter().map(|operator| super::release::operated(&operator.resource)).collect()
+}
+
+/// Lets go of a kind once its operator has stopped, unless somebody wants it again.
+async fn release(shared: Arc<Shared>, kind: OperatedKind) {
+    let group_kind = GroupKind { group: kind.group.as_str().into(), kind: kind.kind.as_str().into() };
+    let mut snapshot = shared.supervisor.snapshot();
+    loop {
+        match shared.supervisor.hold(&group_kind) {
+            Holding::Claimed(_) => return,
+            Holding::Busy => {
+                if snapshot.changed().await.is_err() {
+                    return;
+                }
+            }
+            Holding::Held(_held) => match release_kind(shared.context.wire.client(), &kind).await {
+                Ok(released) => {
+                    tracing::info!(kind = kind.kind, resources = released.resources, children = released.children, "kind is released");
+                    return;
+                }
+                Err(error) => {
+                    tracing::warn!(kind = kind.kind, error = %error, "kind could not be released");
+                    tokio::time::sleep(Duration::from_secs(10)).await;
+                }
+            },
+        }
+    }
+}

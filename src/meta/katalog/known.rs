@@ -1,0 +1,98 @@
+//! What the cluster's CRDs say of the kinds that a document names.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use orkestra_core::{
+    plan::{CrdShape, CrdVersion, GroupKind, Schemas},
+    reconcile::crd::CrdRecord,
+    value::Node,
+};
+use serde_json::Value;
+
+use crate::runtime::watch::Crds;
+
+/// The CRDs of the kinds that `document` names, as far as the cluster has them, sorted by kind.
+pub(crate) fn known(crds: &Crds, document: &Value) -> Vec<Arc<CrdRecord>> {
+    let mut named = BTreeSet::new();
+    collect_kinds(document, &mut named);
+    named.iter().filter_map(|kind| crds.get(kind)).collect()
+}
+
+/// The same for the compiler.
+pub(crate) fn schemas(records: &[Arc<CrdRecord>]) -> Schemas {
+    let mut schemas = Schemas::default();
+    records.iter().for_each(|record| schemas.insert(shape(record)));
+    schemas
+}
+
+/// Which version each of `kinds` is stored in, as far as the cluster tells.
+pub(crate) fn storage(crds: &Crds, kinds: &BTreeSet<GroupKind>) -> BTreeMap<GroupKind, String> {
+    let stored = |kind: &GroupKind| {
+        let record = crds.get(kind)?;
+        let version = record.versions.iter().find(|version| version.storage)?;
+        Some((kind.clone(), version.name.to_string()))
+    };
+    kinds.iter().filter_map(stored).collect()
+}
+
+/// Every `kind` that has a `group` or an `apiVersion` beside it: API types, and custom children.
+fn collect_kinds(value: &Value, kinds: &mut BTreeSet<GroupKind>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect_kinds(item, kinds)),
+        Value::Object(fields) => {
+            let text = |name: &str| fields.get(name).and_then(Value::as_str);
+            let group = text("group").or_else(|| Some(text("apiVersion")?.split_once('/')?.0));
+            if let (Some(group), Some(kind)) = (group, text("kind")) {
+                kinds.insert(GroupKind { group: group.into(), kind: kind.into() });
+            }
+            fields.values().for_each(|value| collect_kinds(value, kinds));
+        }
+        _ => {}
+    }
+}
+
+fn shape(record: &CrdRecord) -> CrdShape {
+    let versions = record.versions.iter().map(|version| CrdVersion {
+        name: version.name.to_string(),
+        served: version.served,
+        storage: version.storage,
+        status: version.has_status,
+        schema: schema(version.status_schema.as_ref()),
+    });
+    CrdShape {
+        group: record.group.to_string(),
+        kind: record.kind.to_string(),
+        plural: record.plural.to_string(),
+        namespaced: record.namespaced,
+        versions: versions.collect(),
+    }
+}
+
+/// A schema that says of the status what the record says, and nothing else.
+fn schema(status: Option<&Node>) -> Node {
+    let map = |fields: Vec<(&str, Node)>| Node::Map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect());
+    let properties = status.map(|status| ("status", status.clone())).into_iter().collect();
+    map(vec![("type", Node::from("object")), ("properties", map(properties))])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn api_types_and_custom_children_name_kinds() {
+        let document = json!({ "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "spec": { "crds": { "pond": {
+            "apiTypes": { "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" },
+            "operatorBox": { "onCreate": { "custom": [{ "apiVersion": "fish.example/v2", "kind": "Carp", "name": "x" }] } },
+        }}}});
+        let mut kinds = BTreeSet::new();
+        collect_kinds(&document, &mut kinds);
+        let named: Vec<_> = kinds.iter().map(ToString::to_string).collect();
+        assert_eq!(named, ["Carp.fish.example", "Katalog.orkestra.orkspace.io", "Pond.water.example"]);
+    }
+}

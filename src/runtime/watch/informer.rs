@@ -1,0 +1,338 @@
+//! What the parts of one informer share: records, readers, and how the watch is doing.
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use orkestra_core::{
+    plan::ObjectKey,
+    reconcile::record::Identity,
+    value::{Node, Path},
+};
+use tokio::{
+    sync::{Notify, watch},
+    task::AbortHandle,
+};
+
+use super::{Change, Record, Spec, Subscriber, WatchProblem, WatchState, Watched, store::Records};
+
+/// One informer, without its task.
+pub(super) struct Shared<R> {
+    pub(super) watched: Watched,
+    /// Objects in a page of a list.
+    pub(super) page: u32,
+    records: Mutex<Records<R>>,
+    readers: Mutex<Readers<R>>,
+    /// Wakes the task out of a pause, and to see whether a list is due.
+    pub(super) nudge: Notify,
+    pub(super) counts: Counts,
+}
+
+/// What an informer counts.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) lists: AtomicU64,
+    pub(super) watches: AtomicU64,
+    pub(super) failures: AtomicU64,
+    pub(super) panics: AtomicU64,
+    pub(super) unreadable: AtomicU64,
+}
+
+pub(super) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Who reads an informer, and what is kept for them.
+struct Readers<R> {
+    spec: Arc<Spec>,
+    /// Grows with `spec`; a list made for one serves every reader up to it.
+    generation: u64,
+    synced: Option<u64>,
+    problem: Option<WatchProblem>,
+    last_seat: u64,
+    seats: Vec<Seat<R>>,
+}
+
+/// One handle's place.
+struct Seat<R> {
+    number: u64,
+    /// The generation of the spec that has all it reads.
+    needs: u64,
+    subscriber: Option<Subscriber<R>>,
+    state: watch::Sender<WatchState>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<R: Record> Shared<R> {
+    pub(super) fn new(watched: Watched, page: u32, paths: &[Path]) -> Self {
+        let spec = Arc::new(Spec::new(watched.served.group_kind(), paths));
+        let readers = Readers { spec, generation: 0, synced: None, problem: None, last_seat: 0, seats: Vec::new() };
+        Self {
+            watched,
+            page,
+            records: Mutex::new(Records::new()),
+            readers: Mutex::new(readers),
+            nudge: Notify::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The records, for one step at a time.
+    pub(super) fn records(&self) -> MutexGuard<'_, Records<R>> {
+        lock(&self.records)
+    }
+
+    /// What to read records with, and its generation.
+    pub(super) fn spec(&self) -> (Arc<Spec>, u64) {
+        let readers = lock(&self.readers);
+        (readers.spec.clone(), readers.generation)
+    }
+
+    /// Whether somebody reads more than the last list was made for.
+    pub(super) fn wants_list(&self) -> bool {
+        let readers = lock(&self.readers);
+        readers.synced.is_none_or(|synced| synced < readers.generation)
+    }
+
+    /// A list for that generation is complete.
+    pub(super) fn synced(&self, generation: u64) {
+        lock(&self.readers).publish(|readers| {
+            readers.synced = Some(generation);
+            readers.problem = None;
+        });
+    }
+
+    /// The API server answers again.
+    pub(super) fn healthy(&self) {
+        lock(&self.readers).publish(|readers| readers.problem = None);
+    }
+
+    pub(super) fn failing(&self, problem: WatchProblem) {
+        count(&self.counts.failures);
+        lock(&self.readers).publish(|readers| readers.problem = Some(problem));
+    }
+
+    /// Reads a record. An object that cannot be read is passed over: its neighbours are still shown.
+    pub(super) fn read(&self, object: &Node, spec: &Spec) -> Option<R> {
+        match catch_unwind(AssertUnwindSafe(|| R::read(object, spec))) {
+            Ok(Ok(record)) => return Some(record),
+            Ok(Err(error)) => {
+                count(&self.counts.unreadable);
+                tracing::warn!(kind = %spec.kind, %error, "an object cannot be recorded");
+            }
+            Err(_) => {
+                count(&self.counts.panics);
+                let object = Identity::read(object).map(|id| id.key.to_string()).unwrap_or_default();
+                tracing::error!(kind = %spec.kind, object, "recording an object panicked");
+            }
+        }
+        None
+    }
+
+    /// Tells subscribers, all but the one in seat `except`; no lock is held meanwhile.
+    pub(super) fn tell(&self, changes: impl IntoIterator<Item = Change<R>>, except: Option<u64>) {
+        let mut subscribers: Option<Vec<Subscriber<R>>> = None;
+        for change in changes {
+            let subscribers = subscribers.get_or_insert_with(|| lock(&self.readers).subscribers(except));
+            for subscriber in subscribers {
+                if catch_unwind(AssertUnwindSafe(|| subscriber(&change))).is_err() {
+                    count(&self.counts.panics);
+                    tracing::error!(kind = %self.watched.served.plural, object = %change.key, "a subscriber panicked");
+                }
+            }
+        }
+    }
+}
+
+impl<R> Readers<R> {
+    fn subscribers(&self, except: Option<u64>) -> Vec<Subscriber<R>> {
+        let seats = self.seats.iter().filter(|seat| Some(seat.number) != except);
+        seats.filter_map(|seat| seat.subscriber.clone()).collect()
+    }
+
+    fn publish(&mut self, change: impl FnOnce(&mut Self)) {
+        change(self);
+        for seat in &self.seats {
+            let state = self.state_for(seat.needs);
+            seat.state.send_if_modified(|last| {
+                let differs = *last != state;
+                *last = state;
+                differs
+            });
+        }
+    }
+
+    fn state_for(&self, needs: u64) -> WatchState {
+        let was_synced = self.synced.is_some_and(|synced| synced >= needs);
+        match &self.problem {
+            Some(problem) => WatchState::Failing { problem: problem.clone(), was_synced },
+            None if was_synced => WatchState::Synced,
+            None => WatchState::Starting,
+        }
+    }
+}
+
+/// An informer with its task, which ends with it.
+pub(super) struct Informer<R> {
+    pub(super) shared: Arc<Shared<R>>,
+    task: AbortHandle,
+}
+
+impl<R> Drop for Informer<R> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl<R: Record> Informer<R> {
+    pub(super) fn new(shared: Arc<Shared<R>>, task: AbortHandle) -> Self {
+        Self { shared, task }
+    }
+
+    /// Takes a seat for somebody who reads `paths`. More than is kept so far asks for another list.
+    pub(super) fn join(self: Arc<Self>, paths: &[Path], subscriber: Option<Subscriber<R>>) -> Handle<R> {
+        let shared = self.shared.clone();
+        let mut readers = lock(&shared.readers);
+        if !readers.spec.covers(paths) {
+            let mut spec = Spec::clone(&readers.spec);
+            spec.widen(paths);
+            readers.spec = Arc::new(spec);
+            readers.generation += 1;
+            shared.nudge.notify_one();
+        }
+        readers.last_seat += 1;
+        let (number, needs) = (readers.last_seat, readers.generation);
+        let (sender, state) = watch::channel(readers.state_for(needs));
+        readers.seats.push(Seat { number, needs, subscriber, state: sender });
+        drop(readers);
+        Handle { store: Store { shared, seat: number }, state, informer: self }
+    }
+}
+
+/// A reader's hold on an informer. With the last one the watch ends and its memory is freed.
+pub struct Handle<R: Record> {
+    store: Store<R>,
+    state: watch::Receiver<WatchState>,
+    informer: Arc<Informer<R>>,
+}
+
+impl<R: Record> fmt::Debug for Handle<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Handle").field(&self.watched().served.plural).finish()
+    }
+}
+
+impl<R: Record> Handle<R> {
+    /// What is watched.
+    pub fn watched(&self) -> &Watched {
+        &self.informer.shared.watched
+    }
+
+    /// The records.
+    pub fn store(&self) -> &Store<R> {
+        &self.store
+    }
+
+    /// How the watch is doing, as far as this handle's reads go.
+    pub fn state(&self) -> watch::Receiver<WatchState> {
+        self.state.clone()
+    }
+
+    /// Whether the store shows what the API server has.
+    pub fn is_synced(&self) -> bool {
+        *self.state.borrow() == WatchState::Synced
+    }
+
+    /// Waits until it does.
+    pub async fn synced(&self) {
+        // The sender lives as long as this handle's seat, so it cannot be closed.
+        let _ = self.state().wait_for(|state| *state == WatchState::Synced).await;
+    }
+
+    /// Tries again now what is waiting to be tried again: the CRD has just appeared, the right was just granted.
+    pub fn poke(&self) {
+        self.informer.shared.nudge.notify_one();
+    }
+}
+
+impl<R: Record> Drop for Handle<R> {
+    fn drop(&mut self) {
+        lock(&self.informer.shared.readers).seats.retain(|seat| seat.number != self.store.seat);
+    }
+}
+
+/// The records of an informer, as one of its readers sees them.
+pub struct Store<R: Record> {
+    shared: Arc<Shared<R>>,
+    seat: u64,
+}
+
+impl<R: Record> fmt::Debug for Store<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl<R: Record> Store<R> {
+    /// The record of that object.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<R>> {
+        self.shared.records().get(key)
+    }
+
+    /// The records that belong to the object with that uid, sorted by key.
+    pub fn owned_by(&self, uid: &str) -> Vec<(ObjectKey, Arc<R>)> {
+        let owned = self.shared.records().owned_by(uid);
+        owned.into_iter().map(|record| (record.identity().key.clone(), record)).collect()
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> usize {
+        self.shared.records().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The keys of all records, in no order.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        self.snapshot().iter().map(|record| record.identity().key.clone()).collect()
+    }
+
+    /// All records, in no order.
+    pub fn snapshot(&self) -> Vec<Arc<R>> {
+        self.shared.records().all()
+    }
+
+    /// Takes in the answer to a write, so that the next look sees it, and returns the record that the store has now: the
+    /// answer's, or a newer one. None where the watch already told that the object is gone, or where it is not an object.
+    ///
+    /// The handle's own subscriber is not told: whoever wrote knows. All others are. Should somebody else have changed
+    /// the object just before, so that the answer shows that change too, the watch tells everybody when it comes to it.
+    pub fn answer(&self, object: &Node) -> Option<Arc<R>> {
+        let (spec, _) = self.shared.spec();
+        let record = self.shared.read(object, &spec)?;
+        let scope = &self.shared.watched.scope;
+        if scope.namespace.is_some() && scope.namespace.as_deref() != record.identity().key.namespace.as_deref() {
+            return None;
+        }
+        let (now, change) = self.shared.records().answer(record);
+        self.shared.tell(change, Some(self.seat));
+        now
+    }
+
+    /// Takes in that the object of that uid is no more, which a request found out before the watch.
+    pub fn gone(&self, key: &ObjectKey, uid: &str) {
+        let change = self.shared.records().gone(key, uid);
+        self.shared.tell(change, Some(self.seat));
+    }
+}

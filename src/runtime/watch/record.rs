@@ -1,0 +1,128 @@
+//! What an informer keeps of an object.
+
+use orkestra_core::{
+    plan::GroupKind,
+    reconcile::{
+        crd::CrdRecord,
+        record::{ChildRecord, CrRecord, Identity, Malformed},
+    },
+    value::{Node, Path},
+};
+
+/// What is kept of an object, instead of the object.
+pub trait Record: Send + Sync + Sized + 'static {
+    /// Records `object`, as far as `spec` asks for it.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it is not shaped like an object.
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed>;
+
+    /// Who it is, and which state of it this is.
+    fn identity(&self) -> &Identity;
+
+    /// Whether anything but the resourceVersion differs.
+    fn differs(&self, before: &Self) -> bool;
+
+    /// uid of the object that it belongs to.
+    fn owner(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// What records are read with: the union of what all readers of an informer ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// The objects' kind.
+    pub kind: GroupKind,
+    /// Paths that are kept; none lies below another.
+    pub paths: Vec<Path>,
+}
+
+impl Spec {
+    /// Keeps `paths` of objects of that kind.
+    pub fn new(kind: GroupKind, paths: &[Path]) -> Self {
+        let mut spec = Self { kind, paths: Vec::new() };
+        spec.widen(paths);
+        spec
+    }
+
+    /// Whether everything under `paths` is kept.
+    pub fn covers(&self, paths: &[Path]) -> bool {
+        paths.iter().all(|path| self.keeps(path))
+    }
+
+    /// Keeps `paths` as well.
+    pub fn widen(&mut self, paths: &[Path]) {
+        for path in paths {
+            if !self.keeps(path) {
+                self.paths.retain(|kept| !kept.starts_with(path));
+                self.paths.push(path.clone());
+            }
+        }
+    }
+
+    fn keeps(&self, path: &Path) -> bool {
+        self.paths.iter().any(|kept| path.starts_with(kept))
+    }
+}
+
+impl Record for CrRecord {
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed> {
+        Self::read(object, &spec.paths)
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.id
+    }
+
+    fn differs(&self, before: &Self) -> bool {
+        self.differs(before)
+    }
+}
+
+impl Record for ChildRecord {
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed> {
+        Self::read(&spec.kind, object, &spec.paths)
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.id
+    }
+
+    fn differs(&self, before: &Self) -> bool {
+        self.differs(before)
+    }
+
+    fn owner(&self) -> Option<&str> {
+        self.owner()
+    }
+}
+
+impl Record for CrdRecord {
+    fn read(object: &Node, _: &Spec) -> Result<Self, Malformed> {
+        Self::read(object)
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.id
+    }
+
+    fn differs(&self, before: &Self) -> bool {
+        self.differs(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_covers_what_lies_below_its_paths() {
+        let path = |text: &str| Path::parse(text).unwrap();
+        let mut spec = Spec::new(GroupKind::parse("Website.shop.example"), &[path("spec.image"), path("spec.image.tag")]);
+        assert_eq!(spec.paths, [path("spec.image")]);
+        assert!(spec.covers(&[path("spec.image.tag")]) && !spec.covers(&[path("spec")]));
+        spec.widen(&[path("spec"), path("status.phase")]);
+        assert_eq!(spec.paths, [path("spec"), path("status.phase")]);
+    }
+}

@@ -1,0 +1,262 @@
+//! The task of an informer: list, then watch, for ever.
+//!
+//! ```text
+//!        ┌────────── 410, or a reader asks for more ◄────────┐
+//!        ▼                                                   │
+//!  ──► list ── complete ──► watch from there ── clean end ──►┤ again from the last event or bookmark
+//!        │ error                 │ error, or silence beyond the time asked for
+//!        └───────► pause ◄───────┘
+//! ```
+//!
+//! The pause is this watch's own: 200 ms, doubled up to 10 s; 1 s to 30 s for a kind that is not served; 30 s for a right
+//! that is missing. A nudge ends it.
+
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
+
+use futures::{FutureExt, TryStreamExt};
+use kube::api::WatchEvent;
+use orkestra_core::{reconcile::record::Identity, value::Node};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{
+    Record, WatchProblem,
+    informer::{Shared, count},
+};
+use crate::runtime::{
+    entropy::Entropy,
+    wire::{self, Wire, WireError},
+};
+
+/// How long a watch is asked to last, with 5 s of jitter below: kube-apiserver ends them at 5 minutes or later.
+const LIFETIME: Duration = Duration::from_secs(295);
+/// How long a watch may outlast that before its connection is taken for dead.
+const SLACK: Duration = Duration::from_secs(15);
+/// A watch that ends sooner without an event has failed.
+const SHORT: Duration = Duration::from_secs(1);
+/// A watch that lasted so long ends the backoff.
+const STEADY: Duration = Duration::from_secs(5);
+/// First and longest pause after errors.
+const PAUSE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(10)];
+/// First and longest pause for a kind that is not served.
+const PAUSE_NOT_SERVED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+/// Pause for a missing right: a denied request must not become a habit.
+const PAUSE_FORBIDDEN: Duration = Duration::from_secs(30);
+
+/// Runs the informer until it is aborted.
+pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: Entropy) {
+    loop {
+        let mut reflector = Reflector { shared: &shared, wire: &wire, entropy: &entropy, failures: 0, from: None };
+        if AssertUnwindSafe(reflector.reflect()).catch_unwind().await.is_err() {
+            count(&shared.counts.panics);
+            tracing::error!(kind = %shared.watched.served.plural, "a watch panicked; it starts anew");
+            shared.failing(WatchProblem::Unavailable { message: "the watch panicked; it starts anew".to_owned() });
+            sleep(PAUSE[1]).await;
+        }
+    }
+}
+
+struct Reflector<'a, R> {
+    shared: &'a Shared<R>,
+    wire: &'a Wire,
+    entropy: &'a Entropy,
+    /// Pauses in a row.
+    failures: u32,
+    /// Where the next watch starts; none where a list is due.
+    from: Option<String>,
+}
+
+/// How a watch ended.
+enum End {
+    /// As it should: on the server's side, in time.
+    Clean,
+    /// A reader asks for more.
+    List,
+    /// Its start is too old.
+    Gone,
+    /// Refused, or a connection that broke or died.
+    Failed(WireError),
+}
+
+impl<R: Record> Reflector<'_, R> {
+    async fn reflect(&mut self) {
+        loop {
+            if self.from.is_none() || self.shared.wants_list() {
+                match self.list().await {
+                    Ok(version) => self.from = Some(version),
+                    Err(error) => {
+                        self.shared.failing(problem(&error));
+                        self.pause(&error).await;
+                        continue;
+                    }
+                }
+            }
+            let started = Instant::now();
+            let mut heard = false;
+            let end = self.watch(&mut heard).await;
+            let lasted = started.elapsed();
+            if heard || lasted >= STEADY {
+                self.failures = 0;
+            }
+            self.follow(end, heard || lasted >= SHORT).await;
+        }
+    }
+
+    /// Sees to what follows the end of a watch.
+    async fn follow(&mut self, end: End, was_good: bool) {
+        match end {
+            End::List => {}
+            End::Clean if was_good => {}
+            End::Clean => {
+                let error = WireError::Unavailable("the API server ended the watch at once".to_owned());
+                self.pause(&error).await;
+            }
+            End::Gone => {
+                self.from = None;
+                if !was_good {
+                    self.pause(&WireError::Gone(String::new())).await;
+                }
+            }
+            End::Failed(error) => {
+                tracing::debug!(kind = %self.shared.watched.served.plural, %error, "a watch failed");
+                if matches!(error, WireError::NotServed(_) | WireError::NotFound(_)) {
+                    // Served again it may be another CRD's.
+                    self.from = None;
+                }
+                self.pause(&error).await;
+            }
+        }
+    }
+
+    /// Reads everything there is; returns where to watch from.
+    async fn list(&self) -> Result<String, WireError> {
+        count(&self.shared.counts.lists);
+        let (spec, generation) = self.shared.spec();
+        let watched = &self.shared.watched;
+        let mut next = None;
+        let mut version = None;
+        loop {
+            let page = self.wire.list_page(&watched.served, &watched.scope, self.shared.page, next.as_deref()).await?;
+            let version = version.get_or_insert_with(|| {
+                self.shared.records().list_begin(&page.resource_version);
+                page.resource_version
+            });
+            for object in page.items {
+                if let Some(record) = self.shared.read(&object, &spec) {
+                    let change = self.shared.records().list_put(record);
+                    self.shared.tell(change, None);
+                }
+            }
+            next = page.next;
+            if next.is_none() {
+                let changes = self.shared.records().list_end();
+                self.shared.tell(changes, None);
+                self.shared.synced(generation);
+                return Ok(std::mem::take(version));
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Watches from `from` on; `heard` tells whether anything came.
+    async fn watch(&mut self, heard: &mut bool) -> End {
+        let timeout = self.entropy.shorten(LIFETIME, 5.0 / LIFETIME.as_secs_f64());
+        let dead_at = Instant::now() + timeout + SLACK;
+        let watched = &self.shared.watched;
+        count(&self.shared.counts.watches);
+        let from = self.from.clone().unwrap_or_default();
+        let stream = match wire::watch(self.wire.client(), &watched.served, &watched.scope, &from, timeout).await {
+            Ok(stream) => stream,
+            Err(WireError::Gone(_)) => return End::Gone,
+            Err(error) => {
+                self.shared.failing(problem(&error));
+                return End::Failed(error);
+            }
+        };
+        self.shared.healthy();
+        let mut stream = pin!(stream);
+        loop {
+            let event = tokio::select! {
+                event = stream.try_next() => event,
+                () = self.shared.nudge.notified() => {
+                    if self.shared.wants_list() {
+                        return End::List;
+                    }
+                    continue;
+                }
+                () = sleep_until(dead_at) => {
+                    return End::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
+                }
+            };
+            match event {
+                Ok(None) => return End::Clean,
+                Ok(Some(WatchEvent::Error(status))) => return self.refused(kube::Error::Api(status)),
+                Ok(Some(event)) => {
+                    *heard = true;
+                    self.take_in(event);
+                }
+                Err(error) => return self.refused(error),
+            }
+        }
+    }
+
+    fn refused(&self, error: kube::Error) -> End {
+        let watched = &self.shared.watched;
+        count(&self.shared.counts.failures);
+        match wire::sort_watch_error(&watched.served, &watched.scope, error) {
+            WireError::Gone(_) => End::Gone,
+            error => End::Failed(error),
+        }
+    }
+
+    fn take_in(&mut self, event: WatchEvent<Node>) {
+        let (object, is_there) = match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, true),
+            WatchEvent::Deleted(object) => (object, false),
+            WatchEvent::Bookmark(bookmark) => {
+                let version = bookmark.metadata.resource_version;
+                self.shared.records().advance(&version);
+                self.from = Some(version);
+                return;
+            }
+            WatchEvent::Error(_) => return,
+        };
+        let Ok(id) = Identity::read(&object) else {
+            count(&self.shared.counts.unreadable);
+            return;
+        };
+        let change = if is_there {
+            let (spec, _) = self.shared.spec();
+            self.shared.read(&object, &spec).and_then(|record| self.shared.records().put(record))
+        } else {
+            self.shared.records().delete(&id)
+        };
+        self.from = Some(id.resource_version.into());
+        self.shared.tell(change, None);
+    }
+
+    async fn pause(&mut self, error: &WireError) {
+        let exponential = |[first, longest]: [Duration; 2]| {
+            let whole = first.saturating_mul(1u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(longest);
+            self.entropy.shorten(whole, 0.5)
+        };
+        let pause = match error {
+            WireError::NotServed(_) | WireError::NotFound(_) => exponential(PAUSE_NOT_SERVED).max(PAUSE_NOT_SERVED[0]),
+            WireError::Forbidden { .. } | WireError::Denied { .. } => PAUSE_FORBIDDEN + self.entropy.shorten(PAUSE[1] / 5, 1.0),
+            WireError::TooManyRequests { retry_after } => exponential(PAUSE).max(retry_after.unwrap_or_default()),
+            _ => exponential(PAUSE),
+        };
+        self.failures = self.failures.saturating_add(1);
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = self.shared.nudge.notified() => {}
+        }
+    }
+}
+
+fn problem(error: &WireError) -> WatchProblem {
+    match error {
+        WireError::NotServed(_) | WireError::NotFound(_) => WatchProblem::NotServed,
+        WireError::Forbidden { .. } | WireError::Denied { .. } => WatchProblem::Forbidden { message: error.to_string() },
+        _ => WatchProblem::Unavailable { message: error.to_string() },
+    }
+}

@@ -1,0 +1,124 @@
+//! The informers of a process: one for each kind, scope and selector that somebody reads.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError, Weak, atomic::Ordering},
+};
+
+use orkestra_core::{
+    reconcile::record::{ChildRecord, CrRecord},
+    value::Path,
+};
+
+use super::{
+    Handle, Record, Subscriber, Watched,
+    informer::{Informer, Shared},
+    reflector,
+};
+use crate::runtime::{entropy::Entropy, wire::Wire};
+
+/// Objects in a page of a list.
+const PAGE: u32 = 500;
+
+/// All informers of children and of custom resources; shared among operators.
+pub struct Informers {
+    wire: Wire,
+    entropy: Entropy,
+    children: Pool<ChildRecord>,
+    crs: Pool<CrRecord>,
+}
+
+/// What one informer has done, for metrics.
+#[derive(Clone, Debug)]
+pub struct Stats {
+    /// What it is of.
+    pub watched: Watched,
+    /// Whether its objects are custom resources, not children.
+    pub of_crs: bool,
+    /// Records in its store.
+    pub records: usize,
+    /// Lists begun: one, and one for each time that a watch could not go on or a reader asked for more.
+    pub lists: u64,
+    /// Watches begun; about one in five minutes is healthy.
+    pub watches: u64,
+    /// Lists and watches that failed.
+    pub failures: u64,
+    /// Panics caught in records and subscribers.
+    pub panics: u64,
+    /// Objects that could not be recorded.
+    pub unreadable: u64,
+}
+
+type Pool<R> = Mutex<HashMap<Watched, Weak<Informer<R>>>>;
+
+impl fmt::Debug for Informers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Informers")
+    }
+}
+
+impl Informers {
+    /// None yet; they will read through `wire`.
+    pub fn new(wire: Wire, entropy: Entropy) -> Self {
+        Self { wire, entropy, children: Mutex::default(), crs: Mutex::default() }
+    }
+
+    /// Reads children, keeping what lies under `paths`. Starts an informer where there is none; must be called on a tokio
+    /// runtime.
+    pub fn children(&self, watched: Watched, paths: &[Path], subscriber: Option<Subscriber<ChildRecord>>) -> Handle<ChildRecord> {
+        self.join(&self.children, watched, paths, subscriber)
+    }
+
+    /// Reads custom resources, as [`Informers::children`].
+    pub fn crs(&self, watched: Watched, paths: &[Path], subscriber: Option<Subscriber<CrRecord>>) -> Handle<CrRecord> {
+        self.join(&self.crs, watched, paths, subscriber)
+    }
+
+    /// What the informers have done that somebody reads.
+    pub fn stats(&self) -> Vec<Stats> {
+        let mut all = stats(&self.children, false);
+        all.extend(stats(&self.crs, true));
+        all
+    }
+
+    fn join<R: Record>(&self, pool: &Pool<R>, watched: Watched, paths: &[Path], subscriber: Option<Subscriber<R>>) -> Handle<R> {
+        let mut pool = pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = pool.get(&watched).and_then(Weak::upgrade);
+        let informer = known.unwrap_or_else(|| {
+            pool.retain(|_, informer| informer.strong_count() > 0);
+            let informer = start(watched.clone(), PAGE, paths, self.wire.clone(), self.entropy.clone());
+            pool.insert(watched, Arc::downgrade(&informer));
+            informer
+        });
+        informer.join(paths, subscriber)
+    }
+}
+
+fn stats<R: Record>(pool: &Pool<R>, of_crs: bool) -> Vec<Stats> {
+    let informers: Vec<_> = {
+        let pool = pool.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.values().filter_map(Weak::upgrade).collect()
+    };
+    let read = |informer: &Arc<Informer<R>>| {
+        let shared = &informer.shared;
+        Stats {
+            watched: shared.watched.clone(),
+            of_crs,
+            records: shared.records().len(),
+            lists: shared.counts.lists.load(Ordering::Relaxed),
+            watches: shared.counts.watches.load(Ordering::Relaxed),
+            failures: shared.counts.failures.load(Ordering::Relaxed),
+            panics: shared.counts.panics.load(Ordering::Relaxed),
+            unreadable: shared.counts.unreadable.load(Ordering::Relaxed),
+        }
+    };
+    informers.iter().map(read).collect()
+}
+
+/// Starts an informer that keeps `paths` from its first list on.
+pub(super) fn start<R: Record>(watched: Watched, page: u32, paths: &[Path], wire: Wire, entropy: Entropy) -> Arc<Informer<R>> {
+    let shared = Arc::new(Shared::new(watched, page, paths));
+    let task = tokio::spawn(reflector::run(shared.clone(), wire, entropy));
+    Arc::new(Informer::new(shared, task.abort_handle()))
+}

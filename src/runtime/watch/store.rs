@@ -1,0 +1,267 @@
+//! The records of one informer and the rules by which they change; no lock, no task, no clock.
+//!
+//! An object's state is what its newest resourceVersion says, wherever it comes from: list, event, or the answer to a
+//! write of ours. Answers are remembered until the watch has echoed them, for one reason: an event that is older than
+//! such an answer and no echo is somebody else's change. The record has it already, but nobody was told.
+
+use std::{
+    borrow::Borrow,
+    cell::Cell,
+    collections::{HashMap, HashSet},
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
+
+use orkestra_core::{
+    plan::ObjectKey,
+    reconcile::record::{Identity, newer},
+};
+
+use super::{Change, Record};
+
+/// Echoes awaited per object; beyond, the oldest is forgotten, which costs a needless wake-up.
+const MOST_ECHOES: usize = 8;
+
+/// The records, and how far the watch has come.
+pub(super) struct Records<R> {
+    entries: HashSet<Entry<R>>,
+    /// By uid of the owner, sorted by key.
+    owned: HashMap<Box<str>, Vec<Arc<R>>>,
+    /// Everything up to this resourceVersion has been told by list or watch.
+    progress: Option<Box<str>>,
+    /// resourceVersions of answers that the watch has not told of yet.
+    echoes: HashMap<ObjectKey, Vec<Box<str>>>,
+    listing: Option<Listing>,
+    /// Number of the current or last list.
+    epoch: u32,
+}
+
+struct Listing {
+    version: Box<str>,
+    /// The server is behind what it told before (restored from a backup): what it says now is the truth.
+    rewound: bool,
+}
+
+/// A record, found by its own key: the key is held once.
+struct Entry<R> {
+    record: Arc<R>,
+    /// The last list that had it.
+    epoch: Cell<u32>,
+}
+
+impl<R: Record> Borrow<ObjectKey> for Entry<R> {
+    fn borrow(&self) -> &ObjectKey {
+        &self.record.identity().key
+    }
+}
+
+impl<R: Record> Hash for Entry<R> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.record.identity().key.hash(state);
+    }
+}
+
+impl<R: Record> PartialEq for Entry<R> {
+    fn eq(&self, other: &Self) -> bool {
+        self.record.identity().key == other.record.identity().key
+    }
+}
+
+impl<R: Record> Eq for Entry<R> {}
+
+/// How a resourceVersion relates to the one that is known.
+#[derive(PartialEq, Eq)]
+enum Age {
+    Newer,
+    Same,
+    Older,
+}
+
+fn age(version: &str, known: &str) -> Age {
+    if version == known {
+        Age::Same
+    } else if newer(version, known) {
+        Age::Newer
+    } else {
+        Age::Older
+    }
+}
+
+impl<R: Record> Records<R> {
+    pub(super) fn new() -> Self {
+        Self { entries: HashSet::new(), owned: HashMap::new(), progress: None, echoes: HashMap::new(), listing: None, epoch: 0 }
+    }
+
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<Arc<R>> {
+        self.entries.get(key).map(|entry| entry.record.clone())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<R>> {
+        self.entries.iter().map(|entry| entry.record.clone()).collect()
+    }
+
+    pub(super) fn owned_by(&self, uid: &str) -> Vec<Arc<R>> {
+        self.owned.get(uid).cloned().unwrap_or_default()
+    }
+
+    /// An event that says what the object is now.
+    pub(super) fn put(&mut self, record: R) -> Option<Change<R>> {
+        let Identity { key, resource_version, .. } = record.identity();
+        self.advance(resource_version);
+        let overtaken = self.hear(key, resource_version);
+        let Some(known) = self.get(key) else { return self.enter(record) };
+        match age(resource_version, &known.identity().resource_version) {
+            Age::Newer => self.enter(record),
+            Age::Older if overtaken => Some(told_late(known)),
+            Age::Same | Age::Older => None,
+        }
+    }
+
+    /// An event that says that the object is gone, or out of what is watched.
+    pub(super) fn delete(&mut self, gone: &Identity) -> Option<Change<R>> {
+        self.advance(&gone.resource_version);
+        let overtaken = self.hear(&gone.key, &gone.resource_version);
+        let known = self.get(&gone.key)?;
+        match age(&gone.resource_version, &known.identity().resource_version) {
+            Age::Older => overtaken.then(|| told_late(known)),
+            Age::Newer | Age::Same => self.leave(&gone.key),
+        }
+    }
+
+    /// The watch has told everything up to `version`.
+    pub(super) fn advance(&mut self, version: &str) {
+        if self.progress.as_ref().is_none_or(|progress| newer(version, progress)) {
+            self.progress = Some(version.into());
+        }
+    }
+
+    /// The answer to a write of ours. Returns what is known of the object now, and how it changed. An answer that the
+    /// watch has overtaken brings no object back.
+    pub(super) fn answer(&mut self, record: R) -> (Option<Arc<R>>, Option<Change<R>>) {
+        let Identity { key, resource_version, .. } = record.identity();
+        let key = key.clone();
+        let news = match self.entries.get(&key) {
+            Some(known) => age(resource_version, &known.record.identity().resource_version) == Age::Newer,
+            None => self.progress.as_ref().is_none_or(|progress| newer(resource_version, progress)),
+        };
+        let change = if news {
+            let echoes = self.echoes.entry(key.clone()).or_default();
+            if echoes.len() == MOST_ECHOES {
+                echoes.remove(0);
+            }
+            echoes.push(resource_version.clone());
+            self.enter(record)
+        } else {
+            None
+        };
+        (self.get(&key), change)
+    }
+
+    /// The API server says that the object with that uid is no more.
+    pub(super) fn gone(&mut self, key: &ObjectKey, uid: &str) -> Option<Change<R>> {
+        let known = self.entries.get(key)?;
+        if &*known.record.identity().uid == uid { self.leave(key) } else { None }
+    }
+
+    /// A list begins, which shows the state at `version`. One that was not ended is dropped.
+    pub(super) fn list_begin(&mut self, version: &str) {
+        let rewound = self.progress.as_ref().is_some_and(|progress| newer(progress, version));
+        self.epoch = self.epoch.wrapping_add(1);
+        self.listing = Some(Listing { version: version.into(), rewound });
+    }
+
+    /// An object of the list.
+    pub(super) fn list_put(&mut self, record: R) -> Option<Change<R>> {
+        let rewound = self.listing.as_ref().is_some_and(|listing| listing.rewound);
+        let key = record.identity().key.clone();
+        let wanted = self.get(&key).is_none_or(|known| match age(&record.identity().resource_version, &known.identity().resource_version) {
+            Age::Newer => true,
+            // Of the same state more may be kept than before.
+            Age::Same => record.differs(&known),
+            Age::Older => rewound,
+        });
+        let change = if wanted { self.enter(record) } else { None };
+        if let Some(entry) = self.entries.get(&key) {
+            entry.epoch.set(self.epoch);
+        }
+        change
+    }
+
+    /// The list is complete: what it did not have is gone, unless it is newer.
+    pub(super) fn list_end(&mut self) -> Vec<Change<R>> {
+        let Some(Listing { version, rewound }) = self.listing.take() else { return Vec::new() };
+        let is_gone = |entry: &&Entry<R>| {
+            entry.epoch.get() != self.epoch && (rewound || !newer(&entry.record.identity().resource_version, &version))
+        };
+        let gone: Vec<ObjectKey> = self.entries.iter().filter(is_gone).map(|entry| entry.record.identity().key.clone()).collect();
+        let mut changes: Vec<_> = gone.iter().filter_map(|key| self.leave(key)).collect();
+        // Events that would have told of others' changes are lost; what came by answer may show such changes.
+        let echoes = std::mem::take(&mut self.echoes);
+        changes.extend(echoes.keys().filter_map(|key| self.get(key)).map(told_late));
+        self.entries.shrink_to_fit();
+        self.progress = Some(version);
+        changes
+    }
+
+    /// Takes an echo off those awaited. Whether the event is somebody else's, and a later answer is known already.
+    fn hear(&mut self, key: &ObjectKey, version: &str) -> bool {
+        let Some(awaited) = self.echoes.get_mut(key) else { return false };
+        let is_echo = awaited.iter().any(|echo| **echo == *version);
+        awaited.retain(|echo| newer(echo, version));
+        if awaited.is_empty() {
+            self.echoes.remove(key);
+        }
+        !is_echo
+    }
+
+    /// Puts a record in; a change only if it says anything new.
+    fn enter(&mut self, record: R) -> Option<Change<R>> {
+        let after = Arc::new(record);
+        // Only the list itself says that the list has an object.
+        let epoch = self.entries.get(&after.identity().key).map_or(self.epoch.wrapping_sub(1), |known| known.epoch.get());
+        let entry = Entry { record: after.clone(), epoch: Cell::new(epoch) };
+        let before = self.entries.replace(entry).map(|entry| entry.record);
+        if let Some(before) = &before {
+            self.disown(before);
+        }
+        if let Some(owner) = after.owner() {
+            if !self.owned.contains_key(owner) {
+                self.owned.insert(owner.into(), Vec::new());
+            }
+            if let Some(siblings) = self.owned.get_mut(owner) {
+                let at = siblings.partition_point(|sibling| sibling.identity().key < after.identity().key);
+                siblings.insert(at, after.clone());
+            }
+        }
+        let news = before.as_ref().is_none_or(|before| after.differs(before));
+        news.then(|| Change { key: after.identity().key.clone(), before, after: Some(after) })
+    }
+
+    fn leave(&mut self, key: &ObjectKey) -> Option<Change<R>> {
+        let before = self.entries.take(key)?.record;
+        self.disown(&before);
+        self.echoes.remove(key);
+        if self.entries.capacity() > 64 && self.entries.len() < self.entries.capacity() / 4 {
+            self.entries.shrink_to_fit();
+        }
+        Some(Change { key: key.clone(), before: Some(before), after: None })
+    }
+
+    fn disown(&mut self, record: &Arc<R>) {
+        let Some(owner) = record.owner() else { return };
+        if let Some(siblings) = self.owned.get_mut(owner) {
+            siblings.retain(|sibling| !Arc::ptr_eq(sibling, record));
+            if siblings.is_empty() {
+                self.owned.remove(owner);
+            }
+        }
+    }
+}
+
+fn told_late<R: Record>(known: Arc<R>) -> Change<R> {
+    Change { key: known.identity().key.clone(), before: Some(known.clone()), after: Some(known) }
+}

@@ -1,0 +1,1 @@
+//! Requests as they arrive, and errors as they are sorted.
