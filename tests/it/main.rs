@@ -2,6 +2,7 @@
 //!
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
+mod cli;
 mod control_plane;
 mod scenario;
 mod website;
