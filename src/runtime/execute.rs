@@ -235,8 +235,11 @@ impl Writer<'_> {
             leave_out.push(replicas);
         }
         if !found.changed {
-            self.leave_fights(kind, &rendered.key, &mut found.drift)
+            let fought = self
+                .leave_fights(kind, &rendered.key, &mut found.drift)
                 .await?;
+            // Another field's repair does not take them either.
+            leave_out.extend(fought);
         }
         let settled =
             self.memory
@@ -292,15 +295,15 @@ impl Writer<'_> {
         })
     }
 
-    /// Takes fields out of `drift` that are fought over, unless their pause is over; reports who fights.
+    /// Takes fields out of `drift` that are fought over, unless their pause is over, and returns them; reports who fights.
     async fn leave_fights(
         &mut self,
         kind: &Kind,
         key: &ChildKey,
         drift: &mut Vec<Path>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<Path>, Failure> {
         let Some(fight) = self.memory.fights(key, drift, Instant::now()) else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         self.shared.metrics.conflicted();
         let live = self.shared.get(&kind.served, &key.object).await;
@@ -316,15 +319,16 @@ impl Writer<'_> {
                 },
             ));
         }
-        if !fight.pause.is_zero() {
-            drift.retain(|path| !fight.paths.contains(path));
-            self.outcome.revisit = Some(
-                self.outcome
-                    .revisit
-                    .map_or(fight.pause, |other| other.min(fight.pause)),
-            );
+        if fight.pause.is_zero() {
+            return Ok(Vec::new());
         }
-        Ok(())
+        drift.retain(|path| !fight.paths.contains(path));
+        self.outcome.revisit = Some(
+            self.outcome
+                .revisit
+                .map_or(fight.pause, |other| other.min(fight.pause)),
+        );
+        Ok(fight.paths)
     }
 
     /// Whether a `HorizontalPodAutoscaler` targets the object: its replicas are no longer ours then.

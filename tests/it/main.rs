@@ -4,3 +4,5 @@
 
 mod cli;
 mod control_plane;
+mod scenario;
+mod website;
