@@ -3,3 +3,5 @@
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
 mod control_plane;
+mod scenario;
+mod website;
