@@ -10,7 +10,7 @@ TESTBED := $(TARGET)/debug/testbed
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test docs deny advisories check crds control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ lint: cargo ## formatting and clippy, warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-test: cargo control-plane ## every test, against a genuine control plane
+suite: cargo control-plane ## the tests alone, against a genuine control plane
 	cargo test --workspace --locked
 
 docs: cargo ## the API documentation, warnings denied
@@ -52,15 +52,18 @@ cluster-down: binaries ## end it and remove what it stored
 demo: ## apply a Katalog and watch its operator work, in a cluster made for it
 	@hack/demo
 
-# One phase of `check`: said before, timed after.
+# One phase: said before, timed after.
 define phase
 @start=$$SECONDS; echo "== $(1)"; $(MAKE) --no-print-directory $(1) || { echo "== $(1): FAILED after $$((SECONDS - start)) s"; exit 1; }; echo "== $(1): $$((SECONDS - start)) s"
 
 endef
 
-check: ## exactly what CI runs
-	$(foreach target,lint docs $(if $(shell command -v cargo-deny),deny) control-plane test demo,$(call phase,$(target)))
+test: cargo ## everything CI checks: formatting, clippy, documents, licences, every test
+	$(foreach target,lint docs $(if $(shell command -v cargo-deny),deny) control-plane suite,$(call phase,$(target)))
 	@command -v cargo-deny >/dev/null || echo "== deny: left out, cargo-deny is not installed (cargo install --locked cargo-deny)"
+
+check: test ## exactly what CI runs: test, then demo
+	$(call phase,demo)
 
 binaries: cargo
 	@cargo build --workspace --bins --locked --quiet

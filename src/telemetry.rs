@@ -32,7 +32,9 @@ pub struct LogFilter(String);
 
 /// A text that is no filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}: write a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug")]
+#[error(
+    "{0}: write a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug"
+)]
 pub struct NotAFilter(String);
 
 impl Default for LogFilter {
@@ -53,9 +55,17 @@ impl FromStr for LogFilter {
     fn from_str(text: &str) -> Result<Self, NotAFilter> {
         const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
         let text = text.trim();
+        // A variable that is set to nothing is as good as one that is not set.
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
         for directive in text.split(',').map(str::trim) {
             let bare = !directive.contains(['=', '[']);
-            if bare && !LEVELS.iter().any(|level| directive.eq_ignore_ascii_case(level)) {
+            if bare
+                && !LEVELS
+                    .iter()
+                    .any(|level| directive.eq_ignore_ascii_case(level))
+            {
                 return Err(NotAFilter(format!("`{directive}` is no level")));
             }
         }
@@ -66,12 +76,27 @@ impl FromStr for LogFilter {
 
 /// Starts logging, once in a process; a later call changes nothing.
 pub fn init(format: LogFormat, filter: &LogFilter) {
-    let filter = EnvFilter::new(&filter.0);
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // kube's client logs whole answers at debug level, those about Secrets included: only who names it gets that.
+    let talkative = ["debug", "trace"]
+        .iter()
+        .any(|level| filter.0.to_ascii_lowercase().contains(level));
+    let quiet = if talkative && !filter.0.contains("kube_client") {
+        ",kube_client=info"
+    } else {
+        ""
+    };
+    let filter = EnvFilter::new(format!("{}{quiet}", filter.0));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     // An error says that logging was started before.
     let _ = match format {
         LogFormat::Human => builder.with_ansi(is_terminal()).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).with_current_span(false).try_init(),
+        LogFormat::Json => builder
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .try_init(),
     };
 }
 

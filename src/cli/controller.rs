@@ -13,13 +13,14 @@ use crate::{
 };
 
 /// How long the cluster may be away at the start: a Pod may run before its network does.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Watches the Katalogs of a cluster and runs their operators
 ///
 /// Runs until SIGTERM or SIGINT, and then lets writes in flight end. The rights it needs are those that
 /// `ork generate rbac` prints; custom resources and children stay as they are when it ends.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// Namespace whose Katalogs are run; may be repeated [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
@@ -30,7 +31,19 @@ pub(super) struct Args {
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
     args.process.start_logging();
-    let namespaces = if args.namespaces.is_empty() { Namespaces::All } else { Namespaces::Some(args.namespaces) };
-    let feed = Feed::Cluster(namespaces);
-    serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await
+    let feed = Feed::Cluster(match args.namespaces {
+        none if none.is_empty() => Namespaces::All,
+        mut some => {
+            some.sort_unstable();
+            some.dedup();
+            Namespaces::Some(some)
+        }
+    });
+    serve(Service {
+        process: &args.process,
+        cluster,
+        patience: PATIENCE,
+        feed,
+    })
+    .await
 }

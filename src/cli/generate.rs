@@ -9,6 +9,7 @@ use super::{Failure, files, output};
 
 /// Prints manifests
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(subcommand)]
     what: What,
@@ -21,16 +22,21 @@ enum What {
 
 /// Prints the rights that Orkestra and the Katalogs need, and nothing more
 ///
-/// Namespace, ServiceAccount, ClusterRoles and their bindings, for `kubectl apply --filename -`. Without a file: what
+/// A namespace, a service account, cluster roles and their bindings, for `kubectl apply --filename -`. Without a file: what
 /// `ork controller` itself needs.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 struct Rbac {
     /// Katalog files; may be repeated
     #[arg(short = 'k', long = "katalog", value_name = "FILE", num_args = 1..)]
     katalogs: Vec<PathBuf>,
 }
 
-pub(super) async fn execute(Args { what: What::Rbac(args) }: Args) -> Result<(), Failure> {
+pub(super) async fn execute(
+    Args {
+        what: What::Rbac(args),
+    }: Args,
+) -> Result<(), Failure> {
     let plans = files::compile(&args.katalogs).await?;
     let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
     Ok(output::print(&rbac_yaml(&plans)?)?)
@@ -48,6 +54,9 @@ mod tests {
     fn the_committed_rights_are_current() {
         let header = "# Generated: UPDATE=1 cargo test --lib cli. What `ork controller` needs without any Katalog;\n\
                       # `ork generate rbac -k FILE` prints this and what a Katalog needs.\n";
-        crate::testing::assert_document("config/rbac.yaml", &format!("{header}{}", rbac_yaml(&[]).unwrap()));
+        crate::testing::assert_document(
+            "config/rbac.yaml",
+            &format!("{header}{}", rbac_yaml(&[]).unwrap()),
+        );
     }
 }

@@ -12,7 +12,7 @@ mod release;
 mod run;
 mod serve;
 
-use std::process::ExitCode;
+use std::{fmt::Write as _, process::ExitCode};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -23,7 +23,7 @@ use crate::client;
 /// A Katalog says which custom resources there are and what each is made of. `ork controller` watches the Katalogs of a
 /// cluster; `ork run` takes them from files. Both start one operator for every declared kind.
 #[derive(Debug, Parser)]
-#[command(name = "ork", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "ork", version, verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Cli {
     #[command(flatten)]
     cluster: options::Cluster,
@@ -74,7 +74,10 @@ impl From<client::Error> for Failure {
 /// Runs the command that the process was called with.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             output::error(&anyhow::Error::new(error).context("cannot start the runtime"));
@@ -115,7 +118,7 @@ pub fn markdown() -> String {
         "<!-- Generated from src/cli: UPDATE=1 cargo test --lib cli -->\n# Command line\n\n\
          Every command's `--help`, as `ork` prints it.\n",
     );
-    describe(Cli::command().term_width(100), "", &mut text);
+    describe(Cli::command(), "", &mut text);
     text
 }
 
@@ -124,9 +127,16 @@ fn describe(mut command: clap::Command, parent: &str, text: &mut String) {
     let name = format!("{parent}{}", command.get_name());
     let help = command.render_long_help().to_string();
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
-    text.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", lines.join("\n").trim_end()));
-    let children: Vec<clap::Command> =
-        command.get_subcommands().filter(|child| child.get_name() != "help").cloned().collect();
+    let _ = write!(
+        text,
+        "\n## {name}\n\n```text\n{}\n```\n",
+        lines.join("\n").trim_end()
+    );
+    let children: Vec<clap::Command> = command
+        .get_subcommands()
+        .filter(|child| child.get_name() != "help")
+        .cloned()
+        .collect();
     for child in children {
         describe(child, &format!("{name} "), text);
     }
@@ -148,9 +158,15 @@ mod tests {
 
     #[test]
     fn files_are_taken_from_one_flag_or_from_several() {
-        for line in ["ork release -k a -k b", "ork release -k a b", "ork release --katalog a --katalog b"] {
+        for line in [
+            "ork release -k a -k b",
+            "ork release -k a b",
+            "ork release --katalog a --katalog b",
+        ] {
             let cli = Cli::try_parse_from(line.split(' ')).unwrap();
-            let Command::Release(args) = cli.command else { panic!("{line}") };
+            let Command::Release(args) = cli.command else {
+                panic!("{line}")
+            };
             assert_eq!(args.files.katalogs.len(), 2, "{line}");
         }
         assert!(Cli::try_parse_from(["ork", "run"]).is_err());
@@ -159,8 +175,14 @@ mod tests {
     #[test]
     fn a_wrong_value_is_an_error_with_a_reason() {
         let cases = [
-            ("ork controller --listen 8080", "write an address and a port"),
-            ("ork controller --listen 0.0.0.0:99999", "write an address and a port"),
+            (
+                "ork controller --listen 8080",
+                "write an address and a port",
+            ),
+            (
+                "ork controller --listen 0.0.0.0:99999",
+                "write an address and a port",
+            ),
             ("ork controller --listen=", "write an address and a port"),
             ("ork controller --log inof", "`inof` is no level"),
             ("ork controller --log-format xml", "human"),

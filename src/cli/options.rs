@@ -24,7 +24,10 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) fn options(&self) -> ClusterOptions {
-        ClusterOptions { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
+        ClusterOptions {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        }
     }
 }
 
@@ -40,13 +43,20 @@ pub(super) struct Files {
 #[derive(Debug, clap::Args)]
 pub(super) struct Process {
     /// Address of the probes, metrics and /katalog pages; without a host, as in `:8080`, all of them
-    #[arg(long, value_name = "ADDR", env = "ORK_LISTEN", default_value = "0.0.0.0:8080", value_parser = parse_listen)]
+    #[arg(long, value_name = "ADDR", env = "ORK_LISTEN", hide_env_values = true, default_value = "0.0.0.0:8080", value_parser = parse_listen)]
     pub(super) listen: SocketAddr,
     /// How log lines look
-    #[arg(long, value_name = "FORMAT", env = "ORK_LOG_FORMAT", value_enum, default_value_t)]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "ORK_LOG_FORMAT",
+        hide_env_values = true,
+        value_enum,
+        default_value_t
+    )]
     log_format: Format,
     /// What is logged: a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug
-    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = telemetry::DEFAULT_FILTER)]
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG", hide_env_values = true, default_value = telemetry::DEFAULT_FILTER)]
     log: LogFilter,
 }
 
@@ -71,8 +81,14 @@ impl Process {
 }
 
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    let whole = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
-    whole.parse().map_err(|_| "write an address and a port, such as 127.0.0.1:8080 or :8080".to_owned())
+    let whole = if text.starts_with(':') {
+        format!("0.0.0.0{text}")
+    } else {
+        text.to_owned()
+    };
+    whole
+        .parse()
+        .map_err(|_| "write an address and a port, such as 127.0.0.1:8080 or :8080".to_owned())
 }
 
 /// A namespace's name.

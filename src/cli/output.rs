@@ -1,6 +1,10 @@
 //! What commands print: results to stdout, everything else to stderr; colours only on a terminal.
 
-use std::io::{self, Write as _};
+// Writing to a String cannot fail: those results are dropped.
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+};
 
 use anyhow::Context as _;
 use clap::builder::styling::{AnsiColor, Style};
@@ -38,7 +42,7 @@ pub(super) fn error(error: &anyhow::Error) {
     for cause in error.chain().skip(1).map(ToString::to_string) {
         // Many errors repeat their cause.
         if !said.contains(&cause) {
-            text.push_str(&format!("  because: {cause}\n"));
+            let _ = writeln!(text, "  because: {cause}");
             said = cause;
         }
     }
@@ -55,11 +59,17 @@ pub(super) fn diagnostics<'a>(problems: impl IntoIterator<Item = &'a Diagnostic>
         }
         text.push_str(&diagnostic(problem));
     }
-    let count = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
-    match (errors, warnings) {
-        (0, _) => {}
-        (errors, 0) => text.push_str(&format!("{}\n", count(errors, "error"))),
-        (errors, warnings) => text.push_str(&format!("{}, {}\n", count(errors, "error"), count(warnings, "warning"))),
+    let count = |number: usize, word: &str| {
+        format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+    };
+    if errors > 0 {
+        let all = [(errors, "error"), (warnings, "warning")];
+        let counts = all.map(|(number, word)| (number > 0).then(|| count(number, word)));
+        let _ = writeln!(
+            text,
+            "{}",
+            counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        );
     }
     say(&text);
 }
@@ -75,21 +85,27 @@ fn diagnostic(problem: &Diagnostic) -> String {
         Severity::Error => RED,
         Severity::Warning => YELLOW,
     };
-    let path = if problem.path.is_root() { String::new() } else { format!("{}: ", problem.path) };
+    let path = if problem.path.is_root() {
+        String::new()
+    } else {
+        format!("{}: ", one_line(&problem.path.to_string()))
+    };
     let mut text = format!(
         "{STRONG}{place}{STRONG:#}{colour}{}:{colour:#} {path}{}\n",
         problem.severity,
         one_line(&problem.message)
     );
     if let Some(hint) = &problem.hint {
-        text.push_str(&format!("  {CYAN}hint:{CYAN:#} {}\n", one_line(hint)));
+        let _ = writeln!(text, "  {CYAN}hint:{CYAN:#} {}", one_line(hint));
     }
     text
 }
 
 /// Text of a user's file may hold anything; a terminal gets no control characters of it.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 fn say(text: &str) {

@@ -24,6 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Labels and annotations of Orkestra's own go, too. The custom resources and what was made for them stay. Stop
 /// `ork run` first, or it puts the finalizers back.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) files: Files,

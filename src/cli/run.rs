@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::ZERO;
 /// changes is taken up; one with mistakes is told and the last good one stays. When it ends, finalizers remain on the
 /// custom resources: `ork release` takes them off.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(flatten)]
     files: Files,
@@ -40,8 +41,18 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
     super::files::check(&paths).await?;
     let (notices, told) = mpsc::unbounded_channel();
     let teller = tokio::spawn(tell(told));
-    let feed = Feed::Files(meta::Files { paths: paths.clone(), poll: POLL, notices });
-    let ended = serve(Service { process: &args.process, cluster, patience: PATIENCE, feed }).await;
+    let feed = Feed::Files(meta::Files {
+        paths: paths.clone(),
+        poll: POLL,
+        notices,
+    });
+    let ended = serve(Service {
+        process: &args.process,
+        cluster,
+        patience: PATIENCE,
+        feed,
+    })
+    .await;
     // It ends with the feed, which is gone. A panic in it has been printed.
     if let Ok(true) = teller.await {
         output::note(&farewell(&paths));
@@ -61,9 +72,17 @@ async fn tell(mut notices: mpsc::UnboundedReceiver<Notice>) -> bool {
             Notice::Refused(error) => output::error(&anyhow::Error::new(error)),
             Notice::Warned(warnings) => output::diagnostics(&warnings),
             Notice::Applied(what) => output::note(&format!("applied {what}")),
-            Notice::Runs { katalog, revision, operators } => {
+            Notice::Runs {
+                katalog,
+                revision,
+                operators,
+            } => {
                 ran = true;
-                output::note(&format!("Katalog {} runs, revision {revision}: {}", katalog.name, operators.join(", ")));
+                output::note(&format!(
+                    "Katalog {} runs, revision {revision}: {}",
+                    katalog.name,
+                    operators.join(", ")
+                ));
             }
         }
     }
@@ -71,7 +90,10 @@ async fn tell(mut notices: mpsc::UnboundedReceiver<Notice>) -> bool {
 }
 
 fn farewell(paths: &[PathBuf]) -> String {
-    let files: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let files: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     format!(
         "Finalizers remain on the custom resources, so that a deletion waits for the next run.\n\
          `ork release -k {}` takes them off.",

@@ -9,22 +9,20 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use tokio::{
     signal::unix::{SignalKind, signal},
-    time::{Instant, timeout},
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, options::Process};
 use crate::{
     client::{self, ClusterOptions, Connection},
-    meta::{self, Feed, FileError, Runtime},
+    meta::{Feed, FileError, Runtime},
     runtime::context::Context,
     server::{self, Pages, Stage, listen},
 };
 
 /// How long one question to a silent API server waits.
 const QUESTION: Duration = Duration::from_secs(10);
-/// How long the CRDs are waited for before the first Katalog is compiled.
-const DEFINITIONS: Duration = Duration::from_secs(10);
 /// How long Events may take at the end.
 const LAST_EVENTS: Duration = Duration::from_secs(2);
 /// Exit code after a second signal: that of a process that SIGINT ended.
@@ -42,18 +40,25 @@ pub(super) struct Service<'a> {
 /// What runs once the cluster has answered.
 struct Engine {
     runtime: Runtime,
-    context: Arc<Context>,
     feed: Feed,
     stage: Stage,
 }
 
 /// Runs until SIGTERM or SIGINT; the second one ends the process at once.
 pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
-    let Service { process, cluster, patience, feed } = service;
+    let Service {
+        process,
+        cluster,
+        patience,
+        feed,
+    } = service;
     let shutdown = stop_on_signals()?;
-    let listener = listen::bind(process.listen).await.map_err(anyhow::Error::new)?;
+    let listener = listen::bind(process.listen)
+        .await
+        .map_err(anyhow::Error::new)?;
     let connection = client::connect(cluster).await?;
-    let context = Arc::new(Context::new(connection.client.clone()).context("cannot set up metrics")?);
+    let context =
+        Arc::new(Context::new(connection.client.clone()).context("cannot set up metrics")?);
     let runtime = Runtime::new(context.clone());
     let stage = Stage::default();
     let pages = Pages::new(
@@ -63,28 +68,50 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         connection.client.clone(),
         context.clock.clone(),
     );
-    tracing::info!(address = %process.listen, version = crate::VERSION, "listening");
+    let address = listener
+        .local_addr()
+        .context("cannot tell the address that was taken")?;
+    tracing::info!(%address, version = crate::VERSION, "listening");
     let server_stop = CancellationToken::new();
-    let server = tokio::spawn(listen::serve(listener, server::router(pages), server_stop.clone()));
+    let server = tokio::spawn(listen::serve(
+        listener,
+        server::router(pages),
+        server_stop.clone(),
+    ));
     let events = context.events.clone();
-    let ended = run(Engine { runtime, context, feed, stage }, &connection, patience, &shutdown).await;
+    let ended = run(
+        Engine {
+            runtime,
+            feed,
+            stage,
+        },
+        &connection,
+        patience,
+        &shutdown,
+    )
+    .await;
     events.flush(LAST_EVENTS).await;
     server_stop.cancel();
     server.await.context("the HTTP server failed")?;
     ended
 }
 
-async fn run(engine: Engine, connection: &Connection, patience: Duration, shutdown: &CancellationToken) -> Result<(), Failure> {
-    let Engine { runtime, context, feed, stage } = engine;
+async fn run(
+    engine: Engine,
+    connection: &Connection,
+    patience: Duration,
+    shutdown: &CancellationToken,
+) -> Result<(), Failure> {
+    let Engine {
+        runtime,
+        feed,
+        stage,
+    } = engine;
     tokio::select! {
         reached = reach(connection, patience) => reached?,
         () = shutdown.cancelled() => return Ok(()),
     }
     tracing::info!(server = connection.server, "connected");
-    // Compiling before the CRDs are known would refuse Katalogs that are right.
-    if timeout(DEFINITIONS, context.crds.synced()).await.is_err() {
-        tracing::warn!("the CRDs of the cluster could not be listed yet; going on without them");
-    }
     let mut synced = runtime.synced();
     let announce = async {
         if synced.wait_for(|synced| *synced).await.is_ok() {

@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// How long a namespace rests after a refusal.
 const REST: Duration = Duration::from_secs(30);
 /// How long after its last repetition an Event may still be counted up. Source: kube-runtime and client-go.
-const SERIES: Duration = Duration::from_secs(6 * 60);
+const SERIES: Duration = Duration::from_mins(6);
 /// Events remembered for counting up.
 const REMEMBERED: usize = 4096;
 /// Where Events of cluster-scoped objects live. Source: client-go, `tools/events`.

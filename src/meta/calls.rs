@@ -11,7 +11,7 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-use crate::runtime::wire::{DEADLINE, Deletion, Propagation, Scope, Served, Wire, WireError};
+use crate::runtime::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
 
 /// Objects a page; as kubectl.
 const PAGE: u32 = 500;
@@ -84,7 +84,8 @@ impl Resource {
 
     /// Where a kind is served, in whichever version; none when it is not.
     pub(crate) async fn discover(client: &Client, kind: &GroupKind) -> Result<Option<Self>, CallError> {
-        for version in versions(client, &kind.group).await? {
+        let versions = Wire::new(client.clone()).versions(&kind.group).await;
+        for version in versions.map_err(|source| CallError { what: format!("discover {kind}"), source })? {
             if let Some(found) = Self::pinned(client, &kind.group, &version, &kind.kind).await? {
                 return Ok(Some(found));
             }
@@ -182,25 +183,6 @@ impl Resource {
 
 fn key(namespace: Option<&str>, name: &str) -> ObjectKey {
     ObjectKey { namespace: namespace.map(Box::from), name: name.into() }
-}
-
-/// Versions of a group, the preferred one first; none when it is not served.
-async fn versions(client: &Client, group: &str) -> Result<Vec<String>, CallError> {
-    if group.is_empty() {
-        return Ok(vec!["v1".to_owned()]);
-    }
-    let unavailable = |why: String| CallError { what: format!("discover {group}"), source: WireError::Unavailable(why) };
-    let groups = match tokio::time::timeout(DEADLINE, client.list_api_groups()).await {
-        Ok(answer) => answer.map_err(|error| unavailable(chain(&error)))?,
-        Err(_) => return Err(unavailable(format!("no answer within {} s", DEADLINE.as_secs()))),
-    };
-    let found = groups.groups.into_iter().find(|found| found.name == group);
-    Ok(found.map_or_else(Vec::new, |found| {
-        let preferred = found.preferred_version.map(|preferred| preferred.version).unwrap_or_default();
-        let mut versions: Vec<_> = found.versions.into_iter().map(|version| version.version).collect();
-        versions.sort_by_key(|version| *version != preferred);
-        versions
-    }))
 }
 
 /// An error with its causes, in a line.

@@ -241,3 +241,6 @@ fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
     };
     Arc::new(Plan { katalog: new.katalog.clone(), operators: new.operators.iter().map(kept).collect() })
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,8 @@ mod release;
 mod revisions;
 mod status;
 mod supervisor;
+#[cfg(test)]
+mod testing;
 
 use std::{sync::Arc, time::Duration};
 

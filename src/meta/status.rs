@@ -250,3 +250,6 @@ pub(crate) fn patch(wanted: &KatalogStatus, resource_version: Option<&str>) -> V
     }
     json!({ "metadata": { "resourceVersion": resource_version }, "status": status })
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,12 +63,20 @@ impl Bound {
     /// Whether the absence of an object of that kind from the stores means that there is none.
     pub(super) fn sees(&self, kind: &GroupKind) -> bool {
         self.absent.contains(kind)
-            || self.kinds.get(kind).is_some_and(|kind| is_settled(&kind.watch.state().borrow()))
+            || self
+                .kinds
+                .get(kind)
+                .is_some_and(|kind| is_settled(&kind.watch.state().borrow()))
     }
 
     /// Whether exactly these kinds are watched.
     pub(super) fn serves_exactly(&self, served: &BTreeMap<GroupKind, Served>) -> bool {
-        self.kinds.len() == served.len() && served.iter().all(|(kind, served)| self.kinds.get(kind).is_some_and(|known| known.served == *served))
+        self.kinds.len() == served.len()
+            && served.iter().all(|(kind, served)| {
+                self.kinds
+                    .get(kind)
+                    .is_some_and(|known| known.served == *served)
+            })
     }
 
     /// Returns when every watch shows the whole of its kind, or knows that nobody serves it.
@@ -85,9 +93,14 @@ impl Bound {
         let mut states = self.states();
         let changes = states.iter_mut().map(|state| {
             state.mark_unchanged();
-            Box::pin(state.changed())
+            Box::pin(async {
+                // A watch that ended says nothing any more.
+                if state.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            })
         });
-        let _ = futures::future::select_all(changes).await;
+        futures::future::select_all(changes).await;
     }
 
     fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
@@ -97,7 +110,10 @@ impl Bound {
 
     /// What keeps a watch from its work, by kind.
     pub(super) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let kinds = self.kinds.iter().map(|(kind, watched)| (kind.clone(), watched.watch.state()));
+        let kinds = self
+            .kinds
+            .iter()
+            .map(|(kind, watched)| (kind.clone(), watched.watch.state()));
         let all = std::iter::once((self.served.group_kind(), self.crs.state())).chain(kinds);
         all.filter_map(|(kind, state)| match &*state.borrow() {
             WatchState::Failing { problem, .. } => Some((kind, problem.clone())),
@@ -108,7 +124,12 @@ impl Bound {
 
     /// Records held for this operator; shared ones count for each.
     pub(super) fn records(&self) -> usize {
-        self.crs.store().len() + self.kinds.values().map(|kind| kind.store().len()).sum::<usize>()
+        self.crs.store().len()
+            + self
+                .kinds
+                .values()
+                .map(|kind| kind.store().len())
+                .sum::<usize>()
     }
 }
 
@@ -117,6 +138,9 @@ fn is_settled(state: &WatchState) -> bool {
     match state {
         WatchState::Synced => true,
         WatchState::Starting => false,
-        WatchState::Failing { problem, was_synced } => *was_synced || *problem == WatchProblem::NotServed,
+        WatchState::Failing {
+            problem,
+            was_synced,
+        } => *was_synced || *problem == WatchProblem::NotServed,
     }
 }

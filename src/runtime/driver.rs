@@ -69,7 +69,13 @@ impl Driver {
     /// Runs until `stop` is cancelled; then writes in flight have ended.
     pub(super) async fn run(mut self) {
         while let Some(crd) = self.await_crd().await {
-            let mut life = Life { crd, next: None, workers: None, resync_at: None, look_again_at: None };
+            let mut life = Life {
+                crd,
+                next: None,
+                workers: None,
+                resync_at: None,
+                look_again_at: None,
+            };
             let over = self.live(&mut life).await;
             if let Some(workers) = life.workers.take() {
                 workers.stop().await;
@@ -140,7 +146,9 @@ impl Driver {
     /// Follows the CRD; false when this life is over.
     async fn follow_crd(&mut self, life: &mut Life, version: &str) -> bool {
         let kind = self.plans.borrow().resource.group_kind();
-        let Some(crd) = self.shared.context.crds.get(&kind) else { return false };
+        let Some(crd) = self.shared.context.crds.get(&kind) else {
+            return false;
+        };
         // A terminating CRD is served until its last object is gone: their deletions are work.
         if crd.id.uid != life.crd.id.uid || !(crd.serves(version) || crd.deleting) {
             return false;
@@ -150,7 +158,12 @@ impl Driver {
         if life.crd.deleting {
             self.shared.set_phase(Phase::Deleting);
         }
-        let absent = self.shared.bound.load().as_ref().is_some_and(|bound| !bound.absent.is_empty());
+        let absent = self
+            .shared
+            .bound
+            .load()
+            .as_ref()
+            .is_some_and(|bound| !bound.absent.is_empty());
         if facts_differ || absent {
             self.bind(life).await;
         }
@@ -159,8 +172,16 @@ impl Driver {
 
     async fn follow_plan(&mut self, life: &mut Life) {
         let plan = self.plans.borrow().clone();
-        let current = self.shared.bound.load_full().map(|bound| bound.plan.clone());
-        if current.as_ref().is_some_and(|current| current.hash == plan.hash && current.reads == plan.reads) && life.next.is_none() {
+        let current = self
+            .shared
+            .bound
+            .load_full()
+            .map(|bound| bound.plan.clone());
+        if current
+            .as_ref()
+            .is_some_and(|current| current.hash == plan.hash && current.reads == plan.reads)
+            && life.next.is_none()
+        {
             self.adopt_figures(life, &plan);
             return;
         }
@@ -177,10 +198,16 @@ impl Driver {
     }
 
     async fn rebind(&mut self, life: &mut Life) {
-        let Some(bound) = self.shared.bound.load_full() else { return };
+        let Some(bound) = self.shared.bound.load_full() else {
+            return;
+        };
         let needed = kinds::needed(&bound.plan, Some(&bound));
         let watched = bound.kinds.keys().chain(&bound.absent);
-        if !needed.iter().eq(watched.cloned().collect::<std::collections::BTreeSet<_>>().iter()) {
+        if !needed.iter().eq(watched
+            .cloned()
+            .collect::<std::collections::BTreeSet<_>>()
+            .iter())
+        {
             self.bind(life).await;
         }
     }
@@ -189,7 +216,9 @@ impl Driver {
     async fn bind(&mut self, life: &mut Life) {
         life.look_again_at = None;
         let plan = self.plans.borrow().clone();
-        let Some(facts) = life.crd.facts(&plan.resource.version) else { return };
+        let Some(facts) = life.crd.facts(&plan.resource.version) else {
+            return;
+        };
         let current = self.shared.bound.load_full();
         let before = current.as_deref().or(life.next.as_deref());
         let needed = kinds::needed(&plan, before);
@@ -199,7 +228,10 @@ impl Driver {
                     life.look_again_at = Some(Instant::now() + LOOK_AGAIN);
                 }
                 let unchanged = current.as_ref().is_some_and(|bound| {
-                    bound.plan.hash == plan.hash && bound.facts == facts && bound.absent == found.absent && bound.serves_exactly(&found.served)
+                    bound.plan.hash == plan.hash
+                        && bound.facts == facts
+                        && bound.absent == found.absent
+                        && bound.serves_exactly(&found.served)
                 });
                 life.next = (!unchanged).then(|| Arc::new(self.bound(life, plan, facts, found)));
             }
@@ -227,17 +259,32 @@ impl Driver {
         for (kind, child) in found.served {
             let reads = plan.reads.children.get(&kind).cloned().unwrap_or_default();
             let selector = format!("{}=true", names::LABEL_MANAGED);
-            let watch = informers.children(watched(&child, Some(selector)), &reads, Some(self.on_child()));
+            let watch = informers.children(
+                watched(&child, Some(selector)),
+                &reads,
+                Some(self.on_child()),
+            );
             scopes.insert(kind.clone(), child.namespaced);
             kinds.insert(kind, Arc::new(Kind::new(child, watch)));
         }
-        Bound { manager: plan.field_manager(), plan, facts, served, crs, kinds, absent: found.absent, scopes }
+        Bound {
+            manager: plan.field_manager(),
+            plan,
+            facts,
+            served,
+            crs,
+            kinds,
+            absent: found.absent,
+            scopes,
+        }
     }
 
     fn on_cr(&self) -> Subscriber<CrRecord> {
         let shared = Arc::downgrade(&self.shared);
         Arc::new(move |change| {
-            let Some(shared) = shared.upgrade() else { return };
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
             match (&change.before, &change.after) {
                 (_, Some(after)) => {
                     shared.learn(&after.id.uid, &change.key);
@@ -253,7 +300,9 @@ impl Driver {
     fn on_child(&self) -> Subscriber<ChildRecord> {
         let shared = Arc::downgrade(&self.shared);
         Arc::new(move |change| {
-            let Some(shared) = shared.upgrade() else { return };
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
             for record in [&change.before, &change.after].into_iter().flatten() {
                 if let Some(key) = record.owner().and_then(|uid| shared.owner(uid)) {
                     shared.enqueue(key, Lane::Changed);
@@ -272,7 +321,11 @@ impl Driver {
         for record in next.crs.store().snapshot() {
             self.shared.learn(&record.id.uid, &record.id.key);
         }
-        let same_work = before.as_ref().is_some_and(|before| before.plan.hash == next.plan.hash && before.facts == next.facts && before.absent == next.absent);
+        let same_work = before.as_ref().is_some_and(|before| {
+            before.plan.hash == next.plan.hash
+                && before.facts == next.facts
+                && before.absent == next.absent
+        });
         if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {
             for key in next.crs.store().keys() {
                 self.shared.enqueue(key, Lane::Changed);
@@ -281,13 +334,19 @@ impl Driver {
         if life.workers.is_none() && self.shared.role == Role::Reconciles {
             life.workers = Some(work::start(&self.shared, next.plan.workers));
         }
-        self.shared.set_phase(if life.crd.deleting { Phase::Deleting } else { Phase::Running });
+        self.shared.set_phase(if life.crd.deleting {
+            Phase::Deleting
+        } else {
+            Phase::Running
+        });
         let plan = self.plans.borrow().clone();
         self.adopt_figures(life, &plan);
     }
 
     fn resync(&self, life: &mut Life) {
-        let Some(bound) = self.shared.bound.load_full() else { return };
+        let Some(bound) = self.shared.bound.load_full() else {
+            return;
+        };
         for key in bound.crs.store().keys() {
             self.shared.enqueue(key, Lane::Resync);
         }
@@ -297,13 +356,20 @@ impl Driver {
 
     fn schedule_resync(&self, life: &mut Life, plan: &OperatorPlan) {
         let period = plan.resync;
-        life.resync_at = (!period.is_zero()).then(|| Instant::now() + self.shared.context.entropy.shorten(period, RESYNC_JITTER));
+        life.resync_at = (!period.is_zero())
+            .then(|| Instant::now() + self.shared.context.entropy.shorten(period, RESYNC_JITTER));
     }
 }
 
 /// Objects in all namespaces.
 fn watched(served: &Served, selector: Option<String>) -> Watched {
-    Watched { served: served.clone(), scope: Scope { namespace: None, selector } }
+    Watched {
+        served: served.clone(),
+        scope: Scope {
+            namespace: None,
+            selector,
+        },
+    }
 }
 
 async fn synced(bound: Option<&Bound>) {

@@ -31,7 +31,7 @@ impl Entropy {
 
     /// A number from 0 to 1, 1 excluded.
     pub fn fraction(&self) -> f64 {
-        self.draw(|rng| rng.random::<f64>())
+        self.draw(RngExt::random::<f64>)
     }
 
     /// 64 random bits.

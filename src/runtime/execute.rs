@@ -122,7 +122,10 @@ impl Writer<'_> {
                 Write::Update { body, force, drift } => (body, force, drift, false),
             };
             let (shared, manager) = (self.shared, &self.bound.manager);
-            match shared.apply(&kind.served, &rendered.key.object, &body, manager, force).await {
+            match shared
+                .apply(&kind.served, &rendered.key.object, &body, manager, force)
+                .await
+            {
                 Ok(object) => {
                     return Ok(self.applied(
                         &kind,
@@ -202,11 +205,12 @@ impl Writer<'_> {
         let Some(record) = record else {
             return Ok(Write::Create);
         };
-        if record.deleting {
+        // Its end is an event that wakes this key, if it is this key's.
+        if record.deleting && record.owner() == Some(self.uid) {
             return Ok(Write::Nothing);
         }
         let declared = &self.bound.plan.children[rendered.declared];
-        self.check_name(rendered, declared, record, refused)?;
+        self.check_name(rendered, declared, record)?;
         let take = declared.force_conflict;
         let mut found = difference(
             &rendered.object,
@@ -219,7 +223,12 @@ impl Writer<'_> {
         let reported = &mut self.outcome.executed.held;
         // A write that was refused is decided anew.
         reported.retain(|(key, _)| *key != rendered.key);
-        reported.extend(found.held.iter().map(|held| (rendered.key.clone(), held.clone())));
+        reported.extend(
+            found
+                .held
+                .iter()
+                .map(|held| (rendered.key.clone(), held.clone())),
+        );
         let replicas = Path::parse("spec.replicas").unwrap_or_default();
         if found.drift.contains(&replicas) && self.is_autoscaled(kind, &rendered.key).await? {
             found.drift.retain(|path| *path != replicas);
@@ -250,35 +259,36 @@ impl Writer<'_> {
         Ok(Write::Update { body, force, drift })
     }
 
-    /// Whether the object may be written: it is ours, or the Katalog says `adopt` and nobody controls it.
+    /// Whether the object may be written: it is ours, or the Katalog says `adopt` and nobody controls it. Its controller
+    /// alone says that it is ours here: who takes our annotation off does not take the object.
     fn check_name(
         &self,
         rendered: &Rendered,
         declared: &ChildPlan,
         record: &ChildRecord,
-        refused: bool,
     ) -> Result<(), Failure> {
-        let ours = record.is_ours(self.uid, &self.bound.manager)
-            || (refused && record.controller.as_deref() == Some(self.uid));
-        let adoptable = declared.adopt
-            && record
-                .controller
-                .as_deref()
-                .is_none_or(|uid| uid == self.uid);
-        if ours || adoptable {
+        let controller = record.controller.as_deref();
+        let ours = record.is_ours(self.uid, &self.bound.manager) || controller == Some(self.uid);
+        if ours || (declared.adopt && controller.is_none()) {
             return Ok(());
         }
-        let hint = if record.controller.is_some() {
-            "another object controls it"
+        // A custom resource that was deleted and made anew is faster than the garbage collector.
+        let left = controller.is_some_and(|uid| self.shared.owner(uid).is_none())
+            && record.ownership.wrote(&self.bound.manager);
+        let (reason, message) = if left {
+            let message = "its predecessor was made for a resource that is gone, and is about to be collected";
+            (Reason::WriteConflict, message)
+        } else if controller.is_some() {
+            let message = "an object of this name exists, and another object controls it";
+            (Reason::NameTaken, message)
         } else {
-            "`adopt: true` takes it over"
+            let message = "an object of this name exists and was not made for this resource; `adopt: true` takes it over";
+            (Reason::NameTaken, message)
         };
         Err(Failure {
-            reason: Reason::NameTaken,
+            reason,
             at: rendered.key.to_string(),
-            message: format!(
-                "an object of this name exists and was not made for this resource; {hint}"
-            ),
+            message: message.to_owned(),
         })
     }
 
@@ -322,7 +332,11 @@ impl Writer<'_> {
         if self.memory.is_autoscaled(key) {
             return Ok(true);
         }
-        let found = match self.shared.list(&served::autoscalers(), key.object.namespace.as_deref()).await {
+        let found = match self
+            .shared
+            .list(&served::autoscalers(), key.object.namespace.as_deref())
+            .await
+        {
             Ok(autoscalers) => autoscalers
                 .iter()
                 .any(|autoscaler| targets(autoscaler, kind, key)),
@@ -336,7 +350,15 @@ impl Writer<'_> {
     async fn create(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.kind(&rendered.key)?;
         let (shared, manager) = (self.shared, &self.bound.manager);
-        match shared.create(&kind.served, &rendered.key.object, &rendered.object, manager).await {
+        match shared
+            .create(
+                &kind.served,
+                &rendered.key.object,
+                &rendered.object,
+                manager,
+            )
+            .await
+        {
             Ok(answer) => {
                 kind.store().answer(&answer);
                 self.outcome.made.push(rendered.key.clone());
@@ -345,7 +367,7 @@ impl Writer<'_> {
             Err(WireError::AlreadyExists(_)) => match self.read(&kind, &rendered.key).await? {
                 Some(record) => {
                     let declared = &self.bound.plan.children[rendered.declared];
-                    self.check_name(rendered, declared, &record, true)?;
+                    self.check_name(rendered, declared, &record)?;
                     self.outcome.made.push(rendered.key.clone());
                     Ok(Action::Unchanged)
                 }
@@ -361,7 +383,11 @@ impl Writer<'_> {
 
     async fn delete(&mut self, deletion: &Deletion) -> Result<Action, Failure> {
         let kind = self.kind(&deletion.key)?;
-        match self.shared.delete(&kind.served, &deletion.key.object, &deletion.uid).await {
+        match self
+            .shared
+            .delete(&kind.served, &deletion.key.object, &deletion.uid)
+            .await
+        {
             Ok(_) => Ok(Action::Deleted),
             // Gone, or another object of the name: either way the one that was meant is no more.
             Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(Action::Deleted),
@@ -379,7 +405,6 @@ fn at_version(object: &Node, version: &str) -> Node {
     set(&mut object, &path, Node::from(version));
     object
 }
-
 
 fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
     let target = autoscaler
@@ -402,8 +427,8 @@ fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
 /// How a refused request is reported.
 pub(super) fn failure(key: &ChildKey, error: &WireError) -> Failure {
     let reason = match error {
-        error if error.is_missing_right() => Reason::Forbidden,
-        WireError::Forbidden { .. } => Reason::Denied,
+        WireError::Forbidden { .. } => Reason::Forbidden,
+        WireError::Denied { .. } => Reason::Denied,
         WireError::NotServed(_) => Reason::KindNotServed,
         error if error.is_permanent() => Reason::Invalid,
         WireError::Conflict { .. } | WireError::AlreadyExists(_) => Reason::WriteConflict,

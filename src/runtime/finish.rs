@@ -84,7 +84,10 @@ async fn delete(
     if record.deleting {
         return Ok(false);
     }
-    match shared.delete(&kind.served, &key.object, &record.id.uid).await {
+    match shared
+        .delete(&kind.served, &key.object, &record.id.uid)
+        .await
+    {
         Ok(stays) => Ok(stays.is_none()),
         Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(true),
         Err(error) => Err(failure(key, &error).message),
@@ -103,7 +106,10 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<bool, 
     ]
     .map(|label| (label, Node::Null));
     let body = map([("metadata", map([("labels", map(labels))]))]);
-    match shared.patch_metadata(&kind.served, &key.object, &body, &bound.manager).await {
+    match shared
+        .patch_metadata(&kind.served, &key.object, &body, &bound.manager)
+        .await
+    {
         Ok(_) | Err(WireError::NotFound(_)) => Ok(true),
         Err(error) => Err(failure(key, &error).message),
     }
@@ -120,7 +126,10 @@ async fn remove_finalizer(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Pass
         ("finalizers", Node::List(others)),
     ];
     let body = map([("metadata", map(metadata))]);
-    match shared.patch_metadata(&bound.served, &cr.id.key, &body, &bound.manager).await {
+    match shared
+        .patch_metadata(&bound.served, &cr.id.key, &body, &bound.manager)
+        .await
+    {
         Ok(answer) => {
             bound.crs.store().answer(&answer);
             Passed::settled()

@@ -20,8 +20,16 @@ pub(super) struct Found {
 /// The kinds of the plan and of the inventories that custom resources carry.
 pub(super) fn needed(plan: &OperatorPlan, bound: Option<&Bound>) -> BTreeSet<GroupKind> {
     let declared = plan.children.iter().map(|child| child.kind.group_kind());
-    let records = bound.map(|bound| bound.crs.store().snapshot()).unwrap_or_default();
-    declared.chain(records.iter().flat_map(|record| record.inventory.kinds.iter().cloned())).collect()
+    let records = bound
+        .map(|bound| bound.crs.store().snapshot())
+        .unwrap_or_default();
+    declared
+        .chain(
+            records
+                .iter()
+                .flat_map(|record| record.inventory.kinds.iter().cloned()),
+        )
+        .collect()
 }
 
 /// Finds out how `kinds` are served: from what was bound before, from the CRDs, from discovery.
@@ -36,9 +44,16 @@ pub(super) async fn find(
 ) -> Result<Found, WireError> {
     let mut found = Found::default();
     for kind in kinds {
-        let declared = plan.children.iter().map(|child| &child.kind).find(|declared| declared.group_kind() == kind);
-        let known = bound.and_then(|bound| bound.kind(&kind)).map(|kind| kind.served.clone());
-        let known = known.filter(|served| declared.is_none_or(|declared| declared.version == served.version));
+        let declared = plan
+            .children
+            .iter()
+            .map(|child| &child.kind)
+            .find(|declared| declared.group_kind() == kind);
+        let known = bound
+            .and_then(|bound| bound.kind(&kind))
+            .map(|kind| kind.served.clone());
+        let known = known
+            .filter(|served| declared.is_none_or(|declared| declared.version == served.version));
         let served = match known {
             Some(served) => Some(served),
             None => look_up(shared, &kind, declared).await?,
@@ -55,12 +70,23 @@ pub(super) async fn find(
     Ok(found)
 }
 
-async fn look_up(shared: &Shared, kind: &GroupKind, declared: Option<&ResourceType>) -> Result<Option<Served>, WireError> {
+async fn look_up(
+    shared: &Shared,
+    kind: &GroupKind,
+    declared: Option<&ResourceType>,
+) -> Result<Option<Served>, WireError> {
     if let Some(crd) = shared.context.crds.get(kind) {
         // An inventory names no version: any that is served shows the same objects.
         let version = match declared {
-            Some(declared) => crd.serves(&declared.version).then(|| declared.version.clone()),
-            None => crd.versions.iter().map(|version| &version.name).find(|name| crd.serves(name)).cloned(),
+            Some(declared) => crd
+                .serves(&declared.version)
+                .then(|| declared.version.clone()),
+            None => crd
+                .versions
+                .iter()
+                .map(|version| &version.name)
+                .find(|name| crd.serves(name))
+                .cloned(),
         };
         return Ok(version.map(|version| Served {
             group: kind.group.clone(),
@@ -80,10 +106,19 @@ async fn look_up(shared: &Shared, kind: &GroupKind, declared: Option<&ResourceTy
                 namespaced,
             }));
         }
-        return shared.context.wire.discover(&kind.group, &declared.version, &kind.kind).await;
+        return shared
+            .context
+            .wire
+            .discover(&kind.group, &declared.version, &kind.kind)
+            .await;
     }
     for version in shared.context.wire.versions(&kind.group).await? {
-        if let Some(served) = shared.context.wire.discover(&kind.group, &version, &kind.kind).await? {
+        if let Some(served) = shared
+            .context
+            .wire
+            .discover(&kind.group, &version, &kind.kind)
+            .await?
+        {
             return Ok(Some(served));
         }
     }

@@ -92,8 +92,21 @@ impl Operator {
         let (sender, status) = watch::channel(OperatorStatus::default());
         let stop = CancellationToken::new();
         let publisher = tokio::spawn(publish(shared.clone(), plan.clone(), sender, stop.clone()));
-        let driver = tokio::spawn(Driver { shared, plans: plan, stop: stop.clone() }.run());
-        Self { plans, status, driver, publisher, stop: stop.drop_guard() }
+        let driver = tokio::spawn(
+            Driver {
+                shared,
+                plans: plan,
+                stop: stop.clone(),
+            }
+            .run(),
+        );
+        Self {
+            plans,
+            status,
+            driver,
+            publisher,
+            stop: stop.drop_guard(),
+        }
     }
 
     /// Follows another plan of the same name and group-kind with the least disturbance: a template or status change
@@ -114,7 +127,13 @@ impl Operator {
 
     /// Stops it: takes no new keys, waits for writes in flight, takes its metric series out of the registry.
     pub async fn stop(self) {
-        let Self { plans, status: _, driver, publisher, stop } = self;
+        let Self {
+            plans,
+            status: _,
+            driver,
+            publisher,
+            stop,
+        } = self;
         drop(stop);
         for task in [driver, publisher] {
             if let Err(error) = task.await {

@@ -184,7 +184,15 @@ async fn write_metadata(
         return Ok(Some(cr.clone()));
     }
     let body = metadata_body(bound, cr, wanted);
-    match shared.apply_metadata(&bound.served, &cr.id.key, &body, &bound.plan.metadata_manager()).await {
+    match shared
+        .apply_metadata(
+            &bound.served,
+            &cr.id.key,
+            &body,
+            &bound.plan.metadata_manager(),
+        )
+        .await
+    {
         Ok(answer) => {
             if wanted.kinds != cr.inventory.kinds {
                 shared.rebind.notify_one();
@@ -281,7 +289,16 @@ async fn report(shared: &Shared, bound: &Bound, after: &Observed, executed: &mut
         return Next::Settled;
     };
     let key = &after.cr.id.key;
-    match shared.patch_status(&bound.served, key, patch.subresource, &patch.body, &bound.manager).await {
+    match shared
+        .patch_status(
+            &bound.served,
+            key,
+            patch.subresource,
+            &patch.body,
+            &bound.manager,
+        )
+        .await
+    {
         Ok(answer) => {
             shared.status_refused(None);
             let Some(now) = bound.crs.store().answer(&answer) else {

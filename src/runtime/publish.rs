@@ -45,7 +45,11 @@ pub(super) async fn publish(
 }
 
 fn set_gauges(shared: &Shared, status: &OperatorStatus) {
-    let records = shared.bound.load().as_ref().map_or(0, |bound| bound.records());
+    let records = shared
+        .bound
+        .load()
+        .as_ref()
+        .map_or(0, |bound| bound.records());
     shared.metrics.set_cache_records(records);
     shared.metrics.set_resources(status.instances);
     shared.metrics.set_queue_depth(status.queue_depth);
@@ -59,8 +63,17 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
     let running = bound.is_some();
     OperatorStatus {
         phase: life.phase,
-        problems: problems(shared, plan, bound.as_deref().or(life.pending.as_deref()), life.phase),
-        workers: if running && shared.role == Role::Reconciles { plan.workers } else { 0 },
+        problems: problems(
+            shared,
+            plan,
+            bound.as_deref().or(life.pending.as_deref()),
+            life.phase,
+        ),
+        workers: if running && shared.role == Role::Reconciles {
+            plan.workers
+        } else {
+            0
+        },
         instances: bound.as_ref().map_or(0, |bound| bound.crs.store().len()),
         ready: shared.ready_count(),
         passes: tally.passes,
@@ -78,7 +91,12 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
 }
 
 /// The gravest first: what keeps it from running at all, then rights, then what it does without.
-fn problems(shared: &Shared, plan: &OperatorPlan, bound: Option<&Bound>, phase: Phase) -> Vec<Problem> {
+fn problems(
+    shared: &Shared,
+    plan: &OperatorPlan,
+    bound: Option<&Bound>,
+    phase: Phase,
+) -> Vec<Problem> {
     let mut problems = Vec::new();
     if phase == Phase::Waiting {
         problems.push(missing_crd(shared, plan));
@@ -88,13 +106,21 @@ fn problems(shared: &Shared, plan: &OperatorPlan, bound: Option<&Bound>, phase: 
             problems.push(unwatched(kind, trouble));
         }
         for kind in &bound.absent {
-            let message = format!("the API server does not serve {kind}, which the Katalog declares: install its CRD");
-            problems.push(Problem { reason: "KindNotServed", message });
+            let message = format!(
+                "the API server does not serve {kind}, which the Katalog declares: install its CRD"
+            );
+            problems.push(Problem {
+                reason: "KindNotServed",
+                message,
+            });
         }
     }
     problems.extend(shared.problems());
     if let Some(message) = shared.context.events.problem() {
-        problems.push(Problem { reason: "Forbidden", message });
+        problems.push(Problem {
+            reason: "Forbidden",
+            message,
+        });
     }
     problems.extend(bound.and_then(lost_status));
     problems
@@ -102,16 +128,28 @@ fn problems(shared: &Shared, plan: &OperatorPlan, bound: Option<&Bound>, phase: 
 
 fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> Problem {
     match trouble {
-        WatchProblem::NotServed => Problem { reason: "KindNotServed", message: format!("the API server does not serve {kind}") },
-        WatchProblem::Forbidden { message } => Problem { reason: "Forbidden", message },
-        WatchProblem::Unavailable { message } => Problem { reason: "Unavailable", message },
+        WatchProblem::NotServed => Problem {
+            reason: "KindNotServed",
+            message: format!("the API server does not serve {kind}"),
+        },
+        WatchProblem::Forbidden { message } => Problem {
+            reason: "Forbidden",
+            message,
+        },
+        WatchProblem::Unavailable { message } => Problem {
+            reason: "Unavailable",
+            message,
+        },
     }
 }
 
 fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Problem {
     let (group_kind, version) = (plan.resource.group_kind(), &plan.resource.version);
     if let WatchState::Failing { problem, .. } = &*shared.context.crds.state().borrow() {
-        return unwatched("CustomResourceDefinition.apiextensions.k8s.io", problem.clone());
+        return unwatched(
+            "CustomResourceDefinition.apiextensions.k8s.io",
+            problem.clone(),
+        );
     }
     let message = match shared.context.crds.get(&group_kind) {
         None => format!("no CRD defines {group_kind}: apply it, and the operator starts"),
@@ -120,7 +158,10 @@ fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Problem {
         }
         Some(_) => format!("the CRD of {group_kind} is not established yet"),
     };
-    Problem { reason: "CrdMissing", message }
+    Problem {
+        reason: "CrdMissing",
+        message,
+    }
 }
 
 /// What the CRD cannot hold of the status that the plan declares.
@@ -129,8 +170,22 @@ fn lost_status(bound: &Bound) -> Option<Problem> {
     if lost.is_empty() {
         return None;
     }
-    let fields = lost.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let why = if bound.facts.has_status { "its schema drops" } else { "it has no status subresource, so it does without" };
-    let message = format!("the CRD of {} cannot hold the whole status: {why} {fields}", bound.served.group_kind());
-    Some(Problem { reason: "StatusNotWritable", message })
+    let fields = lost
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let why = if bound.facts.has_status {
+        "its schema drops"
+    } else {
+        "it has no status subresource, so it does without"
+    };
+    let message = format!(
+        "the CRD of {} cannot hold the whole status: {why} {fields}",
+        bound.served.group_kind()
+    );
+    Some(Problem {
+        reason: "StatusNotWritable",
+        message,
+    })
 }

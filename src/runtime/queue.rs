@@ -211,7 +211,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     /// Whether the breaker holds `key` off at the moment.
     pub fn is_slowed(&self, key: &K) -> bool {
-        self.inner.look(|state| state.is_slowed(key, Instant::now()))
+        self.inner
+            .look(|state| state.is_slowed(key, Instant::now()))
     }
 
     /// Failed passes over `key` in a row.
@@ -255,7 +256,8 @@ impl<K: Clone + Eq + Hash> Inner<K> {
 
 /// A key that one worker has; nobody else gets it until this is dropped.
 ///
-/// Dropped in a panic it counts as a failure: the key is freed and retried after its backoff.
+/// Dropped in a panic it counts as a failure: the key is freed and retried after its backoff. An `async move` block that
+/// names nothing of it but a field that is `Copy` does not hold it: hand it over whole.
 pub struct Taken<K: Clone + Eq + Hash> {
     /// Which.
     pub key: K,

@@ -16,50 +16,120 @@ impl Shared {
     }
 
     /// Every object of a kind in a namespace.
-    pub(super) async fn list(&self, kind: &Served, namespace: Option<&str>) -> Result<Vec<Node>, WireError> {
-        let scope = Scope { namespace: namespace.map(str::to_owned), selector: None };
+    pub(super) async fn list(
+        &self,
+        kind: &Served,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Node>, WireError> {
+        let scope = Scope {
+            namespace: namespace.map(str::to_owned),
+            selector: None,
+        };
         let answer = self.context.wire.list_page(kind, &scope, 0, None).await;
         Ok(self.heard(Request::List, kind, answer)?.items)
     }
 
     /// Applies a child.
-    pub(super) async fn apply(&self, kind: &Served, key: &ObjectKey, body: &Node, manager: &str, force: bool) -> Result<Node, WireError> {
-        let answer = self.context.wire.apply(kind, key, manager, force, body).await;
+    pub(super) async fn apply(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+        force: bool,
+    ) -> Result<Node, WireError> {
+        let answer = self
+            .context
+            .wire
+            .apply(kind, key, manager, force, body)
+            .await;
         self.wrote(Request::Apply, Verb::Apply, kind, answer)
     }
 
     /// Makes a child.
-    pub(super) async fn create(&self, kind: &Served, key: &ObjectKey, body: &Node, manager: &str) -> Result<Node, WireError> {
+    pub(super) async fn create(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
         let answer = self.context.wire.create(kind, key, manager, body).await;
         self.wrote(Request::Create, Verb::Create, kind, answer)
     }
 
     /// Deletes the child of that uid. Returns it where it stays for its finalizers.
-    pub(super) async fn delete(&self, kind: &Served, key: &ObjectKey, uid: &str) -> Result<Option<Node>, WireError> {
-        let how = Deletion { propagation: Propagation::Background, uid: Some(uid), resource_version: None };
+    pub(super) async fn delete(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        uid: &str,
+    ) -> Result<Option<Node>, WireError> {
+        let how = Deletion {
+            propagation: Propagation::Background,
+            uid: Some(uid),
+            resource_version: None,
+        };
         let answer = self.context.wire.delete(kind, key, &how).await;
         self.wrote(Request::Delete, Verb::Delete, kind, answer)
     }
 
     /// Applies metadata of a custom resource.
-    pub(super) async fn apply_metadata(&self, kind: &Served, key: &ObjectKey, body: &Node, manager: &str) -> Result<Node, WireError> {
-        let answer = self.context.wire.apply(kind, key, manager, true, body).await;
+    pub(super) async fn apply_metadata(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
+        let answer = self
+            .context
+            .wire
+            .apply(kind, key, manager, true, body)
+            .await;
         self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
     }
 
     /// Patches metadata of an object.
-    pub(super) async fn patch_metadata(&self, kind: &Served, key: &ObjectKey, body: &Node, manager: &str) -> Result<Node, WireError> {
-        let answer = self.context.wire.merge_patch(kind, key, None, manager, body).await;
+    pub(super) async fn patch_metadata(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
+        let answer = self
+            .context
+            .wire
+            .merge_patch(kind, key, None, manager, body)
+            .await;
         self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
     }
 
     /// Patches the status of a custom resource, by the subresource where there is one.
-    pub(super) async fn patch_status(&self, kind: &Served, key: &ObjectKey, subresource: bool, body: &Node, manager: &str) -> Result<Node, WireError> {
-        let answer = self.context.wire.merge_patch(kind, key, subresource.then_some("status"), manager, body).await;
+    pub(super) async fn patch_status(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        subresource: bool,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
+        let answer = self
+            .context
+            .wire
+            .merge_patch(kind, key, subresource.then_some("status"), manager, body)
+            .await;
         self.wrote(Request::Status, Verb::PatchStatus, kind, answer)
     }
 
-    fn wrote<T>(&self, request: Request, verb: Verb, kind: &Served, answer: Result<T, WireError>) -> Result<T, WireError> {
+    fn wrote<T>(
+        &self,
+        request: Request,
+        verb: Verb,
+        kind: &Served,
+        answer: Result<T, WireError>,
+    ) -> Result<T, WireError> {
         if answer.is_ok() {
             self.metrics.wrote(verb);
         }

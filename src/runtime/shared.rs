@@ -113,7 +113,7 @@ impl Shared {
         let mut refused = lock(&self.refused);
         let key = |kind: &Served| (request, format!("{}.{}", kind.plural, kind.group));
         match &answer {
-            Err(error) if error.is_missing_right() => {
+            Err(error @ WireError::Forbidden { .. }) => {
                 if refused.insert(key(kind), error.to_string()).is_none() {
                     self.changed.notify_one();
                 }
@@ -161,7 +161,8 @@ impl Shared {
         life.phase = phase;
         match phase {
             Phase::Running | Phase::Deleting => {
-                life.started_at.get_or_insert_with(|| self.context.clock.now());
+                life.started_at
+                    .get_or_insert_with(|| self.context.clock.now());
             }
             Phase::Waiting | Phase::Starting => life.started_at = None,
         }

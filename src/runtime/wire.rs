@@ -38,7 +38,9 @@ pub struct Wire {
 
 impl std::fmt::Debug for Wire {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wire").field("deadline", &self.deadline).finish_non_exhaustive()
+        f.debug_struct("Wire")
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
     }
 }
 
@@ -103,7 +105,10 @@ struct ListMeta {
 impl Wire {
     /// Requests through `client`, [`DEADLINE`] each.
     pub fn new(client: kube::Client) -> Self {
-        Self { client, deadline: DEADLINE }
+        Self {
+            client,
+            deadline: DEADLINE,
+        }
     }
 
     /// With another deadline.
@@ -123,7 +128,8 @@ impl Wire {
     /// [`WireError::NotFound`] when there is no such object, [`WireError::NotServed`] when the kind is not served.
     pub async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, WireError> {
         let asked = Asked::of("get", kind, key.namespace.as_deref());
-        self.node(&asked, Method::GET, &kind.object_path(key, None), None).await
+        self.node(&asked, Method::GET, &kind.object_path(key, None), None)
+            .await
     }
 
     /// One page of a list: the first, or the one that `next` of the last page asks for; `limit` 0 is all.
@@ -132,7 +138,13 @@ impl Wire {
     ///
     /// # Errors
     /// [`WireError::Gone`] when `next` is too old: the list starts anew.
-    pub async fn list_page(&self, kind: &Served, scope: &Scope, limit: u32, next: Option<&str>) -> Result<Page, WireError> {
+    pub async fn list_page(
+        &self,
+        kind: &Served,
+        scope: &Scope,
+        limit: u32,
+        next: Option<&str>,
+    ) -> Result<Page, WireError> {
         let asked = Asked::of("list", kind, scope.namespace.as_deref());
         let mut query = Query::default();
         query.add("labelSelector", scope.selector.as_deref());
@@ -140,7 +152,7 @@ impl Wire {
         query.add("continue", next);
         let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
         let text = self.text(&asked, Method::GET, &path, None).await?;
-        let list: List = asked.parse(&text)?;
+        let list: List = Asked::parse(&text)?;
         Ok(Page {
             items: list.items.unwrap_or_default(),
             resource_version: list.metadata.resource_version,
@@ -152,14 +164,21 @@ impl Wire {
     ///
     /// # Errors
     /// [`WireError::AlreadyExists`].
-    pub async fn create(&self, kind: &Served, key: &ObjectKey, manager: &str, body: &Node) -> Result<Node, WireError> {
+    pub async fn create(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        manager: &str,
+        body: &Node,
+    ) -> Result<Node, WireError> {
         let namespace = key.namespace.as_deref();
         let asked = Asked::of("create", kind, namespace);
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         query.add("fieldValidation", Some(STRICT));
         let path = query.onto(kind.collection_path(namespace));
-        self.node(&asked, Method::POST, &path, Some((JSON, body))).await
+        self.node(&asked, Method::POST, &path, Some((JSON, body)))
+            .await
     }
 
     /// Server-side apply, as field manager `manager`; returns the object as stored.
@@ -167,14 +186,22 @@ impl Wire {
     /// # Errors
     /// [`WireError::Conflict`], whose causes name the managers where fields are held by others, and has none where the
     /// resourceVersion in `body` is not the object's.
-    pub async fn apply(&self, kind: &Served, key: &ObjectKey, manager: &str, force: bool, body: &Node) -> Result<Node, WireError> {
+    pub async fn apply(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        manager: &str,
+        force: bool,
+        body: &Node,
+    ) -> Result<Node, WireError> {
         let asked = Asked::of("patch", kind, key.namespace.as_deref());
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         query.add("force", force.then_some("true"));
         query.add("fieldValidation", Some(STRICT));
         let path = query.onto(kind.object_path(key, None));
-        self.node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body))).await
+        self.node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body)))
+            .await
     }
 
     /// JSON merge patch of the object or of a subresource such as `status`; returns the object as stored.
@@ -193,19 +220,30 @@ impl Wire {
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         let path = query.onto(kind.object_path(key, subresource));
-        self.node(&asked, Method::PATCH, &path, Some((MERGE_PATCH, body))).await
+        self.node(&asked, Method::PATCH, &path, Some((MERGE_PATCH, body)))
+            .await
     }
 
     /// Deletes an object. Returns it where it stays for its finalizers, none where it is gone.
     ///
     /// # Errors
     /// [`WireError::Conflict`] when it is not the one that the preconditions mean.
-    pub async fn delete(&self, kind: &Served, key: &ObjectKey, how: &Deletion<'_>) -> Result<Option<Node>, WireError> {
+    pub async fn delete(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        how: &Deletion<'_>,
+    ) -> Result<Option<Node>, WireError> {
         let asked = Asked::of("delete", kind, key.namespace.as_deref());
         let path = kind.object_path(key, None);
-        let answer = self.node(&asked, Method::DELETE, &path, Some((JSON, &how.body()))).await?;
+        let answer = self
+            .node(&asked, Method::DELETE, &path, Some((JSON, &how.body())))
+            .await?;
         let is_status = answer.get("kind").and_then(Node::as_str) == Some("Status");
-        let stays = answer.get("metadata").and_then(|metadata| metadata.get("deletionTimestamp")).is_some();
+        let stays = answer
+            .get("metadata")
+            .and_then(|metadata| metadata.get("deletionTimestamp"))
+            .is_some();
         Ok((!is_status && stays).then_some(answer))
     }
 
@@ -213,15 +251,25 @@ impl Wire {
     ///
     /// # Errors
     /// Whatever keeps it from answering.
-    pub async fn discover(&self, group: &str, version: &str, kind: &str) -> Result<Option<Served>, WireError> {
+    pub async fn discover(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+    ) -> Result<Option<Served>, WireError> {
         let asked = Asked::discovery(group);
         let path = served::api_path(group, version);
         let list = match self.node(&asked, Method::GET, &path, None).await {
             Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(None),
             other => other?,
         };
-        let resources = list.get("resources").and_then(Node::as_list).unwrap_or_default();
-        Ok(resources.iter().find_map(|resource| served::read_resource(resource, group, version, kind)))
+        let resources = list
+            .get("resources")
+            .and_then(Node::as_list)
+            .unwrap_or_default();
+        Ok(resources
+            .iter()
+            .find_map(|resource| served::read_resource(resource, group, version, kind)))
     }
 
     /// The versions that a group is served in, the preferred one first; none where the group is not served.
@@ -233,24 +281,56 @@ impl Wire {
             return Ok(vec!["v1".to_owned()]);
         }
         let asked = Asked::discovery(group);
-        let answer = match self.node(&asked, Method::GET, &format!("/apis/{group}"), None).await {
+        let answer = match self
+            .node(&asked, Method::GET, &format!("/apis/{group}"), None)
+            .await
+        {
             Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(Vec::new()),
             other => other?,
         };
-        let version = |node: &Node| node.get("version").and_then(Node::as_str).map(str::to_owned);
-        let listed = answer.get("versions").and_then(Node::as_list).unwrap_or_default().iter().filter_map(version);
-        let mut versions: Vec<String> = answer.get("preferredVersion").and_then(version).into_iter().chain(listed).collect();
+        let version = |node: &Node| {
+            node.get("version")
+                .and_then(Node::as_str)
+                .map(str::to_owned)
+        };
+        let listed = answer
+            .get("versions")
+            .and_then(Node::as_list)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(version);
+        let mut versions: Vec<String> = answer
+            .get("preferredVersion")
+            .and_then(version)
+            .into_iter()
+            .chain(listed)
+            .collect();
         let mut seen = std::collections::BTreeSet::new();
         versions.retain(|version| seen.insert(version.clone()));
         Ok(versions)
     }
 
-    async fn node(&self, asked: &Asked<'_>, method: Method, path: &str, body: Option<(&str, &Node)>) -> Result<Node, WireError> {
-        asked.parse(&self.text(asked, method, path, body).await?)
+    async fn node(
+        &self,
+        asked: &Asked<'_>,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Node)>,
+    ) -> Result<Node, WireError> {
+        Asked::parse(&self.text(asked, method, path, body).await?)
     }
 
-    async fn text(&self, asked: &Asked<'_>, method: Method, path: &str, body: Option<(&str, &Node)>) -> Result<String, WireError> {
-        let mut request = Request::builder().method(method).uri(path).header(header::ACCEPT, JSON);
+    async fn text(
+        &self,
+        asked: &Asked<'_>,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Node)>,
+    ) -> Result<String, WireError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::ACCEPT, JSON);
         let mut bytes = Vec::new();
         if let Some((content_type, node)) = body {
             request = request.header(header::CONTENT_TYPE, content_type);
@@ -260,7 +340,10 @@ impl Wire {
         // Not `request::<Node>`: kube logs the whole text of an answer that it cannot parse.
         match tokio::time::timeout(self.deadline, self.client.request_text(request)).await {
             Ok(answer) => answer.map_err(|error| asked.sort(error)),
-            Err(_) => Err(WireError::Unavailable(format!("no answer within {} s", self.deadline.as_secs_f32()))),
+            Err(_) => Err(WireError::Unavailable(format!(
+                "no answer within {} s",
+                self.deadline.as_secs_f32()
+            ))),
         }
     }
 }
@@ -272,8 +355,13 @@ impl Deletion<'_> {
             Propagation::Foreground => "Foreground",
             Propagation::Orphan => "Orphan",
         };
-        let conditions = [("uid", self.uid), ("resourceVersion", self.resource_version)];
-        let conditions = conditions.into_iter().filter_map(|(field, value)| Some((field.into(), Node::from(value?))));
+        let conditions = [
+            ("uid", self.uid),
+            ("resourceVersion", self.resource_version),
+        ];
+        let conditions = conditions
+            .into_iter()
+            .filter_map(|(field, value)| Some((field.into(), Node::from(value?))));
         let mut fields = vec![
             ("apiVersion".into(), Node::from("v1")),
             ("kind".into(), Node::from("DeleteOptions")),
@@ -294,7 +382,10 @@ pub(super) async fn watch(
     scope: &Scope,
     resource_version: &str,
     timeout: Duration,
-) -> Result<impl futures::Stream<Item = Result<kube::api::WatchEvent<Node>, kube::Error>> + use<>, WireError> {
+) -> Result<
+    impl futures::Stream<Item = Result<kube::api::WatchEvent<Node>, kube::Error>> + use<>,
+    WireError,
+> {
     let asked = Asked::of("watch", kind, scope.namespace.as_deref());
     let mut query = Query::default();
     query.add("watch", Some("true"));
@@ -303,10 +394,16 @@ pub(super) async fn watch(
     query.add("resourceVersion", Some(resource_version));
     query.add("timeoutSeconds", Some(&timeout.as_secs().to_string()));
     let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
-    let request = Request::get(path).header(header::ACCEPT, JSON).body(Vec::new()).map_err(|_| asked.unwritable())?;
+    let request = Request::get(path)
+        .header(header::ACCEPT, JSON)
+        .body(Vec::new())
+        .map_err(|_| asked.unwritable())?;
     match tokio::time::timeout(DEADLINE, client.request_events(request)).await {
         Ok(stream) => stream.map_err(|error| asked.sort(error)),
-        Err(_) => Err(WireError::Unavailable(format!("no answer within {} s", DEADLINE.as_secs()))),
+        Err(_) => Err(WireError::Unavailable(format!(
+            "no answer within {} s",
+            DEADLINE.as_secs()
+        ))),
     }
 }
 

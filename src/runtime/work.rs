@@ -24,14 +24,20 @@ pub(super) fn start(shared: &Arc<Shared>, count: usize) -> Workers<ObjectKey> {
 }
 
 async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
-    let Some(bound) = shared.bound.load_full() else { return };
+    let Some(bound) = shared.bound.load_full() else {
+        return;
+    };
     let key = taken.key.clone();
     shared.metrics.waited(taken.waited);
     let started = Instant::now();
     let active = shared.metrics.enter_pass();
     let passed = guarded(shared, &bound, &taken).await;
     drop(active);
-    let outcome = if passed.error.is_some() { Outcome::Error } else { Outcome::Success };
+    let outcome = if passed.error.is_some() {
+        Outcome::Error
+    } else {
+        Outcome::Success
+    };
     shared.metrics.pass_ended(outcome, started.elapsed());
     count(shared, passed.error);
     match passed.next {
@@ -57,12 +63,17 @@ async fn guarded(shared: &Shared, bound: &Bound, taken: &Taken<ObjectKey>) -> Pa
     if taken.cause == Cause::Resync {
         memory.look_again();
     }
-    let result = AssertUnwindSafe(pass(shared, bound, key, &mut memory)).catch_unwind().await;
+    let result = AssertUnwindSafe(pass(shared, bound, key, &mut memory))
+        .catch_unwind()
+        .await;
     if bound.crs.store().get(key).is_some() {
         shared.put_memory(key, memory);
     }
     result.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned());
         let text = text.unwrap_or_else(|| "no message".to_owned());
         shared.metrics.panicked();
         tracing::error!(operator = %bound.plan.name, object = %key, error = %text, "pass panicked");

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ApiError, Pages,
-    live::{self, Selection, age, api_resource, at, list as list_objects, parse_field},
+    live::{Selection, age, api_resource, at, list as list_objects, parse_field},
 };
 use crate::meta::OperatorView;
 

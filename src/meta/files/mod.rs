@@ -158,12 +158,12 @@ impl Files {
                 _ = snapshot.changed() => {}
                 () = any_changed(state.views.values_mut().flatten()) => {}
                 Some(_) = releases.join_next() => {}
-                _ = poll.tick() => {
-                    if let Err(error) = self.reload(shared, &mut state, &mut releases).await {
-                        state.refused = Some(error.to_string());
-                        self.tell(Notice::Refused(error));
+                _ = poll.tick() => tokio::select! {
+                    () = shutdown.cancelled() => return Ok(()),
+                    reloaded = self.reload(shared, &mut state, &mut releases) => if let Err(error) = reloaded {
+                        self.refuse(&mut state, error);
                     }
-                }
+                },
             }
         }
     }
@@ -219,6 +219,17 @@ impl Files {
             }
         }
         state.refused = None;
+    }
+
+    /// The last good revision stays. What only the cluster is to blame for is tried again at the next look.
+    fn refuse(&self, state: &mut State, error: FileError) {
+        if !matches!(error, FileError::Invalid(_)) {
+            state.seen = None;
+        }
+        let text = error.to_string();
+        if state.refused.replace(text.clone()) != Some(text) {
+            self.tell(Notice::Refused(error));
+        }
     }
 
     fn tell(&self, notice: Notice) {

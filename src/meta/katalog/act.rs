@@ -118,11 +118,15 @@ impl Katalog {
         }
     }
 
-    /// Kinds of what runs and of what is about to run; as long as neither is known, what ran before the restart.
+    /// Kinds of what runs and of what is about to run; while there is neither, what ran before the restart: a Katalog
+    /// that has nothing good lets go of nothing. One that is being deleted wants none.
     fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
+        if self.is_deleting() {
+            return BTreeSet::new();
+        }
         let plans = [self.running.as_ref().map(|running| &running.plan), self.candidate.as_ref().map(|judged| &judged.plan)];
         let mut kinds: BTreeSet<_> = plans.into_iter().flatten().flat_map(|plan| kinds_of(plan)).collect();
-        if self.running.is_none() && self.candidate.is_none() && !self.looked {
+        if self.running.is_none() && self.candidate.is_none() {
             kinds.extend(self.operated.keys().cloned());
         }
         kinds
@@ -142,7 +146,7 @@ impl Katalog {
 
     /// Lets go of what was operated and is not wanted.
     fn release_leftovers(&mut self) {
-        let wanted = if self.is_deleting() { BTreeSet::new() } else { self.wanted_kinds() };
+        let wanted = self.wanted_kinds();
         let stale: Vec<_> = self.operated.iter().filter(|(kind, _)| !wanted.contains(*kind)).map(|(_, kind)| kind.clone()).collect();
         for kind in stale {
             let release = self.releasing.entry(kind.clone()).or_default();

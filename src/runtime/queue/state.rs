@@ -188,7 +188,8 @@ impl<K: Clone + Eq + Hash> State<K> {
         if entry.gone {
             return;
         }
-        let whole = BACKOFF_FIRST.saturating_mul(1u32.checked_shl(entry.failures).unwrap_or(u32::MAX));
+        let whole =
+            BACKOFF_FIRST.saturating_mul(1u32.checked_shl(entry.failures).unwrap_or(u32::MAX));
         entry.failures = entry.failures.saturating_add(1);
         let delay = shorten(whole.min(BACKOFF_LONGEST)).max(BACKOFF_FIRST);
         self.add_at(key, Cause::Retry, now + delay, now);
@@ -303,7 +304,10 @@ impl<K: Clone + Eq + Hash> State<K> {
                 return;
             }
             let key = first.remove();
-            let delay = self.entries.get_mut(&key).and_then(|entry| entry.delay.take());
+            let delay = self
+                .entries
+                .get_mut(&key)
+                .and_then(|entry| entry.delay.take());
             if let Some(delay) = delay {
                 self.add(key, delay.cause, at);
             }
@@ -317,7 +321,11 @@ impl<K: Clone + Eq + Hash> State<K> {
             self.changed_in_row = 0;
             return Some(key);
         }
-        self.changed_in_row = if resync.is_empty() { 0 } else { self.changed_in_row + 1 };
+        self.changed_in_row = if resync.is_empty() {
+            0
+        } else {
+            self.changed_in_row + 1
+        };
         changed.pop_first().map(|(_, key)| key)
     }
 

@@ -33,13 +33,19 @@ pub struct Workers<K: Clone + Eq + Hash> {
 
 impl<K: Clone + Eq + Hash> fmt::Debug for Workers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workers").field("count", &self.count()).finish_non_exhaustive()
+        f.debug_struct("Workers")
+            .field("count", &self.count())
+            .finish_non_exhaustive()
     }
 }
 
 impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
     /// Starts `count` workers on the current tokio runtime.
-    pub fn start(queue: Queue<K>, count: usize, pass: impl Fn(Taken<K>) -> BoxFuture<'static, ()> + Send + Sync + 'static) -> Self {
+    pub fn start(
+        queue: Queue<K>,
+        count: usize,
+        pass: impl Fn(Taken<K>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
         let workers = Self {
             queue,
             pass: Arc::new(pass),
@@ -62,7 +68,11 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
         while tokens.len() < count {
             let token = CancellationToken::new();
             tokens.push(token.clone());
-            let (queue, pass, panics) = (self.queue.clone(), Arc::clone(&self.pass), Arc::clone(&self.panics));
+            let (queue, pass, panics) = (
+                self.queue.clone(),
+                Arc::clone(&self.pass),
+                Arc::clone(&self.panics),
+            );
             self.tasks.spawn(work(queue, pass, panics, token));
         }
     }

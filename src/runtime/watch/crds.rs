@@ -35,15 +35,23 @@ struct Index {
 
 impl fmt::Debug for Crds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crds").field("store", self.handle.store()).finish_non_exhaustive()
+        f.debug_struct("Crds")
+            .field("store", self.handle.store())
+            .finish_non_exhaustive()
     }
 }
 
 impl Crds {
     /// Starts to watch them; must be called on a tokio runtime.
     pub fn start(wire: Wire, entropy: Entropy) -> Self {
-        let index = Arc::new(Index { names: Mutex::default(), changed: watch::channel(0).0 });
-        let watched = Watched { served: Served::crds(), scope: Scope::default() };
+        let index = Arc::new(Index {
+            names: Mutex::default(),
+            changed: watch::channel(0).0,
+        });
+        let watched = Watched {
+            served: Served::crds(),
+            scope: Scope::default(),
+        };
         let told = index.clone();
         let informer = registry::start(watched, PAGE, &[], wire, entropy);
         let handle = informer.join(&[], Some(Arc::new(move |change| told.take_in(change))));
@@ -52,9 +60,22 @@ impl Crds {
 
     /// The CRD that defines that kind; of two, the one whose names are accepted.
     pub fn get(&self, kind: &GroupKind) -> Option<Arc<CrdRecord>> {
-        let names = self.index.names.lock().unwrap_or_else(PoisonError::into_inner).get(kind).cloned()?;
-        let records = names.into_iter().filter_map(|name| self.handle.store().get(&ObjectKey { namespace: None, name }));
-        records.filter(|record| record.group_kind() == *kind).max_by_key(|record| (record.names_accepted, record.established))
+        let names = self
+            .index
+            .names
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(kind)
+            .cloned()?;
+        let records = names.into_iter().filter_map(|name| {
+            self.handle.store().get(&ObjectKey {
+                namespace: None,
+                name,
+            })
+        });
+        records
+            .filter(|record| record.group_kind() == *kind)
+            .max_by_key(|record| (record.names_accepted, record.established))
     }
 
     /// How that version of the kind is served, where its CRD is established and serves it.
@@ -107,7 +128,10 @@ impl Index {
             }
         }
         if let Some(after) = &change.after {
-            names.entry(after.group_kind()).or_default().insert(change.key.name.clone());
+            names
+                .entry(after.group_kind())
+                .or_default()
+                .insert(change.key.name.clone());
         }
         drop(names);
         self.changed.send_modify(|version| *version += 1);

@@ -74,7 +74,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<R: Record> Shared<R> {
     pub(super) fn new(watched: Watched, page: u32, paths: &[Path]) -> Self {
         let spec = Arc::new(Spec::new(watched.served.group_kind(), paths));
-        let readers = Readers { spec, generation: 0, synced: None, problem: None, last_seat: 0, seats: Vec::new() };
+        let readers = Readers {
+            spec,
+            generation: 0,
+            synced: None,
+            problem: None,
+            last_seat: 0,
+            seats: Vec::new(),
+        };
         Self {
             watched,
             page,
@@ -99,7 +106,9 @@ impl<R: Record> Shared<R> {
     /// Whether somebody reads more than the last list was made for.
     pub(super) fn wants_list(&self) -> bool {
         let readers = lock(&self.readers);
-        readers.synced.is_none_or(|synced| synced < readers.generation)
+        readers
+            .synced
+            .is_none_or(|synced| synced < readers.generation)
     }
 
     /// A list for that generation is complete.
@@ -130,7 +139,9 @@ impl<R: Record> Shared<R> {
             }
             Err(_) => {
                 count(&self.counts.panics);
-                let object = Identity::read(object).map(|id| id.key.to_string()).unwrap_or_default();
+                let object = Identity::read(object)
+                    .map(|id| id.key.to_string())
+                    .unwrap_or_default();
                 tracing::error!(kind = %spec.kind, object, "recording an object panicked");
             }
         }
@@ -141,7 +152,8 @@ impl<R: Record> Shared<R> {
     pub(super) fn tell(&self, changes: impl IntoIterator<Item = Change<R>>, except: Option<u64>) {
         let mut subscribers: Option<Vec<Subscriber<R>>> = None;
         for change in changes {
-            let subscribers = subscribers.get_or_insert_with(|| lock(&self.readers).subscribers(except));
+            let subscribers =
+                subscribers.get_or_insert_with(|| lock(&self.readers).subscribers(except));
             for subscriber in subscribers {
                 if catch_unwind(AssertUnwindSafe(|| subscriber(&change))).is_err() {
                     count(&self.counts.panics);
@@ -173,7 +185,10 @@ impl<R> Readers<R> {
     fn state_for(&self, needs: u64) -> WatchState {
         let was_synced = self.synced.is_some_and(|synced| synced >= needs);
         match &self.problem {
-            Some(problem) => WatchState::Failing { problem: problem.clone(), was_synced },
+            Some(problem) => WatchState::Failing {
+                problem: problem.clone(),
+                was_synced,
+            },
             None if was_synced => WatchState::Synced,
             None => WatchState::Starting,
         }
@@ -198,7 +213,11 @@ impl<R: Record> Informer<R> {
     }
 
     /// Takes a seat for somebody who reads `paths`. More than is kept so far asks for another list.
-    pub(super) fn join(self: Arc<Self>, paths: &[Path], subscriber: Option<Subscriber<R>>) -> Handle<R> {
+    pub(super) fn join(
+        self: Arc<Self>,
+        paths: &[Path],
+        subscriber: Option<Subscriber<R>>,
+    ) -> Handle<R> {
         let shared = self.shared.clone();
         let mut readers = lock(&shared.readers);
         if !readers.spec.covers(paths) {
@@ -211,9 +230,21 @@ impl<R: Record> Informer<R> {
         readers.last_seat += 1;
         let (number, needs) = (readers.last_seat, readers.generation);
         let (sender, state) = watch::channel(readers.state_for(needs));
-        readers.seats.push(Seat { number, needs, subscriber, state: sender });
+        readers.seats.push(Seat {
+            number,
+            needs,
+            subscriber,
+            state: sender,
+        });
         drop(readers);
-        Handle { store: Store { shared, seat: number }, state, informer: self }
+        Handle {
+            store: Store {
+                shared,
+                seat: number,
+            },
+            state,
+            informer: self,
+        }
     }
 }
 
@@ -226,7 +257,9 @@ pub struct Handle<R: Record> {
 
 impl<R: Record> fmt::Debug for Handle<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Handle").field(&self.watched().served.plural).finish()
+        f.debug_tuple("Handle")
+            .field(&self.watched().served.plural)
+            .finish()
     }
 }
 
@@ -254,7 +287,10 @@ impl<R: Record> Handle<R> {
     /// Waits until it does.
     pub async fn synced(&self) {
         // The sender lives as long as this handle's seat, so it cannot be closed.
-        let _ = self.state().wait_for(|state| *state == WatchState::Synced).await;
+        let _ = self
+            .state()
+            .wait_for(|state| *state == WatchState::Synced)
+            .await;
     }
 
     /// Tries again now what is waiting to be tried again: the CRD has just appeared, the right was just granted.
@@ -265,7 +301,9 @@ impl<R: Record> Handle<R> {
 
 impl<R: Record> Drop for Handle<R> {
     fn drop(&mut self) {
-        lock(&self.informer.shared.readers).seats.retain(|seat| seat.number != self.store.seat);
+        lock(&self.informer.shared.readers)
+            .seats
+            .retain(|seat| seat.number != self.store.seat);
     }
 }
 
@@ -277,7 +315,9 @@ pub struct Store<R: Record> {
 
 impl<R: Record> fmt::Debug for Store<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Store")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -290,7 +330,10 @@ impl<R: Record> Store<R> {
     /// The records that belong to the object with that uid, sorted by key.
     pub fn owned_by(&self, uid: &str) -> Vec<(ObjectKey, Arc<R>)> {
         let owned = self.shared.records().owned_by(uid);
-        owned.into_iter().map(|record| (record.identity().key.clone(), record)).collect()
+        owned
+            .into_iter()
+            .map(|record| (record.identity().key.clone(), record))
+            .collect()
     }
 
     /// How many records there are.
@@ -305,7 +348,10 @@ impl<R: Record> Store<R> {
 
     /// The keys of all records, in no order.
     pub fn keys(&self) -> Vec<ObjectKey> {
-        self.snapshot().iter().map(|record| record.identity().key.clone()).collect()
+        self.snapshot()
+            .iter()
+            .map(|record| record.identity().key.clone())
+            .collect()
     }
 
     /// All records, in no order.
@@ -322,7 +368,9 @@ impl<R: Record> Store<R> {
         let (spec, _) = self.shared.spec();
         let record = self.shared.read(object, &spec)?;
         let scope = &self.shared.watched.scope;
-        if scope.namespace.is_some() && scope.namespace.as_deref() != record.identity().key.namespace.as_deref() {
+        if scope.namespace.is_some()
+            && scope.namespace.as_deref() != record.identity().key.namespace.as_deref()
+        {
             return None;
         }
         let (now, change) = self.shared.records().answer(record);

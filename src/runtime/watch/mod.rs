@@ -22,7 +22,7 @@ mod reflector;
 mod registry;
 mod store;
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;
 #[cfg(test)]
 mod tests;
 

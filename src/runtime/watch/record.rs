@@ -41,7 +41,10 @@ pub struct Spec {
 impl Spec {
     /// Keeps `paths` of objects of that kind.
     pub fn new(kind: GroupKind, paths: &[Path]) -> Self {
-        let mut spec = Self { kind, paths: Vec::new() };
+        let mut spec = Self {
+            kind,
+            paths: Vec::new(),
+        };
         spec.widen(paths);
         spec
     }
@@ -119,7 +122,10 @@ mod tests {
     #[test]
     fn a_spec_covers_what_lies_below_its_paths() {
         let path = |text: &str| Path::parse(text).unwrap();
-        let mut spec = Spec::new(GroupKind::parse("Website.shop.example"), &[path("spec.image"), path("spec.image.tag")]);
+        let mut spec = Spec::new(
+            GroupKind::parse("Website.shop.example"),
+            &[path("spec.image"), path("spec.image.tag")],
+        );
         assert_eq!(spec.paths, [path("spec.image")]);
         assert!(spec.covers(&[path("spec.image.tag")]) && !spec.covers(&[path("spec")]));
         spec.widen(&[path("spec"), path("status.phase")]);

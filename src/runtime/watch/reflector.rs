@@ -45,11 +45,23 @@ const PAUSE_FORBIDDEN: Duration = Duration::from_secs(30);
 /// Runs the informer until it is aborted.
 pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: Entropy) {
     loop {
-        let mut reflector = Reflector { shared: &shared, wire: &wire, entropy: &entropy, failures: 0, from: None };
-        if AssertUnwindSafe(reflector.reflect()).catch_unwind().await.is_err() {
+        let mut reflector = Reflector {
+            shared: &shared,
+            wire: &wire,
+            entropy: &entropy,
+            failures: 0,
+            from: None,
+        };
+        if AssertUnwindSafe(reflector.reflect())
+            .catch_unwind()
+            .await
+            .is_err()
+        {
             count(&shared.counts.panics);
             tracing::error!(kind = %shared.watched.served.plural, "a watch panicked; it starts anew");
-            shared.failing(WatchProblem::Unavailable { message: "the watch panicked; it starts anew".to_owned() });
+            shared.failing(WatchProblem::Unavailable {
+                message: "the watch panicked; it starts anew".to_owned(),
+            });
             sleep(PAUSE[1]).await;
         }
     }
@@ -84,7 +96,10 @@ impl<R: Record> Reflector<'_, R> {
                 match self.list().await {
                     Ok(version) => self.from = Some(version),
                     Err(error) => {
-                        self.shared.failing(problem(&error));
+                        // A page that is too old is no trouble: the next list is fresh.
+                        if !matches!(error, WireError::Gone(_)) {
+                            self.shared.failing(problem(&error));
+                        }
                         self.pause(&error).await;
                         continue;
                     }
@@ -94,30 +109,41 @@ impl<R: Record> Reflector<'_, R> {
             let mut heard = false;
             let end = self.watch(&mut heard).await;
             let lasted = started.elapsed();
-            if heard || lasted >= STEADY {
+            if lasted >= STEADY || (heard && lasted >= SHORT) {
                 self.failures = 0;
             }
-            self.follow(end, heard || lasted >= SHORT).await;
+            self.follow(end, heard, lasted >= SHORT).await;
         }
     }
 
     /// Sees to what follows the end of a watch.
-    async fn follow(&mut self, end: End, was_good: bool) {
+    async fn follow(&mut self, end: End, heard: bool, was_long: bool) {
+        let was_good = heard || was_long;
         match end {
             End::List => {}
-            End::Clean if was_good => {}
+            End::Clean if was_long => {}
             End::Clean => {
-                let error = WireError::Unavailable("the API server ended the watch at once".to_owned());
+                let error =
+                    WireError::Unavailable("the API server ended the watch at once".to_owned());
+                if !heard {
+                    self.shared.failing(problem(&error));
+                }
                 self.pause(&error).await;
             }
             End::Gone => {
                 self.from = None;
-                if !was_good {
+                if !was_long {
                     self.pause(&WireError::Gone(String::new())).await;
                 }
             }
             End::Failed(error) => {
                 tracing::debug!(kind = %self.shared.watched.served.plural, %error, "a watch failed");
+                // One that worked and broke is taken up again before anybody hears of it.
+                if was_good {
+                    count(&self.shared.counts.failures);
+                } else {
+                    self.shared.failing(problem(&error));
+                }
                 if matches!(error, WireError::NotServed(_) | WireError::NotFound(_)) {
                     // Served again it may be another CRD's.
                     self.from = None;
@@ -135,7 +161,15 @@ impl<R: Record> Reflector<'_, R> {
         let mut next = None;
         let mut version = None;
         loop {
-            let page = self.wire.list_page(&watched.served, &watched.scope, self.shared.page, next.as_deref()).await?;
+            let page = self
+                .wire
+                .list_page(
+                    &watched.served,
+                    &watched.scope,
+                    self.shared.page,
+                    next.as_deref(),
+                )
+                .await?;
             let version = version.get_or_insert_with(|| {
                 self.shared.records().list_begin(&page.resource_version);
                 page.resource_version
@@ -164,16 +198,22 @@ impl<R: Record> Reflector<'_, R> {
         let watched = &self.shared.watched;
         count(&self.shared.counts.watches);
         let from = self.from.clone().unwrap_or_default();
-        let stream = match wire::watch(self.wire.client(), &watched.served, &watched.scope, &from, timeout).await {
+        let stream = match wire::watch(
+            self.wire.client(),
+            &watched.served,
+            &watched.scope,
+            &from,
+            timeout,
+        )
+        .await
+        {
             Ok(stream) => stream,
             Err(WireError::Gone(_)) => return End::Gone,
-            Err(error) => {
-                self.shared.failing(problem(&error));
-                return End::Failed(error);
-            }
+            Err(error) => return End::Failed(error),
         };
-        self.shared.healthy();
         let mut stream = pin!(stream);
+        let mut steady = pin!(sleep(SHORT));
+        let mut is_steady = false;
         loop {
             let event = tokio::select! {
                 event = stream.try_next() => event,
@@ -183,13 +223,20 @@ impl<R: Record> Reflector<'_, R> {
                     }
                     continue;
                 }
+                () = &mut steady, if !is_steady => {
+                    is_steady = true;
+                    self.shared.healthy();
+                    continue;
+                }
                 () = sleep_until(dead_at) => {
                     return End::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
                 }
             };
             match event {
                 Ok(None) => return End::Clean,
-                Ok(Some(WatchEvent::Error(status))) => return self.refused(kube::Error::Api(status)),
+                Ok(Some(WatchEvent::Error(status))) => {
+                    return self.refused(kube::Error::Api(status));
+                }
                 Ok(Some(event)) => {
                     *heard = true;
                     self.take_in(event);
@@ -201,7 +248,6 @@ impl<R: Record> Reflector<'_, R> {
 
     fn refused(&self, error: kube::Error) -> End {
         let watched = &self.shared.watched;
-        count(&self.shared.counts.failures);
         match wire::sort_watch_error(&watched.served, &watched.scope, error) {
             WireError::Gone(_) => End::Gone,
             error => End::Failed(error),
@@ -226,7 +272,9 @@ impl<R: Record> Reflector<'_, R> {
         };
         let change = if is_there {
             let (spec, _) = self.shared.spec();
-            self.shared.read(&object, &spec).and_then(|record| self.shared.records().put(record))
+            self.shared
+                .read(&object, &spec)
+                .and_then(|record| self.shared.records().put(record))
         } else {
             self.shared.records().delete(&id)
         };
@@ -236,13 +284,21 @@ impl<R: Record> Reflector<'_, R> {
 
     async fn pause(&mut self, error: &WireError) {
         let exponential = |[first, longest]: [Duration; 2]| {
-            let whole = first.saturating_mul(1u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(longest);
+            let whole = first
+                .saturating_mul(1u32.checked_shl(self.failures).unwrap_or(u32::MAX))
+                .min(longest);
             self.entropy.shorten(whole, 0.5)
         };
         let pause = match error {
-            WireError::NotServed(_) | WireError::NotFound(_) => exponential(PAUSE_NOT_SERVED).max(PAUSE_NOT_SERVED[0]),
-            WireError::Forbidden { .. } | WireError::Denied { .. } => PAUSE_FORBIDDEN + self.entropy.shorten(PAUSE[1] / 5, 1.0),
-            WireError::TooManyRequests { retry_after } => exponential(PAUSE).max(retry_after.unwrap_or_default()),
+            WireError::NotServed(_) | WireError::NotFound(_) => {
+                exponential(PAUSE_NOT_SERVED).max(PAUSE_NOT_SERVED[0])
+            }
+            WireError::Forbidden { .. } | WireError::Denied { .. } => {
+                PAUSE_FORBIDDEN + self.entropy.shorten(PAUSE[1] / 5, 1.0)
+            }
+            WireError::TooManyRequests { retry_after } => {
+                exponential(PAUSE).max(retry_after.unwrap_or_default())
+            }
             _ => exponential(PAUSE),
         };
         self.failures = self.failures.saturating_add(1);
@@ -256,7 +312,11 @@ impl<R: Record> Reflector<'_, R> {
 fn problem(error: &WireError) -> WatchProblem {
     match error {
         WireError::NotServed(_) | WireError::NotFound(_) => WatchProblem::NotServed,
-        WireError::Forbidden { .. } | WireError::Denied { .. } => WatchProblem::Forbidden { message: error.to_string() },
-        _ => WatchProblem::Unavailable { message: error.to_string() },
+        WireError::Forbidden { .. } | WireError::Denied { .. } => WatchProblem::Forbidden {
+            message: error.to_string(),
+        },
+        _ => WatchProblem::Unavailable {
+            message: error.to_string(),
+        },
     }
 }

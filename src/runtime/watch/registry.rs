@@ -61,17 +61,32 @@ impl fmt::Debug for Informers {
 impl Informers {
     /// None yet; they will read through `wire`.
     pub fn new(wire: Wire, entropy: Entropy) -> Self {
-        Self { wire, entropy, children: Mutex::default(), crs: Mutex::default() }
+        Self {
+            wire,
+            entropy,
+            children: Mutex::default(),
+            crs: Mutex::default(),
+        }
     }
 
     /// Reads children, keeping what lies under `paths`. Starts an informer where there is none; must be called on a tokio
     /// runtime.
-    pub fn children(&self, watched: Watched, paths: &[Path], subscriber: Option<Subscriber<ChildRecord>>) -> Handle<ChildRecord> {
+    pub fn children(
+        &self,
+        watched: Watched,
+        paths: &[Path],
+        subscriber: Option<Subscriber<ChildRecord>>,
+    ) -> Handle<ChildRecord> {
         self.join(&self.children, watched, paths, subscriber)
     }
 
     /// Reads custom resources, as [`Informers::children`].
-    pub fn crs(&self, watched: Watched, paths: &[Path], subscriber: Option<Subscriber<CrRecord>>) -> Handle<CrRecord> {
+    pub fn crs(
+        &self,
+        watched: Watched,
+        paths: &[Path],
+        subscriber: Option<Subscriber<CrRecord>>,
+    ) -> Handle<CrRecord> {
         self.join(&self.crs, watched, paths, subscriber)
     }
 
@@ -82,12 +97,24 @@ impl Informers {
         all
     }
 
-    fn join<R: Record>(&self, pool: &Pool<R>, watched: Watched, paths: &[Path], subscriber: Option<Subscriber<R>>) -> Handle<R> {
+    fn join<R: Record>(
+        &self,
+        pool: &Pool<R>,
+        watched: Watched,
+        paths: &[Path],
+        subscriber: Option<Subscriber<R>>,
+    ) -> Handle<R> {
         let mut pool = pool.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pool.get(&watched).and_then(Weak::upgrade);
         let informer = known.unwrap_or_else(|| {
             pool.retain(|_, informer| informer.strong_count() > 0);
-            let informer = start(watched.clone(), PAGE, paths, self.wire.clone(), self.entropy.clone());
+            let informer = start(
+                watched.clone(),
+                PAGE,
+                paths,
+                self.wire.clone(),
+                self.entropy.clone(),
+            );
             pool.insert(watched, Arc::downgrade(&informer));
             informer
         });
@@ -117,7 +144,13 @@ fn stats<R: Record>(pool: &Pool<R>, of_crs: bool) -> Vec<Stats> {
 }
 
 /// Starts an informer that keeps `paths` from its first list on.
-pub(super) fn start<R: Record>(watched: Watched, page: u32, paths: &[Path], wire: Wire, entropy: Entropy) -> Arc<Informer<R>> {
+pub(super) fn start<R: Record>(
+    watched: Watched,
+    page: u32,
+    paths: &[Path],
+    wire: Wire,
+    entropy: Entropy,
+) -> Arc<Informer<R>> {
     let shared = Arc::new(Shared::new(watched, page, paths));
     let task = tokio::spawn(reflector::run(shared.clone(), wire, entropy));
     Arc::new(Informer::new(shared, task.abort_handle()))

@@ -89,7 +89,14 @@ fn age(version: &str, known: &str) -> Age {
 
 impl<R: Record> Records<R> {
     pub(super) fn new() -> Self {
-        Self { entries: HashSet::new(), owned: HashMap::new(), progress: None, echoes: HashMap::new(), listing: None, epoch: 0 }
+        Self {
+            entries: HashSet::new(),
+            owned: HashMap::new(),
+            progress: None,
+            echoes: HashMap::new(),
+            listing: None,
+            epoch: 0,
+        }
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<Arc<R>> {
@@ -101,7 +108,10 @@ impl<R: Record> Records<R> {
     }
 
     pub(super) fn all(&self) -> Vec<Arc<R>> {
-        self.entries.iter().map(|entry| entry.record.clone()).collect()
+        self.entries
+            .iter()
+            .map(|entry| entry.record.clone())
+            .collect()
     }
 
     pub(super) fn owned_by(&self, uid: &str) -> Vec<Arc<R>> {
@@ -110,10 +120,16 @@ impl<R: Record> Records<R> {
 
     /// An event that says what the object is now.
     pub(super) fn put(&mut self, record: R) -> Option<Change<R>> {
-        let Identity { key, resource_version, .. } = record.identity();
+        let Identity {
+            key,
+            resource_version,
+            ..
+        } = record.identity();
         self.advance(resource_version);
         let overtaken = self.hear(key, resource_version);
-        let Some(known) = self.get(key) else { return self.enter(record) };
+        let Some(known) = self.get(key) else {
+            return self.enter(record);
+        };
         match age(resource_version, &known.identity().resource_version) {
             Age::Newer => self.enter(record),
             Age::Older if overtaken => Some(told_late(known)),
@@ -134,7 +150,11 @@ impl<R: Record> Records<R> {
 
     /// The watch has told everything up to `version`.
     pub(super) fn advance(&mut self, version: &str) {
-        if self.progress.as_ref().is_none_or(|progress| newer(version, progress)) {
+        if self
+            .progress
+            .as_ref()
+            .is_none_or(|progress| newer(version, progress))
+        {
             self.progress = Some(version.into());
         }
     }
@@ -142,11 +162,20 @@ impl<R: Record> Records<R> {
     /// The answer to a write of ours. Returns what is known of the object now, and how it changed. An answer that the
     /// watch has overtaken brings no object back.
     pub(super) fn answer(&mut self, record: R) -> (Option<Arc<R>>, Option<Change<R>>) {
-        let Identity { key, resource_version, .. } = record.identity();
+        let Identity {
+            key,
+            resource_version,
+            ..
+        } = record.identity();
         let key = key.clone();
         let news = match self.entries.get(&key) {
-            Some(known) => age(resource_version, &known.record.identity().resource_version) == Age::Newer,
-            None => self.progress.as_ref().is_none_or(|progress| newer(resource_version, progress)),
+            Some(known) => {
+                age(resource_version, &known.record.identity().resource_version) == Age::Newer
+            }
+            None => self
+                .progress
+                .as_ref()
+                .is_none_or(|progress| newer(resource_version, progress)),
         };
         let change = if news {
             let echoes = self.echoes.entry(key.clone()).or_default();
@@ -164,25 +193,40 @@ impl<R: Record> Records<R> {
     /// The API server says that the object with that uid is no more.
     pub(super) fn gone(&mut self, key: &ObjectKey, uid: &str) -> Option<Change<R>> {
         let known = self.entries.get(key)?;
-        if &*known.record.identity().uid == uid { self.leave(key) } else { None }
+        if &*known.record.identity().uid == uid {
+            self.leave(key)
+        } else {
+            None
+        }
     }
 
     /// A list begins, which shows the state at `version`. One that was not ended is dropped.
     pub(super) fn list_begin(&mut self, version: &str) {
-        let rewound = self.progress.as_ref().is_some_and(|progress| newer(progress, version));
+        let rewound = self
+            .progress
+            .as_ref()
+            .is_some_and(|progress| newer(progress, version));
         self.epoch = self.epoch.wrapping_add(1);
-        self.listing = Some(Listing { version: version.into(), rewound });
+        self.listing = Some(Listing {
+            version: version.into(),
+            rewound,
+        });
     }
 
     /// An object of the list.
     pub(super) fn list_put(&mut self, record: R) -> Option<Change<R>> {
         let rewound = self.listing.as_ref().is_some_and(|listing| listing.rewound);
         let key = record.identity().key.clone();
-        let wanted = self.get(&key).is_none_or(|known| match age(&record.identity().resource_version, &known.identity().resource_version) {
-            Age::Newer => true,
-            // Of the same state more may be kept than before.
-            Age::Same => record.differs(&known),
-            Age::Older => rewound,
+        let wanted = self.get(&key).is_none_or(|known| {
+            match age(
+                &record.identity().resource_version,
+                &known.identity().resource_version,
+            ) {
+                Age::Newer => true,
+                // Of the same state more may be kept than before.
+                Age::Same => record.differs(&known),
+                Age::Older => rewound,
+            }
         });
         let change = if wanted { self.enter(record) } else { None };
         if let Some(entry) = self.entries.get(&key) {
@@ -193,11 +237,19 @@ impl<R: Record> Records<R> {
 
     /// The list is complete: what it did not have is gone, unless it is newer.
     pub(super) fn list_end(&mut self) -> Vec<Change<R>> {
-        let Some(Listing { version, rewound }) = self.listing.take() else { return Vec::new() };
-        let is_gone = |entry: &&Entry<R>| {
-            entry.epoch.get() != self.epoch && (rewound || !newer(&entry.record.identity().resource_version, &version))
+        let Some(Listing { version, rewound }) = self.listing.take() else {
+            return Vec::new();
         };
-        let gone: Vec<ObjectKey> = self.entries.iter().filter(is_gone).map(|entry| entry.record.identity().key.clone()).collect();
+        let is_gone = |entry: &&Entry<R>| {
+            entry.epoch.get() != self.epoch
+                && (rewound || !newer(&entry.record.identity().resource_version, &version))
+        };
+        let gone: Vec<ObjectKey> = self
+            .entries
+            .iter()
+            .filter(is_gone)
+            .map(|entry| entry.record.identity().key.clone())
+            .collect();
         let mut changes: Vec<_> = gone.iter().filter_map(|key| self.leave(key)).collect();
         // Events that would have told of others' changes are lost; what came by answer may show such changes.
         let echoes = std::mem::take(&mut self.echoes);
@@ -209,7 +261,9 @@ impl<R: Record> Records<R> {
 
     /// Takes an echo off those awaited. Whether the event is somebody else's, and a later answer is known already.
     fn hear(&mut self, key: &ObjectKey, version: &str) -> bool {
-        let Some(awaited) = self.echoes.get_mut(key) else { return false };
+        let Some(awaited) = self.echoes.get_mut(key) else {
+            return false;
+        };
         let is_echo = awaited.iter().any(|echo| **echo == *version);
         awaited.retain(|echo| newer(echo, version));
         if awaited.is_empty() {
@@ -222,8 +276,14 @@ impl<R: Record> Records<R> {
     fn enter(&mut self, record: R) -> Option<Change<R>> {
         let after = Arc::new(record);
         // Only the list itself says that the list has an object.
-        let epoch = self.entries.get(&after.identity().key).map_or(self.epoch.wrapping_sub(1), |known| known.epoch.get());
-        let entry = Entry { record: after.clone(), epoch: Cell::new(epoch) };
+        let epoch = self
+            .entries
+            .get(&after.identity().key)
+            .map_or(self.epoch.wrapping_sub(1), |known| known.epoch.get());
+        let entry = Entry {
+            record: after.clone(),
+            epoch: Cell::new(epoch),
+        };
         let before = self.entries.replace(entry).map(|entry| entry.record);
         if let Some(before) = &before {
             self.disown(before);
@@ -233,12 +293,17 @@ impl<R: Record> Records<R> {
                 self.owned.insert(owner.into(), Vec::new());
             }
             if let Some(siblings) = self.owned.get_mut(owner) {
-                let at = siblings.partition_point(|sibling| sibling.identity().key < after.identity().key);
+                let at = siblings
+                    .partition_point(|sibling| sibling.identity().key < after.identity().key);
                 siblings.insert(at, after.clone());
             }
         }
         let news = before.as_ref().is_none_or(|before| after.differs(before));
-        news.then(|| Change { key: after.identity().key.clone(), before, after: Some(after) })
+        news.then(|| Change {
+            key: after.identity().key.clone(),
+            before,
+            after: Some(after),
+        })
     }
 
     fn leave(&mut self, key: &ObjectKey) -> Option<Change<R>> {
@@ -248,7 +313,11 @@ impl<R: Record> Records<R> {
         if self.entries.capacity() > 64 && self.entries.len() < self.entries.capacity() / 4 {
             self.entries.shrink_to_fit();
         }
-        Some(Change { key: key.clone(), before: Some(before), after: None })
+        Some(Change {
+            key: key.clone(),
+            before: Some(before),
+            after: None,
+        })
     }
 
     fn disown(&mut self, record: &Arc<R>) {
@@ -263,5 +332,9 @@ impl<R: Record> Records<R> {
 }
 
 fn told_late<R: Record>(known: Arc<R>) -> Change<R> {
-    Change { key: known.identity().key.clone(), before: Some(known.clone()), after: Some(known) }
+    Change {
+        key: known.identity().key.clone(),
+        before: Some(known.clone()),
+        after: Some(known),
+    }
 }

@@ -115,15 +115,11 @@ impl WireError {
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Invalid { .. } => true,
-            Self::Other { code, .. } => (400..500).contains(code) && !matches!(code, 401 | 408 | 425),
+            Self::Other { code, .. } => {
+                (400..500).contains(code) && !matches!(code, 401 | 408 | 425)
+            }
             _ => false,
         }
-    }
-
-    /// Whether a right is missing. Admission plugins, quotas and terminating namespaces answer 403 as well, and it takes
-    /// the text to tell them apart: RBAC alone names the user and what he cannot do.
-    pub fn is_missing_right(&self) -> bool {
-        matches!(self, Self::Forbidden { message, .. } if message.contains("User \"") && message.contains(" cannot "))
     }
 
     /// Whether fields are held by other managers, not the resourceVersion outdated.
@@ -142,38 +138,65 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub(super) fn of(verb: &'static str, kind: &'a Served, namespace: Option<&'a str>) -> Self {
-        Self { verb, group: &kind.group, resource: &kind.plural, namespace }
+        Self {
+            verb,
+            group: &kind.group,
+            resource: &kind.plural,
+            namespace,
+        }
     }
 
     pub(super) fn discovery(group: &'a str) -> Self {
-        Self { verb: "get", group, resource: "", namespace: None }
+        Self {
+            verb: "get",
+            group,
+            resource: "",
+            namespace: None,
+        }
     }
 
     /// Reads an answer. What cannot be read is some proxy's page, so it passes.
-    pub(super) fn parse<T: DeserializeOwned>(&self, text: &str) -> Result<T, WireError> {
+    pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, WireError> {
         // serde_json's own message may quote a value.
         serde_json::from_str(text).map_err(|error| {
-            WireError::Unavailable(format!("the answer is not what was asked for (line {}, column {})", error.line(), error.column()))
+            WireError::Unavailable(format!(
+                "the answer is not what was asked for (line {}, column {})",
+                error.line(),
+                error.column()
+            ))
         })
     }
 
     /// The request itself could not be written.
     pub(super) fn unwritable(&self) -> WireError {
-        WireError::Invalid { message: format!("cannot {} {}: no legal request comes of it", self.verb, self.resource), causes: Vec::new() }
+        WireError::Invalid {
+            message: format!(
+                "cannot {} {}: no legal request comes of it",
+                self.verb, self.resource
+            ),
+            causes: Vec::new(),
+        }
     }
 
     /// Sorts an error of the client.
     pub(super) fn sort(&self, error: kube::Error) -> WireError {
         match error {
-            kube::Error::Api(status) => self.sort_status(*status),
-            kube::Error::SerdeError(error) => WireError::Unavailable(format!("the answer cannot be read (column {})", error.column())),
+            kube::Error::Api(status) => self.sort_status(&status),
+            kube::Error::SerdeError(error) => WireError::Unavailable(format!(
+                "the answer cannot be read (column {})",
+                error.column()
+            )),
             error => WireError::Unavailable(shorten(chain(&error))),
         }
     }
 
-    fn sort_status(&self, status: Status) -> WireError {
+    fn sort_status(&self, status: &Status) -> WireError {
         let secret = self.group.is_empty() && self.resource == "secrets";
-        let retry_after = status.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0);
+        let retry_after = status
+            .details
+            .as_ref()
+            .map(|details| details.retry_after_seconds)
+            .filter(|seconds| *seconds > 0);
         let causes = || {
             let causes = status.details.iter().flat_map(|details| &details.causes);
             causes
@@ -188,13 +211,30 @@ impl<'a> Asked<'a> {
                 })
                 .collect()
         };
-        let message = shorten(if status.message.is_empty() { status.reason.clone() } else { status.message.clone() });
-        let guarded = || if secret { WITHHELD.to_owned() } else { message.clone() };
+        let message = shorten(if status.message.is_empty() {
+            status.reason.clone()
+        } else {
+            status.message.clone()
+        });
+        let guarded = || {
+            if secret {
+                WITHHELD.to_owned()
+            } else {
+                message.clone()
+            }
+        };
         match (status.code, &*status.reason) {
-            (404, _) if self.names_an_object(&status) => WireError::NotFound(message),
+            (404, _) if names_an_object(status) => WireError::NotFound(message),
             (404, _) => WireError::NotServed(self.kind()),
             (409, "AlreadyExists") => WireError::AlreadyExists(message),
-            (409, _) => WireError::Conflict { message: if secret { self.conflict_words(&message) } else { message }, causes: causes() },
+            (409, _) => WireError::Conflict {
+                message: if secret {
+                    conflict_words(&message)
+                } else {
+                    message
+                },
+                causes: causes(),
+            },
             (403, _) if !lacks_right(&message) => WireError::Denied { message: guarded() },
             (403, _) => WireError::Forbidden {
                 verb: self.verb,
@@ -203,34 +243,63 @@ impl<'a> Asked<'a> {
                 namespace: self.namespace.map(str::to_owned),
                 message,
             },
-            (422, _) => WireError::Invalid { message: guarded(), causes: causes() },
+            (422, _) => WireError::Invalid {
+                message: guarded(),
+                causes: causes(),
+            },
             (410, _) | (_, "Expired" | "Gone") => WireError::Gone(message),
-            (429, _) => WireError::TooManyRequests { retry_after: retry_after.map(|seconds| Duration::from_secs(seconds.into())) },
+            (429, _) => WireError::TooManyRequests {
+                retry_after: retry_after.map(|seconds| Duration::from_secs(seconds.into())),
+            },
             (500.., _) => WireError::Unavailable(guarded()),
-            (400 | 413 | 415, _) => WireError::Invalid { message: guarded(), causes: causes() },
-            (code, _) => WireError::Other { code, message: guarded() },
+            (400 | 413 | 415, _) => WireError::Invalid {
+                message: guarded(),
+                causes: causes(),
+            },
+            (code, _) => WireError::Other {
+                code,
+                message: guarded(),
+            },
         }
     }
 
-    /// Of a path that leads nowhere the answer is no `Status`, or one that names nothing.
-    fn names_an_object(&self, status: &Status) -> bool {
-        status.reason == "NotFound" && status.details.as_ref().is_some_and(|details| !details.name.is_empty())
-    }
-
     fn kind(&self) -> String {
-        if self.group.is_empty() { self.resource.to_owned() } else { format!("{}.{}", self.resource, self.group) }
+        if self.group.is_empty() {
+            self.resource.to_owned()
+        } else {
+            format!("{}.{}", self.resource, self.group)
+        }
     }
+}
 
-    /// A conflict's message names fields and managers, never values; but it is taken at its word only in that form.
-    fn conflict_words(&self, message: &str) -> String {
-        let known = message.starts_with("Apply failed with ") || message.starts_with("Operation cannot be fulfilled on ");
-        if known { message.to_owned() } else { WITHHELD.to_owned() }
+/// Of a path that leads nowhere the answer is no `Status`, or one that names nothing.
+fn names_an_object(status: &Status) -> bool {
+    status.reason == "NotFound"
+        && status
+            .details
+            .as_ref()
+            .is_some_and(|details| !details.name.is_empty())
+}
+
+/// A conflict's message names fields and managers, never values; but it is taken at its word only in that form.
+fn conflict_words(message: &str) -> String {
+    let known = message.starts_with("Apply failed with ")
+        || message.starts_with("Operation cannot be fulfilled on ");
+    if known {
+        message.to_owned()
+    } else {
+        WITHHELD.to_owned()
     }
 }
 
 /// Whether a 403 is the authorizer's, or admission's that found a right missing; other admission uses the code as well.
 fn lacks_right(message: &str) -> bool {
-    const WORDS: [&str; 4] = [" cannot ", "can't set finalizers", "attempting to grant", "not allowed to"];
+    const WORDS: [&str; 4] = [
+        " cannot ",
+        "can't set finalizers",
+        "attempting to grant",
+        "not allowed to",
+    ];
     !message.contains("denied the request") && WORDS.iter().any(|words| message.contains(words))
 }
 
@@ -250,7 +319,10 @@ fn chain(error: &kube::Error) -> String {
 
 fn shorten(mut text: String) -> String {
     if text.len() > LONGEST_MESSAGE {
-        let end = (0..=LONGEST_MESSAGE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        let end = (0..=LONGEST_MESSAGE)
+            .rev()
+            .find(|at| text.is_char_boundary(*at))
+            .unwrap_or_default();
         text.truncate(end);
         text.push('…');
     }

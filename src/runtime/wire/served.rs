@@ -36,12 +36,19 @@ impl Served {
 
     /// The kind without its version.
     pub fn group_kind(&self) -> GroupKind {
-        GroupKind { group: self.group.clone(), kind: self.kind.clone() }
+        GroupKind {
+            group: self.group.clone(),
+            kind: self.kind.clone(),
+        }
     }
 
     /// `apps/v1`, or `v1` for the core group.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.to_string() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.to_string()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 
     /// Path of all objects, or of those of one namespace.
@@ -93,7 +100,12 @@ pub(in crate::runtime) fn autoscalers() -> Served {
 }
 
 /// An entry of an `APIResourceList` as a kind, if it is that of `kind` and no subresource.
-pub(super) fn read_resource(resource: &Node, group: &str, version: &str, kind: &str) -> Option<Served> {
+pub(super) fn read_resource(
+    resource: &Node,
+    group: &str,
+    version: &str,
+    kind: &str,
+) -> Option<Served> {
     let text = |field| resource.get(field).and_then(Node::as_str);
     let plural = text("name").filter(|name| !name.contains('/'))?;
     (text("kind") == Some(kind)).then(|| Served {
@@ -101,7 +113,10 @@ pub(super) fn read_resource(resource: &Node, group: &str, version: &str, kind: &
         version: version.into(),
         kind: kind.into(),
         plural: plural.into(),
-        namespaced: resource.get("namespaced").and_then(Node::as_bool).unwrap_or_default(),
+        namespaced: resource
+            .get("namespaced")
+            .and_then(Node::as_bool)
+            .unwrap_or_default(),
     })
 }
 
@@ -142,17 +157,29 @@ mod tests {
     use super::*;
 
     fn served(group: &str, plural: &str, namespaced: bool) -> Served {
-        Served { group: group.into(), version: "v1".into(), kind: "Kind".into(), plural: plural.into(), namespaced }
+        Served {
+            group: group.into(),
+            version: "v1".into(),
+            kind: "Kind".into(),
+            plural: plural.into(),
+            namespaced,
+        }
     }
 
     fn key(namespace: Option<&str>, name: &str) -> ObjectKey {
-        ObjectKey { namespace: namespace.map(Box::from), name: name.into() }
+        ObjectKey {
+            namespace: namespace.map(Box::from),
+            name: name.into(),
+        }
     }
 
     #[test]
     fn the_core_group_is_served_at_a_place_of_its_own() {
         let pod = served("", "pods", true);
-        assert_eq!(pod.object_path(&key(Some("shop"), "web"), Some("status")), "/api/v1/namespaces/shop/pods/web/status");
+        assert_eq!(
+            pod.object_path(&key(Some("shop"), "web"), Some("status")),
+            "/api/v1/namespaces/shop/pods/web/status"
+        );
         let role = served("rbac.authorization.k8s.io", "clusterroles", false);
         assert_eq!(
             role.object_path(&key(None, "system:node"), None),
@@ -163,7 +190,10 @@ mod tests {
 
     #[test]
     fn names_cannot_leave_their_segment() {
-        assert_eq!(served("", "pods", true).object_path(&key(Some("a/b"), "..?x"), None), "/api/v1/namespaces/a%2Fb/pods/..%3Fx");
+        assert_eq!(
+            served("", "pods", true).object_path(&key(Some("a/b"), "..?x"), None),
+            "/api/v1/namespaces/a%2Fb/pods/..%3Fx"
+        );
     }
 
     #[test]
@@ -172,6 +202,9 @@ mod tests {
         query.add("fieldManager", Some("orkestra/websites.shop.example"));
         query.add("force", None);
         query.add("labelSelector", Some("a=b,c in (d)"));
-        assert_eq!(query.onto("/x".into()), "/x?fieldManager=orkestra%2Fwebsites.shop.example&labelSelector=a%3Db%2Cc%20in%20%28d%29");
+        assert_eq!(
+            query.onto("/x".into()),
+            "/x?fieldManager=orkestra%2Fwebsites.shop.example&labelSelector=a%3Db%2Cc%20in%20%28d%29"
+        );
     }
 }

@@ -1,1 +1,338 @@
 //! Requests as they arrive, and errors as they are sorted.
+
+use std::time::Duration;
+
+use orkestra_core::plan::ObjectKey;
+use tokio::time::Instant;
+
+use super::*;
+use crate::runtime::watch::testing::{Server, node, status};
+
+fn served(group: &str, plural: &str) -> Served {
+    Served {
+        group: group.into(),
+        version: "v1".into(),
+        kind: "Kind".into(),
+        plural: plural.into(),
+        namespaced: true,
+    }
+}
+
+fn key() -> ObjectKey {
+    ObjectKey {
+        namespace: Some("shop".into()),
+        name: "web".into(),
+    }
+}
+
+/// What comes of a GET that is answered so.
+async fn refused(kind: &Served, code: u16, body: impl Into<String>) -> WireError {
+    let server = Server::new();
+    server.answer(code, body);
+    server.wire().get(kind, &key()).await.unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_apply_names_its_manager_and_forces_when_told() {
+    let server = Server::new();
+    server.answer(200, r#"{"kind":"Deployment"}"#);
+    let body = node(r#"{"spec":{"replicas":2}}"#);
+    let kind = served("apps", "deployments");
+    server
+        .wire()
+        .apply(&kind, &key(), "orkestra/websites.shop.example", true, &body)
+        .await
+        .unwrap();
+    server
+        .wire()
+        .apply(
+            &kind,
+            &key(),
+            "orkestra/websites.shop.example",
+            false,
+            &body,
+        )
+        .await
+        .unwrap();
+    let seen = server.requests();
+    let path = "/apis/apps/v1/namespaces/shop/deployments/web?fieldManager=orkestra%2Fwebsites.shop.example";
+    let forced: Vec<bool> = seen
+        .iter()
+        .map(|seen| seen.uri.contains("&force=true"))
+        .collect();
+    assert_eq!(forced, [true, false]);
+    assert!(
+        seen.iter()
+            .all(|seen| seen.method == "PATCH" && seen.uri.starts_with(path))
+    );
+    assert!(seen[0].uri.ends_with("&fieldValidation=Strict"));
+    assert_eq!(
+        (seen[0].content_type.as_str(), seen[0].body.as_str()),
+        ("application/apply-patch+yaml", r#"{"spec":{"replicas":2}}"#)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_verb_is_written_as_kubernetes_reads_it() {
+    let server = Server::new();
+    server.answer(200, r#"{"kind":"Status","status":"Success"}"#);
+    let (wire, kind, body) = (server.wire(), served("", "pods"), node("{}"));
+    wire.create(&kind, &key(), "m", &body).await.unwrap();
+    wire.merge_patch(&kind, &key(), Some("status"), "m", &body)
+        .await
+        .unwrap();
+    let how = Deletion {
+        propagation: Propagation::Foreground,
+        uid: Some("u1"),
+        resource_version: None,
+    };
+    assert!(wire.delete(&kind, &key(), &how).await.unwrap().is_none());
+    let seen: Vec<String> = server
+        .requests()
+        .iter()
+        .map(|seen| {
+            format!(
+                "{} {} {} {}",
+                seen.method, seen.uri, seen.content_type, seen.body
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            "POST /api/v1/namespaces/shop/pods?fieldManager=m&fieldValidation=Strict application/json {}",
+            "PATCH /api/v1/namespaces/shop/pods/web/status?fieldManager=m application/merge-patch+json {}",
+            concat!(
+                "DELETE /api/v1/namespaces/shop/pods/web application/json ",
+                r#"{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"},"propagationPolicy":"Foreground"}"#
+            ),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_waits_for_its_finalizers_comes_back_from_its_deletion() {
+    let server = Server::new();
+    server.answer(
+        200,
+        r#"{"kind":"Pod","metadata":{"name":"web","deletionTimestamp":"2026-01-01T00:00:00Z"}}"#,
+    );
+    let how = Deletion {
+        propagation: Propagation::Background,
+        uid: None,
+        resource_version: Some("7"),
+    };
+    assert!(
+        server
+            .wire()
+            .delete(&served("", "pods"), &key(), &how)
+            .await
+            .unwrap()
+            .is_some()
+    );
+    assert!(
+        server.requests()[0]
+            .body
+            .contains(r#""preconditions":{"resourceVersion":"7"}"#)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_nobody_answers_ends_at_its_deadline() {
+    let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+        std::future::pending::<Result<http::Response<axum::body::Body>, std::convert::Infallible>>()
+            .await
+    });
+    let wire = Wire::new(kube::Client::new(service, "default"));
+    let start = Instant::now();
+    let error = wire.get(&served("", "pods"), &key()).await.unwrap_err();
+    assert_eq!(
+        (error, start.elapsed()),
+        (
+            WireError::Unavailable("no answer within 30 s".into()),
+            Duration::from_secs(30)
+        )
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_object_and_an_unknown_kind_are_told_apart() {
+    let named = r#"{"kind":"Status","code":404,"reason":"NotFound","message":"pods \"web\" not found","details":{"name":"web","kind":"pods"}}"#;
+    assert!(
+        matches!(refused(&served("", "pods"), 404, named).await, WireError::NotFound(message) if message.contains("web"))
+    );
+    let unknown = refused(
+        &served("shop.example", "websites"),
+        404,
+        "404 page not found",
+    )
+    .await;
+    assert_eq!(
+        unknown,
+        WireError::NotServed("websites.shop.example".into())
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn conflicts_of_fields_name_their_managers() {
+    let body = r#"{"kind":"Status","code":409,"reason":"Conflict","message":"Apply failed with 2 conflicts","details":{"causes":[
+        {"reason":"FieldManagerConflict","message":"conflict with \"helm\"","field":".spec.a"},
+        {"reason":"FieldManagerConflict","message":"conflict with \"kubectl-edit\" using apps/v1 at 2026-01-01T00:00:00Z","field":".spec.b"}]}}"#;
+    let error = refused(&served("apps", "deployments"), 409, body).await;
+    assert!(error.is_field_conflict() && !error.is_permanent());
+    let WireError::Conflict { causes, .. } = error else {
+        panic!()
+    };
+    let told: Vec<_> = causes
+        .iter()
+        .map(|cause| (cause.field.as_str(), cause.manager(), cause.by_update()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (".spec.a", Some("helm"), false),
+            (".spec.b", Some("kubectl-edit"), true)
+        ]
+    );
+    let outdated = refused(
+        &served("apps", "deployments"),
+        409,
+        status(409, "Conflict", "the object has been modified"),
+    )
+    .await;
+    assert!(
+        matches!(&outdated, WireError::Conflict { causes, .. } if causes.is_empty())
+            && !outdated.is_field_conflict()
+    );
+    let exists = refused(
+        &served("apps", "deployments"),
+        409,
+        status(409, "AlreadyExists", "it exists"),
+    )
+    .await;
+    assert_eq!(exists, WireError::AlreadyExists("it exists".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_right_is_not_a_policy_that_says_no() {
+    let kind = served("apps", "deployments");
+    let missing = refused(
+        &kind,
+        403,
+        status(
+            403,
+            "Forbidden",
+            "deployments is forbidden: User ork cannot get resource deployments",
+        ),
+    )
+    .await;
+    let WireError::Forbidden {
+        verb,
+        resource,
+        group,
+        namespace,
+        ..
+    } = missing
+    else {
+        panic!("{missing:?}")
+    };
+    assert_eq!(
+        (
+            verb,
+            resource.as_str(),
+            group.as_str(),
+            namespace.as_deref()
+        ),
+        ("get", "deployments", "apps", Some("shop"))
+    );
+    let denied = refused(
+        &kind,
+        403,
+        status(403, "Forbidden", "exceeded quota: small, requested: pods=1"),
+    )
+    .await;
+    assert!(matches!(denied, WireError::Denied { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_of_secrets_never_reach_a_message() {
+    let body = r#"{"kind":"Status","code":422,"reason":"Invalid","message":"data: Invalid value: hunter2","details":{"causes":[{"reason":"FieldValueInvalid","message":"hunter2","field":"data.x"}]}}"#;
+    for (code, body) in [
+        (422, body.to_owned()),
+        (500, status(500, "InternalError", "hunter2")),
+        (400, "hunter2".to_owned()),
+    ] {
+        let error = refused(&served("", "secrets"), code, body).await;
+        assert!(
+            !format!("{error:?} {error}").contains("hunter2"),
+            "{error:?}"
+        );
+    }
+    let broken = refused(&served("", "secrets"), 200, r#"{"data":{"x":"hunter2"#).await;
+    assert!(!format!("{broken:?}").contains("hunter2"));
+    let plain = refused(&served("", "configmaps"), 422, body).await;
+    assert!(plain.is_permanent() && plain.to_string().contains("hunter2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_that_pass_are_not_permanent() {
+    let kind = served("", "pods");
+    for (code, reason) in [
+        (429, "TooManyRequests"),
+        (500, "InternalError"),
+        (503, "ServiceUnavailable"),
+        (410, "Gone"),
+        (401, "Unauthorized"),
+    ] {
+        assert!(
+            !refused(&kind, code, status(code, reason, "no"))
+                .await
+                .is_permanent(),
+            "{code}"
+        );
+    }
+    for (code, reason) in [
+        (400, "BadRequest"),
+        (405, "MethodNotAllowed"),
+        (413, "RequestEntityTooLarge"),
+        (422, "Invalid"),
+    ] {
+        assert!(
+            refused(&kind, code, status(code, reason, "no"))
+                .await
+                .is_permanent(),
+            "{code}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn discovery_tells_plural_and_scope() {
+    let server = Server::new();
+    server.answer(
+        200,
+        r#"{"kind":"APIResourceList","resources":[{"name":"websites/status","kind":"Website","namespaced":true},{"name":"websites","kind":"Website","namespaced":true}]}"#,
+    );
+    let found = server
+        .wire()
+        .discover("shop.example", "v1", "Website")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((&*found.plural, found.namespaced), ("websites", true));
+    assert_eq!(
+        server
+            .wire()
+            .discover("shop.example", "v1", "Shop")
+            .await
+            .unwrap(),
+        None
+    );
+    server.answer(404, "404 page not found");
+    assert_eq!(server.wire().discover("", "v9", "Pod").await.unwrap(), None);
+    let paths: Vec<String> = server.requests().into_iter().map(|seen| seen.uri).collect();
+    assert_eq!(
+        paths,
+        ["/apis/shop.example/v1", "/apis/shop.example/v1", "/api/v9"]
+    );
+}

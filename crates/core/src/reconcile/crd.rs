@@ -70,12 +70,27 @@ impl CrdRecord {
     /// [`Malformed`] when name, uid, resourceVersion, or the names of the kind are absent.
     pub fn read(object: &Node) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
-        let at = |fields: &[&str]| fields.iter().try_fold(object, |node, field| node.get(field));
-        let text = |fields: &[&str], name| at(fields).and_then(Node::as_str).map(Key::from).ok_or(Malformed(name));
-        let versions = at(&["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
+        let at = |fields: &[&str]| {
+            fields
+                .iter()
+                .try_fold(object, |node, field| node.get(field))
+        };
+        let text = |fields: &[&str], name| {
+            at(fields)
+                .and_then(Node::as_str)
+                .map(Key::from)
+                .ok_or(Malformed(name))
+        };
+        let versions = at(&["spec", "versions"])
+            .and_then(Node::as_list)
+            .unwrap_or_default();
         let condition = |kind: &str| {
-            let conditions = at(&["status", "conditions"]).and_then(Node::as_list).unwrap_or_default();
-            conditions.iter().any(|condition| is(condition, "type", kind) && is(condition, "status", "True"))
+            let conditions = at(&["status", "conditions"])
+                .and_then(Node::as_list)
+                .unwrap_or_default();
+            conditions
+                .iter()
+                .any(|condition| is(condition, "type", kind) && is(condition, "status", "True"))
         };
         Ok(Self {
             id,
@@ -92,7 +107,10 @@ impl CrdRecord {
 
     /// Its kind without a version.
     pub fn group_kind(&self) -> GroupKind {
-        GroupKind { group: self.group.clone(), kind: self.kind.clone() }
+        GroupKind {
+            group: self.group.clone(),
+            kind: self.kind.clone(),
+        }
     }
 
     /// The version of that name.
@@ -112,12 +130,24 @@ impl CrdRecord {
 
     /// Whether the API server answers for version `name` now.
     pub fn serves(&self, name: &str) -> bool {
-        self.established && self.names_accepted && self.version(name).is_some_and(|version| version.served)
+        self.established
+            && self.names_accepted
+            && self.version(name).is_some_and(|version| version.served)
     }
 
     /// Whether anything but the resourceVersion differs.
     pub fn differs(&self, before: &Self) -> bool {
-        let Self { id, group, kind, plural, namespaced, versions, established, names_accepted, deleting } = self;
+        let Self {
+            id,
+            group,
+            kind,
+            plural,
+            namespaced,
+            versions,
+            established,
+            names_accepted,
+            deleting,
+        } = self;
         id.uid != before.id.uid
             || *group != before.group
             || *kind != before.kind
@@ -132,13 +162,23 @@ impl CrdRecord {
 
 impl CrdVersion {
     fn read(version: &Node) -> Option<Self> {
-        let flag = |field| version.get(field).and_then(Node::as_bool).unwrap_or_default();
-        let schema = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
+        let flag = |field| {
+            version
+                .get(field)
+                .and_then(Node::as_bool)
+                .unwrap_or_default()
+        };
+        let schema = version
+            .get("schema")
+            .and_then(|schema| schema.get("openAPIV3Schema"));
         Some(Self {
             name: version.get("name")?.as_str()?.into(),
             served: flag("served"),
             storage: flag("storage"),
-            has_status: version.get("subresources").and_then(|all| all.get("status")).is_some(),
+            has_status: version
+                .get("subresources")
+                .and_then(|all| all.get("status"))
+                .is_some(),
             status_schema: schema.and_then(status_schema),
         })
     }
@@ -155,21 +195,36 @@ fn flag(schema: &Node, field: &str) -> bool {
 /// The part of a whole object's schema that lies under `status`; where the object keeps unknown fields and says nothing
 /// of `status`, a schema that keeps everything.
 fn status_schema(root: &Node) -> Option<Node> {
-    match root.get("properties").and_then(|properties| properties.get("status")) {
+    match root
+        .get("properties")
+        .and_then(|properties| properties.get("status"))
+    {
         Some(schema) => Some(shape(schema)),
-        None if flag(root, PRESERVE) => Some(Node::Map([(Key::from(PRESERVE), Node::Bool(true))].into_iter().collect())),
+        None if flag(root, PRESERVE) => Some(Node::Map(
+            [(Key::from(PRESERVE), Node::Bool(true))]
+                .into_iter()
+                .collect(),
+        )),
         None => None,
     }
 }
 
 /// A schema without what nobody here reads.
 fn shape(schema: &Node) -> Node {
-    let Some(fields) = schema.as_map() else { return schema.clone() };
+    let Some(fields) = schema.as_map() else {
+        return schema.clone();
+    };
     let kept = fields.iter().filter_map(|(key, value)| {
         let value = match &**key {
             "type" | PRESERVE | INT_OR_STRING | EMBEDDED => value.clone(),
             "items" | "additionalProperties" => shape(value),
-            "properties" => Node::Map(value.as_map()?.iter().map(|(name, schema)| (name.clone(), shape(schema))).collect::<Map>()),
+            "properties" => Node::Map(
+                value
+                    .as_map()?
+                    .iter()
+                    .map(|(name, schema)| (name.clone(), shape(schema)))
+                    .collect::<Map>(),
+            ),
             _ => return None,
         };
         Some((key.clone(), value))
@@ -217,26 +272,39 @@ fn follow<'a>(schema: &'a Node, path: &Path) -> Place<'a> {
 fn below<'a>(schema: &'a Node, step: &Step) -> Place<'a> {
     let is_item = match step {
         Step::Index(_) => true,
-        Step::Field(key) => is(schema, "type", "array") && key.bytes().all(|byte| byte.is_ascii_digit()),
+        Step::Field(key) => {
+            is(schema, "type", "array") && key.bytes().all(|byte| byte.is_ascii_digit())
+        }
     };
     if is_item {
         return schema.get("items").map_or(open(schema), Place::Schema);
     }
-    let Step::Field(key) = step else { return Place::Nowhere };
-    if let Some(found) = schema.get("properties").and_then(|properties| properties.get(key)) {
+    let Step::Field(key) = step else {
+        return Place::Nowhere;
+    };
+    if let Some(found) = schema
+        .get("properties")
+        .and_then(|properties| properties.get(key))
+    {
         return Place::Schema(found);
     }
     match schema.get("additionalProperties") {
         Some(Node::Bool(true)) => Place::Anything,
         Some(values @ Node::Map(_)) => Place::Schema(values),
-        _ if flag(schema, EMBEDDED) && matches!(&**key, "apiVersion" | "kind" | "metadata") => Place::Anything,
+        _ if flag(schema, EMBEDDED) && matches!(&**key, "apiVersion" | "kind" | "metadata") => {
+            Place::Anything
+        }
         _ => open(schema),
     }
 }
 
 /// What becomes of a field that a schema does not name.
 fn open<'a>(schema: &Node) -> Place<'a> {
-    if flag(schema, PRESERVE) { Place::Anything } else { Place::Nowhere }
+    if flag(schema, PRESERVE) {
+        Place::Anything
+    } else {
+        Place::Nowhere
+    }
 }
 
 #[cfg(test)]
@@ -294,10 +362,24 @@ mod tests {
 
     #[test]
     fn a_schema_knows_its_fields_and_no_others() {
-        for known in ["ready", "labels.x", "steps[3].took", "steps.0.took", "raw.a.b", "any.a.b", ""] {
+        for known in [
+            "ready",
+            "labels.x",
+            "steps[3].took",
+            "steps.0.took",
+            "raw.a.b",
+            "any.a.b",
+            "",
+        ] {
             assert!(schema_knows(&schema(), &path(known)), "{known}");
         }
-        for unknown in ["nope", "url.deeper", "steps.took", "steps[0].nope", "labels.x.y"] {
+        for unknown in [
+            "nope",
+            "url.deeper",
+            "steps.took",
+            "steps[0].nope",
+            "labels.x.y",
+        ] {
             assert!(!schema_knows(&schema(), &path(unknown)), "{unknown}");
         }
     }

@@ -6,7 +6,7 @@ use super::{
     kstatus::Readiness,
     reason::Reason,
     record::Observed,
-    render::{RenderError, Renderer, coerce},
+    render::{RenderError, Renderer},
     step::{Failure, children_data},
 };
 use crate::{
@@ -273,10 +273,8 @@ fn field_value(
             _ => Coerce::Native,
         }
     });
-    coerce(value, kind).map(Some).map_err(|wanted| RenderError {
-        path: field.value.path.clone(),
-        message: format!("status.{} takes {wanted}", field.path),
-        reason: Reason::WrongType,
+    kind.apply(value).map(Some).map_err(|misfit| {
+        RenderError::misfit(&field.value.path, field.value.template.source(), &misfit)
     })
 }
 

@@ -10,9 +10,7 @@ use super::{
 };
 use crate::{
     api::names,
-    plan::{
-        ChildKey, ChildPlan, GroupKind, Mode, NameRule, Number, ObjectKey, OnFalse, OperatorPlan,
-    },
+    plan::{ChildKey, ChildPlan, GroupKind, Mode, Number, ObjectKey, OnFalse, OperatorPlan},
     template::{Budget, Data},
     value::{Key, Map, Node, hash},
 };
@@ -298,7 +296,7 @@ impl Pass<'_, '_> {
             at: declared.name.path.to_string(),
             message,
         };
-        check_name(declared.name_rule, &name).map_err(illegal)?;
+        declared.name_rule.check(&name).map_err(illegal)?;
         let namespace = match (namespaced, &declared.namespace) {
             (false, _) => None,
             (true, None) => self.observed.cr.id.key.namespace.clone(),
@@ -406,31 +404,6 @@ fn is_kept_kind(kind: &GroupKind) -> bool {
             &*kind.kind,
             "PersistentVolumeClaim" | "PersistentVolume" | "Namespace"
         )
-}
-
-fn check_name(rule: NameRule, name: &str) -> Result<(), String> {
-    match rule {
-        NameRule::Subdomain => names::check_dns1123_subdomain(name),
-        NameRule::Label1035 => names::check_dns1035_label(name),
-        NameRule::Label1123 => names::check_dns1123_subdomain(name).and_then(|()| {
-            if name.len() > 63 || name.contains('.') {
-                Err(format!(
-                    "`{name}` must have at most 63 characters and no `.`"
-                ))
-            } else {
-                Ok(())
-            }
-        }),
-        NameRule::PathSegment if name.is_empty() => Err("the name is empty".to_owned()),
-        NameRule::PathSegment
-            if matches!(name, "." | "..") || name.contains(['/', '%']) || name.len() > 253 =>
-        {
-            Err(format!(
-                "`{name}` is no legal name: at most 253 characters, without `/` and `%`"
-            ))
-        }
-        NameRule::PathSegment => Ok(()),
-    }
 }
 
 /// Puts in what makes a rendered object this custom resource's child.

@@ -4,7 +4,7 @@ use super::error::{EvalErrorKind, Failure};
 
 /// The longest text that one evaluation may give, or one note may make: 1 MiB, which is more than the API
 /// server takes for an object.
-pub const MOST_OUTPUT: u64 = 1 << 20;
+const MOST_OUTPUT: u64 = 1 << 20;
 
 /// What an item of a list takes, with the allocation of a short text in it.
 const ITEM_BYTES: usize = 48;
@@ -37,30 +37,18 @@ impl Default for Budget {
 impl Budget {
     /// Takes steps.
     pub(super) fn step(&mut self, steps: u64) -> Result<(), Failure> {
-        match self.steps.checked_sub(steps) {
-            Some(left) => {
-                self.steps = left;
-                Ok(())
-            }
-            None => {
-                self.steps = 0;
-                Err(exceeded("takes too many steps"))
-            }
-        }
+        let left = self.steps.checked_sub(steps);
+        self.steps = left.unwrap_or(0);
+        left.map(|_| ())
+            .ok_or_else(|| exceeded("takes too many steps"))
     }
 
     /// Takes the bytes of something that is about to be built.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), Failure> {
-        match self.bytes.checked_sub(bytes as u64) {
-            Some(left) => {
-                self.bytes = left;
-                Ok(())
-            }
-            None => {
-                self.bytes = 0;
-                Err(exceeded("builds too much data"))
-            }
-        }
+        let left = self.bytes.checked_sub(bytes as u64);
+        self.bytes = left.unwrap_or(0);
+        left.map(|_| ())
+            .ok_or_else(|| exceeded("builds too much data"))
     }
 
     /// Takes the bytes of one text that is about to be built, and refuses it beyond 1 MiB.
@@ -87,13 +75,10 @@ impl Budget {
 
     /// Goes a level down; [`Budget::leave`] comes back.
     pub(super) fn enter(&mut self) -> Result<(), Failure> {
-        match self.depth.checked_sub(1) {
-            Some(left) => {
-                self.depth = left;
-                Ok(())
-            }
-            None => Err(exceeded("is nested too deeply")),
-        }
+        let left = self.depth.checked_sub(1);
+        self.depth = left.unwrap_or(0);
+        left.map(|_| ())
+            .ok_or_else(|| exceeded("is nested too deeply"))
     }
 
     /// Comes back from a level.

@@ -27,8 +27,11 @@ mod scope;
     reason = "the type that the module is named for"
 )]
 mod template;
+#[cfg(test)]
+mod tests;
 
 pub use budget::Budget;
 pub use data::Data;
 pub use error::{EvalError, EvalErrorKind, TemplateError};
+pub use notes::{NoteDoc, notes};
 pub use template::Template;

@@ -1,7 +1,5 @@
 //! Values as text, in Go's form: `[a b]`, `map[k:v]`, and numbers exact.
 
-use std::fmt::Write;
-
 use super::budget::Budget;
 use super::error::Failure;
 use crate::value::Node;
@@ -58,18 +56,6 @@ pub(super) fn append(out: &mut String, text: &str, budget: &mut Budget) -> Resul
     budget.longer(out.len(), text.len())?;
     out.push_str(text);
     Ok(())
-}
-
-/// Appends something short that is formatted.
-pub(super) fn append_fmt(
-    out: &mut String,
-    text: std::fmt::Arguments<'_>,
-    budget: &mut Budget,
-) -> Result<(), Failure> {
-    let before = out.len();
-    // Writing to a string cannot fail.
-    let _ = out.write_fmt(text);
-    budget.longer(before, out.len() - before)
 }
 
 #[cfg(test)]

@@ -31,7 +31,9 @@ impl Origin {
     fn fields(self, keys: &[Key]) -> Origin {
         match self {
             Origin::Known(mut path) => {
-                keys.iter().for_each(|key| path.push_field(key.clone()));
+                for key in keys {
+                    path.push_field(key.clone());
+                }
                 Origin::Known(path)
             }
             Origin::Read => Origin::Read,

@@ -88,13 +88,11 @@ impl Template {
         data: &Data<'d>,
         budget: &mut Budget,
     ) -> Result<Cow<'d, Node>, EvalError> {
-        match self.single() {
-            Some(expr) => self.within(data, budget, |eval| eval.single(expr)),
-            None => {
-                let text = self.within(data, budget, |eval| eval.text(&self.0.body))?;
-                Ok(Cow::Owned(Node::from(text)))
-            }
+        if let Some(expr) = self.single() {
+            return self.within(data, budget, |eval| eval.single(expr));
         }
+        let text = self.within(data, budget, |eval| eval.text(&self.0.body))?;
+        Ok(Cow::Owned(Node::from(text)))
     }
 
     /// Evaluates the template to text, a single expression as well. Lists and maps have Go's form there,

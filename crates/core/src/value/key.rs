@@ -23,7 +23,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
 /// A map key: immutable text, shared by all objects of the process that use it.
 ///
 /// A key is 16 bytes and cheap to clone. Keys that nobody holds any more are swept from the table as
-/// it grows, so the keys of users' ConfigMaps and labels do not stay for ever.
+/// it grows, so the keys of users' data and labels do not stay for ever.
 #[derive(Clone)]
 pub struct Key(Arc<str>);
 

@@ -105,7 +105,7 @@ impl Node {
         }
     }
 
-    /// The value as text for a field that holds text, such as ConfigMap data.
+    /// The value as text for a field that holds text, such as the data of a config map.
     ///
     /// Null is empty, text is itself, numbers are exact and never in exponent form, lists and maps are
     /// compact JSON.

@@ -4,6 +4,11 @@
 //! first (`replace .spec.name "_" "-"`), with `default` as the exception, and null passes for every type: it
 //! is the zero value. No note does I/O or reads a clock, and each takes from the budget before it builds.
 
+#![allow(
+    clippy::unnecessary_wraps,
+    reason = "all notes have one signature, also those that cannot fail"
+)]
+
 mod compare;
 mod convert;
 mod data;
@@ -80,15 +85,15 @@ pub(super) enum Type {
 impl Type {
     /// Whether a value is of the type; null always is.
     pub(super) fn accepts(self, node: &Node) -> bool {
-        match (self, node) {
+        matches!(
+            (self, node),
             (Type::Any, _)
-            | (_, Node::Null)
-            | (Type::Text, Node::Str(_))
-            | (Type::Int, Node::Int(_) | Node::UInt(_))
-            | (Type::Bool, Node::Bool(_))
-            | (Type::List, Node::List(_)) => true,
-            _ => false,
-        }
+                | (_, Node::Null)
+                | (Type::Text, Node::Str(_))
+                | (Type::Int, Node::Int(_) | Node::UInt(_))
+                | (Type::Bool, Node::Bool(_))
+                | (Type::List, Node::List(_))
+        )
     }
 
     fn name(self) -> &'static str {
@@ -139,6 +144,36 @@ impl std::fmt::Debug for Note {
     }
 }
 
+/// What users are told about a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    /// How many arguments it takes, in words: `2 arguments`, `at least 1 argument`.
+    pub arguments: String,
+    /// What it gives, in words: `text`, `a list`.
+    pub gives: &'static str,
+    /// A template that uses it, and the text of that.
+    pub example: (&'static str, &'static str),
+}
+
+/// All notes, sorted by name.
+pub fn notes() -> Vec<NoteDoc> {
+    let mut notes: Vec<NoteDoc> = all()
+        .map(|note| NoteDoc {
+            name: note.name,
+            doc: note.doc,
+            arguments: note.arity(),
+            gives: note.result.name(),
+            example: note.example,
+        })
+        .collect();
+    notes.sort_unstable_by_key(|note| note.name);
+    notes
+}
+
 /// One call of a note: its arguments, evaluated and of the types that it declares, and the budget.
 pub(super) struct Call<'c, 'd> {
     pub(super) note: &'static Note,
@@ -164,11 +199,6 @@ impl<'d> Call<'_, 'd> {
     /// An argument that is declared as text.
     pub(super) fn text(&self, position: usize) -> &str {
         self.node(position).as_str().unwrap_or_default()
-    }
-
-    /// An argument that is declared as a list.
-    pub(super) fn list(&self, position: usize) -> &[Node] {
-        self.node(position).as_list().unwrap_or_default()
     }
 
     /// An argument itself, so that what is borrowed stays borrowed; null stays in its place.
@@ -259,6 +289,18 @@ mod tests {
             assert!(note.max_args.is_none_or(|most| most >= note.min_args));
             assert!(note.params.len() <= note.max_args.unwrap_or(usize::MAX));
         }
+    }
+
+    #[test]
+    fn the_list_for_users_has_every_note_in_order() {
+        let listed = notes();
+        assert_eq!(listed.len(), all().count());
+        assert!(listed.is_sorted_by(|a, b| a.name < b.name));
+        let replace = listed.iter().find(|note| note.name == "replace").unwrap();
+        assert_eq!(
+            (&*replace.arguments, replace.gives),
+            ("3 arguments", "text")
+        );
     }
 
     #[test]

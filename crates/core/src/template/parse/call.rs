@@ -66,11 +66,13 @@ impl Parser<'_> {
             self.report(TemplateError { hint, ..error });
         }
         for (position, arg) in args.iter().enumerate() {
-            let Some(node) = arg.literal() else { continue };
+            let Some(constant) = arg.literal() else {
+                continue;
+            };
             let wanted = note.param(position);
-            if !wanted.accepts(node) {
+            if !wanted.accepts(constant) {
                 let at = arg.at as usize;
-                let message = note.wrong_argument(position, node);
+                let message = note.wrong_argument(position, constant);
                 self.report(lexer::error(at, at, &message));
             }
         }

@@ -4,7 +4,7 @@ use super::super::TemplateError;
 use super::super::ast::{Expr, Kind, LoopVars, Store};
 use super::super::notes;
 use super::lexer::{self, Tok, Token};
-use super::{Parser, literal, place};
+use super::{MOST_VARIABLES, Parser, literal, place};
 use crate::value::{Key, Node};
 
 /// An operand, or the name of a note that waits for its arguments.
@@ -19,7 +19,7 @@ const ROOTS: [&str; 14] = [
     "docker", "metrics", "health", "previous", "inputs",
 ];
 
-impl<'s> Parser<'s> {
+impl Parser<'_> {
     /// A pipeline, and where its value goes: `$x := …`, `$x = …` or neither.
     ///
     /// Nothing after an error, which is then reported and the action read to its end.
@@ -66,15 +66,14 @@ impl<'s> Parser<'s> {
         self.next += if two { 4 } else { 2 };
         let over = self.pipeline_or_report()?;
         let vars = if declares {
-            let declared = match two {
-                true => self.declare(first).and_then(|()| self.declare(last)),
-                false => self.declare(last),
-            };
-            declared.map(|()| LoopVars::Declare { with_key: two })
+            let key = if two { self.declare(first) } else { Ok(()) };
+            key.and_then(|()| self.declare(last))
+                .map(|()| LoopVars::Declare { with_key: two })
         } else {
-            let key = match two {
-                true => self.slot(first).map(Some),
-                false => Ok(None),
+            let key = if two {
+                self.slot(first).map(Some)
+            } else {
+                Ok(None)
             };
             key.and_then(|key| {
                 Ok(LoopVars::Assign {
@@ -91,7 +90,7 @@ impl<'s> Parser<'s> {
         if name == "$" {
             return Err(lexer::error(var.at, var.end, "`$` is always the root data"));
         }
-        if self.vars.len() >= usize::from(u16::MAX) {
+        if self.vars.len() >= MOST_VARIABLES {
             return Err(lexer::error(var.at, var.end, "too many variables"));
         }
         self.vars.push(name);
@@ -291,28 +290,26 @@ impl<'s> Parser<'s> {
                 kind: Kind::Field(keys),
             }));
         }
-        match dotted {
-            None => Ok(Operand::Note(token)),
-            Some(_) => {
-                self.fields(None);
-                let end = self.tokens[self.next - 1].end;
-                let path = &self.source[token.end..end];
-                let (message, hint) = match notes::find(word) {
-                    Some(_) => (
-                        format!("`{word}` lacks its argument"),
-                        format!("`{word} {path}`"),
-                    ),
-                    None => (
-                        format!("unknown note `{word}`"),
-                        format!("a path begins with a dot: `.{word}{path}`"),
-                    ),
-                };
-                Err(TemplateError {
-                    hint: Some(hint),
-                    ..lexer::error(token.at, end, &message)
-                })
-            }
+        if dotted.is_none() {
+            return Ok(Operand::Note(token));
         }
+        self.fields(None);
+        let end = self.tokens[self.next - 1].end;
+        let path = &self.source[token.end..end];
+        let (message, hint) = match notes::find(word) {
+            Some(_) => (
+                format!("`{word}` lacks its argument"),
+                format!("`{word} {path}`"),
+            ),
+            None => (
+                format!("unknown note `{word}`"),
+                format!("a path begins with a dot: `.{word}{path}`"),
+            ),
+        };
+        Err(TemplateError {
+            hint: Some(hint),
+            ..lexer::error(token.at, end, &message)
+        })
     }
 }
 

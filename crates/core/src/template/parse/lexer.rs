@@ -76,9 +76,10 @@ pub(super) fn action(source: &str, start: usize) -> Result<Action, (TemplateErro
         trim_before,
         trim_after: false,
     };
-    let result = match scan.rest().trim_start_matches(SPACE).starts_with("/*") {
-        true => scan.comment(&mut action),
-        false => scan.tokens(&mut action),
+    let result = if scan.rest().trim_start_matches(SPACE).starts_with("/*") {
+        scan.comment(&mut action)
+    } else {
+        scan.tokens(&mut action)
     };
     match result {
         Ok(()) => Ok(action),
@@ -244,11 +245,8 @@ impl<'s> Scan<'s> {
         while let Some((at, c)) = chars.next() {
             match c {
                 '\n' => break,
-                '\\' => {
-                    if chars.next().is_none_or(|(_, c)| c == '\n') {
-                        break;
-                    }
-                }
+                // What is escaped cannot end the text.
+                '\\' if chars.next().is_none_or(|(_, c)| c == '\n') => break,
                 c if c == quote => {
                     self.at += at + 1;
                     return Ok(tok);

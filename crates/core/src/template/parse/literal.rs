@@ -14,10 +14,8 @@ pub(super) fn number(text: &str) -> Result<Node, &'static str> {
         _ => (false, text),
     };
     let lower = digits.to_ascii_lowercase();
-    let prefixed = ["0x", "0o", "0b"].iter().zip([16, 8, 2]);
-    let prefix = prefixed
-        .filter_map(|(prefix, radix)| Some((lower.strip_prefix(prefix)?, radix)))
-        .next();
+    let mut prefixes = ["0x", "0o", "0b"].iter().zip([16, 8, 2]);
+    let prefix = prefixes.find_map(|(prefix, radix)| Some((lower.strip_prefix(prefix)?, radix)));
     let (digits, radix) = match prefix {
         // One underscore may follow the prefix.
         Some((rest, radix)) => (rest.strip_prefix('_').unwrap_or(rest), radix),
@@ -36,23 +34,24 @@ pub(super) fn number(text: &str) -> Result<Node, &'static str> {
             .bytes()
             .all(|b| b.is_ascii_digit() || b".e+-".contains(&b));
         let n: f64 = plain.parse().map_err(|_| MALFORMED)?;
-        return match well_formed {
-            true if n.is_finite() => Ok(Node::Float(if negative { -n } else { n })),
-            true => Err("number out of range"),
-            false => Err(MALFORMED),
-        };
+        if !well_formed {
+            return Err(MALFORMED);
+        }
+        if !n.is_finite() {
+            return Err("number out of range");
+        }
+        return Ok(Node::Float(if negative { -n } else { n }));
     }
     if plain.is_empty() || !plain.chars().all(|c| c.is_digit(radix)) {
         return Err(MALFORMED);
     }
     let n = u64::from_str_radix(&plain, radix).map_err(|_| "integer out of range")?;
-    match negative {
-        true => 0i64
-            .checked_sub_unsigned(n)
-            .map(Node::Int)
-            .ok_or("integer out of range"),
-        false => Ok(Node::from(n)),
+    if !negative {
+        return Ok(Node::from(n));
     }
+    0i64.checked_sub_unsigned(n)
+        .map(Node::Int)
+        .ok_or("integer out of range")
 }
 
 fn is_digits(text: &str) -> bool {
@@ -61,28 +60,19 @@ fn is_digits(text: &str) -> bool {
 
 /// A character constant, with its quotes: the number of the character.
 pub(super) fn character(text: &str) -> Result<Node, &'static str> {
+    const ONE: &str = "a character constant holds one character; text takes double quotes";
     let inner = &text[1..text.len() - 1];
-    let mut bytes = Vec::new();
-    let code = match inner.strip_prefix('\\') {
-        Some(escape) => {
-            let (code, used) = unescape(escape, '\'', &mut bytes)?;
-            if used != escape.len() {
-                return Err("a character constant holds one character; text takes double quotes");
-            }
-            code
-        }
-        None => {
-            let mut chars = inner.chars();
-            match (chars.next(), chars.next()) {
-                (Some(c), None) => u32::from(c),
-                _ => {
-                    return Err(
-                        "a character constant holds one character; text takes double quotes",
-                    );
-                }
-            }
-        }
+    let (code, rest) = if let Some(escape) = inner.strip_prefix('\\') {
+        let (code, used) = unescape(escape, '\'', &mut Vec::new())?;
+        (code, &escape[used..])
+    } else {
+        let mut chars = inner.chars();
+        let first = chars.next().ok_or(ONE)?;
+        (u32::from(first), chars.as_str())
     };
+    if !rest.is_empty() {
+        return Err(ONE);
+    }
     Ok(Node::Int(i64::from(code)))
 }
 

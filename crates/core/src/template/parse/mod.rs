@@ -15,7 +15,9 @@ use lexer::{SPACE, Tok, Token};
 const MOST_DEPTH: usize = 100;
 /// The longest source: as much as a whole object may take.
 const MOST_SOURCE: usize = 1 << 20;
-/// More errors than these help nobody.
+/// More variables than these are in no scope that a human wrote, and each use looks through them.
+const MOST_VARIABLES: usize = 1000;
+/// After so many errors the rest of a source is not read: more help nobody.
 const MOST_ERRORS: usize = 32;
 
 /// What a source is compiled to.
@@ -95,7 +97,7 @@ struct Parser<'s> {
 }
 
 /// What ends a block.
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Ender {
     Source,
     End,
@@ -220,9 +222,9 @@ impl<'s> Parser<'s> {
         let scope = self.vars.len();
         let opened = self.action;
         let stmt = match word {
-            "if" => self.branches(word, opened).map(Stmt::If),
-            "with" => self.branches(word, opened).map(Stmt::With),
-            "range" => self.range(opened).map(Stmt::Range),
+            "if" => Some(Stmt::If(self.branches(word, opened).into())),
+            "with" => Some(Stmt::With(self.branches(word, opened).into())),
+            "range" => Some(Stmt::Range(self.range(opened).into())),
             _ => {
                 self.fail_action(&format!(
                     "`{word}` is not supported: a template is one text"
@@ -238,7 +240,7 @@ impl<'s> Parser<'s> {
     }
 
     /// `if` and `with`: both chain with `else if` and `else with`.
-    fn branches(&mut self, word: &str, opened: (usize, usize)) -> Option<Box<Branches>> {
+    fn branches(&mut self, word: &str, opened: (usize, usize)) -> Branches {
         let mut arms = Vec::new();
         let mut otherwise = Vec::new();
         loop {
@@ -265,13 +267,13 @@ impl<'s> Parser<'s> {
             self.close(ender, word, opened);
             break;
         }
-        Some(Box::new(Branches {
+        Branches {
             arms: arms.into(),
             otherwise: otherwise.into(),
-        }))
+        }
     }
 
-    fn range(&mut self, opened: (usize, usize)) -> Option<Box<Loop>> {
+    fn range(&mut self, opened: (usize, usize)) -> Loop {
         let head = self.range_head();
         self.finish();
         self.loops += 1;
@@ -284,12 +286,12 @@ impl<'s> Parser<'s> {
         }
         self.close(ender, "range", opened);
         let (over, vars) = head.unwrap_or((self.nothing(), LoopVars::Nowhere));
-        Some(Box::new(Loop {
+        Loop {
             over,
             vars,
             body: body.into(),
             otherwise: otherwise.into(),
-        }))
+        }
     }
 
     /// A block whose variables end with it.
@@ -367,9 +369,11 @@ impl<'s> Parser<'s> {
     }
 
     fn report(&mut self, error: TemplateError) {
-        if !self.muted && self.errors.len() < MOST_ERRORS {
-            self.errors.push(error);
+        if self.muted {
+            return;
         }
+        self.errors.push(error);
+        self.stopped |= self.errors.len() >= MOST_ERRORS;
     }
 }
 

@@ -83,7 +83,7 @@ impl Printer<'_> {
         let mut text = format!("U+{}{digits}", "0".repeat(zeros));
         let known = u32::try_from(bits).ok().and_then(char::from_u32);
         if let Some(c) = known.filter(|c| self.flags.sharp && super::quote::printable(*c)) {
-            text.push_str(&format!(" '{c}'"));
+            text.extend([' ', '\'', c, '\'']);
         }
         self.flags.zero = false;
         self.pad(&text)
@@ -177,23 +177,15 @@ fn general(n: f64, precision: Option<usize>) -> String {
         digits => digits,
     };
     let count = i32::try_from(significant.len()).unwrap_or(i32::MAX);
-    let limit = match precision {
+    let wanted = wanted.and_then(|wanted| i32::try_from(wanted).ok());
+    let limit = match wanted {
         None => 6,
-        Some(_) => {
-            let wanted = wanted
-                .and_then(|w| i32::try_from(w).ok())
-                .unwrap_or(i32::MAX);
-            if wanted > count && count > power {
-                count
-            } else {
-                wanted
-            }
-        }
+        Some(wanted) if wanted > count && count > power => count,
+        Some(wanted) => wanted,
     };
     let behind_first = significant.len() - 1;
     if power < -4 || power >= limit {
-        let shortest: f64 = n;
-        return exponent(shortest, Some(behind_first));
+        return exponent(n, Some(behind_first));
     }
     let behind_point = usize::try_from(count - 1 - power).unwrap_or(0);
     if power >= count {

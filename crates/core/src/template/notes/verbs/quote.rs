@@ -15,9 +15,10 @@ impl Printer<'_> {
                 self.budget.longer(self.out.len(), text.len() * 2)?;
                 let raw =
                     self.flags.sharp && !text.contains(|c| c == '`' || c != '\t' && !printable(c));
-                let quoted = match raw {
-                    true => format!("`{text}`"),
-                    false => quote(text, '"', self.flags.plus),
+                let quoted = if raw {
+                    format!("`{text}`")
+                } else {
+                    quote(text, '"', self.flags.plus)
                 };
                 self.pad(&quoted)
             }
@@ -52,9 +53,10 @@ impl Printer<'_> {
                 digits.push_str(if upper { "0X" } else { "0x" });
             }
             // Writing to a string cannot fail.
-            let _ = match upper {
-                true => write!(digits, "{byte:02X}"),
-                false => write!(digits, "{byte:02x}"),
+            let _ = if upper {
+                write!(digits, "{byte:02X}")
+            } else {
+                write!(digits, "{byte:02x}")
             };
         }
         self.pad(&digits)

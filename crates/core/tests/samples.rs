@@ -1,0 +1,66 @@
+//! Every Katalog that a document or an example shows compiles, without a warning.
+
+use std::{fs, path::Path};
+
+use orkestra_core::{
+    document::read_stream,
+    plan::{KatalogRef, Schemas, compile},
+};
+
+/// Compiles the Katalogs of `text`; returns how many there were.
+fn compile_all(file: &str, text: &str) -> usize {
+    let (documents, warnings) =
+        read_stream(file, text).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(warnings.is_empty(), "{file}: {warnings:?}");
+    for document in &documents {
+        let reference = KatalogRef {
+            namespace: "default".to_owned(),
+            name: document.name.clone(),
+        };
+        match compile(&reference, &document.spec, &Schemas::default()) {
+            Ok((_, warnings)) => assert!(warnings.is_empty(), "{file}: {warnings:?}"),
+            Err(mut problems) => {
+                problems.locate(&document.tree, Some(file));
+                panic!("{problems}");
+            }
+        }
+    }
+    documents.len()
+}
+
+/// The fenced YAML blocks of a Markdown text that are whole Katalogs.
+fn katalogs(markdown: &str) -> Vec<&str> {
+    let blocks = markdown.split("```yaml\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split("```").next());
+    blocks
+        .filter(|block| block.contains("kind: Katalog"))
+        .collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+#[test]
+fn the_katalogs_that_documents_show_compile() {
+    let mut shown = 0;
+    for file in ["README.md", "docs/http-api.md", "docs/metrics.md"] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        shown += katalogs(&text)
+            .into_iter()
+            .map(|block| compile_all(file, block))
+            .sum::<usize>();
+    }
+    assert!(shown > 0, "no document shows a Katalog");
+}
+
+#[test]
+fn the_katalogs_of_the_examples_compile() {
+    let mut compiled = 0;
+    for example in fs::read_dir(root().join("examples")).unwrap() {
+        let file = example.unwrap().path().join("katalog.yaml");
+        let text = fs::read_to_string(&file).unwrap();
+        compiled += compile_all(&file.display().to_string(), &text);
+    }
+    assert!(compiled > 0, "there is no example");
+}

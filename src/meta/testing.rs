@@ -1,0 +1,36 @@
+//! Plans for tests.
+
+use std::sync::Arc;
+
+use orkestra_core::{
+    api::KatalogSpec,
+    plan::{self, KatalogRef, OperatorPlan, Plan, Schemas},
+};
+use serde_json::{Map, Value, json};
+
+/// The Katalog `shop/<name>`.
+pub(super) fn katalog(name: &str) -> KatalogRef {
+    KatalogRef { namespace: "shop".to_owned(), name: name.to_owned() }
+}
+
+/// A plan of the Katalog `shop/<name>`, with an operator of `water.example` for each entry, version and kind.
+pub(super) fn plan(name: &str, entries: &[(&str, &str, &str)]) -> Arc<Plan> {
+    plan_with_workers(name, entries, 2)
+}
+
+/// The same with that many workers.
+pub(super) fn plan_with_workers(name: &str, entries: &[(&str, &str, &str)], workers: u32) -> Arc<Plan> {
+    let entry = |(name, version, kind): &(&str, &str, &str)| {
+        let types = json!({ "group": "water.example", "version": version, "kind": kind, "plural": format!("{}s", kind.to_lowercase()) });
+        ((*name).to_owned(), json!({ "apiTypes": types, "workers": workers }))
+    };
+    let crds: Map<String, Value> = entries.iter().map(entry).collect();
+    let spec: KatalogSpec = serde_json::from_value(json!({ "crds": crds })).unwrap();
+    let (plan, _) = plan::compile(&katalog(name), &spec, &Schemas::default()).unwrap();
+    Arc::new(plan)
+}
+
+/// The only operator of a plan for that kind.
+pub(super) fn operator(kind: &str) -> Arc<OperatorPlan> {
+    plan("one", &[("it", "v1", kind)]).operators[0].clone()
+}

@@ -1,0 +1,310 @@
+//! `ork` as a process: exit codes, what it prints where, and how it ends. Nothing here needs a cluster.
+
+// Helpers of tests may unwrap as tests do; clippy knows only the tests themselves.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+const EXAMPLE: &str = "examples/01-hello-website/katalog.yaml";
+
+fn ork() -> Command {
+    let mut ork = Command::new(env!("CARGO_BIN_EXE_ork"));
+    ork.current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env_remove("RUST_LOG")
+        .env_remove("ORK_LISTEN")
+        .env_remove("KUBECONFIG");
+    ork
+}
+
+fn run(args: &[&str]) -> (i32, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = ork().args(args).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+/// A kubeconfig for a port where nobody listens.
+fn nowhere(folder: &TempDir) -> PathBuf {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let file = folder.path().join("kubeconfig");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+         clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\nusers: [{{name: u, user: {{}}}}]\n"
+    );
+    fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn help_and_version_are_fine_and_wrong_usage_is_2() {
+    let (code, out, _) = run(&["--help"]);
+    assert_eq!(code, 0);
+    for command in [
+        "controller",
+        "run",
+        "generate",
+        "release",
+        "crds",
+        "Exit codes",
+    ] {
+        assert!(out.contains(command), "{command}: {out}");
+    }
+    assert_eq!(
+        run(&["--version"]),
+        (
+            0,
+            format!("ork {}\n", env!("CARGO_PKG_VERSION")),
+            String::new()
+        )
+    );
+    for args in [
+        &["fly"][..],
+        &[],
+        &["release"],
+        &["controller", "--listen", "nowhere"],
+        &["crds", "--output"],
+    ] {
+        assert_eq!(run(args).0, 2, "{args:?}");
+    }
+}
+
+#[test]
+fn a_wrong_variable_is_an_error_with_a_reason() {
+    let out = ork()
+        .args(["controller"])
+        .env("RUST_LOG", "inof")
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&out.stderr).contains("`inof` is no level"),
+        "{out:?}"
+    );
+    let out = ork()
+        .args(["controller"])
+        .env("ORK_LISTEN", "eighty")
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(2));
+}
+
+#[test]
+fn crds_are_printed_and_written() {
+    let (code, out, err) = run(&["crds"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("name: katalogs.orkestra.orkspace.io"), "{out}");
+    let folder = TempDir::new().unwrap();
+    let target = folder.path().join("new/crds");
+    assert_eq!(run(&["crds", "--output", target.to_str().unwrap()]).0, 0);
+    assert!(
+        fs::read_to_string(target.join("katalogs.yaml"))
+            .unwrap()
+            .contains("kind: CustomResourceDefinition")
+    );
+}
+
+#[test]
+fn rights_are_printed_for_several_files_in_either_spelling() {
+    let folder = TempDir::new().unwrap();
+    let second = folder.path().join("second.yaml");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).unwrap();
+    fs::write(&second, text.replace("hello-website", "second")).unwrap();
+    let second = second.to_str().unwrap();
+    let (code, out, err) = run(&["generate", "rbac", "-k", EXAMPLE, second]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(
+        out.contains("orkestra:default:hello-website") && out.contains("orkestra:default:second"),
+        "{out}"
+    );
+    assert_eq!(
+        run(&["generate", "rbac", "-k", EXAMPLE, "-k", second]).1,
+        out
+    );
+    assert!(
+        !out.contains('\u{1b}'),
+        "no colours where there is no terminal"
+    );
+}
+
+#[test]
+fn a_mistake_is_told_with_its_place_and_1() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("k.yaml");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).unwrap();
+    fs::write(&file, text.replace("replicas:", "replicsa:")).unwrap();
+    let name = file.to_str().unwrap();
+    let line = text
+        .lines()
+        .position(|line| line.trim_start().starts_with("replicas:"))
+        .unwrap()
+        + 1;
+    let (code, out, err) = run(&["generate", "rbac", "-k", name]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.starts_with(&format!("{name}:{line}:")), "{err}");
+    assert!(
+        err.contains("error: spec.crds.website") && err.contains("1 error"),
+        "{err}"
+    );
+    let (code, _, err) = run(&["generate", "rbac", "-k", "not/there.yaml"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("not/there.yaml"), "{err}");
+}
+
+#[test]
+fn the_katalog_that_the_readme_shows_is_accepted() {
+    let readme =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let (_, rest) = readme.split_once("```yaml\n").unwrap();
+    let (katalog, _) = rest.split_once("```").unwrap();
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("k.yaml");
+    fs::write(&file, katalog).unwrap();
+    let (code, _, err) = run(&["generate", "rbac", "-k", file.to_str().unwrap()]);
+    assert_eq!((code, err.as_str()), (0, ""));
+}
+
+#[test]
+fn a_cluster_that_cannot_be_reached_is_3() {
+    let folder = TempDir::new().unwrap();
+    let kubeconfig = nowhere(&folder);
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    for args in [
+        &["release", "-k", EXAMPLE, "--kubeconfig", kubeconfig][..],
+        &[
+            "run",
+            "-k",
+            EXAMPLE,
+            "--listen",
+            "127.0.0.1:0",
+            "--kubeconfig",
+            kubeconfig,
+        ],
+        &[
+            "run",
+            "-k",
+            EXAMPLE,
+            "--listen",
+            "127.0.0.1:0",
+            "--kubeconfig",
+            "not/there",
+        ],
+        &[
+            "release",
+            "-k",
+            EXAMPLE,
+            "--kubeconfig",
+            kubeconfig,
+            "--context",
+            "another",
+        ],
+    ] {
+        let (code, _, err) = run(args);
+        assert_eq!(code, 3, "{args:?}: {err}");
+        assert!(err.contains("error: "), "{err}");
+    }
+}
+
+#[test]
+fn a_taken_port_is_1_and_says_what_to_do() {
+    let folder = TempDir::new().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let kubeconfig = nowhere(&folder);
+    let (code, _, err) = run(&[
+        "controller",
+        "--listen",
+        &address,
+        "--kubeconfig",
+        kubeconfig.to_str().unwrap(),
+    ]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains(&address) && err.contains("--listen"), "{err}");
+}
+
+/// A controller that waits for its cluster, and the address it listens on.
+fn waiting_controller(folder: &TempDir) -> (Child, SocketAddr) {
+    let kubeconfig = nowhere(folder);
+    let mut child = ork()
+        .args([
+            "controller",
+            "--listen",
+            "127.0.0.1:0",
+            "--log-format",
+            "json",
+            "--kubeconfig",
+        ])
+        .arg(kubeconfig)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines
+        .find(|line| line.as_ref().unwrap().contains("\"listening\""))
+        .unwrap()
+        .unwrap();
+    let entry: serde_json::Value = serde_json::from_str(&line).unwrap();
+    std::thread::spawn(move || lines.count());
+    (child, entry["address"].as_str().unwrap().parse().unwrap())
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: ork\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn probes_answer_before_the_cluster_does_and_sigterm_ends_it_in_order() {
+    let folder = TempDir::new().unwrap();
+    let (mut child, address) = waiting_controller(&folder);
+    assert!(get(address, "/livez").starts_with("HTTP/1.1 200"));
+    assert!(get(address, "/readyz").starts_with("HTTP/1.1 503"));
+    assert!(get(address, "/katalog").contains("\"OrkReady\":false"));
+    let metrics = get(address, "/metrics");
+    assert!(
+        metrics.contains("orkestra_build_info")
+            && metrics.contains("orkestra_events_dropped_total 0"),
+        "{metrics}"
+    );
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if Instant::now() > deadline => {
+                child.kill().unwrap();
+                panic!("it did not end");
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    assert_eq!(status.code(), Some(0));
+}
