@@ -96,7 +96,7 @@ fn refuse(scenario: &Scenario, website: &str) -> Result<()> {
     Ok(())
 }
 
-/// The same once its CRD was applied: tried again until it is served, as a GitOps tool does.
+/// The same once its CRD was applied: tried again until it is served, as tools that follow a repository do.
 async fn accept(scenario: &Scenario, website: &str) -> Result<()> {
     eventually("the Website is accepted", LIMIT, async || {
         scenario.apply(website).map(Some)
