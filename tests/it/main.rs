@@ -2,7 +2,19 @@
 //!
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
+mod claims;
 mod cli;
 mod control_plane;
+mod crashes;
+mod files;
+mod names;
+mod panics;
+mod quiet;
+mod restarts;
+mod rights;
 mod scenario;
+mod statuses;
+mod unknown_fields;
+mod values;
+mod waters;
 mod website;
