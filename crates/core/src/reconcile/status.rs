@@ -197,23 +197,14 @@ pub fn status(
         write_conditions(facts, observed, executed, &mut wanted, now);
     }
     let patch = merge_patch(&live, &wanted)?;
-    let metadata = object([(
+    let metadata = Node::object([(
         "resourceVersion",
         Node::from(&*observed.cr.id.resource_version),
     )]);
     Some(StatusPatch {
-        body: object([("metadata", metadata), ("status", patch)]),
+        body: Node::object([("metadata", metadata), ("status", patch)]),
         subresource: facts.has_status,
     })
-}
-
-fn object<const N: usize>(fields: [(&str, Node); N]) -> Node {
-    Node::Map(
-        fields
-            .into_iter()
-            .map(|(key, value)| (Key::from(key), value))
-            .collect::<Map>(),
-    )
 }
 
 fn declared_fields(
