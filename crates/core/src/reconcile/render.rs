@@ -1,10 +1,8 @@
 //! Trees with expressions become objects.
 
-use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-
 use super::reason::Reason;
 use crate::{
-    plan::{Coerce, Condition, GroupKind, Leaf, ObjectKey, Operand, Test, Tree},
+    plan::{Coerce, Condition, GroupKind, Leaf, Misfit, ObjectKey, Operand, Test, Tree},
     resources::container_name,
     template::{Budget, Data, EvalErrorKind},
     value::{Key, Map, Node, Path, Step, hash_text},
@@ -50,11 +48,13 @@ impl Renderer<'_, '_> {
                     Reason::TemplateFailed
                 },
             })?;
-        coerce(value.into_owned(), leaf.coerce).map_err(|wanted| RenderError {
-            path: leaf.path.clone(),
-            message: format!("`{}` must give {wanted}", leaf.template.source()),
-            reason: Reason::WrongType,
-        })
+        leaf.coerce
+            .apply(value.into_owned())
+            .map_err(|misfit| RenderError {
+                path: leaf.path.clone(),
+                message: format!("`{}` must give {}", leaf.template.source(), wanted(&misfit)),
+                reason: Reason::WrongType,
+            })
     }
 
     /// Renders a leaf as trimmed text: names, operands.
@@ -158,88 +158,11 @@ fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
     data.get(root)?.at(&rest.iter().cloned().collect::<Path>())
 }
 
-/// Makes `value` what the field takes; nothing where the field is left out.
-///
-/// # Errors
-/// What the field takes, when the value is not that.
-pub fn coerce(value: Node, to: Coerce) -> Result<Option<Node>, &'static str> {
-    if to == Coerce::Native {
-        return Ok((value != Node::Null).then_some(value));
-    }
-    if to == Coerce::Text {
-        return Ok(Some(text_node(&value)));
-    }
-    if to == Coerce::Base64 {
-        return Ok(Some(Node::from(BASE64.encode(&*value.to_text()))));
-    }
-    let text = value.to_text();
-    let text = text.trim();
-    if text.is_empty() {
-        return Ok(None);
-    }
-    match to {
-        Coerce::Int => integer(&value, text).map(Some).ok_or("an integer"),
-        Coerce::Port => integer(&value, text)
-            .map(|port| (port != Node::Int(0)).then_some(port))
-            .ok_or("a port number"),
-        Coerce::Float => text
-            .parse()
-            .ok()
-            .filter(|number: &f64| number.is_finite())
-            .map(|number| Some(Node::Float(number)))
-            .ok_or("a number"),
-        Coerce::Bool => text
-            .parse()
-            .map(|truth| Some(Node::Bool(truth)))
-            .map_err(|_| "true or false"),
-        Coerce::IntOrText => Ok(Some(
-            integer(&value, text).unwrap_or_else(|| Node::from(text)),
-        )),
-        Coerce::Auto => Ok(Some(looks_like(&value, text))),
-        Coerce::Native | Coerce::Text | Coerce::OptionalText | Coerce::Base64 => {
-            Ok(Some(Node::from(text)))
-        }
-    }
-}
-
-/// What a text reads as: an integer, a number, a boolean, else text. Other values are what they are.
-fn looks_like(value: &Node, text: &str) -> Node {
-    if !matches!(value, Node::Str(_)) {
-        return value.clone();
-    }
-    let float = || {
-        text.parse()
-            .ok()
-            .filter(|number: &f64| number.is_finite())
-            .map(Node::Float)
-    };
-    let truth = || text.parse().ok().map(Node::Bool);
-    text.parse()
-        .ok()
-        .map(Node::Int)
-        .or_else(float)
-        .or_else(truth)
-        .unwrap_or_else(|| Node::from(text))
-}
-
-fn text_node(value: &Node) -> Node {
-    match value {
-        Node::Str(_) => value.clone(),
-        other => Node::from(&*other.to_text()),
-    }
-}
-
-/// An integer, also from a float without a fraction: JSON knows no difference.
-fn integer(value: &Node, text: &str) -> Option<Node> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "checked to be a whole number within 2^53"
-    )]
-    match value {
-        Node::Float(number) if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 => {
-            Some(Node::Int(*number as i64))
-        }
-        _ => text.parse().ok().map(Node::Int),
+/// What a field takes, from why a value does not fit: without the value, which may be secret.
+pub(super) fn wanted(misfit: &Misfit) -> &'static str {
+    match misfit {
+        Misfit::Type { expected, .. } => expected,
+        Misfit::Port(_) => "a port's number, 1 to 65535",
     }
 }
 
@@ -261,42 +184,6 @@ pub fn workload_label(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn integers_come_from_text_and_from_whole_floats_only() {
-        let int = |node| coerce(node, Coerce::Int);
-        assert_eq!(int(Node::from(" 8080 ")), Ok(Some(Node::Int(8080))));
-        assert_eq!(int(Node::Float(3.0)), Ok(Some(Node::Int(3))));
-        assert_eq!(int(Node::Float(3.5)), Err("an integer"));
-        assert_eq!(int(Node::from("0644")), Ok(Some(Node::Int(644))));
-        assert_eq!(int(Node::from("many")), Err("an integer"));
-        assert_eq!(int(Node::Null), Ok(None));
-    }
-
-    #[test]
-    fn text_is_kept_as_it_is() {
-        assert_eq!(
-            coerce(Node::from(" 0644\n"), Coerce::Text),
-            Ok(Some(Node::from(" 0644\n")))
-        );
-        assert_eq!(
-            coerce(Node::Int(1_000_000), Coerce::Text),
-            Ok(Some(Node::from("1000000")))
-        );
-        assert_eq!(coerce(Node::Null, Coerce::Text), Ok(Some(Node::from(""))));
-    }
-
-    #[test]
-    fn a_named_port_stays_text() {
-        assert_eq!(
-            coerce(Node::from("http"), Coerce::IntOrText),
-            Ok(Some(Node::from("http")))
-        );
-        assert_eq!(
-            coerce(Node::from("80"), Coerce::IntOrText),
-            Ok(Some(Node::Int(80)))
-        );
-    }
 
     #[test]
     fn workloads_of_one_name_in_two_kinds_have_two_labels() {
