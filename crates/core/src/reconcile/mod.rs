@@ -19,6 +19,7 @@ pub mod differ;
 pub mod inventory;
 pub mod kstatus;
 pub mod owned;
+mod patch;
 pub mod reason;
 pub mod record;
 pub mod render;

@@ -1,6 +1,9 @@
 //! One pass: what is wanted for a custom resource, decided from what was observed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::{
     inventory::Inventory,
@@ -10,7 +13,10 @@ use super::{
 };
 use crate::{
     api::names,
-    plan::{ChildKey, ChildPlan, GroupKind, Mode, Number, ObjectKey, OnFalse, OperatorPlan},
+    plan::{
+        ChildKey, ChildPlan, GroupKind, Leaf, Mode, NameRule, Number, ObjectKey, OnFalse,
+        OperatorPlan,
+    },
     template::{Budget, Data},
     value::{Key, Map, Node, hash},
 };
@@ -112,15 +118,14 @@ pub fn step(plan: &OperatorPlan, scopes: &Scopes, observed: &Observed) -> Cycle 
     };
     for index in 0..plan.children.len() {
         if let Err(failure) = pass.child(index) {
-            // What this child would have been called is unknown, so nothing may be concluded to be superfluous.
-            pass.complete = false;
             pass.cycle.failures.push(failure);
         }
     }
     pass.finish()
 }
 
-/// `.children`: by kind the first declared object that exists (`deployment`), and all by name (`deployments`).
+/// `.children`: by kind the first declared object that exists (`deployment`), of Jobs the one created last, and all by
+/// name (`deployments`).
 pub fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) -> Node {
     if plan.children_names.is_empty() {
         return Node::default();
@@ -136,7 +141,12 @@ pub fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) ->
     }
     let order = DeclaredOrder::of(plan, observed);
     for (kind, records) in &mut by_kind {
-        records.sort_by_key(|record| order.position(kind, &record.id.key.name));
+        let position = |record: &&ChildRecord| order.position(kind, &record.id.key.name);
+        if is_job(kind) {
+            records.sort_by_key(|record| Reverse((record.created, position(record))));
+        } else {
+            records.sort_by_key(|record| position(record).unwrap_or(usize::MAX));
+        }
     }
     let aliases = plan.children_names.iter().filter_map(|alias| {
         let records = by_kind.get(&alias.kind)?;
@@ -156,6 +166,10 @@ pub fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) ->
     Node::Map(aliases.collect::<Map>())
 }
 
+fn is_job(kind: &GroupKind) -> bool {
+    (&*kind.group, &*kind.kind) == ("batch", "Job")
+}
+
 /// Which of several children of a kind was declared first. Names that themselves read children come after all others.
 struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
 
@@ -171,6 +185,7 @@ impl DeclaredOrder {
         };
         let mut positions = BTreeMap::new();
         for (index, child) in plan.children.iter().enumerate() {
+            *renderer.budget = Budget::default();
             if let Ok(name) = renderer.text(&child.name) {
                 positions
                     .entry((child.kind.group_kind(), name))
@@ -180,11 +195,8 @@ impl DeclaredOrder {
         Self(positions)
     }
 
-    fn position(&self, kind: &GroupKind, name: &str) -> usize {
-        self.0
-            .get(&(kind.clone(), name.to_owned()))
-            .copied()
-            .unwrap_or(usize::MAX)
+    fn position(&self, kind: &GroupKind, name: &str) -> Option<usize> {
+        self.0.get(&(kind.clone(), name.to_owned())).copied()
     }
 }
 
@@ -202,6 +214,7 @@ struct Pass<'a, 'd> {
     closed: Vec<ChildKey>,
     /// Every name that a plain `onCreate` entry declares, open or not.
     declared_once: BTreeSet<ChildKey>,
+    /// Whether every name is known; else nothing may be concluded to be superfluous.
     complete: bool,
     cycle: Cycle,
 }
@@ -210,11 +223,26 @@ impl Pass<'_, '_> {
     fn child(&mut self, index: usize) -> Result<(), Failure> {
         let plan = self.plan;
         let declared = &plan.children[index];
-        let key = self.key(declared)?;
+        // A child that uses up its budget leaves the others theirs.
+        *self.renderer.budget = Budget::default();
+        let key = self.key(declared);
+        let open = self.renderer.gate(&declared.when);
+        let key = match key {
+            Ok(key) => key,
+            // Nobody wants it, so it needs no name: what it was called before is not declared any more.
+            Err(_) if open == Ok(false) => {
+                self.complete &= goes(declared);
+                return Ok(());
+            }
+            Err(failure) => {
+                self.complete = false;
+                return Err(failure);
+            }
+        };
         if declared.mode == Mode::Once {
             self.declared_once.insert(key.clone());
         }
-        let open = match self.renderer.gate(&declared.when) {
+        let open = match open {
             Ok(open) => open,
             Err(error) => {
                 self.keep(key);
@@ -222,13 +250,16 @@ impl Pass<'_, '_> {
             }
         };
         if !open {
-            match (declared.mode, declared.on_false) {
-                (Mode::Reconciled, OnFalse::Delete) => self.closed.push(key),
-                _ => self.keep(key),
+            if goes(declared) {
+                self.closed.push(key);
+            } else {
+                self.keep(key);
             }
             return Ok(());
         }
         if !self.open.insert(key.clone()) {
+            // Which name was meant is not known.
+            self.complete = false;
             return Err(Failure {
                 reason: Reason::DuplicateChild,
                 at: declared.path.to_string(),
@@ -291,18 +322,11 @@ impl Pass<'_, '_> {
             });
         };
         let name = self.renderer.text(&declared.name)?;
-        let illegal = |message| Failure {
-            reason: Reason::InvalidName,
-            at: declared.name.path.to_string(),
-            message,
-        };
-        declared.name_rule.check(&name).map_err(illegal)?;
-        let namespace = match (namespaced, &declared.namespace) {
-            (false, _) => None,
-            (true, None) => self.observed.cr.id.key.namespace.clone(),
-            (true, Some(leaf)) => {
-                Some(self.renderer.text(leaf)?.into_boxed_str()).filter(|text| !text.is_empty())
-            }
+        check_name(declared.name_rule, &declared.name, &name)?;
+        let namespace = if namespaced {
+            self.namespace(declared)?
+        } else {
+            None
         };
         if namespaced && namespace.is_none() {
             return Err(Failure {
@@ -321,6 +345,18 @@ impl Pass<'_, '_> {
                 name: name.into(),
             },
         })
+    }
+
+    /// The declared namespace; where that is left out, the custom resource's own.
+    fn namespace(&mut self, declared: &ChildPlan) -> Result<Option<Box<str>>, Failure> {
+        if let Some(leaf) = &declared.namespace {
+            let text = self.renderer.text(leaf)?;
+            if !text.is_empty() {
+                check_name(NameRule::Label1123, leaf, &text)?;
+                return Ok(Some(text.into()));
+            }
+        }
+        Ok(self.observed.cr.id.key.namespace.clone())
     }
 
     fn render(
@@ -404,6 +440,19 @@ fn is_kept_kind(kind: &GroupKind) -> bool {
             &*kind.kind,
             "PersistentVolumeClaim" | "PersistentVolume" | "Namespace"
         )
+}
+
+/// Whether a closed gate makes the child go.
+fn goes(declared: &ChildPlan) -> bool {
+    declared.mode == Mode::Reconciled && declared.on_false == OnFalse::Delete
+}
+
+fn check_name(rule: NameRule, leaf: &Leaf, name: &str) -> Result<(), Failure> {
+    rule.check(name).map_err(|message| Failure {
+        reason: Reason::InvalidName,
+        at: leaf.path.to_string(),
+        message,
+    })
 }
 
 /// Puts in what makes a rendered object this custom resource's child.
