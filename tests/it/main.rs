@@ -4,5 +4,11 @@
 
 mod cli;
 mod control_plane;
+mod crd_life;
+mod deletion;
+mod drift;
+mod operators;
+mod prune;
+mod revisions;
 mod scenario;
 mod website;
