@@ -73,7 +73,7 @@ fn finalizers(object: &Value) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ork_run_applies_what_files_name_follows_their_changes_and_release_lets_go() -> Result<()> {
     let desk = Desk::new().await?;
-    let mark = desk.scenario.mark()?;
+    let mark = Scenario::mark()?;
     let mut run = desk.run()?;
     let (ponds, maps) = (desk.scenario.objects("ponds"), desk.scenario.objects("configmaps"));
     maps.until_equal("north-pond", "/data/colour", json!("green"), LIMIT).await?;
@@ -147,7 +147,7 @@ async fn ork_run_refuses_a_kind_that_a_katalog_in_the_cluster_claims() -> Result
 async fn ork_run_tells_a_mistake_in_a_file_before_it_asks_the_cluster() -> Result<()> {
     let desk = Desk::new().await?;
     desk.edit("colour: \"{{ .spec.colour }}\"", "colour: \"{{ .spec.colour\"")?;
-    let mark = desk.scenario.mark()?;
+    let mark = Scenario::mark()?;
     let mut run = desk.run()?;
     let status = run.wait(LIMIT)?;
     assert_eq!(status.code(), Some(1), "{}", run.log());

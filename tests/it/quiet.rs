@@ -48,7 +48,7 @@ async fn statuses(scenario: &Scenario, name: &str, since: &str, window: Duration
 
 /// A Pond's writes are its finalizer, its children, and one for each state that its status shows.
 async fn ensure_price_of_one(scenario: &Scenario) -> Result<()> {
-    let mark = scenario.mark()?;
+    let mark = Scenario::mark()?;
     let made = waters::pond(scenario, "first", &spec("green")).await?;
     let since = waters::text(&made, "/metadata/resourceVersion").to_owned();
     let ready = scenario.objects("ponds").until_ready("first").await?;
@@ -80,7 +80,7 @@ async fn until_all_ready(scenario: &Scenario) -> Result<()> {
 /// Waits until the controller has written nothing for ten seconds: the last counts are told.
 async fn until_settled(scenario: &Scenario) -> Result<()> {
     eventually("the writes end", CONVERGED, async || {
-        let mark = scenario.mark()?;
+        let mark = Scenario::mark()?;
         tokio::time::sleep(Duration::from_secs(10)).await;
         let writes = scenario.writes_since(mark)?;
         ensure!(writes.is_empty(), "still written:\n{}", waters::lines(&writes));
@@ -113,7 +113,7 @@ async fn o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_
     scenario.katalog_is("waters", "True", "Running").await?;
     ensure_price_of_one(&scenario).await?;
 
-    let (started, mark) = (Instant::now(), scenario.mark()?);
+    let (started, mark) = (Instant::now(), Scenario::mark()?);
     for index in 1..PONDS {
         waters::pond(&scenario, &format!("p{index:02}"), &spec("green")).await?;
     }
@@ -122,27 +122,27 @@ async fn o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_
     println!("{} Ponds ready in {:?} with {writes} writes", PONDS - 1, started.elapsed());
     until_settled(&scenario).await?;
 
-    let mark = scenario.mark()?;
+    let mark = Scenario::mark()?;
     tokio::time::sleep(WINDOW).await;
     let mut requests = scenario.requests_since(mark)?;
     requests.retain(|request| request.verb != "watch");
     ensure!(requests.is_empty(), "{} requests in {WINDOW:?}:\n{}", requests.len(), waters::lines(&requests));
 
     // An annotation that no template reads.
-    let mark = scenario.mark()?;
+    let mark = Scenario::mark()?;
     scenario.objects("ponds").patch("p07", &json!({ "metadata": { "annotations": { "example.org/note": "unread" } } })).await?;
     tokio::time::sleep(Duration::from_secs(4)).await;
     let writes = scenario.writes_since(mark)?;
     ensure!(writes.is_empty(), "an annotation costs\n{}", waters::lines(&writes));
 
-    let mark = scenario.mark()?;
+    let mark = Scenario::mark()?;
     scenario.terminate()?;
     scenario.start().await?;
     until_all_looked_at(&scenario).await?;
     let writes = scenario.writes_since(mark)?;
     ensure!(writes.is_empty(), "a restart costs {} writes:\n{}", writes.len(), waters::lines(&writes));
 
-    let mark = scenario.mark()?;
+    let mark = Scenario::mark()?;
     scenario.kill9()?;
     // On a template of its own, so that no rollout and no changed status follows from it.
     change_image(&scenario).await?;

@@ -215,7 +215,7 @@ async fn n_a_right_lost_while_the_controller_runs_is_named_and_its_return_is_not
     let colour = case.paint();
     case.scenario.objects("lakes").patch("north", &json!({ "spec": { "colour": colour } })).await?;
     case.until_followed("lake", LIMIT).await?;
-    let refused = case.scenario.mark()?;
+    let refused = Scenario::mark()?;
     tokio::time::sleep(Duration::from_secs(8)).await;
     let requests = case.scenario.requests_since(refused)?.into_iter().filter(|request| request.code == 403).count();
     ensure!(requests <= 4, "{requests} refused requests in 8 s");

@@ -51,7 +51,7 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
     waters::ensure_no_writes(&scenario, WINDOW).await?;
 
     for (_, one) in kinds {
-        let mark = scenario.mark()?;
+        let mark = Scenario::mark()?;
         scenario.objects(&format!("{one}s")).patch("north", &json!({ "spec": { "colour": "brown" } })).await?;
         scenario.objects("configmaps").until_equal(&format!("north-{one}"), "/data/colour", json!("brown"), LIMIT).await?;
         // Where there is a status, it is the last write.

@@ -126,7 +126,7 @@ async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not
     }
     // Its neighbours within the resource are made, and other resources go on.
     scenario.objects("configmaps").until_equal("long-pond", "/data/colour", json!("green"), LIMIT).await?;
-    let (mark, passes) = (scenario.mark()?, scenario.passes("pond").await?);
+    let (mark, passes) = (Scenario::mark()?, scenario.passes("pond").await?);
     tokio::time::sleep(Duration::from_secs(10)).await;
     let requests: Vec<_> = scenario.requests_since(mark)?.into_iter().filter(|request| request.verb != "watch" && request.resource != "katalogs").collect();
     assert!(requests.is_empty(), "it is retried:\n{}", waters::lines(&requests));

@@ -62,7 +62,7 @@ pub(crate) fn lines(events: &[AuditEvent]) -> String {
 
 /// Watches for `window` that the scenario's controller writes nothing.
 pub(crate) async fn ensure_no_writes(scenario: &Scenario, window: Duration) -> Result<()> {
-    let mark = scenario.mark()?;
+    let mark = Scenario::mark()?;
     tokio::time::sleep(window).await;
     let writes = scenario.writes_since(mark)?;
     ensure!(writes.is_empty(), "{} writes in {window:?} in which nothing happened:\n{}", writes.len(), lines(&writes));

@@ -70,6 +70,22 @@ impl Scenario {
         })
     }
 
+    /// A scenario whose controller runs, with those CRDs and that Katalog applied and its operators running: fixtures by path.
+    pub(crate) async fn running(prefix: &str, crds: &[&str], katalog: &str) -> Result<Self> {
+        let mut scenario = Self::new(prefix).await?;
+        let katalog = input(katalog)?;
+        scenario.grant(&katalog).await?;
+        scenario.start().await?;
+        for crd in crds {
+            scenario.install(&input(crd)?).await?;
+        }
+        scenario.apply(&katalog)?;
+        let applied: Value = serde_saphyr::from_str(&katalog)?;
+        let name = applied["metadata"]["name"].as_str().unwrap_or_default();
+        scenario.katalog_is(name, "True", "Running").await?;
+        Ok(scenario)
+    }
+
     /// The text with this scenario's group and namespace in it.
     pub(crate) fn text(&self, template: &str) -> String {
         template

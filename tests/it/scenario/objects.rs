@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 use http::{Method, Request};
 use kube::Client;
 use serde_json::{Value, json};
@@ -152,45 +152,22 @@ impl Objects {
     }
 
     /// Changes an object by a merge patch, as field manager `somebody`.
-    pub(crate) async fn patch(&self, name: &str, patch: &Value) -> Result<Value> {
+    pub(crate) async fn patch(&self, name: &str, change: &Value) -> Result<Value> {
         let path = format!("{}/{name}?fieldManager=somebody", self.path);
         self.send(
             Method::PATCH,
             &path,
-            Some(("application/merge-patch+json", patch)),
-        )
-        .await
-    }
-
-    /// Server-side apply with force, as field manager `manager`.
-    pub(crate) async fn apply_as(&self, manager: &str, object: &Value) -> Result<Value> {
-        let name = object["metadata"]["name"]
-            .as_str()
-            .context("an object without a name")?;
-        let path = format!("{}/{name}?fieldManager={manager}&force=true", self.path);
-        self.send(
-            Method::PATCH,
-            &path,
-            Some(("application/apply-patch+yaml", object)),
+            Some(("application/merge-patch+json", change)),
         )
         .await
     }
 
     /// Deletes an object, its dependents in the background.
     pub(crate) async fn delete(&self, name: &str) -> Result<()> {
-        self.delete_with(name, "Background").await
-    }
-
-    /// Deletes an object with `Background`, `Foreground` or `Orphan` propagation.
-    pub(crate) async fn delete_with(&self, name: &str, propagation: &str) -> Result<()> {
-        let options = json!({ "propagationPolicy": propagation });
-        self.send(
-            Method::DELETE,
-            &format!("{}/{name}", self.path),
-            Some(("application/json", &options)),
-        )
-        .await
-        .map(drop)
+        let options = json!({ "propagationPolicy": "Background" });
+        let path = format!("{}/{name}", self.path);
+        let body = Some(("application/json", &options));
+        self.send(Method::DELETE, &path, body).await.map(drop)
     }
 
     /// Waits until the object is there and `wanted` holds of it; `what` says that in words.

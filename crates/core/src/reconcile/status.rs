@@ -1,6 +1,7 @@
 //! What a pass reports on the custom resource: what was done, not what was wanted.
 
 use super::{
+    children::children_data,
     crd::{CrdFacts, schema_knows, schema_type},
     differ::Held,
     kstatus::Readiness,
@@ -8,7 +9,7 @@ use super::{
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, wanted},
-    step::{Failure, children_data},
+    step::Failure,
 };
 use crate::{
     api::conditions::{self, Condition, ConditionStatus},

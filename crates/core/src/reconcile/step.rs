@@ -1,24 +1,22 @@
 //! One pass: what is wanted for a custom resource, decided from what was observed.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
+    children::children_data,
     inventory::Inventory,
+    marks,
     reason::Reason,
-    record::{ChildRecord, Observed, child_mark},
+    record::Observed,
     render::{RenderError, Renderer},
 };
 use crate::{
     api::names,
     plan::{
-        ChildKey, ChildPlan, GroupKind, Leaf, Mode, NameRule, Number, ObjectKey, OnFalse,
-        OperatorPlan,
+        ChildKey, ChildPlan, GroupKind, Leaf, Mode, NameRule, ObjectKey, OnFalse, OperatorPlan,
     },
     template::{Budget, Data},
-    value::{Key, Map, Node, hash},
+    value::{Node, hash},
 };
 
 /// Scope of the kinds that are served at the moment: `true` for namespaced ones.
@@ -122,82 +120,6 @@ pub fn step(plan: &OperatorPlan, scopes: &Scopes, observed: &Observed) -> Cycle 
         }
     }
     pass.finish()
-}
-
-/// `.children`: by kind the first declared object that exists (`deployment`), of Jobs the one created last, and all by
-/// name (`deployments`).
-pub fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) -> Node {
-    if plan.children_names.is_empty() {
-        return Node::default();
-    }
-    let mut by_kind: BTreeMap<&GroupKind, Vec<&ChildRecord>> = BTreeMap::new();
-    for child in &observed.children {
-        if child.record.is_ours(&observed.cr.id.uid, manager) {
-            by_kind
-                .entry(&child.key.kind)
-                .or_default()
-                .push(&child.record);
-        }
-    }
-    let order = DeclaredOrder::of(plan, observed);
-    for (kind, records) in &mut by_kind {
-        let position = |record: &&ChildRecord| order.position(kind, &record.id.key.name);
-        if is_job(kind) {
-            records.sort_by_key(|record| Reverse((record.created, position(record))));
-        } else {
-            records.sort_by_key(|record| position(record).unwrap_or(usize::MAX));
-        }
-    }
-    let aliases = plan.children_names.iter().filter_map(|alias| {
-        let records = by_kind.get(&alias.kind)?;
-        let node = if alias.number == Number::Plural {
-            Node::Map(
-                records
-                    .iter()
-                    .rev()
-                    .map(|record| (Key::from(&*record.id.key.name), record.view.clone()))
-                    .collect::<Map>(),
-            )
-        } else {
-            records.first()?.view.clone()
-        };
-        Some((alias.name.clone(), node))
-    });
-    Node::Map(aliases.collect::<Map>())
-}
-
-fn is_job(kind: &GroupKind) -> bool {
-    (&*kind.group, &*kind.kind) == ("batch", "Job")
-}
-
-/// Which of several children of a kind was declared first. Names that themselves read children come after all others.
-struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
-
-impl DeclaredOrder {
-    fn of(plan: &OperatorPlan, observed: &Observed) -> Self {
-        let data = Data::of(&observed.cr.view);
-        let owner_kind = plan.resource.group_kind();
-        let mut budget = Budget::default();
-        let mut renderer = Renderer {
-            data: &data,
-            budget: &mut budget,
-            owner: (&owner_kind, &observed.cr.id.key),
-        };
-        let mut positions = BTreeMap::new();
-        for (index, child) in plan.children.iter().enumerate() {
-            *renderer.budget = Budget::default();
-            if let Ok(name) = renderer.text(&child.name) {
-                positions
-                    .entry((child.kind.group_kind(), name))
-                    .or_insert(index);
-            }
-        }
-        Self(positions)
-    }
-
-    fn position(&self, kind: &GroupKind, name: &str) -> Option<usize> {
-        self.0.get(&(kind.clone(), name.to_owned())).copied()
-    }
 }
 
 struct Pass<'a, 'd> {
@@ -366,9 +288,9 @@ impl Pass<'_, '_> {
         index: usize,
     ) -> Result<Rendered, RenderError> {
         let mut object = self.renderer.tree(&declared.body)?.unwrap_or_default();
-        own(&mut object, key, self.plan, self.observed);
+        marks::own(&mut object, key, self.plan, self.observed);
         let hash = hash(&object);
-        set_in(
+        marks::set_in(
             &mut object,
             &["metadata", "annotations"],
             names::ANNOTATION_APPLIED,
@@ -453,79 +375,4 @@ fn check_name(rule: NameRule, leaf: &Leaf, name: &str) -> Result<(), Failure> {
         at: leaf.path.to_string(),
         message,
     })
-}
-
-/// Puts in what makes a rendered object this custom resource's child.
-fn own(object: &mut Node, key: &ChildKey, plan: &OperatorPlan, observed: &Observed) {
-    let cr = &observed.cr.id;
-    set_in(object, &["metadata"], "name", Node::from(&*key.object.name));
-    if let Some(namespace) = &key.object.namespace {
-        set_in(object, &["metadata"], "namespace", Node::from(&**namespace));
-    }
-    let labels = [
-        (names::LABEL_MANAGED, "true".to_owned()),
-        (names::LABEL_OWNER_UID, cr.uid.to_string()),
-        (
-            names::LABEL_KATALOG,
-            names::label_value(&format!("{}.{}", plan.katalog.namespace, plan.katalog.name)),
-        ),
-    ];
-    for (label, value) in labels {
-        set_in(object, &["metadata", "labels"], label, Node::from(value));
-    }
-    set_in(
-        object,
-        &["metadata", "annotations"],
-        names::ANNOTATION_CHILD,
-        Node::from(child_mark(&key.kind, &key.object.name)),
-    );
-    if may_reference(&cr.key, &key.object) {
-        set_in(
-            object,
-            &["metadata"],
-            "ownerReferences",
-            Node::List([owner_reference(plan, observed)].into()),
-        );
-    }
-}
-
-/// Whether an owner reference from `child` to `owner` is legal: it must not leave the owner's namespace.
-pub fn may_reference(owner: &ObjectKey, child: &ObjectKey) -> bool {
-    owner.namespace.is_none() || owner.namespace == child.namespace
-}
-
-fn owner_reference(plan: &OperatorPlan, observed: &Observed) -> Node {
-    let cr = &observed.cr.id;
-    let fields = [
-        ("apiVersion", Node::from(plan.resource.api_version())),
-        ("kind", Node::from(&*plan.resource.kind)),
-        ("name", Node::from(&*cr.key.name)),
-        ("uid", Node::from(&*cr.uid)),
-        ("controller", Node::Bool(true)),
-        ("blockOwnerDeletion", Node::Bool(true)),
-    ];
-    Node::Map(
-        fields
-            .into_iter()
-            .map(|(key, value)| (Key::from(key), value))
-            .collect::<Map>(),
-    )
-}
-
-/// Sets a field below the maps that `parents` name, making them; field names may hold dots and slashes.
-fn set_in(object: &mut Node, parents: &[&str], field: &str, value: Node) {
-    if !matches!(object, Node::Map(_)) {
-        *object = Node::Map(Map::default());
-    }
-    let Node::Map(map) = object else { return };
-    match parents.split_first() {
-        None => {
-            map.insert(Key::from(field), value);
-        }
-        Some((parent, rest)) => {
-            let mut child = map.remove(parent).unwrap_or_default();
-            set_in(&mut child, rest, field, value);
-            map.insert(Key::from(*parent), child);
-        }
-    }
 }
