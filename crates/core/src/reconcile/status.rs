@@ -270,24 +270,31 @@ fn declared_fields(
             continue;
         }
         match field_value(&mut renderer, field, facts) {
-            Ok(Some(value)) => set(wanted, &field.path, value.unwrap_or_default()),
-            Ok(None) => {}
+            Ok(Said::New(value)) => set(wanted, &field.path, value),
+            Ok(Said::Nothing) => {}
             Err(error) => executed.failures.push(error.into()),
         }
     }
 }
 
-/// The field's value: `None` when its gate is closed, `Some(None)` when there is nothing to say.
+/// What a declared field says.
+enum Said {
+    /// Its gate is closed: the old value stays.
+    Nothing,
+    /// This; null takes the field away.
+    New(Node),
+}
+
 fn field_value(
     renderer: &mut Renderer<'_, '_>,
     field: &StatusField,
     facts: &CrdFacts,
-) -> Result<Option<Option<Node>>, RenderError> {
+) -> Result<Said, RenderError> {
     if !renderer.gate(&field.when)? {
-        return Ok(None);
+        return Ok(Said::Nothing);
     }
     let Some(value) = renderer.leaf(&field.value)? else {
-        return Ok(Some(None));
+        return Ok(Said::New(Node::Null));
     };
     let kind = field.kind.unwrap_or_else(|| {
         match facts
@@ -302,11 +309,12 @@ fn field_value(
             _ => Coerce::Native,
         }
     });
-    kind.apply(value).map(Some).map_err(|misfit| RenderError {
+    let value = kind.apply(value).map_err(|misfit| RenderError {
         path: field.value.path.clone(),
         message: format!("status.{} takes {}", field.path, wanted(&misfit)),
         reason: Reason::WrongType,
-    })
+    })?;
+    Ok(Said::New(value.unwrap_or_default()))
 }
 
 fn write_conditions(
