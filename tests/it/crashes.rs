@@ -142,7 +142,7 @@ async fn i_twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_
     println!("{} resources converged {:?} after the last kill", wanted.len(), started.elapsed());
     let revisions = scenario.objects("controllerrevisions").list().await?;
     assert_eq!(revisions.len(), 1, "one revision is stored once: {:?}", waters::names(&revisions));
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    waters::until_counted().await;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
     // Nothing is stuck on its way out either.

@@ -46,8 +46,7 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
         })
         .await?;
     }
-    // The last counts of the Katalog's own status may be on their way.
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    waters::until_counted().await;
     waters::ensure_no_writes(&scenario, WINDOW).await?;
 
     for (_, one) in kinds {

@@ -89,6 +89,7 @@ async fn m_texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result
     assert_eq!(made(scenario.objects("configmaps").list().await?), ["north-texts"]);
     assert_eq!(made(scenario.objects("secrets").list().await?), ["north-texts"]);
     // What was rendered is what is there: nothing is repaired.
+    waters::until_counted().await;
     waters::ensure_no_writes(&scenario, Duration::from_secs(8)).await
 }
 
@@ -108,15 +109,15 @@ async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not
     scenario.apply(&katalog)?;
     scenario.katalog_is("waters", "True", "Running").await?;
     let ponds = scenario.objects("ponds");
-    let spec = |service: &str, port: i64| json!({ "service": service, "port": port, "colour": "green" });
+    let spec = |service: &str, kind: &str| json!({ "service": service, "type": kind, "colour": "green" });
     let long = "s".repeat(64);
-    waters::pond(&scenario, "long", &spec(&long, 80)).await?;
-    waters::pond(&scenario, "upper", &spec("Service", 80)).await?;
-    // Legal to us, and refused by the API server.
-    waters::pond(&scenario, "digit", &spec("legal", 70_000)).await?;
-    waters::pond(&scenario, "fits", &spec(&"s".repeat(63), 80)).await?;
+    waters::pond(&scenario, "long", &spec(&long, "ClusterIP")).await?;
+    waters::pond(&scenario, "upper", &spec("Service", "ClusterIP")).await?;
+    // Only the API server knows that this is wrong.
+    waters::pond(&scenario, "odd", &spec("legal", "Nonsense")).await?;
+    waters::pond(&scenario, "fits", &spec(&"s".repeat(63), "NodePort")).await?;
     ponds.until_ready("fits").await?;
-    for (name, word) in [("long", long.as_str()), ("upper", "Service"), ("digit", "70000")] {
+    for (name, word) in [("long", long.as_str()), ("upper", "Service"), ("odd", "Nonsense")] {
         let says = |pond: &Value| {
             let ready = condition(pond, "Ready").cloned().unwrap_or_default();
             ready["status"] == "False" && waters::text(&ready, "/message").contains(word) && condition(pond, "Stalled").is_some()
@@ -131,7 +132,7 @@ async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not
     let requests: Vec<_> = scenario.requests_since(mark)?.into_iter().filter(|request| request.verb != "watch" && request.resource != "katalogs").collect();
     assert!(requests.is_empty(), "it is retried:\n{}", waters::lines(&requests));
     assert!((scenario.passes("pond").await? - passes).abs() < 0.5, "it is retried without a request");
-    for name in ["long", "upper", "digit"] {
+    for name in ["long", "upper", "odd"] {
         let warnings = waters::warnings(&scenario, name).await?;
         ensure!(warnings.len() == 1 && warnings[0]["count"].as_i64().unwrap_or(1) <= 1, "{name} has {} warnings: {warnings:?}", warnings.len());
     }

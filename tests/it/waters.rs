@@ -60,6 +60,11 @@ pub(crate) fn lines(events: &[AuditEvent]) -> String {
     events.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Waits until a Katalog's status has told the last counts, which it does every five seconds at most.
+pub(crate) async fn until_counted() {
+    tokio::time::sleep(Duration::from_secs(6)).await;
+}
+
 /// Watches for `window` that the scenario's controller writes nothing.
 pub(crate) async fn ensure_no_writes(scenario: &Scenario, window: Duration) -> Result<()> {
     let mark = Scenario::mark()?;

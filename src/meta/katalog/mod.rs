@@ -173,7 +173,8 @@ impl Katalog {
             let due = [retry, self.report().await, self.next_release()].into_iter().flatten().min();
             tokio::select! {
                 changed = objects.changed() => if changed.is_err() { break },
-                _ = snapshot.changed() => {}
+                // To wait for it marks it as seen; it is looked at above.
+                _ = snapshot.changed() => snapshot.mark_changed(),
                 Ok(()) = crds.changed() => {}
                 () = any_changed(self.views.iter_mut()) => {}
                 Some(done) = self.releases.join_next() => self.note_release(done),

@@ -179,12 +179,15 @@ fn below_status(path: &Path, field: Option<&str>) -> Path {
 
 /// What of a plan's status the CRD cannot hold: the API server would drop it in silence, and we would write it for ever.
 pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
-    let conditions = below_status(&Path::default(), Some("conditions"));
+    let [conditions, generation] =
+        ["conditions", "observedGeneration"].map(|name| below_status(&Path::default(), Some(name)));
     let mut lost = declared_paths(plan);
     lost.retain(|path| {
-        !is_writable(facts, path) || (*path == conditions && !holds_conditions(facts))
+        !is_writable(facts, path)
+            || (*path == conditions && !holds_conditions(facts))
+            // The generation moves with every write there: it would never be the one that is observed.
+            || (*path == generation && !facts.has_status)
     });
-    lost.retain(|path| facts.has_status || path.to_string() != "status.observedGeneration");
     lost
 }
 
