@@ -4,3 +4,4 @@
 
 mod cli;
 mod control_plane;
+mod katalogs;
