@@ -25,26 +25,33 @@ pub struct CallError {
     /// Verb, resource and object: `patch websites.demo.example.org shop/one`.
     pub what: String,
     /// Why.
-    pub source: WireError,
+    pub source: Box<WireError>,
 }
 
 impl CallError {
+    fn new(what: String, source: WireError) -> Self {
+        Self {
+            what,
+            source: Box::new(source),
+        }
+    }
+
     /// Whether the object or its kind is not there.
     pub fn is_not_found(&self) -> bool {
         matches!(
-            self.source,
+            *self.source,
             WireError::NotFound(_) | WireError::NotServed(_)
         )
     }
 
     /// Whether somebody else was faster.
     pub fn is_conflict(&self) -> bool {
-        matches!(self.source, WireError::Conflict { .. })
+        matches!(*self.source, WireError::Conflict { .. })
     }
 
     /// Whether there was no answer.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self.source, WireError::Unavailable(_))
+        matches!(*self.source, WireError::Unavailable(_))
     }
 }
 
@@ -100,9 +107,8 @@ impl Resource {
     ) -> Result<Option<Self>, CallError> {
         let wire = Wire::new(client.clone());
         let found = wire.discover(group, version, kind).await;
-        let found = found.map_err(|source| CallError {
-            what: format!("discover {kind} of {group}/{version}"),
-            source,
+        let found = found.map_err(|source| {
+            CallError::new(format!("discover {kind} of {group}/{version}"), source)
         })?;
         Ok(found.map(|served| Self { wire, served }))
     }
@@ -113,10 +119,9 @@ impl Resource {
         kind: &GroupKind,
     ) -> Result<Option<Self>, CallError> {
         let versions = Wire::new(client.clone()).versions(&kind.group).await;
-        for version in versions.map_err(|source| CallError {
-            what: format!("discover {kind}"),
-            source,
-        })? {
+        for version in
+            versions.map_err(|source| CallError::new(format!("discover {kind}"), source))?
+        {
             if let Some(found) = Self::pinned(client, &kind.group, &version, &kind.kind).await? {
                 return Ok(Some(found));
             }
@@ -175,9 +180,8 @@ impl Resource {
                 .wire
                 .list_page(&self.served, &scope, PAGE, next.as_deref())
                 .await;
-            let page = page.map_err(|source| CallError {
-                what: self.what("list", namespace.unwrap_or_default()),
-                source,
+            let page = page.map_err(|source| {
+                CallError::new(self.what("list", namespace.unwrap_or_default()), source)
             })?;
             // An object that is none is some proxy's, and nothing of ours.
             all.extend(
@@ -270,10 +274,10 @@ impl Resource {
         };
         match self.wire.delete(&self.served, &key, &how).await {
             Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
-            Err(source) => Err(CallError {
-                what: self.what("delete", &key.to_string()),
+            Err(source) => Err(CallError::new(
+                self.what("delete", &key.to_string()),
                 source,
-            }),
+            )),
         }
     }
 
@@ -287,10 +291,9 @@ impl Resource {
             serde_json::from_value(node.to_json())
                 .map_err(|_| WireError::Unavailable("the answer is no object".to_owned()))
         };
-        answer.and_then(read).map_err(|source| CallError {
-            what: self.what(verb, &key.to_string()),
-            source,
-        })
+        answer
+            .and_then(read)
+            .map_err(|source| CallError::new(self.what(verb, &key.to_string()), source))
     }
 
     fn what(&self, verb: &str, object: &str) -> String {

@@ -123,9 +123,9 @@ impl Directory {
     /// A directory that never changes: for tests of readers.
     pub fn fixed(katalogs: Vec<KatalogView>) -> Self {
         let (publisher, directory) = Publisher::new();
-        katalogs
-            .into_iter()
-            .for_each(|katalog| publisher.put(katalog));
+        for katalog in katalogs {
+            publisher.put(katalog);
+        }
         directory
     }
 

@@ -74,7 +74,7 @@ pub(crate) async fn follow(
         };
         match event {
             Err(error) => {
-                tracing::warn!(error = %super::calls::chain(&error), "Katalogs cannot be watched")
+                tracing::warn!(error = %super::calls::chain(&error), "Katalogs cannot be watched");
             }
             Ok(Event::Init) => drop(lists.insert(scope, Vec::new())),
             Ok(Event::InitApply(object)) => lists.entry(scope).or_default().push(object),
@@ -143,7 +143,9 @@ impl Followed {
             .filter(|katalog| in_scope(katalog) && !listed.contains(katalog))
             .cloned()
             .collect();
-        gone.iter().for_each(|katalog| self.remove(katalog));
+        for katalog in &gone {
+            self.remove(katalog);
+        }
         self.apply(objects);
     }
 
@@ -162,9 +164,8 @@ impl Followed {
                 continue;
             }
             // One of the same name that was there before has to end first.
-            let before = self.katalogs.remove(&key).map(|entry| {
+            let before = self.katalogs.remove(&key).inspect(|entry| {
                 entry.objects.send_replace(None);
-                entry
             });
             let katalog = before
                 .is_none()

@@ -272,21 +272,21 @@ impl Ledger {
 /// `new` with the operators of `old` that run as before.
 fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
     let changes = plan::diff(old, new);
-    let changed: BTreeSet<&str> = changes
+    let touched: BTreeSet<&str> = changes
         .iter()
         .map(|change| match change {
             Change::Stop(name) | Change::Reconfigure { name, .. } => name.as_str(),
             Change::Start(plan) => plan.name.as_str(),
         })
         .collect();
-    if changed.is_empty() {
+    if touched.is_empty() {
         return Arc::clone(old);
     }
     let kept = |plan: &Arc<OperatorPlan>| {
         let same = old
             .operators
             .iter()
-            .find(|before| before.name == plan.name && !changed.contains(plan.name.as_str()));
+            .find(|before| before.name == plan.name && !touched.contains(plan.name.as_str()));
         Arc::clone(same.unwrap_or(plan))
     };
     Arc::new(Plan {

@@ -107,7 +107,7 @@ impl Runtime {
         {
             tracing::warn!("CRDs are not known yet");
         }
-        let fed = match feed {
+        let ended = match feed {
             Feed::Cluster(namespaces) => {
                 bounded(
                     feed::follow(Arc::clone(&shared), &namespaces, shutdown.clone()),
@@ -119,7 +119,7 @@ impl Runtime {
             Feed::Files(files) => files.follow(&shared, &shutdown).await,
         };
         shared.supervisor.close(STOP_PATIENCE).await;
-        fed
+        ended
     }
 }
 

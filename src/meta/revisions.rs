@@ -1,4 +1,4 @@
-//! Accepted revisions of a Katalog, stored as ControllerRevisions before they run.
+//! Accepted revisions of a Katalog, stored as `ControllerRevision`s before they run.
 //!
 //! A revision that does not compile never replaces the last good one, and a restart finds the last good one here. They
 //! are owned by the Katalog, so Kubernetes collects them with it.
@@ -31,7 +31,7 @@ pub(crate) struct Revisions {
 /// One stored revision.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Revision {
-    /// Name of the ControllerRevision.
+    /// Name of the `ControllerRevision`.
     pub(crate) name: String,
     /// Grows with every acceptance, also when an earlier revision is accepted again.
     pub(crate) number: i64,

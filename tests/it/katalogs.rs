@@ -11,7 +11,7 @@ use kube::{
     },
 };
 use orkestra::{
-    meta::{Feed, Files, Namespaces, Notice, Runtime},
+    meta::{Feed, FileError, Files, Namespaces, Notice, Runtime},
     runtime::context::Context,
 };
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use testbed::{ControlPlane, eventually, namespace};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
 
 /// One test's world: a namespace whose Katalogs a runtime follows, and a kind of its own.
@@ -28,7 +28,7 @@ struct World {
     namespace: String,
     /// API group of the kinds that this test defines.
     group: String,
-    runtime: Option<(CancellationToken, JoinHandle<()>)>,
+    runtime: Option<(CancellationToken, JoinHandle<Result<(), FileError>>)>,
 }
 
 impl World {
@@ -65,9 +65,7 @@ impl World {
         let stop = CancellationToken::new();
         let feed = Feed::Cluster(Namespaces::Some(vec![self.namespace.clone()]));
         let token = stop.clone();
-        let task = tokio::spawn(async move {
-            runtime.run(feed, token).await.unwrap();
-        });
+        let task = tokio::spawn(runtime.run(feed, token));
         self.runtime = Some((stop, task));
         Ok(())
     }
@@ -75,7 +73,7 @@ impl World {
     async fn stop(&mut self) -> Result<()> {
         if let Some((stop, task)) = self.runtime.take() {
             stop.cancel();
-            task.await?;
+            task.await??;
         }
         Ok(())
     }
@@ -142,7 +140,7 @@ impl World {
         Ok(())
     }
 
-    /// An entry that makes a ConfigMap for each resource.
+    /// An entry that makes a `ConfigMap` for each resource.
     fn entry(&self, kind: &str, colour: &str) -> Value {
         json!({
             "apiTypes": { "group": self.group, "version": "v1", "kind": kind, "plural": format!("{}s", kind.to_lowercase()) },

@@ -24,9 +24,9 @@ pub(crate) fn known(crds: &Crds, document: &Value) -> Vec<Arc<CrdRecord>> {
 /// The same for the compiler.
 pub(crate) fn schemas(records: &[Arc<CrdRecord>]) -> Schemas {
     let mut schemas = Schemas::default();
-    records
-        .iter()
-        .for_each(|record| schemas.insert(shape(record)));
+    for record in records {
+        schemas.insert(shape(record));
+    }
     schemas
 }
 

@@ -212,7 +212,7 @@ impl Katalog {
             .await?
         {
             Some(object) if object.metadata.uid.as_deref() == Some(&self.uid) => {
-                self.see_answer(object)
+                self.see_answer(object);
             }
             _ => self.gone = true,
         }

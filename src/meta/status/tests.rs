@@ -105,13 +105,13 @@ fn a_katalog_is_ready_when_every_operator_runs() {
         ("2/2", 5, Some(3))
     );
     assert_eq!(status.revision.as_deref(), Some("k-1234567890"));
-    let states: Vec<_> = status
+    let rows: Vec<_> = status
         .operators
         .iter()
         .map(|row| (row.name.as_str(), row.state.as_str()))
         .collect();
     assert_eq!(
-        states,
+        rows,
         [("it", "Running"), ("it", "Running"), ("off", "Disabled")]
     );
 }
