@@ -13,23 +13,23 @@
 use std::{sync::Arc, time::Duration};
 
 use orkestra_core::{
-    plan::{ChildKey, ChildPlan},
+    plan::ChildKey,
     reconcile::{
-        differ::{Held, difference, without},
         reason::Reason,
         record::ChildRecord,
         status::{Action, Done, Executed},
         step::{Cycle, Deletion, Failure, Intent, Rendered},
     },
-    value::{Node, Path, set},
+    value::{Node, Path},
 };
 use tokio::time::Instant;
 
 use super::{
     bound::{Bound, Kind},
+    decide::{Write, at_version},
     memory::Memory,
     shared::Shared,
-    wire::{WireError, served},
+    wire::WireError,
 };
 
 /// How often one object is written in a pass before the pass gives up on it.
@@ -80,23 +80,14 @@ pub(super) async fn execute(
     writer.outcome
 }
 
-struct Writer<'a> {
-    shared: &'a Shared,
-    bound: &'a Bound,
-    uid: &'a str,
-    memory: &'a mut Memory,
-    outcome: Outcome,
-}
-
-/// What must be sent for one child.
-enum Write {
-    Nothing,
-    Create,
-    Update {
-        body: Node,
-        force: bool,
-        drift: Vec<Path>,
-    },
+/// Writes the children of one custom resource, in one pass.
+pub(super) struct Writer<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) bound: &'a Bound,
+    /// Of the custom resource.
+    pub(super) uid: &'a str,
+    pub(super) memory: &'a mut Memory,
+    pub(super) outcome: Outcome,
 }
 
 impl Writer<'_> {
@@ -195,158 +186,6 @@ impl Writer<'_> {
         }
     }
 
-    async fn decide(
-        &mut self,
-        kind: &Kind,
-        rendered: &Rendered,
-        record: Option<&ChildRecord>,
-        refused: bool,
-    ) -> Result<Write, Failure> {
-        let Some(record) = record else {
-            return Ok(Write::Create);
-        };
-        // Its end is an event that wakes this key, if it is this key's.
-        if record.deleting && record.owner() == Some(self.uid) {
-            return Ok(Write::Nothing);
-        }
-        let declared = &self.bound.plan.children[rendered.declared];
-        self.check_name(rendered, declared, record)?;
-        let take = declared.force_conflict;
-        let mut found = difference(
-            &rendered.object,
-            &rendered.hash,
-            record,
-            &self.bound.manager,
-            take,
-        );
-        let mut leave_out: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
-        let reported = &mut self.outcome.executed.held;
-        // A write that was refused is decided anew.
-        reported.retain(|(key, _)| *key != rendered.key);
-        reported.extend(
-            found
-                .held
-                .iter()
-                .map(|held| (rendered.key.clone(), held.clone())),
-        );
-        let replicas = Path::parse("spec.replicas").unwrap_or_default();
-        if found.drift.contains(&replicas) && self.is_autoscaled(kind, &rendered.key).await? {
-            found.drift.retain(|path| *path != replicas);
-            leave_out.push(replicas);
-        }
-        if !found.changed {
-            self.leave_fights(kind, &rendered.key, &mut found.drift)
-                .await?;
-        }
-        let settled =
-            self.memory
-                .is_settled(&rendered.key, &rendered.hash, &record.id.resource_version);
-        if !found.needs_write() || (settled && !found.changed) {
-            return Ok(Write::Nothing);
-        }
-        let force = refused || !found.changed;
-        let body = without(&rendered.object, &leave_out);
-        let body = if force {
-            at_version(&body, &record.id.resource_version)
-        } else {
-            body
-        };
-        let drift = if found.changed {
-            Vec::new()
-        } else {
-            found.drift
-        };
-        Ok(Write::Update { body, force, drift })
-    }
-
-    /// Whether the object may be written: it is ours, or the Katalog says `adopt` and nobody controls it. Its controller
-    /// alone says that it is ours here: who takes our annotation off does not take the object.
-    fn check_name(
-        &self,
-        rendered: &Rendered,
-        declared: &ChildPlan,
-        record: &ChildRecord,
-    ) -> Result<(), Failure> {
-        let controller = record.controller.as_deref();
-        let ours = record.is_ours(self.uid, &self.bound.manager) || controller == Some(self.uid);
-        if ours || (declared.adopt && controller.is_none()) {
-            return Ok(());
-        }
-        // A custom resource that was deleted and made anew is faster than the garbage collector.
-        let left = controller.is_some_and(|uid| self.shared.owner(uid).is_none())
-            && record.ownership.wrote(&self.bound.manager);
-        let (reason, message) = if left {
-            let message = "its predecessor was made for a resource that is gone, and is about to be collected";
-            (Reason::WriteConflict, message)
-        } else if controller.is_some() {
-            let message = "an object of this name exists, and another object controls it";
-            (Reason::NameTaken, message)
-        } else {
-            let message = "an object of this name exists and was not made for this resource; `adopt: true` takes it over";
-            (Reason::NameTaken, message)
-        };
-        Err(Failure {
-            reason,
-            at: rendered.key.to_string(),
-            message: message.to_owned(),
-        })
-    }
-
-    /// Takes fields out of `drift` that are fought over, unless their pause is over; reports who fights.
-    async fn leave_fights(
-        &mut self,
-        kind: &Kind,
-        key: &ChildKey,
-        drift: &mut Vec<Path>,
-    ) -> Result<(), Failure> {
-        let Some(fight) = self.memory.fights(key, drift, Instant::now()) else {
-            return Ok(());
-        };
-        self.shared.metrics.conflicted();
-        let live = self.shared.get(&kind.served, &key.object).await;
-        let live = live.map_err(|error| failure(key, &error))?;
-        for path in &fight.paths {
-            let manager = super::fights::last_writer(&live, path, &self.bound.manager)
-                .unwrap_or_else(|| "somebody".to_owned());
-            self.outcome.executed.held.push((
-                key.clone(),
-                Held {
-                    path: path.clone(),
-                    manager,
-                },
-            ));
-        }
-        if !fight.pause.is_zero() {
-            drift.retain(|path| !fight.paths.contains(path));
-            self.outcome.revisit = Some(
-                self.outcome
-                    .revisit
-                    .map_or(fight.pause, |other| other.min(fight.pause)),
-            );
-        }
-        Ok(())
-    }
-
-    /// Whether a `HorizontalPodAutoscaler` targets the object: its replicas are no longer ours then.
-    async fn is_autoscaled(&mut self, kind: &Kind, key: &ChildKey) -> Result<bool, Failure> {
-        if self.memory.is_autoscaled(key) {
-            return Ok(true);
-        }
-        let found = match self
-            .shared
-            .list(&served::autoscalers(), key.object.namespace.as_deref())
-            .await
-        {
-            Ok(autoscalers) => autoscalers
-                .iter()
-                .any(|autoscaler| targets(autoscaler, kind, key)),
-            Err(WireError::NotFound(_)) => false,
-            Err(error) => return Err(failure(key, &error)),
-        };
-        self.memory.set_autoscaled(key, found);
-        Ok(found)
-    }
-
     async fn create(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.kind(&rendered.key)?;
         let (shared, manager) = (self.shared, &self.bound.manager);
@@ -394,34 +233,6 @@ impl Writer<'_> {
             Err(error) => Err(failure(&deletion.key, &error)),
         }
     }
-}
-
-/// The object with a resourceVersion that the server must find. `1` is no object's: the apply creates, or is refused.
-fn at_version(object: &Node, version: &str) -> Node {
-    let mut object = object.clone();
-    let mut path = Path::default();
-    path.push_field("metadata");
-    path.push_field("resourceVersion");
-    set(&mut object, &path, Node::from(version));
-    object
-}
-
-fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
-    let target = autoscaler
-        .get("spec")
-        .and_then(|spec| spec.get("scaleTargetRef"));
-    let text = |field| {
-        target
-            .and_then(|target| target.get(field))
-            .and_then(Node::as_str)
-            .unwrap_or_default()
-    };
-    let group = text("apiVersion")
-        .split_once('/')
-        .map_or("", |(group, _)| group);
-    text("kind") == &*kind.served.kind
-        && text("name") == &*key.object.name
-        && group == &*kind.served.group
 }
 
 /// How a refused request is reported.

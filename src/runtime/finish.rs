@@ -1,12 +1,12 @@
 //! The end of a custom resource: children that Kubernetes does not collect go, then our finalizer. No template is read.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use orkestra_core::{
     api::names,
     plan::ChildKey,
     reconcile::record::{ChildRecord, CrRecord},
-    value::{Key, Map, Node},
+    value::Node,
 };
 
 use super::{
@@ -21,11 +21,7 @@ use super::{
 const WAIT: Duration = Duration::from_secs(30);
 
 /// Goes one step towards the end of `cr`, which is being deleted and whose children may still be there.
-pub(super) async fn finish(
-    shared: &Shared,
-    bound: &Bound,
-    cr: &std::sync::Arc<CrRecord>,
-) -> Passed {
+pub(super) async fn finish(shared: &Shared, bound: &Bound, cr: &Arc<CrRecord>) -> Passed {
     if !cr.finalizer {
         return Passed::settled();
     }
@@ -105,7 +101,7 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<bool, 
         names::LABEL_KATALOG,
     ]
     .map(|label| (label, Node::Null));
-    let body = map([("metadata", map([("labels", map(labels))]))]);
+    let body = Node::object([("metadata", Node::object([("labels", Node::object(labels))]))]);
     match shared
         .patch_metadata(&kind.served, &key.object, &body, &bound.manager)
         .await
@@ -125,7 +121,7 @@ async fn remove_finalizer(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Pass
         ("resourceVersion", Node::from(&*cr.id.resource_version)),
         ("finalizers", Node::List(others)),
     ];
-    let body = map([("metadata", map(metadata))]);
+    let body = Node::object([("metadata", Node::object(metadata))]);
     match shared
         .patch_metadata(&bound.served, &cr.id.key, &body, &bound.manager)
         .await
@@ -152,13 +148,4 @@ async fn remove_finalizer(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Pass
             Passed::failed(next, failure(&key, &error).message)
         }
     }
-}
-
-fn map<const N: usize>(fields: [(&str, Node); N]) -> Node {
-    Node::Map(
-        fields
-            .into_iter()
-            .map(|(key, value)| (Key::from(key), value))
-            .collect::<Map>(),
-    )
 }

@@ -8,19 +8,21 @@
 
 mod bound;
 pub mod context;
+mod decide;
 mod driver;
 pub mod entropy;
 mod execute;
-mod fights;
 mod finish;
 mod kinds;
 mod memory;
+mod metadata;
 pub mod operator;
 mod pass;
 mod publish;
 pub mod queue;
 mod requests;
 mod shared;
+mod tell;
 pub mod watch;
 pub mod wire;
 mod work;

@@ -2,6 +2,25 @@
 //!
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
+mod claims;
 mod cli;
 mod control_plane;
-mod katalogs;
+mod crashes;
+mod crd_life;
+mod deletion;
+mod drift;
+mod files;
+mod names;
+mod operators;
+mod panics;
+mod prune;
+mod quiet;
+mod restarts;
+mod revisions;
+mod rights;
+mod scenario;
+mod statuses;
+mod unknown_fields;
+mod values;
+mod waters;
+mod website;

@@ -84,11 +84,12 @@ fn is_identity(trail: &[Step<'_>]) -> bool {
     }
 }
 
-/// Calls `visit` with the way to each leaf. Nulls and empty lists and maps are none: nobody can take them away.
+/// Calls `visit` with the way to each leaf. Nulls and empty lists are none: nobody can take them away. An empty map is one
+/// (`emptyDir: {}`): its path is owned.
 fn each_leaf<'a>(node: &'a Node, trail: &mut Vec<Step<'a>>, visit: &mut impl FnMut(&[Step<'a>])) {
     match node {
         Node::Null => {}
-        Node::Map(map) => {
+        Node::Map(map) if !map.is_empty() => {
             for (key, child) in map.iter() {
                 trail.push(Step::Field(key));
                 each_leaf(child, trail, visit);

@@ -14,11 +14,14 @@
 //!
 //! Nothing here awaits, locks or reads a clock.
 
+mod children;
 pub mod crd;
 pub mod differ;
 pub mod inventory;
 pub mod kstatus;
+mod marks;
 pub mod owned;
+mod patch;
 pub mod reason;
 pub mod record;
 pub mod render;

@@ -227,9 +227,14 @@ impl Element {
     fn matches(&self, step: Step<'_>, own: Own<'_>) -> bool {
         match (self, step) {
             (Self::Field(field), Step::Field(key)) => field == key,
-            (Self::Item(keys), Step::Item(_, item)) => keys
-                .iter()
-                .all(|(key, value)| item.get(key).is_none_or(|rendered| value.is(rendered, own))),
+            (Self::Item(keys), Step::Item(_, item)) => {
+                keys.iter().all(|(key, value)| match item.get(key) {
+                    Some(rendered) => value.is(rendered, own),
+                    // The one default of a key among Kubernetes' own kinds: 53/TCP is not 53/UDP.
+                    None if &**key == "protocol" => value.is(&Node::from("TCP"), own),
+                    None => true,
+                })
+            }
             (Self::Value(value), Step::Item(_, item)) => value.is(item, own),
             (Self::Index(index), Step::Item(position, _)) => *index == position as u64,
             _ => false,

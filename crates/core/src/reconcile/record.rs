@@ -164,6 +164,8 @@ impl CrRecord {
 pub struct ChildRecord {
     /// Who it is.
     pub id: Identity,
+    /// `metadata.creationTimestamp`, where it can be read.
+    pub created: Option<jiff::Timestamp>,
     /// uid of its controller owner reference.
     pub controller: Option<Box<str>>,
     /// uid that our owner label names; the only mark where an owner reference is illegal.
@@ -206,6 +208,9 @@ impl ChildRecord {
         let names_itself = annotation(object, names::ANNOTATION_CHILD)
             .is_some_and(|text| text == child_mark(kind, &id.key.name));
         Ok(Self {
+            created: meta(object, "creationTimestamp")
+                .and_then(Node::as_str)
+                .and_then(|text| text.parse().ok()),
             controller: controller.map(Box::from),
             owner_label: owner_label.map(Box::from),
             applied: annotation(object, names::ANNOTATION_APPLIED).map(Box::from),
@@ -222,6 +227,8 @@ impl ChildRecord {
     pub fn differs(&self, before: &Self) -> bool {
         let Self {
             id,
+            // It stays as long as the uid does.
+            created: _,
             controller,
             owner_label,
             applied,

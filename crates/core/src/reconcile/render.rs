@@ -20,21 +20,6 @@ pub struct RenderError {
     pub reason: Reason,
 }
 
-impl RenderError {
-    /// `what` does not fit its field. The value itself is not told: it may come from a Secret.
-    pub(super) fn misfit(path: &str, what: &str, misfit: &Misfit) -> Self {
-        let message = match misfit {
-            Misfit::Type { expected, .. } => format!("`{what}` must give {expected}"),
-            Misfit::Port(_) => format!("`{what}` must give a port: 1 to 65535"),
-        };
-        Self {
-            path: path.into(),
-            message,
-            reason: Reason::WrongType,
-        }
-    }
-}
-
 /// What is rendered for: the data that templates read, the budget of the pass, and the custom resource that names workloads.
 pub struct Renderer<'a, 'd> {
     /// The roots.
@@ -63,10 +48,13 @@ impl Renderer<'_, '_> {
                     Reason::TemplateFailed
                 },
             })?;
-        let source = leaf.template.source();
         leaf.coerce
             .apply(value.into_owned())
-            .map_err(|misfit| RenderError::misfit(&leaf.path, source, &misfit))
+            .map_err(|misfit| RenderError {
+                path: leaf.path.clone(),
+                message: format!("`{}` must give {}", leaf.template.source(), wanted(&misfit)),
+                reason: Reason::WrongType,
+            })
     }
 
     /// Renders a leaf as trimmed text: names, operands.
@@ -168,6 +156,14 @@ fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
         return None;
     };
     data.get(root)?.at(&rest.iter().cloned().collect::<Path>())
+}
+
+/// What a field takes, from why a value does not fit: without the value, which may be secret.
+pub(super) fn wanted(misfit: &Misfit) -> &'static str {
+    match misfit {
+        Misfit::Type { expected, .. } => expected,
+        Misfit::Port(_) => "a port's number, 1 to 65535",
+    }
 }
 
 /// The value that tells one workload's pods from all others: a hash of the custom resource and of the workload's kind

@@ -1,13 +1,15 @@
 //! What a pass reports on the custom resource: what was done, not what was wanted.
 
 use super::{
+    children::children_data,
     crd::{CrdFacts, schema_knows, schema_type},
     differ::Held,
     kstatus::Readiness,
+    patch::merge_patch,
     reason::Reason,
     record::Observed,
-    render::{RenderError, Renderer},
-    step::{Failure, children_data},
+    render::{RenderError, Renderer, wanted},
+    step::Failure,
 };
 use crate::{
     api::conditions::{self, Condition, ConditionStatus},
@@ -133,8 +135,24 @@ pub struct StatusPatch {
     pub subresource: bool,
 }
 
-/// The paths of the status that a plan writes, from the object's root: what a record must keep to compare with.
+/// The paths of the status that a plan writes, from the object's root: what a record must keep to compare with. A list
+/// that is written into is kept whole, since a merge patch replaces it whole.
 pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
+    let is_item = |step: &Step| match step {
+        Step::Index(_) => true,
+        Step::Field(key) => key.bytes().all(|byte| byte.is_ascii_digit()),
+    };
+    let up_to_list = |path: Path| {
+        path.steps()
+            .iter()
+            .take_while(|step| !is_item(step))
+            .cloned()
+            .collect()
+    };
+    declared_paths(plan).into_iter().map(up_to_list).collect()
+}
+
+fn declared_paths(plan: &OperatorPlan) -> Vec<Path> {
     let mut paths = Vec::new();
     if plan.status.conditions {
         paths.extend(
@@ -161,10 +179,28 @@ fn below_status(path: &Path, field: Option<&str>) -> Path {
 
 /// What of a plan's status the CRD cannot hold: the API server would drop it in silence, and we would write it for ever.
 pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
-    let mut lost = written_paths(plan);
-    lost.retain(|path| !is_writable(facts, path));
+    let conditions = below_status(&Path::default(), Some("conditions"));
+    let mut lost = declared_paths(plan);
+    lost.retain(|path| {
+        !is_writable(facts, path) || (*path == conditions && !holds_conditions(facts))
+    });
     lost.retain(|path| facts.has_status || path.to_string() != "status.observedGeneration");
     lost
+}
+
+/// Whether the CRD's schema holds what no condition can do without.
+fn holds_conditions(facts: &CrdFacts) -> bool {
+    ["type", "status"]
+        .iter()
+        .all(|name| is_writable(facts, &of_condition(name)))
+}
+
+/// The path of a field of conditions.
+fn of_condition(field: &str) -> Path {
+    let mut path = below_status(&Path::default(), Some("conditions"));
+    path.push_index(0);
+    path.push_field(field);
+    path
 }
 
 /// Whether the CRD's schema holds a path that starts with `status`.
@@ -190,30 +226,22 @@ pub fn status(
     executed: &mut Executed,
     now: jiff::Timestamp,
 ) -> Option<StatusPatch> {
-    let live = observed.cr.view.get("status").cloned().unwrap_or_default();
+    let live = observed.cr.view.get("status").cloned();
+    let live = live.unwrap_or_else(|| Node::Map(Map::default()));
     let mut wanted = live.clone();
     declared_fields(plan, facts, observed, executed, &mut wanted);
     if plan.status.conditions {
         write_conditions(facts, observed, executed, &mut wanted, now);
     }
     let patch = merge_patch(&live, &wanted)?;
-    let metadata = object([(
+    let metadata = Node::object([(
         "resourceVersion",
         Node::from(&*observed.cr.id.resource_version),
     )]);
     Some(StatusPatch {
-        body: object([("metadata", metadata), ("status", patch)]),
+        body: Node::object([("metadata", metadata), ("status", patch)]),
         subresource: facts.has_status,
     })
-}
-
-fn object<const N: usize>(fields: [(&str, Node); N]) -> Node {
-    Node::Map(
-        fields
-            .into_iter()
-            .map(|(key, value)| (Key::from(key), value))
-            .collect::<Map>(),
-    )
 }
 
 fn declared_fields(
@@ -234,6 +262,7 @@ fn declared_fields(
     };
     let failed = !executed.failures.is_empty();
     for field in &plan.status.fields {
+        *renderer.budget = Budget::default();
         // What a field says without a condition, it says of a pass that went well.
         if (failed && field.when.is_empty())
             || !is_writable(facts, &below_status(&field.path, None))
@@ -273,8 +302,10 @@ fn field_value(
             _ => Coerce::Native,
         }
     });
-    kind.apply(value).map(Some).map_err(|misfit| {
-        RenderError::misfit(&field.value.path, field.value.template.source(), &misfit)
+    kind.apply(value).map(Some).map_err(|misfit| RenderError {
+        path: field.value.path.clone(),
+        message: format!("status.{} takes {}", field.path, wanted(&misfit)),
+        reason: Reason::WrongType,
     })
 }
 
@@ -296,44 +327,69 @@ fn write_conditions(
             Node::Int(generation),
         );
     }
-    let mut item = field("conditions");
-    item.push_index(0);
-    let holds = |name: &str| {
-        let mut path = item.clone();
-        path.push_field(Key::from(name));
-        is_writable(facts, &path)
-    };
-    if !holds("type") || !holds("status") {
+    if !holds_conditions(facts) {
         return;
     }
-    let live = wanted.get("conditions").cloned().unwrap_or_default();
-    let existing: Vec<Condition> = serde_json::from_value(live.to_json()).unwrap_or_default();
+    let live = wanted
+        .get("conditions")
+        .and_then(Node::as_list)
+        .unwrap_or_default();
+    let existing: Vec<Condition> = live.iter().filter_map(own_condition).collect();
     let merged = conditions::merge(
         &existing,
         &wanted_conditions(observed, executed, generation),
         now,
     );
-    let Ok(merged) = serde_json::to_value(merged).map(|value| Node::from(&value)) else {
-        return;
-    };
-    let items = merged
-        .as_list()
-        .unwrap_or_default()
+    let mut ours: Vec<Node> = merged
         .iter()
-        .map(|condition| {
-            let fields = condition.as_map().into_iter().flat_map(Map::iter);
-            Node::Map(
-                fields
-                    .filter(|(name, _)| holds(name))
-                    .map(|(name, value)| (Key::clone(name), value.clone()))
-                    .collect::<Map>(),
-            )
-        });
+        .filter_map(|condition| written(facts, condition))
+        .collect();
+    // Each in its place: what others write stays as it is, whatever it looks like.
+    let mut items = Vec::with_capacity(live.len() + ours.len());
+    for item in live {
+        let Some(name) = own_type(item) else {
+            items.push(item.clone());
+            continue;
+        };
+        if let Some(position) = ours.iter().position(|one| own_type(one) == Some(name)) {
+            items.push(ours.remove(position));
+        }
+    }
+    items.append(&mut ours);
     set(
         wanted,
         &relative(&field("conditions")),
-        Node::List(items.collect()),
+        Node::List(items.into()),
     );
+}
+
+/// The type of a condition of ours.
+fn own_type(item: &Node) -> Option<&str> {
+    const OURS: [&str; 4] = [
+        conditions::READY,
+        conditions::RECONCILING,
+        conditions::STALLED,
+        conditions::FIELD_CONFLICT,
+    ];
+    item.get("type")
+        .and_then(Node::as_str)
+        .filter(|name| OURS.contains(name))
+}
+
+fn own_condition(item: &Node) -> Option<Condition> {
+    own_type(item)?;
+    serde_json::from_value(item.to_json()).ok()
+}
+
+/// A condition as far as the CRD's schema holds it.
+fn written(facts: &CrdFacts, condition: &Condition) -> Option<Node> {
+    let node = Node::from(&serde_json::to_value(condition).ok()?);
+    let fields = node.as_map()?.iter();
+    let held = fields.filter(|(name, _)| is_writable(facts, &of_condition(name)));
+    Some(Node::Map(
+        held.map(|(name, value)| (Key::clone(name), value.clone()))
+            .collect::<Map>(),
+    ))
 }
 
 /// `Ready` always; `Reconciling`, `Stalled` and `FieldConflict` while they are true. Source: kstatus.
@@ -382,52 +438,4 @@ fn wanted_conditions(
         .into_iter()
         .map(|condition| condition.observed(generation))
         .collect()
-}
-
-/// The JSON merge patch from `live` to `wanted`; none where they are equal. Source: RFC 7396.
-fn merge_patch(live: &Node, wanted: &Node) -> Option<Node> {
-    let (Node::Map(before), Node::Map(after)) = (live, wanted) else {
-        return (live != wanted).then(|| wanted.clone());
-    };
-    let mut patch = Vec::new();
-    for (key, value) in after.iter() {
-        let change = match before.get(key) {
-            Some(old) => merge_patch(old, value),
-            None => (*value != Node::Null).then(|| value.clone()),
-        };
-        patch.extend(change.map(|change| (Key::clone(key), change)));
-    }
-    for (key, _) in before.iter().filter(|(key, _)| after.get(key).is_none()) {
-        patch.push((Key::clone(key), Node::Null));
-    }
-    (!patch.is_empty()).then(|| Node::Map(patch.into_iter().collect::<Map>()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn node(text: &str) -> Node {
-        serde_json::from_str(text).unwrap()
-    }
-
-    #[test]
-    fn a_patch_holds_what_differs_and_nothing_else() {
-        let live = node(r#"{"a":1,"b":{"c":2,"d":3},"gone":1}"#);
-        let wanted = node(r#"{"a":1,"b":{"c":2,"d":4},"new":[1]}"#);
-        assert_eq!(
-            merge_patch(&live, &wanted),
-            Some(node(r#"{"b":{"d":4},"gone":null,"new":[1]}"#))
-        );
-        assert_eq!(merge_patch(&wanted, &wanted), None);
-    }
-
-    #[test]
-    fn an_absent_field_that_shall_be_absent_is_no_change() {
-        assert_eq!(merge_patch(&node("{}"), &node(r#"{"x":null}"#)), None);
-        assert_eq!(
-            merge_patch(&node(r#"{"x":1}"#), &node(r#"{"x":null}"#)),
-            Some(node(r#"{"x":null}"#))
-        );
-    }
 }

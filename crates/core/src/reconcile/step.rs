@@ -3,16 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
+    children::children_data,
     inventory::Inventory,
+    marks,
     reason::Reason,
-    record::{ChildRecord, Observed, child_mark},
+    record::Observed,
     render::{RenderError, Renderer},
 };
 use crate::{
     api::names,
-    plan::{ChildKey, ChildPlan, GroupKind, Mode, Number, ObjectKey, OnFalse, OperatorPlan},
+    plan::{
+        ChildKey, ChildPlan, GroupKind, Leaf, Mode, NameRule, ObjectKey, OnFalse, OperatorPlan,
+    },
     template::{Budget, Data},
-    value::{Key, Map, Node, hash},
+    value::{Node, hash},
 };
 
 /// Scope of the kinds that are served at the moment: `true` for namespaced ones.
@@ -112,80 +116,10 @@ pub fn step(plan: &OperatorPlan, scopes: &Scopes, observed: &Observed) -> Cycle 
     };
     for index in 0..plan.children.len() {
         if let Err(failure) = pass.child(index) {
-            // What this child would have been called is unknown, so nothing may be concluded to be superfluous.
-            pass.complete = false;
             pass.cycle.failures.push(failure);
         }
     }
     pass.finish()
-}
-
-/// `.children`: by kind the first declared object that exists (`deployment`), and all by name (`deployments`).
-pub fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) -> Node {
-    if plan.children_names.is_empty() {
-        return Node::default();
-    }
-    let mut by_kind: BTreeMap<&GroupKind, Vec<&ChildRecord>> = BTreeMap::new();
-    for child in &observed.children {
-        if child.record.is_ours(&observed.cr.id.uid, manager) {
-            by_kind
-                .entry(&child.key.kind)
-                .or_default()
-                .push(&child.record);
-        }
-    }
-    let order = DeclaredOrder::of(plan, observed);
-    for (kind, records) in &mut by_kind {
-        records.sort_by_key(|record| order.position(kind, &record.id.key.name));
-    }
-    let aliases = plan.children_names.iter().filter_map(|alias| {
-        let records = by_kind.get(&alias.kind)?;
-        let node = if alias.number == Number::Plural {
-            Node::Map(
-                records
-                    .iter()
-                    .rev()
-                    .map(|record| (Key::from(&*record.id.key.name), record.view.clone()))
-                    .collect::<Map>(),
-            )
-        } else {
-            records.first()?.view.clone()
-        };
-        Some((alias.name.clone(), node))
-    });
-    Node::Map(aliases.collect::<Map>())
-}
-
-/// Which of several children of a kind was declared first. Names that themselves read children come after all others.
-struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
-
-impl DeclaredOrder {
-    fn of(plan: &OperatorPlan, observed: &Observed) -> Self {
-        let data = Data::of(&observed.cr.view);
-        let owner_kind = plan.resource.group_kind();
-        let mut budget = Budget::default();
-        let mut renderer = Renderer {
-            data: &data,
-            budget: &mut budget,
-            owner: (&owner_kind, &observed.cr.id.key),
-        };
-        let mut positions = BTreeMap::new();
-        for (index, child) in plan.children.iter().enumerate() {
-            if let Ok(name) = renderer.text(&child.name) {
-                positions
-                    .entry((child.kind.group_kind(), name))
-                    .or_insert(index);
-            }
-        }
-        Self(positions)
-    }
-
-    fn position(&self, kind: &GroupKind, name: &str) -> usize {
-        self.0
-            .get(&(kind.clone(), name.to_owned()))
-            .copied()
-            .unwrap_or(usize::MAX)
-    }
 }
 
 struct Pass<'a, 'd> {
@@ -202,6 +136,7 @@ struct Pass<'a, 'd> {
     closed: Vec<ChildKey>,
     /// Every name that a plain `onCreate` entry declares, open or not.
     declared_once: BTreeSet<ChildKey>,
+    /// Whether every name is known; else nothing may be concluded to be superfluous.
     complete: bool,
     cycle: Cycle,
 }
@@ -210,11 +145,26 @@ impl Pass<'_, '_> {
     fn child(&mut self, index: usize) -> Result<(), Failure> {
         let plan = self.plan;
         let declared = &plan.children[index];
-        let key = self.key(declared)?;
+        // A child that uses up its budget leaves the others theirs.
+        *self.renderer.budget = Budget::default();
+        let key = self.key(declared);
+        let open = self.renderer.gate(&declared.when);
+        let key = match key {
+            Ok(key) => key,
+            // Nobody wants it, so it needs no name: what it was called before is not declared any more.
+            Err(_) if open == Ok(false) => {
+                self.complete &= goes(declared);
+                return Ok(());
+            }
+            Err(failure) => {
+                self.complete = false;
+                return Err(failure);
+            }
+        };
         if declared.mode == Mode::Once {
             self.declared_once.insert(key.clone());
         }
-        let open = match self.renderer.gate(&declared.when) {
+        let open = match open {
             Ok(open) => open,
             Err(error) => {
                 self.keep(key);
@@ -222,13 +172,16 @@ impl Pass<'_, '_> {
             }
         };
         if !open {
-            match (declared.mode, declared.on_false) {
-                (Mode::Reconciled, OnFalse::Delete) => self.closed.push(key),
-                _ => self.keep(key),
+            if goes(declared) {
+                self.closed.push(key);
+            } else {
+                self.keep(key);
             }
             return Ok(());
         }
         if !self.open.insert(key.clone()) {
+            // Which name was meant is not known.
+            self.complete = false;
             return Err(Failure {
                 reason: Reason::DuplicateChild,
                 at: declared.path.to_string(),
@@ -291,18 +244,11 @@ impl Pass<'_, '_> {
             });
         };
         let name = self.renderer.text(&declared.name)?;
-        let illegal = |message| Failure {
-            reason: Reason::InvalidName,
-            at: declared.name.path.to_string(),
-            message,
-        };
-        declared.name_rule.check(&name).map_err(illegal)?;
-        let namespace = match (namespaced, &declared.namespace) {
-            (false, _) => None,
-            (true, None) => self.observed.cr.id.key.namespace.clone(),
-            (true, Some(leaf)) => {
-                Some(self.renderer.text(leaf)?.into_boxed_str()).filter(|text| !text.is_empty())
-            }
+        check_name(declared.name_rule, &declared.name, &name)?;
+        let namespace = if namespaced {
+            self.namespace(declared)?
+        } else {
+            None
         };
         if namespaced && namespace.is_none() {
             return Err(Failure {
@@ -323,6 +269,18 @@ impl Pass<'_, '_> {
         })
     }
 
+    /// The declared namespace; where that is left out, the custom resource's own.
+    fn namespace(&mut self, declared: &ChildPlan) -> Result<Option<Box<str>>, Failure> {
+        if let Some(leaf) = &declared.namespace {
+            let text = self.renderer.text(leaf)?;
+            if !text.is_empty() {
+                check_name(NameRule::Label1123, leaf, &text)?;
+                return Ok(Some(text.into()));
+            }
+        }
+        Ok(self.observed.cr.id.key.namespace.clone())
+    }
+
     fn render(
         &mut self,
         key: &ChildKey,
@@ -330,9 +288,9 @@ impl Pass<'_, '_> {
         index: usize,
     ) -> Result<Rendered, RenderError> {
         let mut object = self.renderer.tree(&declared.body)?.unwrap_or_default();
-        own(&mut object, key, self.plan, self.observed);
+        marks::own(&mut object, key, self.plan, self.observed);
         let hash = hash(&object);
-        set_in(
+        marks::set_in(
             &mut object,
             &["metadata", "annotations"],
             names::ANNOTATION_APPLIED,
@@ -406,77 +364,15 @@ fn is_kept_kind(kind: &GroupKind) -> bool {
         )
 }
 
-/// Puts in what makes a rendered object this custom resource's child.
-fn own(object: &mut Node, key: &ChildKey, plan: &OperatorPlan, observed: &Observed) {
-    let cr = &observed.cr.id;
-    set_in(object, &["metadata"], "name", Node::from(&*key.object.name));
-    if let Some(namespace) = &key.object.namespace {
-        set_in(object, &["metadata"], "namespace", Node::from(&**namespace));
-    }
-    let labels = [
-        (names::LABEL_MANAGED, "true".to_owned()),
-        (names::LABEL_OWNER_UID, cr.uid.to_string()),
-        (
-            names::LABEL_KATALOG,
-            names::label_value(&format!("{}.{}", plan.katalog.namespace, plan.katalog.name)),
-        ),
-    ];
-    for (label, value) in labels {
-        set_in(object, &["metadata", "labels"], label, Node::from(value));
-    }
-    set_in(
-        object,
-        &["metadata", "annotations"],
-        names::ANNOTATION_CHILD,
-        Node::from(child_mark(&key.kind, &key.object.name)),
-    );
-    if may_reference(&cr.key, &key.object) {
-        set_in(
-            object,
-            &["metadata"],
-            "ownerReferences",
-            Node::List([owner_reference(plan, observed)].into()),
-        );
-    }
+/// Whether a closed gate makes the child go.
+fn goes(declared: &ChildPlan) -> bool {
+    declared.mode == Mode::Reconciled && declared.on_false == OnFalse::Delete
 }
 
-/// Whether an owner reference from `child` to `owner` is legal: it must not leave the owner's namespace.
-pub fn may_reference(owner: &ObjectKey, child: &ObjectKey) -> bool {
-    owner.namespace.is_none() || owner.namespace == child.namespace
-}
-
-fn owner_reference(plan: &OperatorPlan, observed: &Observed) -> Node {
-    let cr = &observed.cr.id;
-    let fields = [
-        ("apiVersion", Node::from(plan.resource.api_version())),
-        ("kind", Node::from(&*plan.resource.kind)),
-        ("name", Node::from(&*cr.key.name)),
-        ("uid", Node::from(&*cr.uid)),
-        ("controller", Node::Bool(true)),
-        ("blockOwnerDeletion", Node::Bool(true)),
-    ];
-    Node::Map(
-        fields
-            .into_iter()
-            .map(|(key, value)| (Key::from(key), value))
-            .collect::<Map>(),
-    )
-}
-
-/// Sets a field below the maps that `parents` name, making them; field names may hold dots and slashes.
-fn set_in(object: &mut Node, parents: &[&str], field: &str, value: Node) {
-    if !matches!(object, Node::Map(_)) {
-        *object = Node::Map(Map::default());
-    }
-    let Node::Map(map) = object else { return };
-    match parents.split_first() {
-        None => {
-            map.insert(Key::from(field), value);
-        }
-        Some((parent, rest)) => {
-            let mut child = map.remove(parent).unwrap_or_default();
-            set_in(&mut child, rest, field, value);
-            map.insert(Key::from(*parent), child);
-        }
-    }
+fn check_name(rule: NameRule, leaf: &Leaf, name: &str) -> Result<(), Failure> {
+    rule.check(name).map_err(|message| Failure {
+        reason: Reason::InvalidName,
+        at: leaf.path.to_string(),
+        message,
+    })
 }

@@ -16,7 +16,8 @@ const ITEM_BYTES: usize = 48;
 /// 64 MiB. One budget may be handed to several evaluations, which then share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Steps: one for each expression, statement and iteration, one for each 64 bytes that a note looks at.
+    /// Steps: one for each expression, statement and iteration, one for each 16 bytes of
+    /// text that a note is given, and for each item that it goes over.
     pub steps: u64,
     /// Bytes built, intermediate results and output alike. Besides, no single text is longer than 1 MiB.
     pub bytes: u64,

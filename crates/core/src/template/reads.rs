@@ -128,7 +128,8 @@ impl Walk {
         }
     }
 
-    /// `get` and `index` with constant keys lead on; every other note reads its arguments as a whole.
+    /// `get` and `index` with constant keys lead on; every other note reads its arguments as a whole, and so
+    /// does an index that is a number: it may look into a text.
     fn call(&mut self, call: &CallExpr, dot: &Origin) -> Origin {
         let ([from, keys @ ..], true) = (&*call.args, call.note.leads_on()) else {
             call.args.iter().for_each(|arg| self.whole(arg, dot));
@@ -139,10 +140,6 @@ impl Walk {
             origin = match (origin, key.literal()) {
                 (Origin::Known(mut path), Some(Node::Str(key))) => {
                     path.push_field(&**key);
-                    Origin::Known(path)
-                }
-                (Origin::Known(mut path), Some(Node::Int(at @ 0..=65_535))) => {
-                    path.push_index(usize::try_from(*at).unwrap_or(0));
                     Origin::Known(path)
                 }
                 (origin, _) => {

@@ -27,6 +27,16 @@ pub enum Node {
 }
 
 impl Node {
+    /// A map of the given fields.
+    pub fn object<const N: usize>(fields: [(&str, Node); N]) -> Node {
+        Node::Map(
+            fields
+                .into_iter()
+                .map(|(key, value)| (Key::new(key), value))
+                .collect(),
+        )
+    }
+
     /// The value of a key; nothing if this is no map.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.as_map()?.get(key)

@@ -15,7 +15,7 @@ use super::{Data, print};
 use crate::value::{Key, Node};
 
 /// A note looks at so many bytes of its arguments in one step.
-const BYTES_A_STEP: usize = 64;
+const BYTES_A_STEP: usize = 16;
 
 /// Whether a block goes on.
 #[derive(PartialEq)]

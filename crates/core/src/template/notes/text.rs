@@ -69,21 +69,25 @@ pub(super) static NOTES: &[Note] = &[
 ];
 
 fn to_lower<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    map_chars(call, char::to_lowercase)
+    map_chars(call, str::to_ascii_lowercase, char::to_lowercase)
 }
 
 fn to_upper<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    map_chars(call, char::to_uppercase)
+    map_chars(call, str::to_ascii_uppercase, char::to_uppercase)
 }
 
 /// Maps each character by itself, as Go does; characters that would become several stay as they are.
 fn map_chars<'d, C: Iterator<Item = char>>(
     call: &mut Call<'_, 'd>,
+    ascii: fn(&str) -> String,
     map: fn(char) -> C,
 ) -> Result<Value<'d>, Failure> {
     // A character in the other case may take a byte or two more: paid for in full.
     call.budget
         .text(call.args[0].node().as_str().map_or(0, str::len))?;
+    if call.text(0).is_ascii() {
+        return Ok(Node::from(ascii(call.text(0))).into());
+    }
     let one = |c: char| {
         let mut mapped = map(c);
         match (mapped.next(), mapped.next()) {
@@ -143,7 +147,7 @@ fn join<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let list = call.take(0);
     let mut out = String::new();
     for (at, item) in list.node().as_list().unwrap_or_default().iter().enumerate() {
-        call.budget.step(1)?;
+        call.budget.step(2)?;
         if at > 0 {
             let separator = call.args[1].node().as_str().unwrap_or_default();
             print::append(&mut out, separator, call.budget)?;

@@ -13,6 +13,9 @@ use crate::value::Node;
 /// Widths and precisions beyond this are taken for nonsense, as in Go.
 const LARGEST: usize = 1_000_000;
 
+/// Formatting one value takes as long as some expressions.
+const STEPS_A_VALUE: u64 = 4;
+
 /// A value to be formatted.
 #[derive(Clone, Copy)]
 pub(super) struct Arg<'a> {
@@ -206,7 +209,7 @@ impl<'a> Printer<'a> {
 
     /// One value by one verb.
     fn arg(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
-        self.budget.step(1)?;
+        self.budget.step(STEPS_A_VALUE)?;
         if verb == 'T' {
             return self.pad(arg.type_name().unwrap_or("<nil>"));
         }

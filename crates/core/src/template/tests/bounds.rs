@@ -17,8 +17,8 @@ fn exhausts(source: &str, root: &Node) -> Duration {
     took
 }
 
-/// Optimised code keeps the promise of 100 ms; tests are not optimised and share their cores.
-const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5000 } else { 100 });
+/// The budget promises 100 ms on an idle core; tests are rarely optimised, and share theirs.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 20_000 } else { 400 });
 
 #[test]
 fn bombs_end_soon_and_small() {

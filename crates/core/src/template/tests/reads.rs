@@ -30,8 +30,8 @@ fn paths_are_found_in_every_place() {
             &["spec.a", "spec.b"],
         ),
         ("{{ index .spec.list $.spec.i }}", &["spec.i", "spec.list"]),
-        ("{{ index .spec.list 0 }}", &["spec.list[0]"]),
-        ("{{ (index .spec.list 0).name }}", &["spec.list[0].name"]),
+        ("{{ index .spec.list 0 }}", &["spec.list"]),
+        ("{{ (index .spec.list 0).name }}", &["spec.list"]),
         (
             "{{ index .metadata.labels \"a.b/c\" }}",
             &["metadata.labels[\"a.b/c\"]"],
@@ -108,4 +108,13 @@ fn a_path_that_is_not_read_does_not_matter() {
         project(&root, template.reads()).to_json(),
         json!({"spec": {"a": {"b": 1}}})
     );
+}
+
+#[test]
+fn a_numeric_index_may_look_into_a_text_and_so_reads_all_of_it() {
+    let root = node!({"b": "text"});
+    let template = template("{{ index .b 1 }}");
+    let part = project(&root, template.reads());
+    let value = template.eval(&Data::of(&part), &mut Budget::default());
+    assert_eq!(value.unwrap().into_owned(), Node::Int(101));
 }

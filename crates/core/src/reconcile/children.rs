@@ -1,0 +1,89 @@
+//! `.children`: what templates see of the children that exist.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use super::{
+    record::{ChildRecord, Observed},
+    render::Renderer,
+};
+use crate::{
+    plan::{GroupKind, Number, OperatorPlan},
+    template::{Budget, Data},
+    value::{Key, Map, Node},
+};
+
+/// `.children`: by kind the first declared object that exists (`deployment`), of Jobs the one created last, and all by
+/// name (`deployments`).
+pub(super) fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) -> Node {
+    if plan.children_names.is_empty() {
+        return Node::default();
+    }
+    let mut by_kind: BTreeMap<&GroupKind, Vec<&ChildRecord>> = BTreeMap::new();
+    for child in &observed.children {
+        if child.record.is_ours(&observed.cr.id.uid, manager) {
+            by_kind
+                .entry(&child.key.kind)
+                .or_default()
+                .push(&child.record);
+        }
+    }
+    let order = DeclaredOrder::of(plan, observed);
+    for (kind, records) in &mut by_kind {
+        let position = |record: &&ChildRecord| order.position(kind, &record.id.key.name);
+        if is_job(kind) {
+            records.sort_by_key(|record| Reverse((record.created, position(record))));
+        } else {
+            records.sort_by_key(|record| position(record).unwrap_or(usize::MAX));
+        }
+    }
+    let aliases = plan.children_names.iter().filter_map(|alias| {
+        let records = by_kind.get(&alias.kind)?;
+        let node = if alias.number == Number::Plural {
+            Node::Map(
+                records
+                    .iter()
+                    .rev()
+                    .map(|record| (Key::from(&*record.id.key.name), record.view.clone()))
+                    .collect::<Map>(),
+            )
+        } else {
+            records.first()?.view.clone()
+        };
+        Some((alias.name.clone(), node))
+    });
+    Node::Map(aliases.collect::<Map>())
+}
+
+fn is_job(kind: &GroupKind) -> bool {
+    (&*kind.group, &*kind.kind) == ("batch", "Job")
+}
+
+/// Which of several children of a kind was declared first. Names that themselves read children come after all others.
+struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
+
+impl DeclaredOrder {
+    fn of(plan: &OperatorPlan, observed: &Observed) -> Self {
+        let data = Data::of(&observed.cr.view);
+        let owner_kind = plan.resource.group_kind();
+        let mut budget = Budget::default();
+        let mut renderer = Renderer {
+            data: &data,
+            budget: &mut budget,
+            owner: (&owner_kind, &observed.cr.id.key),
+        };
+        let mut positions = BTreeMap::new();
+        for (index, child) in plan.children.iter().enumerate() {
+            *renderer.budget = Budget::default();
+            if let Ok(name) = renderer.text(&child.name) {
+                positions
+                    .entry((child.kind.group_kind(), name))
+                    .or_insert(index);
+            }
+        }
+        Self(positions)
+    }
+
+    fn position(&self, kind: &GroupKind, name: &str) -> Option<usize> {
+        self.0.get(&(kind.clone(), name.to_owned())).copied()
+    }
+}

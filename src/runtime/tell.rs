@@ -1,0 +1,86 @@
+//! What a pass tells people: events and logs.
+
+use orkestra_core::reconcile::{
+    record::{CrRecord, Observed},
+    status::{Action, Executed, Verdict},
+};
+
+use super::{bound::Bound, memory::Memory, shared::Shared};
+use crate::events::{Event, Severity};
+
+/// An event for each pass that changed something, and one for each new trouble.
+pub(super) fn tell(
+    shared: &Shared,
+    bound: &Bound,
+    after: &Observed,
+    memory: &mut Memory,
+    executed: &Executed,
+    verdict: &Verdict,
+) {
+    let changes: Vec<String> = executed
+        .done
+        .iter()
+        .filter_map(|done| change(done.action).map(|verb| format!("{verb} {}", done.key)))
+        .collect();
+    if !changes.is_empty() {
+        publish(
+            shared,
+            bound,
+            &after.cr,
+            Severity::Normal,
+            "Reconciled",
+            changes.join(", "),
+        );
+    }
+    if executed.failures.is_empty() {
+        memory.reported = None;
+        return;
+    }
+    let text = format!("{}: {}", verdict.reason.as_str(), verdict.message);
+    if memory.reported.as_ref() != Some(&text) {
+        tracing::warn!(operator = %bound.plan.name, object = %after.cr.id.key, reason = verdict.reason.as_str(), error = %verdict.message, "pass failed");
+        publish(
+            shared,
+            bound,
+            &after.cr,
+            Severity::Warning,
+            verdict.reason.as_str(),
+            verdict.message.clone(),
+        );
+        memory.reported = Some(text);
+    }
+}
+
+fn change(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Unchanged => None,
+        Action::Created => Some("created"),
+        Action::Updated => Some("updated"),
+        Action::Repaired => Some("repaired"),
+        Action::Deleted => Some("deleted"),
+    }
+}
+
+fn publish(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &CrRecord,
+    severity: Severity,
+    reason: &'static str,
+    note: String,
+) {
+    let regarding = k8s_openapi::api::core::v1::ObjectReference {
+        api_version: Some(bound.plan.resource.api_version()),
+        kind: Some(bound.plan.resource.kind.to_string()),
+        name: Some(cr.id.key.name.to_string()),
+        namespace: cr.id.key.namespace.as_deref().map(str::to_owned),
+        uid: Some(cr.id.uid.to_string()),
+        ..Default::default()
+    };
+    shared.context.events.publish(Event {
+        regarding,
+        severity,
+        reason,
+        note,
+    });
+}

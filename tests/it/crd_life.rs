@@ -1,0 +1,120 @@
+//! The life of a CRD under its operator: missing, there, terminating, missing, there again.
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use testbed::ControlPlane;
+
+use crate::scenario::{LIMIT, Objects, Scenario, input};
+
+const ORCHARDS: &str = "garden/orchard-crd.yaml";
+
+/// Families of series and the number of series in each that belong to the orchard's operator.
+async fn orchard_series(scenario: &Scenario) -> Result<usize> {
+    let metrics = scenario.http("/metrics").await?;
+    Ok(metrics
+        .lines()
+        .filter(|line| line.contains(r#"crd="orchard""#))
+        .count())
+}
+
+async fn a_life(scenario: &Scenario) -> Result<()> {
+    let (orchards, maps) = (scenario.objects("orchards"), scenario.objects("configmaps"));
+    scenario.install(&input(ORCHARDS)?).await?;
+    ControlPlane::shared().relearn_kinds()?;
+    scenario.operator_is("garden", "orchard", "Running").await?;
+    for name in ["north", "held"] {
+        scenario.apply(&input("garden/orchard.yaml")?.replace("north", name))?;
+        orchards.until_ready(name).await?;
+    }
+    let mut finalizers = orchards.fetch("held").await?["metadata"]["finalizers"].clone();
+    let of_others = finalizers
+        .as_array_mut()
+        .map(|all| all.push(json!("example.org/held")));
+    ensure!(of_others.is_some(), "the orchard has no finalizer");
+    orchards
+        .patch("held", &json!({ "metadata": { "finalizers": finalizers } }))
+        .await?;
+
+    let name = format!("orchards.{}", scenario.group);
+    scenario.kubectl(&["delete", "crd", &name, "--wait=false"])?;
+    scenario
+        .operator_is("garden", "orchard", "Deleting")
+        .await?;
+    orchards.until_gone("north", LIMIT).await?;
+    maps.until_gone("north-basket", LIMIT).await?;
+    // Somebody else holds this one, and we don't.
+    let wanted = json!(["example.org/held"]);
+    orchards
+        .until_equal("held", "/metadata/finalizers", wanted, LIMIT)
+        .await?;
+    orchards
+        .patch("held", &json!({ "metadata": { "finalizers": null } }))
+        .await?;
+    Objects::of_cluster(&scenario.client, "customresourcedefinitions")
+        .until_gone(&name, LIMIT)
+        .await?;
+    maps.until_gone("held-basket", LIMIT).await?;
+    let katalog = scenario.operator_is("garden", "orchard", "Waiting").await?;
+    ensure!(
+        katalog["status"]["operators"]
+            .to_string()
+            .contains("CrdMissing"),
+        "{katalog}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g_a_crd_may_come_and_go_and_come_back() -> Result<()> {
+    let mut scenario = Scenario::new("life").await?;
+    let katalog = input("garden/katalog.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.start().await?;
+    scenario.install(&input("garden/pond-crd.yaml")?).await?;
+    scenario.apply(&katalog)?;
+    scenario.operator_is("garden", "orchard", "Waiting").await?;
+    scenario.operator_is("garden", "pond", "Running").await?;
+    scenario.apply(&input("garden/pond.yaml")?)?;
+    scenario.objects("ponds").until_ready("east").await?;
+    scenario.katalog_is("garden", "False", "Waiting").await?;
+    let (process, passes) = (scenario.pid(), scenario.passes("pond").await?);
+
+    a_life(&scenario).await?;
+    let series = orchard_series(&scenario).await?;
+    let records = scenario
+        .metric("orkestra_cache_records", &[("crd", "orchard")])
+        .await?;
+    a_life(&scenario).await?;
+
+    // The second life left no more behind than the first, and the neighbour noticed neither.
+    assert_eq!(orchard_series(&scenario).await?, series);
+    assert!(
+        (scenario
+            .metric("orkestra_cache_records", &[("crd", "orchard")])
+            .await?
+            - records)
+            .abs()
+            < 0.5
+    );
+    assert!(
+        scenario
+            .metric("orkestra_resource_count", &[("crd", "orchard")])
+            .await?
+            .abs()
+            < 0.5
+    );
+    assert!(
+        scenario
+            .metric("orkestra_queue_depth", &[("crd", "orchard")])
+            .await?
+            .abs()
+            < 0.5
+    );
+    assert!(scenario.metric("orkestra_panics_total", &[]).await?.abs() < 0.5);
+    assert!(
+        (scenario.passes("pond").await? - passes).abs() < 0.5,
+        "the pond was reconciled"
+    );
+    assert_eq!(scenario.pid(), process);
+    scenario.check_running()
+}

@@ -1,0 +1,307 @@
+//! The end of a custom resource, of a Katalog and of a CRD: nothing is left over, and nothing is stuck.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::{ControlPlane, namespace};
+
+use crate::scenario::{LIMIT, Objects, Scenario, input, owner_uid};
+
+const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
+const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
+/// How long nothing must happen.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// An orchard with its two children, ready, and a garbage collector that knows its kind.
+async fn orchard(prefix: &str) -> Result<Scenario> {
+    let scenario = Scenario::running(prefix, &CRDS, "garden/katalog.yaml").await?;
+    scenario.apply(&input("garden/orchard.yaml")?)?;
+    scenario.objects("orchards").until_ready("north").await?;
+    ControlPlane::shared().relearn_kinds()?;
+    Ok(scenario)
+}
+
+/// The kind's name for kubectl: other tests have one of the same plural.
+fn kind(scenario: &Scenario) -> String {
+    format!("orchards.{}", scenario.group)
+}
+
+/// The orchard and its children are gone.
+async fn is_all_gone(scenario: &Scenario) -> Result<()> {
+    scenario
+        .objects("orchards")
+        .until_gone("north", LIMIT)
+        .await?;
+    let maps = scenario.objects("configmaps");
+    for child in ["north-basket", "north-ladder"] {
+        maps.until_gone(child, LIMIT).await?;
+    }
+    Ok(())
+}
+
+/// The Katalog with an error in it that no run can overlook.
+fn broken() -> Result<String> {
+    let good = input("garden/katalog.yaml")?;
+    let bad = good.replace(r#""{{ .spec.fruit }}""#, r#""{{ .spec.fruit""#);
+    ensure!(bad != good, "the Katalog has no such template");
+    Ok(bad)
+}
+
+fn finalizers(object: &Value) -> Vec<&str> {
+    let all = object["metadata"]["finalizers"].as_array();
+    all.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_deleted_resource_leaves_no_children_and_no_finalizer() -> Result<()> {
+    let scenario = orchard("delete").await?;
+    let north = scenario.objects("orchards").fetch("north").await?;
+    assert_eq!(finalizers(&north), [FINALIZER]);
+    scenario.kubectl(&["delete", &kind(&scenario), "north", "--timeout=40s"])?;
+    is_all_gone(&scenario).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_resource_whose_katalog_is_broken_can_be_deleted() -> Result<()> {
+    let mut scenario = orchard("broken").await?;
+    scenario.apply(&input("garden/orchard.yaml")?.replace("north", "south"))?;
+    scenario.objects("orchards").until_ready("south").await?;
+    scenario.apply(&broken()?)?;
+    scenario
+        .katalog_is("garden", "False", "InvalidRevision")
+        .await?;
+    scenario.kubectl(&["delete", &kind(&scenario), "north", "--wait=false"])?;
+    is_all_gone(&scenario).await?;
+
+    scenario.kill9()?;
+    scenario.kubectl(&["delete", &kind(&scenario), "south", "--wait=false"])?;
+    scenario.start().await?;
+    scenario
+        .objects("orchards")
+        .until_gone("south", LIMIT)
+        .await?;
+    let maps = scenario.objects("configmaps");
+    for child in ["south-basket", "south-ladder"] {
+        maps.until_gone(child, LIMIT).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_resource_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()> {
+    let mut scenario = orchard("down").await?;
+    scenario.terminate()?;
+    scenario.kubectl(&["delete", &kind(&scenario), "north", "--wait=false"])?;
+    tokio::time::sleep(QUIET).await;
+    let waiting = scenario.objects("orchards").fetch("north").await?;
+    assert_eq!(finalizers(&waiting), [FINALIZER]);
+    scenario.start().await?;
+    is_all_gone(&scenario).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_crd_deleted_with_its_resources_goes_with_all_of_them() -> Result<()> {
+    let scenario = orchard("crdgone").await?;
+    let name = kind(&scenario);
+    scenario.kubectl(&["delete", "crd", &name, "--wait=false"])?;
+    Objects::of_cluster(&scenario.client, "customresourcedefinitions")
+        .until_gone(&name, LIMIT)
+        .await?;
+    let maps = scenario.objects("configmaps");
+    for child in ["north-basket", "north-ladder"] {
+        maps.until_gone(child, LIMIT).await?;
+    }
+    scenario.operator_is("garden", "orchard", "Waiting").await?;
+    scenario.operator_is("garden", "pond", "Running").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_crd_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()> {
+    let mut scenario = orchard("crdlate").await?;
+    scenario.kill9()?;
+    let name = kind(&scenario);
+    scenario.kubectl(&["delete", "crd", &name, "--wait=false"])?;
+    tokio::time::sleep(QUIET).await;
+    scenario.objects("orchards").fetch("north").await?;
+    scenario.start().await?;
+    Objects::of_cluster(&scenario.client, "customresourcedefinitions")
+        .until_gone(&name, LIMIT)
+        .await?;
+    is_all_gone(&scenario).await
+}
+
+/// An orchard with children where no owner reference is legal, and beside one of them a bystander with its marks.
+struct Far {
+    scenario: Scenario,
+    signs: Objects,
+    classes: Objects,
+    class: String,
+}
+
+impl Far {
+    async fn new(prefix: &str) -> Result<Self> {
+        let scenario = Scenario::running(prefix, &CRDS[..1], "garden/far.yaml").await?;
+        let elsewhere = namespace(&scenario.client, "elsewhere").await?;
+        let orchard = input("garden/orchard.yaml")?;
+        scenario.apply(&format!("{orchard}  elsewhere: {elsewhere}\n"))?;
+        scenario.objects("orchards").until_ready("north").await?;
+        ControlPlane::shared().relearn_kinds()?;
+        let far = Self {
+            signs: scenario.objects_in(&elsewhere, "configmaps"),
+            classes: Objects::at(
+                &scenario.client,
+                "/apis/networking.k8s.io/v1/ingressclasses",
+            ),
+            class: format!("{}-north", scenario.namespace),
+            scenario,
+        };
+        let sign = far.signs.fetch("north-sign").await?;
+        for child in [&sign, &far.classes.fetch(&far.class).await?] {
+            // The garbage collector would take an owner in another namespace for one that is gone.
+            assert_eq!(child["metadata"].get("ownerReferences"), None);
+        }
+        let mut copy = sign.clone();
+        copy["metadata"] = json!({
+            "name": "copy",
+            "labels": sign["metadata"]["labels"],
+            "annotations": sign["metadata"]["annotations"],
+        });
+        far.signs.create(&copy).await?;
+        Ok(far)
+    }
+
+    async fn is_gone_but_for_the_bystander(&self) -> Result<()> {
+        let orchards = self.scenario.objects("orchards");
+        orchards.until_gone("north", LIMIT).await?;
+        assert_eq!(
+            self.signs.get("north-sign").await?,
+            None,
+            "the finalizer waits for what nobody else deletes"
+        );
+        assert_eq!(self.classes.get(&self.class).await?, None);
+        let maps = self.scenario.objects("configmaps");
+        maps.until_gone("north-basket", LIMIT).await?;
+        self.signs.fetch("copy").await?;
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_children_that_kubernetes_does_not_collect_go_too() -> Result<()> {
+    let far = Far::new("far").await?;
+    // They are kept as declared like the others.
+    far.signs.delete("north-sign").await?;
+    far.signs
+        .until_equal("north-sign", "/data/fruit", json!("quince"), LIMIT)
+        .await?;
+    far.scenario.objects("orchards").delete("north").await?;
+    far.is_gone_but_for_the_bystander().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_children_that_the_katalog_no_longer_declares_go_with_their_resource() -> Result<()> {
+    let mut far = Far::new("undeclared").await?;
+    let katalog = input("garden/far.yaml")?;
+    let custom = katalog.find("          custom:").context("a block")?;
+    far.scenario.kill9()?;
+    far.scenario.objects("orchards").delete("north").await?;
+    far.scenario.apply(&katalog[..custom])?;
+    far.scenario.start().await?;
+    far.is_gone_but_for_the_bystander().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_resource_deleted_with_orphan_propagation_leaves_its_children() -> Result<()> {
+    let scenario = orchard("orphan").await?;
+    let maps = scenario.objects("configmaps");
+    let basket = maps.fetch("north-basket").await?;
+    scenario.kubectl(&[
+        "delete",
+        &kind(&scenario),
+        "north",
+        "--cascade=orphan",
+        "--wait=false",
+    ])?;
+    scenario
+        .objects("orchards")
+        .until_gone("north", LIMIT)
+        .await?;
+    tokio::time::sleep(QUIET).await;
+    for child in ["north-basket", "north-ladder"] {
+        let orphan = maps.fetch(child).await?;
+        assert_eq!(owner_uid(&orphan), None, "{child}");
+    }
+    assert_eq!(
+        maps.fetch("north-basket").await?["metadata"]["uid"],
+        basket["metadata"]["uid"]
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_deleted_katalog_stops_its_operators_and_leaves_what_they_made() -> Result<()> {
+    let mut scenario = orchard("katalog").await?;
+    let process = scenario.pid();
+    scenario.kubectl(&["delete", "katalog", "garden", "--timeout=40s"])?;
+    is_left_alone(&scenario).await?;
+    assert_eq!(scenario.pid(), process);
+    scenario.check_running()?;
+    let metrics = scenario.http("/metrics").await?;
+    ensure!(
+        !metrics.contains(r#"crd="orchard""#),
+        "series of an operator are left"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_katalog_deleted_while_the_controller_is_down_lets_go_when_it_is_back() -> Result<()> {
+    let mut scenario = orchard("gone").await?;
+    scenario.kill9()?;
+    scenario.kubectl(&["delete", "katalog", "garden", "--wait=false"])?;
+    let katalogs = scenario.objects("katalogs");
+    let katalog = katalogs.fetch("garden").await?;
+    ensure!(
+        katalog["metadata"]["deletionTimestamp"].is_string(),
+        "nothing holds the Katalog"
+    );
+    scenario.start().await?;
+    katalogs.until_gone("garden", LIMIT).await?;
+    is_left_alone(&scenario).await
+}
+
+/// Without a Katalog: the orchard and its children are there, nobody keeps them, and the orchard can be deleted.
+async fn is_left_alone(scenario: &Scenario) -> Result<()> {
+    let (orchards, maps) = (scenario.objects("orchards"), scenario.objects("configmaps"));
+    let north = orchards.fetch("north").await?;
+    assert_eq!(finalizers(&north), [""; 0]);
+    let uid = north["metadata"]["uid"].as_str().context("a uid")?;
+    assert_eq!(owner_uid(&maps.fetch("north-basket").await?), Some(uid));
+    maps.delete("north-ladder").await?;
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(
+        maps.get("north-ladder").await?,
+        None,
+        "an operator still runs"
+    );
+    scenario.kubectl(&["delete", &kind(scenario), "north", "--timeout=40s"])?;
+    is_all_gone(scenario).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_katalog_that_never_compiled_can_be_deleted() -> Result<()> {
+    let mut scenario = Scenario::new("never").await?;
+    scenario.grant(&input("garden/katalog.yaml")?).await?;
+    scenario.start().await?;
+    let text = "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {name: far}\n\
+                spec: {crds: {pond: {crdFile: pond.yaml}}}\n";
+    scenario.apply(text)?;
+    scenario.katalog_is("far", "False", "NoApiTypes").await?;
+    scenario.kubectl(&["delete", "katalog", "far", "--timeout=40s"])?;
+    scenario.check_running()
+}

@@ -1,0 +1,296 @@
+//! Drift: what others do to children, and what becomes of it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::{AuditEvent, ControlPlane, Mark};
+
+use crate::scenario::{LIMIT, Scenario, condition, input};
+
+/// How soon drift is repaired. The promise is a second; the machine runs other tests meanwhile.
+const SOON: Duration = Duration::from_secs(3);
+/// How long nothing must happen.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// A Website with a Deployment, a Service and a `ConfigMap`, ready, without resync.
+async fn converged(prefix: &str) -> Result<Scenario> {
+    let scenario = Scenario::running(prefix, &["website/crd.yaml"], "drift/katalog.yaml").await?;
+    scenario.apply(&input("website/cr.yaml")?)?;
+    scenario.objects("websites").until_ready("hello").await?;
+    // Then there is nothing left to write: counts are told at leisure.
+    let at = "/status/operators/0/ready";
+    scenario
+        .objects("katalogs")
+        .until_equal("drift", at, json!(1), LIMIT)
+        .await?;
+    Ok(scenario)
+}
+
+/// How long after the last write of somebody else on an object our first one came, by the API server's own clock.
+fn reaction(scenario: &Scenario, since: Mark, resource: &str) -> Result<Duration> {
+    let ours = scenario.identity.user();
+    let written: Vec<AuditEvent> = ControlPlane::shared()
+        .audit_since(since)?
+        .into_iter()
+        .filter(|event| event.namespace == scenario.namespace && event.resource == resource)
+        .filter(|event| event.is_write() && event.subresource != "status" && event.code < 300)
+        .collect();
+    let change = written
+        .iter()
+        .find(|event| event.user == "testbed-admin")
+        .context("nobody changed it")?;
+    let repair = written
+        .iter()
+        .find(|event| event.user == ours && event.timestamp > change.timestamp)
+        .context("it was not repaired")?;
+    Ok(repair
+        .timestamp
+        .duration_since(change.timestamp)
+        .unsigned_abs())
+}
+
+fn assert_soon(scenario: &Scenario, since: Mark, resource: &str, what: &str) -> Result<()> {
+    let took = reaction(scenario, since, resource)?;
+    println!("{what} was put right after {took:?}");
+    ensure!(took < SOON, "{what} was put right after {took:?} only");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_what_somebody_changes_or_deletes_is_put_right_within_a_second() -> Result<()> {
+    let scenario = converged("repair").await?;
+    let deployments = scenario.objects("deployments");
+
+    let mark = Scenario::mark()?;
+    scenario.kubectl(&["scale", "deployment", "hello", "--replicas=5"])?;
+    deployments
+        .until_equal("hello", "/spec/replicas", json!(2), SOON)
+        .await?;
+    assert_soon(&scenario, mark, "deployments", "kubectl scale")?;
+
+    let mark = Scenario::mark()?;
+    scenario.kubectl(&[
+        "set",
+        "image",
+        "deployment/hello",
+        "*=registry.example/evil:1",
+    ])?;
+    let image = "/spec/template/spec/containers/0/image";
+    deployments
+        .until_equal("hello", image, json!("registry.example/web:3"), SOON)
+        .await?;
+    assert_soon(&scenario, mark, "deployments", "kubectl set image")?;
+
+    let mark = Scenario::mark()?;
+    let gone = r#"[{"op":"remove","path":"/data/colour"}]"#;
+    scenario.kubectl(&["patch", "configmap", "hello", "--type=json", "-p", gone])?;
+    scenario
+        .objects("configmaps")
+        .until_equal(
+            "hello",
+            "/data",
+            json!({ "colour": "teal", "size": "3" }),
+            SOON,
+        )
+        .await?;
+    assert_soon(&scenario, mark, "configmaps", "a removed key")?;
+
+    let mark = Scenario::mark()?;
+    let services = scenario.objects("services");
+    let before = services.fetch("hello").await?["metadata"]["uid"].clone();
+    scenario.kubectl(&["delete", "service", "hello", "--wait=false"])?;
+    services
+        .until("hello", "is there anew", SOON, |service| {
+            service["metadata"]["uid"] != before
+        })
+        .await?;
+    assert_soon(&scenario, mark, "services", "a deleted Service")?;
+    scenario.objects("websites").until_ready("hello").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_a_field_of_somebody_else_stays_and_costs_nothing() -> Result<()> {
+    let scenario = converged("foreign").await?;
+    let maps = scenario.objects("configmaps");
+    let mark = Scenario::mark()?;
+    scenario.kubectl(&["label", "configmap", "hello", "team=herons"])?;
+    scenario.kubectl(&["label", "deployment", "hello", "team=herons"])?;
+    scenario.kubectl(&["annotate", "service", "hello", "note=mine"])?;
+    maps.patch("hello", &json!({ "data": { "theirs": "kept" } }))
+        .await?;
+    // Nothing is to be done about any of it.
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(scenario.writes_since(mark)?, []);
+
+    // Nor when the objects are written for another reason.
+    maps.patch("hello", &json!({ "data": { "colour": "red" } }))
+        .await?;
+    maps.until_equal("hello", "/data/colour", json!("teal"), SOON)
+        .await?;
+    let websites = scenario.objects("websites");
+    websites
+        .patch("hello", &json!({ "spec": { "replicas": 3 } }))
+        .await?;
+    scenario
+        .objects("deployments")
+        .until_equal("hello", "/spec/replicas", json!(3), LIMIT)
+        .await?;
+    let map = maps.fetch("hello").await?;
+    assert_eq!(map["metadata"]["labels"]["team"], "herons");
+    assert_eq!(map["data"]["theirs"], "kept");
+    let deployment = scenario.objects("deployments").fetch("hello").await?;
+    assert_eq!(deployment["metadata"]["labels"]["team"], "herons");
+    let service = scenario.objects("services").fetch("hello").await?;
+    assert_eq!(service["metadata"]["annotations"]["note"], "mine");
+    Ok(())
+}
+
+fn conflict(website: &Value) -> String {
+    let found = condition(website, "FieldConflict").filter(|one| one["status"] == "True");
+    found
+        .and_then(|one| one["message"].as_str())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_a_path_that_another_manager_applies_is_a_field_conflict_until_it_lets_go() -> Result<()>
+{
+    let scenario = converged("conflict").await?;
+    let (websites, maps) = (scenario.objects("websites"), scenario.objects("configmaps"));
+    let theirs = |data: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hello\ndata: {data}\n")
+    };
+    let apply = [
+        "apply",
+        "--server-side",
+        "--field-manager=other",
+        "--force-conflicts",
+        "-f",
+        "-",
+    ];
+    scenario.kubectl_with(&apply, Some(&theirs("{ colour: red, extra: theirs }")))?;
+    let website = websites
+        .until("hello", "has a FieldConflict", LIMIT, |website| {
+            !conflict(website).is_empty()
+        })
+        .await?;
+    let message = conflict(&website);
+    for part in ["other", "data.colour", "hello"] {
+        ensure!(message.contains(part), "{part} is not named: {message}");
+    }
+    ensure!(
+        !message.contains("extra"),
+        "`extra` is theirs alone: {message}"
+    );
+
+    // It is not taken back, neither by itself nor by the repair of another field; what is ours alone is still kept.
+    maps.patch("hello", &json!({ "data": { "size": "99" } }))
+        .await?;
+    maps.until_equal("hello", "/data/size", json!("3"), SOON)
+        .await?;
+    let mark = Scenario::mark()?;
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(scenario.writes_since(mark)?, []);
+    let map = maps.fetch("hello").await?;
+    assert_eq!(
+        map["data"],
+        json!({ "colour": "red", "extra": "theirs", "size": "3" })
+    );
+
+    // It lets go: the path is ours again, without anybody's help.
+    scenario.kubectl_with(&apply, Some(&theirs("{ extra: theirs }")))?;
+    maps.until_equal("hello", "/data/colour", json!("teal"), SOON)
+        .await?;
+    websites
+        .until("hello", "has no FieldConflict", LIMIT, |website| {
+            condition(website, "FieldConflict").is_none()
+        })
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_a_fight_is_slowed_and_named() -> Result<()> {
+    let scenario = converged("fight").await?;
+    let maps = scenario.objects("configmaps");
+    let mark = Scenario::mark()?;
+    let started = Instant::now();
+    let mut blows = 0;
+    while started.elapsed() < Duration::from_secs(8) {
+        maps.patch("hello", &json!({ "data": { "colour": "red" } }))
+            .await?;
+        blows += 1;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let repairs = scenario
+        .writes_since(mark)?
+        .into_iter()
+        .filter(|event| event.resource == "configmaps")
+        .count();
+    println!("{repairs} repairs of {blows} blows");
+    ensure!(repairs >= 3, "it gave up after {repairs}");
+    ensure!(repairs <= 8, "it fought on: {repairs} repairs");
+
+    let website = scenario
+        .objects("websites")
+        .until("hello", "names the fight", LIMIT, |website| {
+            !conflict(website).is_empty()
+        })
+        .await?;
+    let message = conflict(&website);
+    for part in ["somebody", "data.colour", "hello"] {
+        ensure!(message.contains(part), "{part} is not named: {message}");
+    }
+    // One field is fought over; the object's others are still repaired.
+    maps.patch("hello", &json!({ "data": { "size": "99" } }))
+        .await?;
+    maps.until_equal("hello", "/data/size", json!("3"), SOON)
+        .await?;
+    assert_eq!(maps.fetch("hello").await?["data"]["colour"], "red");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_an_autoscaler_that_targets_the_deployment_takes_replicas_over() -> Result<()> {
+    let scenario = converged("scaled").await?;
+    let deployments = scenario.objects("deployments");
+    scenario
+        .objects("horizontalpodautoscalers")
+        .create(&json!({
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": { "name": "hello" },
+            "spec": {
+                "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "hello" },
+                "minReplicas": 4,
+                "maxReplicas": 6,
+            },
+        }))
+        .await?;
+    // As the autoscaler's controller does it: by the scale subresource.
+    scenario.kubectl(&["scale", "deployment", "hello", "--replicas=4"])?;
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(
+        deployments.fetch("hello").await?["spec"]["replicas"],
+        json!(4)
+    );
+    let website = scenario.objects("websites").until_ready("hello").await?;
+    assert_eq!(condition(&website, "FieldConflict"), None);
+
+    // Replicas only: the image is still ours, and its repair leaves replicas alone.
+    scenario.kubectl(&[
+        "set",
+        "image",
+        "deployment/hello",
+        "*=registry.example/evil:1",
+    ])?;
+    let image = "/spec/template/spec/containers/0/image";
+    let repaired = deployments
+        .until_equal("hello", image, json!("registry.example/web:3"), SOON)
+        .await?;
+    assert_eq!(repaired["spec"]["replicas"], json!(4));
+    Ok(())
+}

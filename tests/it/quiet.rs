@@ -1,0 +1,231 @@
+//! Scenario o: nothing for nothing. What is as declared costs no request, a restart no write, a change exactly its own.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, WatchEvent, WatchParams};
+use serde_json::{Value, json};
+use testbed::{AuditEvent, eventually};
+
+use crate::scenario::{Objects, Scenario, input, is_ready};
+use crate::waters;
+
+/// Children of one Pond in `tests/inputs/quiet/katalog.yaml`.
+const CHILDREN: usize = 11;
+const PONDS: usize = 50;
+/// The window in which nothing may be asked for.
+const WINDOW: Duration = Duration::from_mins(1);
+/// How long 50 Ponds may take to be ready, each with a pod.
+const CONVERGED: Duration = Duration::from_mins(4);
+
+fn spec(colour: &str) -> Value {
+    json!({ "colour": colour, "image": "registry.example/pond:3", "replicas": 1, "port": 8080 })
+}
+
+/// Writes about Ponds: those of the Katalog's own status are coalesced and not theirs.
+fn about_ponds(mut writes: Vec<AuditEvent>) -> Vec<AuditEvent> {
+    writes.retain(|write| write.resource != "katalogs" && write.resource != "controllerrevisions");
+    writes
+}
+
+/// Every status that the Pond of that name has had since `since`, a resourceVersion, in `window`.
+async fn statuses(
+    scenario: &Scenario,
+    name: &str,
+    since: &str,
+    window: Duration,
+) -> Result<BTreeSet<String>> {
+    let gvk = GroupVersionKind::gvk(&scenario.group, "v1alpha1", "Pond");
+    let ponds: Api<DynamicObject> = Api::namespaced_with(
+        scenario.client.clone(),
+        &scenario.namespace,
+        &ApiResource::from_gvk(&gvk),
+    );
+    let params = WatchParams::default().fields(&format!("metadata.name={name}"));
+    let events = ponds
+        .watch(&params, since)
+        .await?
+        .take_until(tokio::time::sleep(window));
+    let mut events = std::pin::pin!(events);
+    let mut seen = BTreeSet::new();
+    while let Some(event) = events.try_next().await? {
+        if let WatchEvent::Added(pond) | WatchEvent::Modified(pond) = event {
+            seen.extend(pond.data.get("status").map(Value::to_string));
+        }
+    }
+    Ok(seen)
+}
+
+/// A Pond's writes are its finalizer, its children, and one for each state that its status shows.
+async fn ensure_price_of_one(scenario: &Scenario) -> Result<()> {
+    let mark = Scenario::mark()?;
+    let made = waters::pond(scenario, "first", &spec("green")).await?;
+    let since = waters::text(&made, "/metadata/resourceVersion").to_owned();
+    let ready = scenario.objects("ponds").until_ready("first").await?;
+    ensure!(ready["status"]["running"] == 1, "{}", ready["status"]);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let states = statuses(scenario, "first", &since, Duration::from_secs(2)).await?;
+    let writes = about_ponds(scenario.writes_since(mark)?);
+    println!(
+        "a Pond with {CHILDREN} children: {} writes, {} states of its status",
+        writes.len(),
+        states.len()
+    );
+    ensure!(
+        writes.len() == CHILDREN + 1 + states.len(),
+        "{} writes for {CHILDREN} children and {} states {states:#?}:\n{}",
+        writes.len(),
+        states.len(),
+        waters::lines(&writes)
+    );
+    Ok(())
+}
+
+async fn until_all_ready(scenario: &Scenario) -> Result<()> {
+    eventually("all Ponds are ready", CONVERGED, async || {
+        let ponds = scenario.objects("ponds").list().await?;
+        let ready = ponds.iter().filter(|pond| is_ready(pond)).count();
+        ensure!(ready == PONDS, "{ready} of {} are", ponds.len());
+        Ok(Some(()))
+    })
+    .await
+}
+
+/// Waits until the controller has written nothing for ten seconds: the last counts are told.
+async fn until_settled(scenario: &Scenario) -> Result<()> {
+    eventually("the writes end", CONVERGED, async || {
+        let mark = Scenario::mark()?;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let writes = scenario.writes_since(mark)?;
+        ensure!(
+            writes.is_empty(),
+            "still written:\n{}",
+            waters::lines(&writes)
+        );
+        Ok(Some(()))
+    })
+    .await
+}
+
+/// Waits until a controller that was just started has looked at every Pond, and a while longer.
+async fn until_all_looked_at(scenario: &Scenario) -> Result<()> {
+    eventually("each Pond had a pass", CONVERGED, async || {
+        let passes = scenario.passes("pond").await?;
+        // A count fits a float.
+        ensure!(passes > 49.5, "{passes} passes");
+        Ok(Some(()))
+    })
+    .await?;
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one()
+-> Result<()> {
+    let mut scenario = Scenario::new("quiet").await?;
+    let katalog = input("quiet/katalog.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    ensure_price_of_one(&scenario).await?;
+
+    let (started, mark) = (Instant::now(), Scenario::mark()?);
+    for index in 1..PONDS {
+        waters::pond(&scenario, &format!("p{index:02}"), &spec("green")).await?;
+    }
+    until_all_ready(&scenario).await?;
+    let writes = about_ponds(scenario.writes_since(mark)?).len();
+    println!(
+        "{} Ponds ready in {:?} with {writes} writes",
+        PONDS - 1,
+        started.elapsed()
+    );
+    until_settled(&scenario).await?;
+
+    let mark = Scenario::mark()?;
+    tokio::time::sleep(WINDOW).await;
+    let mut requests = scenario.requests_since(mark)?;
+    requests.retain(|request| request.verb != "watch");
+    ensure!(
+        requests.is_empty(),
+        "{} requests in {WINDOW:?}:\n{}",
+        requests.len(),
+        waters::lines(&requests)
+    );
+
+    // An annotation that no template reads.
+    let mark = Scenario::mark()?;
+    scenario
+        .objects("ponds")
+        .patch(
+            "p07",
+            &json!({ "metadata": { "annotations": { "example.org/note": "unread" } } }),
+        )
+        .await?;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let writes = scenario.writes_since(mark)?;
+    ensure!(
+        writes.is_empty(),
+        "an annotation costs\n{}",
+        waters::lines(&writes)
+    );
+
+    let mark = Scenario::mark()?;
+    scenario.terminate()?;
+    scenario.start().await?;
+    until_all_looked_at(&scenario).await?;
+    let writes = scenario.writes_since(mark)?;
+    ensure!(
+        writes.is_empty(),
+        "a restart costs {} writes:\n{}",
+        writes.len(),
+        waters::lines(&writes)
+    );
+
+    let mark = Scenario::mark()?;
+    scenario.kill9()?;
+    // On a template of its own, so that no rollout and no changed status follows from it.
+    change_image(&scenario).await?;
+    scenario.start().await?;
+    let jobs = cron_jobs(&scenario);
+    let image = "/spec/jobTemplate/spec/template/spec/containers/0/image";
+    jobs.until_equal("p11", image, json!("registry.example/sweep:1"), CONVERGED)
+        .await?;
+    until_all_looked_at(&scenario).await?;
+    let writes = scenario.writes_since(mark)?;
+    ensure!(
+        writes.len() == 1,
+        "one changed image costs {} writes:\n{}",
+        writes.len(),
+        waters::lines(&writes)
+    );
+    ensure!(
+        writes[0].name == "p11" && writes[0].resource == "cronjobs",
+        "{}",
+        waters::lines(&writes)
+    );
+    scenario.check_running()
+}
+
+fn cron_jobs(scenario: &Scenario) -> Objects {
+    Objects::at(
+        &scenario.client,
+        &format!("/apis/batch/v1/namespaces/{}/cronjobs", scenario.namespace),
+    )
+}
+
+async fn change_image(scenario: &Scenario) -> Result<()> {
+    let jobs = cron_jobs(scenario);
+    let mut job = jobs.fetch("p11").await?;
+    let container = job
+        .pointer_mut("/spec/jobTemplate/spec/template/spec/containers")
+        .context("containers")?;
+    container[0]["image"] = json!("registry.example/other:9");
+    let patch = json!({ "spec": { "jobTemplate": { "spec": { "template": { "spec": { "containers": container } } } } } });
+    jobs.patch("p11", &patch).await.map(drop)
+}

@@ -1,0 +1,130 @@
+//! Revisions of a Katalog: an invalid one is told, and does not disturb what runs.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::scenario::{LIMIT, Scenario, condition, input};
+
+const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
+
+/// The Katalog with a misspelt field in it.
+fn misspelt() -> Result<String> {
+    let good = input("garden/katalog.yaml")?;
+    let bad = good.replacen("onReconcile:", "onRekoncile:", 1);
+    ensure!(bad != good, "the Katalog has no such field");
+    Ok(bad)
+}
+
+/// Drift is repaired, and a new resource of that name gets its children: the last good revision is at work.
+async fn last_good_works(scenario: &Scenario, new: &str) -> Result<()> {
+    let maps = scenario.objects("configmaps");
+    let repaired = [
+        ("north-basket", "/data/fruit", "quince"),
+        ("east-water", "/data/fish", "carp"),
+    ];
+    for (map, pointer, wanted) in repaired {
+        let key = pointer.trim_start_matches("/data/");
+        maps.patch(map, &json!({ "data": { key: "plastic" } }))
+            .await?;
+        maps.until_equal(map, pointer, json!(wanted), LIMIT).await?;
+    }
+    scenario.apply(&input("garden/orchard.yaml")?.replace("north", new))?;
+    scenario.objects("orchards").until_ready(new).await?;
+    maps.until_equal(
+        &format!("{new}-basket"),
+        "/data/fruit",
+        json!("quince"),
+        LIMIT,
+    )
+    .await?;
+    Ok(())
+}
+
+/// What the Katalog's status says of a revision that is refused.
+fn told(katalog: &Value) -> Result<String> {
+    let ready = condition(katalog, "Ready").context("a condition Ready")?;
+    let stalled = condition(katalog, "Stalled").context("a condition Stalled")?;
+    assert_eq!(
+        (&ready["status"], &ready["reason"]),
+        (&json!("False"), &json!("InvalidRevision"))
+    );
+    assert_eq!(stalled["status"], "True");
+    assert_eq!(condition(katalog, "Reconciling"), None);
+    assert_eq!(
+        ready["observedGeneration"],
+        katalog["metadata"]["generation"]
+    );
+    Ok(ready["message"].as_str().context("a message")?.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f_an_invalid_revision_is_told_with_its_place_and_the_last_good_one_stays_at_work()
+-> Result<()> {
+    let mut scenario = Scenario::running("invalid", &CRDS, "garden/katalog.yaml").await?;
+    scenario.apply(&input("garden/orchard.yaml")?)?;
+    scenario.apply(&input("garden/pond.yaml")?)?;
+    scenario.objects("orchards").until_ready("north").await?;
+    scenario.objects("ponds").until_ready("east").await?;
+    let good = scenario.objects("katalogs").fetch("garden").await?["status"]["revision"].clone();
+    ensure!(good.is_string(), "no revision is told");
+
+    scenario.apply(&misspelt()?)?;
+    let katalog = scenario
+        .katalog_is("garden", "False", "InvalidRevision")
+        .await?;
+    let message = told(&katalog)?;
+    for part in ["spec.crds.orchard.operatorBox.onRekoncile", "onReconcile"] {
+        ensure!(message.contains(part), "no {part} in: {message}");
+    }
+    assert_eq!(katalog["status"]["revision"], good);
+    assert_eq!(katalog["status"]["ready"], "2/2");
+    last_good_works(&scenario, "south").await?;
+
+    // A restart finds the invalid one, and the good one among the stored.
+    scenario.kill9()?;
+    scenario.start().await?;
+    last_good_works(&scenario, "west").await?;
+    let katalog = scenario
+        .katalog_is("garden", "False", "InvalidRevision")
+        .await?;
+    assert_eq!(told(&katalog)?, message);
+    assert_eq!(katalog["status"]["revision"], good);
+
+    // Once it is mended, it runs.
+    let mended = input("garden/katalog.yaml")?.replace(r#"steps: "7""#, r#"steps: "9""#);
+    scenario.apply(&mended)?;
+    let katalog = scenario.katalog_is("garden", "True", "Running").await?;
+    assert_ne!(katalog["status"]["revision"], good);
+    assert_eq!(condition(&katalog, "Stalled"), None);
+    let maps = scenario.objects("configmaps");
+    for name in ["north", "south", "west"] {
+        maps.until_equal(&format!("{name}-ladder"), "/data/steps", json!("9"), LIMIT)
+            .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f_a_first_revision_that_is_invalid_runs_nothing_until_it_is_mended() -> Result<()> {
+    let mut scenario = Scenario::new("first").await?;
+    let katalog = input("garden/katalog.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.start().await?;
+    for crd in CRDS {
+        scenario.install(&input(crd)?).await?;
+    }
+    scenario.apply(&misspelt()?)?;
+    let refused = scenario
+        .katalog_is("garden", "False", "InvalidRevision")
+        .await?;
+    ensure!(
+        told(&refused)?.contains("spec.crds.orchard.operatorBox.onRekoncile"),
+        "{refused}"
+    );
+    assert_eq!(refused["status"].get("revision"), None);
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("garden", "True", "Running").await?;
+    scenario.apply(&input("garden/orchard.yaml")?)?;
+    scenario.objects("orchards").until_ready("north").await?;
+    Ok(())
+}

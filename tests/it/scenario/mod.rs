@@ -1,0 +1,317 @@
+//! One scenario on the genuine control plane: a namespace, an API group and a user of its own, and `ork controller` run as that
+//! user, who has only the rights that `ork generate rbac` prints.
+//!
+//! ```text
+//!  Scenario::new ─► grant(katalog) ─► start ─► install(crd), apply(katalog), apply(cr) ─► objects(..).until(..)
+//!                   rights as printed   └ kill9, terminate, start again
+//! ```
+//!
+//! In texts, `GROUP` stands for the scenario's API group and `NAMESPACE` for its namespace.
+
+mod objects;
+mod observe;
+mod rights;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use kube::Client;
+use serde_json::Value;
+use testbed::{
+    ControlPlane, Guarded, Identity, Signal, eventually, free_port, namespace, spawn_guarded,
+};
+use tokio::sync::OnceCell;
+
+pub(crate) use self::objects::{Objects, condition, is_ready, owner_uid};
+
+/// How long something may take that has no deadline of its own: the machine compiles and runs other tests meanwhile.
+pub(crate) const LIMIT: Duration = Duration::from_secs(45);
+/// How long the controller may take to end after SIGTERM.
+const END_LIMIT: Duration = Duration::from_secs(25);
+/// Lines of the controller's log that a failed test shows.
+const LOG_LINES: usize = 80;
+
+/// One scenario. Its controller ends with it.
+pub(crate) struct Scenario {
+    /// Its namespace; also the first part of its API group and of its user's name.
+    pub(crate) namespace: String,
+    /// Its API group.
+    pub(crate) group: String,
+    /// The administrator's client.
+    pub(crate) client: Client,
+    /// Who the controller is.
+    pub(crate) identity: Identity,
+    folder: PathBuf,
+    grants: usize,
+    controller: Option<Guarded>,
+    listen: String,
+}
+
+impl Scenario {
+    /// A scenario with nothing but its namespace, and a user without rights. `prefix` starts its name.
+    pub(crate) async fn new(prefix: &str) -> Result<Self> {
+        let cluster = ControlPlane::shared();
+        let client = cluster.admin().client()?;
+        install_own_kinds(&client).await?;
+        let namespace = namespace(&client, prefix).await?;
+        let folder = cluster.folder().join("scenarios").join(&namespace);
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self {
+            group: format!("{namespace}.example.org"),
+            identity: cluster.identity(&format!("ork-{namespace}"), &[])?,
+            namespace,
+            client,
+            folder,
+            grants: 0,
+            controller: None,
+            listen: String::new(),
+        })
+    }
+
+    /// A scenario whose controller runs, with those CRDs and that Katalog applied and its operators running: fixtures by path.
+    pub(crate) async fn running(prefix: &str, crds: &[&str], katalog: &str) -> Result<Self> {
+        let mut scenario = Self::new(prefix).await?;
+        let katalog = input(katalog)?;
+        scenario.grant(&katalog).await?;
+        scenario.start().await?;
+        for crd in crds {
+            scenario.install(&input(crd)?).await?;
+        }
+        scenario.apply(&katalog)?;
+        let applied: Value = serde_saphyr::from_str(&katalog)?;
+        let name = applied["metadata"]["name"].as_str().unwrap_or_default();
+        scenario.katalog_is(name, "True", "Running").await?;
+        Ok(scenario)
+    }
+
+    /// The text with this scenario's group and namespace in it.
+    pub(crate) fn text(&self, template: &str) -> String {
+        template
+            .replace("GROUP", &self.group)
+            .replace("NAMESPACE", &self.namespace)
+    }
+
+    /// Applies a CRD and waits until it is served.
+    pub(crate) async fn install(&self, crd: &str) -> Result<()> {
+        self.apply(crd)?;
+        let text = self.text(crd);
+        for crd in serde_saphyr::from_multiple::<Value>(&text)? {
+            let name = crd["metadata"]["name"]
+                .as_str()
+                .context("a CRD without a name")?;
+            self.established(name).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a CRD of that name is served.
+    pub(crate) async fn established(&self, name: &str) -> Result<()> {
+        let crds = Objects::of_cluster(&self.client, "customresourcedefinitions");
+        let crd = crds
+            .until(name, "is established", LIMIT, |crd| {
+                condition(crd, "Established").is_some_and(|one| one["status"] == "True")
+            })
+            .await?;
+        let version = crd["spec"]["versions"][0]["name"]
+            .as_str()
+            .unwrap_or_default();
+        let [group, plural] = ["/spec/group", "/spec/names/plural"]
+            .map(|at| crd.pointer(at).and_then(Value::as_str).unwrap_or_default());
+        let served = Objects::at(&self.client, &format!("/apis/{group}/{version}/{plural}"));
+        eventually("the new kind is served", LIMIT, async || {
+            served.list().await.map(Some)
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// `kubectl apply` as the administrator; placeholders are replaced.
+    pub(crate) fn apply(&self, text: &str) -> Result<()> {
+        self.kubectl_with(&["apply", "-f", "-"], Some(&self.text(text)))
+            .map(drop)
+    }
+
+    /// `kubectl` as the administrator, in the scenario's namespace; what it printed.
+    pub(crate) fn kubectl(&self, args: &[&str]) -> Result<String> {
+        self.kubectl_with(args, None)
+    }
+
+    /// The same with a standard input.
+    pub(crate) fn kubectl_with(&self, args: &[&str], stdin: Option<&str>) -> Result<String> {
+        let cluster = ControlPlane::shared();
+        let args = [&["--namespace", &self.namespace], args].concat();
+        let output = cluster.kubectl(&cluster.admin(), &args, stdin)?;
+        printed(&output, "kubectl")
+    }
+
+    /// Runs `ork` to its end, as the scenario's user; what it printed.
+    pub(crate) fn ork(&self, args: &[&str]) -> Result<String> {
+        printed(&self.command().args(args).output()?, "ork")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
+        command.env("KUBECONFIG", self.identity.kubeconfig_path());
+        command
+    }
+
+    /// A file of the scenario with that text, placeholders replaced.
+    pub(crate) fn file(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        std::fs::write(&path, self.text(text))?;
+        Ok(path)
+    }
+
+    /// Starts `ork controller` for the Katalogs of the namespace and waits until it has seen them.
+    pub(crate) async fn start(&mut self) -> Result<()> {
+        self.launch().await?;
+        eventually("the controller is ready", LIMIT, async || {
+            self.check_running()?;
+            Ok(self
+                .http("/readyz")
+                .await?
+                .starts_with("HTTP/1.1 200")
+                .then_some(()))
+        })
+        .await
+    }
+
+    /// Starts it and waits until it answers at all.
+    pub(crate) async fn launch(&mut self) -> Result<()> {
+        ensure!(self.controller.is_none(), "the controller runs already");
+        for attempt in 0.. {
+            self.listen = format!("127.0.0.1:{}", free_port()?);
+            let mut command = self.command();
+            command.args([
+                "controller",
+                "--namespace",
+                &self.namespace,
+                "--listen",
+                &self.listen,
+            ]);
+            let mut controller = spawn_guarded(&command, &self.log_path())?;
+            let answers = eventually("the controller answers", LIMIT, async || {
+                match controller.status()? {
+                    Some(status) => Ok(Some(Err(status))),
+                    None => Ok(self.http("/livez").await.ok().map(|_| Ok(()))),
+                }
+            });
+            match answers.await? {
+                Ok(()) => {
+                    self.controller = Some(controller);
+                    return Ok(());
+                }
+                // Another process may have taken the port.
+                Err(_) if attempt < 3 && controller.log().contains("in use") => {}
+                Err(status) => bail!("the controller ended with {status}:\n{}", controller.log()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The controller's process id: the same as long as it is the same process.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.controller.as_ref().map(Guarded::pid)
+    }
+
+    /// An error, if the controller has ended.
+    pub(crate) fn check_running(&mut self) -> Result<()> {
+        let controller = self
+            .controller
+            .as_mut()
+            .context("no controller was started")?;
+        match controller.status()? {
+            Some(status) => bail!("the controller ended with {status}"),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the controller with SIGKILL.
+    pub(crate) fn kill9(&mut self) -> Result<()> {
+        let mut controller = self.controller.take().context("no controller runs")?;
+        ensure!(
+            controller.status()?.is_none(),
+            "the controller ended before it was killed"
+        );
+        controller.kill()
+    }
+
+    /// Ends the controller with SIGTERM, in order.
+    pub(crate) fn terminate(&mut self) -> Result<()> {
+        let mut controller = self.controller.take().context("no controller runs")?;
+        controller.signal(Signal::Term)?;
+        let status = controller.wait(END_LIMIT)?;
+        ensure!(
+            status.success(),
+            "after SIGTERM the controller ended with {status}"
+        );
+        Ok(())
+    }
+
+    /// What the scenario's controllers have logged.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.folder.join("controller.log")
+    }
+}
+
+impl Drop for Scenario {
+    /// The test harness shows what a test has printed only if it failed.
+    fn drop(&mut self) {
+        let log = self.log();
+        let lines: Vec<_> = log.lines().collect();
+        println!("--- controller of {}, last lines:", self.namespace);
+        for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
+            println!("{line}");
+        }
+    }
+}
+
+fn printed(output: &Output, program: &str) -> Result<String> {
+    let [stdout, stderr] =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    ensure!(
+        output.status.success(),
+        "{program} ended with {}: {stderr}{stdout}",
+        output.status
+    );
+    Ok(stdout)
+}
+
+/// Orkestra's own CRDs, once for the control plane.
+async fn install_own_kinds(client: &Client) -> Result<()> {
+    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    INSTALLED
+        .get_or_try_init(|| async {
+            let cluster = ControlPlane::shared();
+            let crds = printed(
+                &Command::new(env!("CARGO_BIN_EXE_ork"))
+                    .arg("crds")
+                    .output()?,
+                "ork crds",
+            )?;
+            let output = cluster.kubectl(&cluster.admin(), &["apply", "-f", "-"], Some(&crds))?;
+            printed(&output, "kubectl")?;
+            let katalogs = Objects::at(client, "/apis/orkestra.orkspace.io/v1/katalogs");
+            eventually("Katalogs are served", LIMIT, async || {
+                katalogs.list().await.map(Some)
+            })
+            .await?;
+            Ok(())
+        })
+        .await
+        .copied()
+}
+
+/// The text of a fixture: `tests/inputs/<path>`.
+pub(crate) fn input(path: &str) -> Result<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/inputs")
+        .join(path);
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}

@@ -1,0 +1,273 @@
+//! Objects of the cluster, read and written as the administrator: what users and other controllers see and do.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use http::{Method, Request};
+use kube::Client;
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use super::{LIMIT, Scenario};
+
+/// The objects of one kind in one place.
+#[derive(Clone)]
+pub(crate) struct Objects {
+    client: Client,
+    /// Path of the collection.
+    path: String,
+}
+
+impl Scenario {
+    /// The objects of that plural in the scenario's namespace. An unknown plural is one of the scenario's own group, `v1alpha1`.
+    pub(crate) fn objects(&self, plural: &str) -> Objects {
+        self.objects_in(&self.namespace, plural)
+    }
+
+    /// The same in another namespace.
+    pub(crate) fn objects_in(&self, namespace: &str, plural: &str) -> Objects {
+        let root = root(plural).unwrap_or_else(|| format!("/apis/{}/v1alpha1", self.group));
+        Objects::at(
+            &self.client,
+            &format!("{root}/namespaces/{namespace}/{plural}"),
+        )
+    }
+
+    /// Waits until the Katalog's current generation is judged and its condition `Ready` has that status and reason.
+    pub(crate) async fn katalog_is(&self, name: &str, status: &str, reason: &str) -> Result<Value> {
+        let what = format!("is Ready={status} for {reason}");
+        self.objects("katalogs")
+            .until(name, &what, LIMIT, |katalog| {
+                let current =
+                    katalog["status"]["observedGeneration"] == katalog["metadata"]["generation"];
+                current
+                    && condition(katalog, "Ready")
+                        .is_some_and(|one| one["status"] == status && one["reason"] == reason)
+            })
+            .await
+    }
+
+    /// Waits until the operator of that name in the Katalog is in that state.
+    pub(crate) async fn operator_is(
+        &self,
+        katalog: &str,
+        operator: &str,
+        state: &str,
+    ) -> Result<Value> {
+        let what = format!("has its operator {operator} {state}");
+        self.objects("katalogs")
+            .until(katalog, &what, LIMIT, |katalog| {
+                let rows = katalog["status"]["operators"]
+                    .as_array()
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                rows.iter()
+                    .any(|row| row["name"] == operator && row["state"] == state)
+            })
+            .await
+    }
+}
+
+/// The root path of kinds that are not the scenario's own.
+fn root(plural: &str) -> Option<String> {
+    let root = match plural {
+        "configmaps" | "events" | "namespaces" | "pods" | "secrets" | "serviceaccounts"
+        | "services" => "/api/v1",
+        "controllerrevisions" | "deployments" | "replicasets" => "/apis/apps/v1",
+        "horizontalpodautoscalers" => "/apis/autoscaling/v2",
+        "clusterrolebindings" | "clusterroles" => "/apis/rbac.authorization.k8s.io/v1",
+        "customresourcedefinitions" => "/apis/apiextensions.k8s.io/v1",
+        "katalogs" => "/apis/orkestra.orkspace.io/v1",
+        _ => return None,
+    };
+    Some(root.to_owned())
+}
+
+impl Objects {
+    /// The collection at a path.
+    pub(crate) fn at(client: &Client, path: &str) -> Self {
+        Self {
+            client: client.clone(),
+            path: path.to_owned(),
+        }
+    }
+
+    /// Cluster-scoped objects of Kubernetes.
+    pub(crate) fn of_cluster(client: &Client, plural: &str) -> Self {
+        Self::at(
+            client,
+            &format!("{}/{plural}", root(plural).unwrap_or_default()),
+        )
+    }
+
+    /// The object, if it is there.
+    pub(crate) async fn get(&self, name: &str) -> Result<Option<Value>> {
+        match self
+            .send(Method::GET, &format!("{}/{name}", self.path), None)
+            .await
+        {
+            Err(error) if code(&error) == Some(404) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// The object, which must be there.
+    pub(crate) async fn fetch(&self, name: &str) -> Result<Value> {
+        self.get(name)
+            .await?
+            .with_context(|| format!("there is no {}/{name}", self.path))
+    }
+
+    /// All of them.
+    pub(crate) async fn list(&self) -> Result<Vec<Value>> {
+        let list = self.send(Method::GET, &self.path, None).await?;
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// Name and resourceVersion of each: the same as before means that nothing was written.
+    pub(crate) async fn versions(&self) -> Result<Vec<(String, String)>> {
+        let text = |object: &Value, at: &str| {
+            object
+                .pointer(at)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let all = self.list().await?;
+        Ok(all
+            .iter()
+            .map(|object| {
+                (
+                    text(object, "/metadata/name"),
+                    text(object, "/metadata/resourceVersion"),
+                )
+            })
+            .collect())
+    }
+
+    /// Makes an object.
+    pub(crate) async fn create(&self, object: &Value) -> Result<Value> {
+        self.send(Method::POST, &self.path, Some(("application/json", object)))
+            .await
+    }
+
+    /// Changes an object by a merge patch, as field manager `somebody`.
+    pub(crate) async fn patch(&self, name: &str, change: &Value) -> Result<Value> {
+        let path = format!("{}/{name}?fieldManager=somebody", self.path);
+        self.send(
+            Method::PATCH,
+            &path,
+            Some(("application/merge-patch+json", change)),
+        )
+        .await
+    }
+
+    /// Deletes an object, its dependents in the background.
+    pub(crate) async fn delete(&self, name: &str) -> Result<()> {
+        let options = json!({ "propagationPolicy": "Background" });
+        let path = format!("{}/{name}", self.path);
+        let body = Some(("application/json", &options));
+        self.send(Method::DELETE, &path, body).await.map(drop)
+    }
+
+    /// Waits until the object is there and `wanted` holds of it; `what` says that in words.
+    pub(crate) async fn until(
+        &self,
+        name: &str,
+        what: &str,
+        limit: Duration,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Value> {
+        eventually(&format!("{name} {what}"), limit, async || {
+            match self.get(name).await? {
+                Some(object) if wanted(&object) => Ok(Some(object)),
+                Some(object) => bail!("it is {}", without_managed_fields(object)),
+                None => bail!("there is no {}/{name}", self.path),
+            }
+        })
+        .await
+    }
+
+    /// Waits until the value at a JSON pointer is `wanted`.
+    pub(crate) async fn until_equal(
+        &self,
+        name: &str,
+        pointer: &str,
+        wanted: Value,
+        limit: Duration,
+    ) -> Result<Value> {
+        let what = format!("has {wanted} at {pointer}");
+        self.until(name, &what, limit, |object| {
+            object.pointer(pointer).unwrap_or(&Value::Null) == &wanted
+        })
+        .await
+    }
+
+    /// Waits until the object is there and its condition `Ready` is true of its current generation.
+    pub(crate) async fn until_ready(&self, name: &str) -> Result<Value> {
+        self.until(name, "is ready", LIMIT, is_ready).await
+    }
+
+    /// Waits until there is no such object.
+    pub(crate) async fn until_gone(&self, name: &str, limit: Duration) -> Result<()> {
+        eventually(&format!("{name} is gone"), limit, async || {
+            match self.get(name).await? {
+                None => Ok(Some(())),
+                Some(object) => bail!("it is still there: {}", without_managed_fields(object)),
+            }
+        })
+        .await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Value)>,
+    ) -> Result<Value> {
+        let mut request = Request::builder().method(method).uri(path);
+        let mut bytes = Vec::new();
+        if let Some((content_type, value)) = body {
+            request = request.header("content-type", content_type);
+            bytes = serde_json::to_vec(value)?;
+        }
+        Ok(self.client.request(request.body(bytes)?).await?)
+    }
+}
+
+/// The HTTP status by which the API server refused.
+fn code(error: &anyhow::Error) -> Option<u16> {
+    match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => Some(status.code),
+        _ => None,
+    }
+}
+
+fn without_managed_fields(mut object: Value) -> Value {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    object
+}
+
+/// The object's condition of that type.
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object
+        .pointer("/status/conditions")?
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == kind)
+}
+
+/// Whether the condition `Ready` is true of the object's current generation.
+pub(crate) fn is_ready(object: &Value) -> bool {
+    condition(object, "Ready").is_some_and(|ready| {
+        ready["status"] == "True" && ready["observedGeneration"] == object["metadata"]["generation"]
+    })
+}
+
+/// The uid of the object's controller.
+pub(crate) fn owner_uid(object: &Value) -> Option<&str> {
+    let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
+    owners.iter().find(|owner| owner["controller"] == true)?["uid"].as_str()
+}

@@ -1,0 +1,137 @@
+//! The rights of a scenario's user: what `ork generate rbac` prints, under names of the scenario's own.
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleRef, Subject};
+use kube::api::{Api, ObjectMeta, Patch, PatchParams};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use super::{LIMIT, Objects, Scenario};
+
+impl Scenario {
+    /// Grants what `ork generate rbac -k KATALOG` prints, beside what was granted before, and waits until it holds.
+    pub(crate) async fn grant(&mut self, katalog: &str) -> Result<Vec<ClusterRole>> {
+        let file = self.file(&format!("katalog-{}.yaml", self.grants), katalog)?;
+        let file = file.to_str().context("a path is not text")?.to_owned();
+        let printed = self.ork(&["generate", "rbac", "-k", &file])?;
+        let mut roles = Vec::new();
+        for manifest in serde_saphyr::from_multiple::<Value>(&printed)? {
+            match manifest["kind"].as_str() {
+                Some("ClusterRole") => {
+                    let mut role: ClusterRole = serde_json::from_value(manifest)?;
+                    let name = role.metadata.name.unwrap_or_default();
+                    role.metadata.name = Some(format!("{}:{}:{name}", self.namespace, self.grants));
+                    roles.push(role);
+                }
+                // In their place the scenario's user.
+                Some("ClusterRoleBinding" | "Namespace" | "ServiceAccount") => {}
+                other => bail!("`ork generate rbac` printed a {other:?}"),
+            }
+        }
+        self.grants += 1;
+        for role in &roles {
+            self.put_role(role).await?;
+            self.bind(role).await?;
+        }
+        for role in &roles {
+            self.wait_for_rights(role).await?;
+        }
+        Ok(roles)
+    }
+
+    /// Makes a role what it says here: with a rule less, that right is taken away.
+    pub(crate) async fn put_role(&self, role: &ClusterRole) -> Result<()> {
+        let name = role.metadata.name.as_deref().unwrap_or_default();
+        let roles: Api<ClusterRole> = Api::all(self.client.clone());
+        roles
+            .patch(
+                name,
+                &PatchParams::apply("scenario").force(),
+                &Patch::Apply(role),
+            )
+            .await?;
+        Ok(())
+    }
+
+    async fn bind(&self, role: &ClusterRole) -> Result<()> {
+        let name = role.metadata.name.clone().unwrap_or_default();
+        let binding = ClusterRoleBinding {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                ..ObjectMeta::default()
+            },
+            role_ref: RoleRef {
+                kind: "ClusterRole".to_owned(),
+                name: name.clone(),
+                ..RoleRef::default()
+            },
+            subjects: Some(vec![Subject {
+                kind: "User".to_owned(),
+                name: self.identity.user().to_owned(),
+                ..Subject::default()
+            }]),
+        };
+        let bindings: Api<ClusterRoleBinding> = Api::all(self.client.clone());
+        bindings
+            .patch(
+                &name,
+                &PatchParams::apply("scenario").force(),
+                &Patch::Apply(&binding),
+            )
+            .await?;
+        Ok(())
+    }
+
+    /// The API server takes in roles by a watch of its own: a moment after they are written.
+    async fn wait_for_rights(&self, role: &ClusterRole) -> Result<()> {
+        for rule in role.rules.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                for verb in &rule.verbs {
+                    let group = rule
+                        .api_groups
+                        .iter()
+                        .flatten()
+                        .next()
+                        .map(String::as_str)
+                        .unwrap_or_default();
+                    self.wait_for_right(verb, group, resource, true).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the scenario's user may, or may not, do that to resources of that kind everywhere.
+    pub(crate) async fn wait_for_right(
+        &self,
+        verb: &str,
+        group: &str,
+        resource: &str,
+        allowed: bool,
+    ) -> Result<()> {
+        let (plural, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let question = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": self.identity.user(),
+                "resourceAttributes": { "verb": verb, "group": group, "resource": plural, "subresource": subresource },
+            },
+        });
+        let reviews = Objects::at(
+            &self.client,
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        );
+        eventually(
+            &format!("the right to {verb} {resource} is {allowed}"),
+            LIMIT,
+            async || {
+                Ok(
+                    (reviews.create(&question).await?["status"]["allowed"] == allowed)
+                        .then_some(()),
+                )
+            },
+        )
+        .await
+    }
+}

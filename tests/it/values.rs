@@ -1,0 +1,211 @@
+//! Scenario m: what a custom resource says stays what it says, and a name that is illegal is that resource's own trouble.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Map, Value, json};
+use testbed::eventually;
+
+use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::waters;
+
+/// Texts that mean something to YAML, to templates, to shells or to terminals, and must mean nothing here.
+const TEXTS: [&str; 31] = [
+    "0644",
+    "0x1F",
+    "1e3",
+    "1_000",
+    "12:30:45",
+    ".inf",
+    "null",
+    "~",
+    "yes",
+    "No",
+    "true",
+    "2026-01-02",
+    "  spaces around  ",
+    "\ttab and newline\n",
+    "two\nlines",
+    "windows\r\nlines\r\n",
+    "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: smuggled\n",
+    "}\n---\n{",
+    "key: value",
+    "- item",
+    "# no comment",
+    "&anchor *alias !!binary tag",
+    "\"double\" and 'single' and `back` quotes",
+    "back\\slash \\n \\u0041",
+    "$(id) ${HOME} $HOME",
+    "{{ .metadata.name }}",
+    "{{ range .spec }}",
+    "}} {{ end }} {{",
+    "{{/* comment */}}{{- trim -}}",
+    "h\u{e9}llo \u{1f980} \u{202e}right to left \u{feff}\u{200b}",
+    "a%41 <b>&amp;</b> \u{1b}[31m\u{7}",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn m_texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result<()> {
+    let mut scenario = Scenario::new("values").await?;
+    let key = |index: usize| format!("t{index:02}");
+    let mut data = Map::new();
+    let mut annotations = Map::new();
+    for index in 0..TEXTS.len() {
+        data.insert(
+            key(index),
+            json!(format!("{{{{ .spec.texts.{} }}}}", key(index))),
+        );
+        data.insert(
+            format!("in-{}", key(index)),
+            json!(format!("[{{{{ .spec.texts.{} }}}}]", key(index))),
+        );
+        annotations.insert(
+            format!("example.org/{}", key(index)),
+            json!(format!("{{{{ .spec.texts.{} }}}}", key(index))),
+        );
+    }
+    let katalog = json!({
+        "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "metadata": { "name": "waters" },
+        "spec": { "crds": { "pond": {
+            "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
+            "operatorBox": { "onReconcile": {
+                "configMaps": [{ "name": "{{ .metadata.name }}-texts", "data": data, "annotations": annotations }],
+                "secrets": [{ "name": "{{ .metadata.name }}-texts", "data": data }],
+            } },
+        } } },
+    });
+    let katalog = katalog.to_string();
+    scenario.grant(&katalog).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+
+    let texts: Map<String, Value> = TEXTS
+        .iter()
+        .enumerate()
+        .map(|(index, text)| (key(index), json!(text)))
+        .collect();
+    waters::pond(&scenario, "north", &json!({ "texts": texts })).await?;
+    scenario.objects("ponds").until_ready("north").await?;
+    let map = scenario.objects("configmaps").fetch("north-texts").await?;
+    let secret = scenario.objects("secrets").fetch("north-texts").await?;
+    for (index, text) in TEXTS.iter().enumerate() {
+        assert_eq!(map["data"][key(index)], *text, "in the ConfigMap");
+        assert_eq!(
+            map["data"][format!("in-{}", key(index))],
+            format!("[{text}]"),
+            "within a text"
+        );
+        assert_eq!(
+            map["metadata"]["annotations"][format!("example.org/{}", key(index))],
+            *text,
+            "in an annotation"
+        );
+        let encoded = waters::text(&secret, &format!("/data/{}", key(index))).to_owned();
+        assert_eq!(decoded(&encoded)?, *text, "in the Secret");
+    }
+    assert_eq!(map["data"].as_object().map(Map::len), Some(2 * TEXTS.len()));
+    let made = |objects| waters::names(&waters::managed(objects));
+    assert_eq!(
+        made(scenario.objects("configmaps").list().await?),
+        ["north-texts"]
+    );
+    assert_eq!(
+        made(scenario.objects("secrets").list().await?),
+        ["north-texts"]
+    );
+    // What was rendered is what is there: nothing is repaired.
+    waters::ensure_no_writes(&scenario, Duration::from_secs(8)).await
+}
+
+/// Base64 to text.
+fn decoded(encoded: &str) -> Result<String> {
+    let bytes: k8s_openapi::ByteString = serde_json::from_value(json!(encoded))?;
+    String::from_utf8(bytes.0).context("no UTF-8")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not_retried_hot()
+-> Result<()> {
+    let mut scenario = Scenario::new("illegal").await?;
+    let katalog = input("values/services.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    let ponds = scenario.objects("ponds");
+    let spec =
+        |service: &str, port: i64| json!({ "service": service, "port": port, "colour": "green" });
+    let long = "s".repeat(64);
+    waters::pond(&scenario, "long", &spec(&long, 80)).await?;
+    waters::pond(&scenario, "upper", &spec("Service", 80)).await?;
+    // Legal to us, and refused by the API server.
+    waters::pond(&scenario, "digit", &spec("legal", 70_000)).await?;
+    waters::pond(&scenario, "fits", &spec(&"s".repeat(63), 80)).await?;
+    ponds.until_ready("fits").await?;
+    for (name, word) in [
+        ("long", long.as_str()),
+        ("upper", "Service"),
+        ("digit", "70000"),
+    ] {
+        let says = |pond: &Value| {
+            let ready = condition(pond, "Ready").cloned().unwrap_or_default();
+            ready["status"] == "False"
+                && waters::text(&ready, "/message").contains(word)
+                && condition(pond, "Stalled").is_some()
+        };
+        ponds
+            .until(
+                name,
+                &format!("is Ready=False and Stalled because of {word}"),
+                LIMIT,
+                says,
+            )
+            .await?;
+        eventually("an Event says so", LIMIT, async || {
+            Ok((!waters::warnings(&scenario, name).await?.is_empty()).then_some(()))
+        })
+        .await?;
+    }
+    // Its neighbours within the resource are made, and other resources go on.
+    scenario
+        .objects("configmaps")
+        .until_equal("long-pond", "/data/colour", json!("green"), LIMIT)
+        .await?;
+    let (mark, passes) = (Scenario::mark()?, scenario.passes("pond").await?);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let requests: Vec<_> = scenario
+        .requests_since(mark)?
+        .into_iter()
+        .filter(|request| request.verb != "watch" && request.resource != "katalogs")
+        .collect();
+    assert!(
+        requests.is_empty(),
+        "it is retried:\n{}",
+        waters::lines(&requests)
+    );
+    assert!(
+        (scenario.passes("pond").await? - passes).abs() < 0.5,
+        "it is retried without a request"
+    );
+    for name in ["long", "upper", "digit"] {
+        let warnings = waters::warnings(&scenario, name).await?;
+        ensure!(
+            warnings.len() == 1 && warnings[0]["count"].as_i64().unwrap_or(1) <= 1,
+            "{name} has {} warnings: {warnings:?}",
+            warnings.len()
+        );
+    }
+    assert!(waters::warnings(&scenario, "fits").await?.is_empty());
+    ponds
+        .patch(
+            "long",
+            &json!({ "spec": { "service": "short", "colour": "brown" } }),
+        )
+        .await?;
+    ponds.until_ready("long").await?;
+    scenario.objects("services").fetch("short").await?;
+    scenario.check_running()
+}

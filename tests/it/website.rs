@@ -1,0 +1,204 @@
+//! A declared operator at work: what a Website becomes, and in which order things may come.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use crate::scenario::{LIMIT, Scenario, input, is_ready, owner_uid};
+
+/// How soon a status field tells what a child's status says. The promise is a second; the machine runs other tests meanwhile.
+const SOON: Duration = Duration::from_secs(3);
+
+/// What a user applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Katalog,
+    Crd,
+    Website,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_website_becomes_ready_in_every_order_of_katalog_crd_and_cr() -> Result<()> {
+    use Step::{Crd, Katalog, Website};
+    for order in [
+        [Crd, Katalog, Website],
+        [Crd, Website, Katalog],
+        [Katalog, Crd, Website],
+        [Katalog, Website, Crd],
+        [Website, Crd, Katalog],
+        [Website, Katalog, Crd],
+    ] {
+        becomes_ready(order)
+            .await
+            .with_context(|| format!("in the order {order:?}"))?;
+    }
+    Ok(())
+}
+
+async fn becomes_ready(order: [Step; 3]) -> Result<()> {
+    let mut scenario = Scenario::new("website").await?;
+    let (crd, katalog, website) = (
+        input("website/crd.yaml")?,
+        input("website/katalog.yaml")?,
+        input("website/cr.yaml")?,
+    );
+    scenario.grant(&katalog).await?;
+    scenario.start().await?;
+    let (mut applied, mut started) = (Vec::new(), Instant::now());
+    for step in order {
+        started = Instant::now();
+        match step {
+            Step::Crd => scenario.apply(&crd)?,
+            Step::Katalog => scenario.apply(&katalog)?,
+            Step::Website if applied.contains(&Step::Crd) => accept(&scenario, &website).await?,
+            Step::Website => refuse(&scenario, &website)?,
+        }
+        if step == Step::Crd && applied.contains(&Step::Website) {
+            accept(&scenario, &website).await?;
+        }
+        applied.push(step);
+        // What comes next comes late.
+        if applied.contains(&Step::Katalog) {
+            let state = if applied.contains(&Step::Crd) {
+                "Running"
+            } else {
+                "Waiting"
+            };
+            scenario
+                .operator_is("website-operator", "website", state)
+                .await?;
+        }
+    }
+    let ready = scenario.objects("websites").until_ready("hello").await?;
+    println!(
+        "{order:?}: ready {:?} after `kubectl apply` of the last was started",
+        started.elapsed()
+    );
+    assert_eq!(
+        ready["status"]["endpoint"],
+        format!("hello.{}.svc", scenario.namespace)
+    );
+    scenario
+        .katalog_is("website-operator", "True", "Running")
+        .await?;
+    has_its_children(&scenario, &ready).await
+}
+
+/// A resource of a kind that is unknown as yet.
+fn refuse(scenario: &Scenario, website: &str) -> Result<()> {
+    let refused = scenario.apply(website);
+    ensure!(
+        refused.is_err_and(|error| format!("{error:#}").contains("no matches for kind")),
+        "a kind without a CRD was accepted"
+    );
+    Ok(())
+}
+
+/// The same once its CRD was applied: tried again until it is served, as tools that follow a repository do.
+async fn accept(scenario: &Scenario, website: &str) -> Result<()> {
+    eventually("the Website is accepted", LIMIT, async || {
+        scenario.apply(website).map(Some)
+    })
+    .await
+}
+
+async fn has_its_children(scenario: &Scenario, website: &Value) -> Result<()> {
+    let uid = website["metadata"]["uid"].as_str().context("a uid")?;
+    let deployment = scenario.objects("deployments").fetch("hello").await?;
+    let service = scenario.objects("services").fetch("hello").await?;
+    for child in [&deployment, &service] {
+        let metadata = &child["metadata"];
+        assert_eq!(owner_uid(child), Some(uid));
+        assert_eq!(
+            metadata["ownerReferences"].as_array().map(Vec::len),
+            Some(1)
+        );
+        assert_eq!(metadata["labels"]["orkestra.orkspace.io/managed"], "true");
+        assert_eq!(metadata["labels"]["orkestra.orkspace.io/owner-uid"], uid);
+        assert_eq!(
+            metadata["labels"]["orkestra.orkspace.io/katalog"],
+            format!("{}.website-operator", scenario.namespace)
+        );
+    }
+    assert_eq!(
+        deployment["metadata"]["annotations"]["orkestra.orkspace.io/child"],
+        "Deployment/hello"
+    );
+    // Integers are integers: "2" would not be equal.
+    assert_eq!(deployment["spec"]["replicas"], json!(2));
+    let template = &deployment["spec"]["template"];
+    let containers = template["spec"]["containers"]
+        .as_array()
+        .context("containers")?;
+    assert_eq!(containers.len(), 1);
+    assert_eq!(containers[0]["image"], "registry.example/web:3");
+    assert_eq!(
+        template["metadata"]["labels"].get("orkestra.orkspace.io/owner-uid"),
+        None,
+        "ownership ends at the child"
+    );
+    assert_eq!(
+        service["spec"]["ports"],
+        json!([{ "port": 80, "protocol": "TCP", "targetPort": 8081 }])
+    );
+    selects_the_pods(scenario, &service).await
+}
+
+/// The Service's selector finds the Deployment's pods, all of them and no others.
+async fn selects_the_pods(scenario: &Scenario, service: &Value) -> Result<()> {
+    let selector = service["spec"]["selector"]
+        .as_object()
+        .context("a selector")?;
+    ensure!(!selector.is_empty(), "the Service selects nothing");
+    let pods = scenario.objects("pods").list().await?;
+    let selected = pods
+        .iter()
+        .filter(|pod| {
+            selector
+                .iter()
+                .all(|(label, value)| &pod["metadata"]["labels"][label] == value)
+        })
+        .count();
+    assert_eq!((pods.len(), selected), (2, 2));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_status_field_that_reads_a_child_follows_it_within_a_second() -> Result<()> {
+    let mut scenario = Scenario::new("follow").await?;
+    let katalog = input("website/katalog.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.start().await?;
+    scenario.install(&input("website/crd.yaml")?).await?;
+    scenario.apply(&katalog)?;
+    scenario.apply(&input("website/cr.yaml")?)?;
+    let (websites, deployments) = (
+        scenario.objects("websites"),
+        scenario.objects("deployments"),
+    );
+    let ready = websites.until_ready("hello").await?;
+    assert_eq!(ready["status"]["readyReplicas"], json!(2));
+
+    for replicas in [5, 1] {
+        websites
+            .patch("hello", &json!({ "spec": { "replicas": replicas } }))
+            .await?;
+        deployments
+            .until_equal("hello", "/status/readyReplicas", json!(replicas), LIMIT)
+            .await?;
+        let reached = Instant::now();
+        websites
+            .until_equal("hello", "/status/readyReplicas", json!(replicas), SOON)
+            .await?;
+        println!(
+            "the status told {replicas} ready replicas {:?} after the Deployment did",
+            reached.elapsed()
+        );
+        websites
+            .until("hello", "is ready again", SOON, is_ready)
+            .await?;
+    }
+    Ok(())
+}
