@@ -167,6 +167,7 @@ impl Files {
             state.publish(shared);
             tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
+                // To wait for it marks it as seen; it is looked at above.
                 _ = snapshot.changed() => snapshot.mark_changed(),
                 () = any_changed(state.views.values_mut().flatten()) => {}
                 Some(_) = releases.join_next() => {}

@@ -180,6 +180,7 @@ impl Katalog {
                 .min();
             tokio::select! {
                 changed = objects.changed() => if changed.is_err() { break },
+                // To wait for it marks it as seen; it is looked at above.
                 _ = snapshot.changed() => snapshot.mark_changed(),
                 Ok(()) = crds.changed() => {}
                 () = any_changed(self.views.iter_mut()) => {}

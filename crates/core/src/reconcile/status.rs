@@ -179,12 +179,15 @@ fn below_status(path: &Path, field: Option<&str>) -> Path {
 
 /// What of a plan's status the CRD cannot hold: the API server would drop it in silence, and we would write it for ever.
 pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
-    let conditions = below_status(&Path::default(), Some("conditions"));
+    let [conditions, generation] =
+        ["conditions", "observedGeneration"].map(|name| below_status(&Path::default(), Some(name)));
     let mut lost = declared_paths(plan);
     lost.retain(|path| {
-        !is_writable(facts, path) || (*path == conditions && !holds_conditions(facts))
+        !is_writable(facts, path)
+            || (*path == conditions && !holds_conditions(facts))
+            // The generation moves with every write there: it would never be the one that is observed.
+            || (*path == generation && !facts.has_status)
     });
-    lost.retain(|path| facts.has_status || path.to_string() != "status.observedGeneration");
     lost
 }
 
@@ -270,24 +273,31 @@ fn declared_fields(
             continue;
         }
         match field_value(&mut renderer, field, facts) {
-            Ok(Some(value)) => set(wanted, &field.path, value.unwrap_or_default()),
-            Ok(None) => {}
+            Ok(Said::New(value)) => set(wanted, &field.path, value),
+            Ok(Said::Nothing) => {}
             Err(error) => executed.failures.push(error.into()),
         }
     }
 }
 
-/// The field's value: `None` when its gate is closed, `Some(None)` when there is nothing to say.
+/// What a declared field says.
+enum Said {
+    /// Its gate is closed: the old value stays.
+    Nothing,
+    /// This; null takes the field away.
+    New(Node),
+}
+
 fn field_value(
     renderer: &mut Renderer<'_, '_>,
     field: &StatusField,
     facts: &CrdFacts,
-) -> Result<Option<Option<Node>>, RenderError> {
+) -> Result<Said, RenderError> {
     if !renderer.gate(&field.when)? {
-        return Ok(None);
+        return Ok(Said::Nothing);
     }
     let Some(value) = renderer.leaf(&field.value)? else {
-        return Ok(Some(None));
+        return Ok(Said::New(Node::Null));
     };
     let kind = field.kind.unwrap_or_else(|| {
         match facts
@@ -302,11 +312,12 @@ fn field_value(
             _ => Coerce::Native,
         }
     });
-    kind.apply(value).map(Some).map_err(|misfit| RenderError {
+    let value = kind.apply(value).map_err(|misfit| RenderError {
         path: field.value.path.clone(),
         message: format!("status.{} takes {}", field.path, wanted(&misfit)),
         reason: Reason::WrongType,
-    })
+    })?;
+    Ok(Said::New(value.unwrap_or_default()))
 }
 
 fn write_conditions(
