@@ -21,7 +21,10 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-use super::calls::{CallError, Resource};
+use super::{
+    calls::{CallError, Resource},
+    katalog::group_kind,
+};
 
 /// Writes at a time.
 const WRITES: usize = 8;
@@ -90,11 +93,8 @@ async fn list_marked(
     let (resource, listed) = match known.list_metadata(None).await {
         Err(error) if error.is_not_found() => {
             // The version may be gone while the kind is served in another.
-            let group_kind = GroupKind {
-                group: kind.group.as_str().into(),
-                kind: kind.kind.as_str().into(),
-            };
-            let Some(other) = Resource::discover(client, &group_kind).await? else {
+            let any_version = group_kind(kind);
+            let Some(other) = Resource::discover(client, &any_version).await? else {
                 return Ok(None);
             };
             let listed = other.list_metadata(None).await?;

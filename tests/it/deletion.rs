@@ -310,3 +310,16 @@ async fn is_left_alone(scenario: &Scenario) -> Result<()> {
     scenario.kubectl(&["delete", &kind(scenario), "north", "--timeout=40s"])?;
     is_all_gone(scenario).await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_katalog_that_never_compiled_can_be_deleted() -> Result<()> {
+    let mut scenario = Scenario::new("never").await?;
+    scenario.grant(&input("garden/katalog.yaml")?).await?;
+    scenario.start().await?;
+    let text = "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {name: far}\n\
+                spec: {crds: {pond: {crdFile: pond.yaml}}}\n";
+    scenario.apply(text)?;
+    scenario.katalog_is("far", "False", "NoApiTypes").await?;
+    scenario.kubectl(&["delete", "katalog", "far", "--timeout=40s"])?;
+    scenario.check_running()
+}

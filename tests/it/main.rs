@@ -10,7 +10,6 @@ mod crd_life;
 mod deletion;
 mod drift;
 mod files;
-mod katalogs;
 mod names;
 mod operators;
 mod panics;

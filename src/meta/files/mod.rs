@@ -33,7 +33,7 @@ use super::{
     calls::CallError,
     claims::Seniority,
     directory::{About, KatalogView, OperatorView},
-    katalog::{Shared, any_changed, kinds_of, known, schemas},
+    katalog::{Shared, any_changed, group_kind, kinds_of, known, schemas},
     ledger::Wanted,
     release::release_kind,
     status::{self, Facts, Operating, Verdict},
@@ -260,10 +260,7 @@ impl Files {
             .flat_map(|katalog| kinds_of(&katalog.plan))
             .collect();
         for kind in before.iter().flat_map(|katalog| operated(&katalog.plan)) {
-            if !wanted.contains(&GroupKind {
-                group: kind.group.as_str().into(),
-                kind: kind.kind.as_str().into(),
-            }) {
+            if !wanted.contains(&group_kind(&kind)) {
                 releases.spawn(release(Arc::clone(shared), kind));
             }
         }
@@ -351,13 +348,10 @@ fn operated(plan: &Plan) -> Vec<OperatedKind> {
 
 /// Lets go of a kind once its operator has stopped, unless somebody wants it again.
 async fn release(shared: Arc<Shared>, kind: OperatedKind) {
-    let group_kind = GroupKind {
-        group: kind.group.as_str().into(),
-        kind: kind.kind.as_str().into(),
-    };
+    let held = group_kind(&kind);
     let mut snapshot = shared.supervisor.snapshot();
     loop {
-        match shared.supervisor.hold(&group_kind) {
+        match shared.supervisor.hold(&held) {
             Holding::Claimed(_) => return,
             Holding::Busy => {
                 if snapshot.changed().await.is_err() {

@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    fn document(crds: Value) -> Value {
+    fn document(crds: &Value) -> Value {
         json!({ "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "metadata": { "name": "k", "namespace": "shop" }, "spec": { "crds": crds } })
     }
 
@@ -128,7 +128,7 @@ mod tests {
     fn an_entry_without_api_types_is_refused_with_its_own_reason() {
         let refusal = judge(
             &katalog(),
-            &document(json!({ "pond": { "crdFile": "pond.yaml" } })),
+            &document(&json!({ "pond": { "crdFile": "pond.yaml" } })),
             &Schemas::default(),
         )
         .unwrap_err();
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_misspelt_field_is_named_with_its_path() {
         let crds = json!({ "pond": { "apiTypez": {} } });
-        let refusal = judge(&katalog(), &document(crds), &Schemas::default()).unwrap_err();
+        let refusal = judge(&katalog(), &document(&crds), &Schemas::default()).unwrap_err();
         assert_eq!(refusal.reason, "InvalidRevision");
         assert!(
             refusal.message.contains("spec.crds.pond.apiTypez"),

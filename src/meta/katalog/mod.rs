@@ -274,7 +274,8 @@ pub(crate) fn status_of(object: &DynamicObject) -> KatalogStatus {
     serde_json::from_value(status).unwrap_or_default()
 }
 
-fn group_kind(kind: &OperatedKind) -> GroupKind {
+/// The kind without plural and version.
+pub(crate) fn group_kind(kind: &OperatedKind) -> GroupKind {
     GroupKind {
         group: kind.group.as_str().into(),
         kind: kind.kind.as_str().into(),

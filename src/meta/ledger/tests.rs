@@ -255,11 +255,14 @@ fn the_order_of_events_does_not_change_the_end() {
     assert_eq!(ends.pop_first().unwrap(), ["b/pond", "c/lake", "c/old"]);
 }
 
-fn play(
-    katalogs: &[(&str, usize, Vec<(&str, &str, &str)>)],
-    order: [usize; 3],
-    late_stops: bool,
-) -> Vec<String> {
+/// Name, age and entries.
+type Declared = (
+    &'static str,
+    usize,
+    Vec<(&'static str, &'static str, &'static str)>,
+);
+
+fn play(katalogs: &[Declared], order: [usize; 3], late_stops: bool) -> Vec<String> {
     let (mut ledger, mut stops) = (Ledger::default(), Vec::new());
     for at in order {
         let (name, age, entries) = &katalogs[at];
