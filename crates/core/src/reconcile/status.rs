@@ -7,7 +7,7 @@ use super::{
     kstatus::Readiness,
     patch::merge_patch,
     reason::Reason,
-    record::Observed,
+    record::{CrRecord, Observed},
     render::{RenderError, Renderer, wanted},
     step::Failure,
 };
@@ -189,6 +189,16 @@ pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
             || (*path == generation && !facts.has_status)
     });
     lost
+}
+
+/// Whether the status tells of a pass; none where it never can. See [`Observed::reported`].
+pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<bool> {
+    if !plan.status.conditions || !holds_conditions(facts) {
+        return None;
+    }
+    let status = cr.view.get("status");
+    let told = status.and_then(|status| status.get("conditions")?.as_list());
+    Some(told.is_some_and(|told| told.iter().any(|one| own_type(one) == Some(conditions::READY))))
 }
 
 /// Whether the CRD's schema holds what no condition can do without.

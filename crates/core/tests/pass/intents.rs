@@ -277,3 +277,32 @@ fn a_child_that_is_being_deleted_is_not_deleted_again() {
     assert_eq!(cycle.intents, []);
     assert_eq!(world.pass().written, [key("ConfigMap", "a")]);
 }
+
+#[test]
+fn the_first_pass_remembers_what_it_is_about_to_make() {
+    let mut world = world(ONCE, "", true, false);
+    world.reported = Some(false);
+    let cycle = world.decide();
+    assert_eq!(words(&cycle), ["create ConfigMap east/a"]);
+    assert_eq!(cycle.inventory.text(), "ConfigMap,!ConfigMap=east/a");
+    assert_eq!(cycle.ahead, cycle.inventory.made);
+}
+
+#[test]
+fn what_is_remembered_and_was_never_reported_is_made_after_a_crash() {
+    let mut world = world(ONCE, "", true, false);
+    world.remember("ConfigMap,!ConfigMap=east/a");
+    world.reported = Some(false);
+    assert_eq!(words(&world.decide()), ["create ConfigMap east/a"]);
+    world.reported = Some(true);
+    assert_eq!(words(&world.decide()), ["keep ConfigMap east/a"]);
+}
+
+#[test]
+fn a_later_pass_remembers_what_it_made_when_it_has_made_it() {
+    let mut world = world(ONCE, "", true, false);
+    world.reported = Some(true);
+    let cycle = world.decide();
+    assert_eq!(cycle.inventory.text(), "ConfigMap");
+    assert!(cycle.ahead.is_empty());
+}

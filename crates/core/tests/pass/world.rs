@@ -26,6 +26,7 @@ pub(crate) struct World {
     pub(crate) objects: BTreeMap<ChildKey, Stored>,
     pub(crate) unseen: BTreeSet<GroupKind>,
     pub(crate) scopes: Scopes,
+    pub(crate) reported: Option<bool>,
     /// Every object that was ever made has another uid.
     made: usize,
 }
@@ -47,6 +48,7 @@ impl World {
             cr,
             objects: BTreeMap::new(),
             unseen: BTreeSet::new(),
+            reported: None,
             scopes: scopes(plan),
             made: 0,
         }
@@ -76,6 +78,7 @@ impl World {
                 .collect(),
             cr,
             unseen: self.unseen.clone(),
+            reported: self.reported,
         }
     }
 
