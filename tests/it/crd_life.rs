@@ -76,6 +76,8 @@ async fn g_a_crd_may_come_and_go_and_come_back() -> Result<()> {
     scenario.operator_is("garden", "pond", "Running").await?;
     scenario.apply(&input("garden/pond.yaml")?)?;
     scenario.objects("ponds").until_ready("east").await?;
+    let told = json!({ "instances": 1, "ready": 1 });
+    scenario.operator_tells("garden", "pond", &told).await?;
     scenario.katalog_is("garden", "False", "Waiting").await?;
     let (process, passes) = (scenario.pid(), scenario.passes("pond").await?);
 

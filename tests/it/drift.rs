@@ -18,12 +18,8 @@ async fn converged(prefix: &str) -> Result<Scenario> {
     let scenario = Scenario::running(prefix, &["website/crd.yaml"], "drift/katalog.yaml").await?;
     scenario.apply(&input("website/cr.yaml")?)?;
     scenario.objects("websites").until_ready("hello").await?;
-    // Then there is nothing left to write: counts are told at leisure.
-    let at = "/status/operators/0/ready";
-    scenario
-        .objects("katalogs")
-        .until_equal("drift", at, json!(1), LIMIT)
-        .await?;
+    let told = json!({ "instances": 1, "ready": 1 });
+    scenario.operator_tells("drift", "website", &told).await?;
     Ok(scenario)
 }
 

@@ -54,15 +54,27 @@ impl Scenario {
         operator: &str,
         state: &str,
     ) -> Result<Value> {
-        let what = format!("has its operator {operator} {state}");
+        let wanted = json!({ "state": state });
+        self.operator_tells(katalog, operator, &wanted).await
+    }
+
+    /// Waits until the row of that operator in the Katalog's status has those fields. Counts are the last to be told: with
+    /// them, nothing is left to write.
+    pub(crate) async fn operator_tells(
+        &self,
+        katalog: &str,
+        operator: &str,
+        wanted: &Value,
+    ) -> Result<Value> {
+        let what = format!("tells {wanted} of its operator {operator}");
+        let tells = |row: &Value| {
+            let mut fields = wanted.as_object().into_iter().flatten();
+            row["name"] == operator && fields.all(|(field, value)| &row[field] == value)
+        };
         self.objects("katalogs")
             .until(katalog, &what, LIMIT, |katalog| {
-                let rows = katalog["status"]["operators"]
-                    .as_array()
-                    .map(Vec::as_slice)
-                    .unwrap_or_default();
-                rows.iter()
-                    .any(|row| row["name"] == operator && row["state"] == state)
+                let rows = katalog["status"]["operators"].as_array();
+                rows.is_some_and(|rows| rows.iter().any(tells))
             })
             .await
     }
