@@ -18,5 +18,7 @@ pub(crate) const NOT_STORED: &str = "RevisionNotStored";
 pub(crate) const RELEASING: &str = "Releasing";
 /// Another entry reconciles the kind, in another version.
 pub(crate) const YIELDS: &str = "Yields";
+/// A kind that the Katalog declares children of is not served.
+pub(crate) const KIND_NOT_SERVED: &str = "KindNotServed";
 /// The CRD is not there, or not served.
 pub(crate) const CRD_MISSING: &str = "CrdMissing";

@@ -17,7 +17,11 @@ use crate::runtime::{OperatorStatus, Phase};
 /// Operators named in a message; the rows name them all.
 const NAMED: usize = 3;
 /// Problems of a running operator that make its Katalog not ready; others stand in its row alone.
-const GRAVE: [&str; 2] = [reasons::FORBIDDEN, reasons::CRD_MISSING];
+const GRAVE: [&str; 3] = [
+    reasons::FORBIDDEN,
+    reasons::CRD_MISSING,
+    reasons::KIND_NOT_SERVED,
+];
 
 /// What was found about the newest revision.
 #[derive(Clone, Debug, PartialEq, Eq)]

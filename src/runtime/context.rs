@@ -84,10 +84,13 @@ impl Clock {
     }
 }
 
+/// Told the operator's name and the custom resource's key; it may panic.
+type Fault = dyn Fn(&str, &ObjectKey) + Send + Sync;
+
 /// Where a test may make a pass fail; empty in production.
 #[derive(Clone, Default)]
 pub struct Faults {
-    before_pass: Option<Arc<dyn Fn(&str, &ObjectKey) + Send + Sync>>,
+    before_pass: Option<Arc<Fault>>,
 }
 
 impl Faults {

@@ -175,6 +175,10 @@ impl Writer<'_> {
         if self.memory.is_autoscaled(key) {
             return Ok(true);
         }
+        // Once a pass: a write that is refused for an outdated resourceVersion is decided anew at once.
+        if self.unscaled.as_ref() == Some(key) {
+            return Ok(false);
+        }
         let found = match self
             .shared
             .list(&served::autoscalers(), key.object.namespace.as_deref())
@@ -183,10 +187,13 @@ impl Writer<'_> {
             Ok(autoscalers) => autoscalers
                 .iter()
                 .any(|autoscaler| targets(autoscaler, kind, key)),
-            Err(WireError::NotFound(_)) => false,
+            Err(WireError::NotFound(_) | WireError::NotServed(_)) => false,
             Err(error) => return Err(failure(key, &error)),
         };
         self.memory.set_autoscaled(key, found);
+        if !found {
+            self.unscaled = Some(key.clone());
+        }
         Ok(found)
     }
 }

@@ -59,6 +59,7 @@ pub(super) async fn execute(
         bound,
         uid,
         memory,
+        unscaled: None,
         outcome: Outcome::default(),
     };
     writer.outcome.executed.failures = cycle.failures;
@@ -87,6 +88,8 @@ pub(super) struct Writer<'a> {
     /// Of the custom resource.
     pub(super) uid: &'a str,
     pub(super) memory: &'a mut Memory,
+    /// The child that no autoscaler was found for in this pass.
+    pub(super) unscaled: Option<ChildKey>,
     pub(super) outcome: Outcome,
 }
 
@@ -123,7 +126,7 @@ impl Writer<'_> {
                         rendered,
                         record.as_deref(),
                         &object,
-                        drift,
+                        &drift,
                         created,
                     ));
                 }
@@ -147,7 +150,7 @@ impl Writer<'_> {
         rendered: &Rendered,
         before: Option<&ChildRecord>,
         answer: &Node,
-        drift: Vec<Path>,
+        drift: &[Path],
         created: bool,
     ) -> Action {
         kind.store().answer(answer);
@@ -165,7 +168,7 @@ impl Writer<'_> {
         } else if drift.is_empty() {
             Action::Updated
         } else {
-            self.memory.force(&rendered.key, &drift, Instant::now());
+            self.memory.force(&rendered.key, drift, Instant::now());
             self.shared.metrics.drift_repaired();
             Action::Repaired
         }
@@ -227,9 +230,8 @@ impl Writer<'_> {
             .delete(&kind.served, &deletion.key.object, &deletion.uid)
             .await
         {
-            Ok(_) => Ok(Action::Deleted),
             // Gone, or another object of the name: either way the one that was meant is no more.
-            Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(Action::Deleted),
+            Ok(_) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(Action::Deleted),
             Err(error) => Err(failure(&deletion.key, &error)),
         }
     }

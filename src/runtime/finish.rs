@@ -21,11 +21,7 @@ use super::{
 const WAIT: Duration = Duration::from_secs(30);
 
 /// Goes one step towards the end of `cr`, which is being deleted and whose children may still be there.
-pub(super) async fn finish(
-    shared: &Shared,
-    bound: &Bound,
-    cr: &Arc<CrRecord>,
-) -> Passed {
+pub(super) async fn finish(shared: &Shared, bound: &Bound, cr: &Arc<CrRecord>) -> Passed {
     if !cr.finalizer {
         return Passed::settled();
     }

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 /// A field forced this often within [`FIGHT_WINDOW`] is a fight with another writer.
 const FIGHT_AFTER: usize = 3;
 /// How far back forced writes count.
-const FIGHT_WINDOW: Duration = Duration::from_secs(600);
+const FIGHT_WINDOW: Duration = Duration::from_mins(10);
 /// While a fight lasts, the field is written back at most this often.
-const FIGHT_PAUSE: Duration = Duration::from_secs(60);
+const FIGHT_PAUSE: Duration = Duration::from_mins(1);
 
 /// Memory of one custom resource.
 #[derive(Debug, Default)]

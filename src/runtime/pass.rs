@@ -200,10 +200,10 @@ async fn report(shared: &Shared, bound: &Bound, after: &Observed, executed: &mut
             };
             // Only a path that a template reads is worth another pass: a state machine goes on without a timer.
             let read = |record: &CrRecord| project(&record.view, &bound.plan.reads.cr);
-            if read(&now) != read(&after.cr) {
-                Next::Again
-            } else {
+            if read(&now) == read(&after.cr) {
                 Next::Settled
+            } else {
+                Next::Again
             }
         }
         Err(WireError::NotFound(_)) => Next::Settled,

@@ -111,19 +111,16 @@ impl Shared {
         answer: Result<T, WireError>,
     ) -> Result<T, WireError> {
         let mut refused = lock(&self.refused);
-        let key = |kind: &Served| (request, format!("{}.{}", kind.plural, kind.group));
-        match &answer {
+        let key = || (request, format!("{}.{}", kind.plural, kind.group));
+        let news = match &answer {
             Err(error @ WireError::Forbidden { .. }) => {
-                if refused.insert(key(kind), error.to_string()).is_none() {
-                    self.changed.notify_one();
-                }
+                refused.insert(key(), error.to_string()).is_none()
             }
-            Ok(_) if !refused.is_empty() => {
-                if refused.remove(&key(kind)).is_some() {
-                    self.changed.notify_one();
-                }
-            }
-            _ => {}
+            Ok(_) => !refused.is_empty() && refused.remove(&key()).is_some(),
+            Err(_) => false,
+        };
+        if news {
+            self.changed.notify_one();
         }
         answer
     }

@@ -3,29 +3,28 @@
 use std::{fs, path::Path};
 
 use orkestra_core::{
+    diagnostics::Diagnostics,
     document::read_stream,
     plan::{KatalogRef, Schemas, compile},
 };
 
-/// Compiles the Katalogs of `text`; returns how many there were.
-fn compile_all(file: &str, text: &str) -> usize {
-    let (documents, warnings) =
-        read_stream(file, text).unwrap_or_else(|problems| panic!("{problems}"));
+/// Compiles the Katalogs of `text`; gives how many there were, or everything that is wrong with them.
+fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
+    let (documents, warnings) = read_stream(file, text)?;
     assert!(warnings.is_empty(), "{file}: {warnings:?}");
     for document in &documents {
         let reference = KatalogRef {
             namespace: "default".to_owned(),
             name: document.name.clone(),
         };
-        match compile(&reference, &document.spec, &Schemas::default()) {
-            Ok((_, warnings)) => assert!(warnings.is_empty(), "{file}: {warnings:?}"),
-            Err(mut problems) => {
-                problems.locate(&document.tree, Some(file));
-                panic!("{problems}");
-            }
-        }
+        let compiled = compile(&reference, &document.spec, &Schemas::default());
+        let (_, warnings) = compiled.map_err(|mut problems| {
+            problems.locate(&document.tree, Some(file));
+            problems
+        })?;
+        assert!(warnings.is_empty(), "{file}: {warnings:?}");
     }
-    documents.len()
+    Ok(documents.len())
 }
 
 /// The fenced YAML blocks of a Markdown text that are whole Katalogs.
@@ -48,7 +47,7 @@ fn the_katalogs_that_documents_show_compile() {
         let text = fs::read_to_string(root().join(file)).unwrap();
         shown += katalogs(&text)
             .into_iter()
-            .map(|block| compile_all(file, block))
+            .map(|block| compile_all(file, block).unwrap())
             .sum::<usize>();
     }
     assert!(shown > 0, "no document shows a Katalog");
@@ -60,7 +59,7 @@ fn the_katalogs_of_the_examples_compile() {
     for example in fs::read_dir(root().join("examples")).unwrap() {
         let file = example.unwrap().path().join("katalog.yaml");
         let text = fs::read_to_string(&file).unwrap();
-        compiled += compile_all(&file.display().to_string(), &text);
+        compiled += compile_all(&file.display().to_string(), &text).unwrap();
     }
     assert!(compiled > 0, "there is no example");
 }

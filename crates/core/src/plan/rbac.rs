@@ -92,7 +92,7 @@ fn add_child(rights: &mut Rights, child: &ChildPlan) {
     rights.add(
         group,
         plural(&child.kind),
-        &["get", "list", "watch", "create", "delete"],
+        &["get", "list", "create", "patch", "delete"],
     );
     // Children made once are posted and never patched, but for the label that stands in for an owner reference where
     // one is illegal: it comes off when they are released.
@@ -133,12 +133,12 @@ pub fn install() -> Vec<PolicyRule> {
     rights.add(
         "apps",
         "controllerrevisions",
-        &["get", "list", "watch", "create", "delete"],
+        &["get", "list", "create", "patch", "delete"],
     );
     rights.add(
         "apiextensions.k8s.io",
         "customresourcedefinitions",
-        &["get", "list", "watch"],
+        &["list", "watch"],
     );
     rights.add("events.k8s.io", "events", &["create", "patch"]);
     rights.into_rules()

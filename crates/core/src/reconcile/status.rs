@@ -198,7 +198,10 @@ pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<
     }
     let status = cr.view.get("status");
     let told = status.and_then(|status| status.get("conditions")?.as_list());
-    Some(told.is_some_and(|told| told.iter().any(|one| own_type(one) == Some(conditions::READY))))
+    Some(told.is_some_and(|told| {
+        told.iter()
+            .any(|one| own_type(one) == Some(conditions::READY))
+    }))
 }
 
 /// Whether the CRD's schema holds what no condition can do without.

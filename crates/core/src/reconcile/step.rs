@@ -332,7 +332,10 @@ impl Pass<'_, '_> {
                 _ => None,
             });
             self.cycle.ahead = made.collect();
-            self.cycle.inventory.made.extend(self.cycle.ahead.iter().cloned());
+            self.cycle
+                .inventory
+                .made
+                .extend(self.cycle.ahead.iter().cloned());
         }
         self.cycle
     }
