@@ -92,7 +92,7 @@ fn add_child(rights: &mut Rights, child: &ChildPlan) {
     rights.add(
         group,
         plural(&child.kind),
-        &["get", "list", "create", "patch", "delete"],
+        &["get", "list", "watch", "create", "delete"],
     );
     // Children made once are posted and never patched, but for the label that stands in for an owner reference where
     // one is illegal: it comes off when they are released.
