@@ -133,7 +133,8 @@ pub fn install() -> Vec<PolicyRule> {
     rights.add(
         "apps",
         "controllerrevisions",
-        &["get", "list", "watch", "create", "delete"],
+        // Patch makes an earlier revision the newest again.
+        &["get", "list", "watch", "create", "patch", "delete"],
     );
     rights.add(
         "apiextensions.k8s.io",
