@@ -285,3 +285,15 @@ async fn n_without_rights_on_katalogs_the_operators_go_on_and_the_log_names_the_
     case.scenario.katalog_is("waters", "True", "Running").await?;
     case.scenario.check_running()
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n_the_printed_rights_suffice_to_go_back_to_an_earlier_revision() -> Result<()> {
+    let mut case = Case::new().await?;
+    let katalog = input("rights/katalog.yaml")?;
+    for katalog in [katalog.replace("revision 0", "revision 1"), katalog] {
+        case.scenario.apply(&katalog)?;
+        case.scenario.katalog_is("waters", "True", "Running").await?;
+    }
+    assert_eq!(case.scenario.objects("controllerrevisions").list().await?.len(), 2);
+    case.scenario.check_running()
+}
