@@ -25,23 +25,33 @@ pub struct CallError {
     /// Verb, resource and object: `patch websites.demo.example.org shop/one`.
     pub what: String,
     /// Why.
-    pub source: WireError,
+    pub source: Box<WireError>,
 }
 
 impl CallError {
+    fn new(what: String, source: WireError) -> Self {
+        Self {
+            what,
+            source: Box::new(source),
+        }
+    }
+
     /// Whether the object or its kind is not there.
     pub fn is_not_found(&self) -> bool {
-        matches!(self.source, WireError::NotFound(_) | WireError::NotServed(_))
+        matches!(
+            *self.source,
+            WireError::NotFound(_) | WireError::NotServed(_)
+        )
     }
 
     /// Whether somebody else was faster.
     pub fn is_conflict(&self) -> bool {
-        matches!(self.source, WireError::Conflict { .. })
+        matches!(*self.source, WireError::Conflict { .. })
     }
 
     /// Whether there was no answer.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self.source, WireError::Unavailable(_))
+        matches!(*self.source, WireError::Unavailable(_))
     }
 }
 
@@ -54,9 +64,17 @@ pub(crate) struct Resource {
 
 impl Resource {
     fn new(client: &Client, group: &str, version: &str, kind: &str, plural: &str) -> Self {
-        let served =
-            Served { group: group.into(), version: version.into(), kind: kind.into(), plural: plural.into(), namespaced: true };
-        Self { wire: Wire::new(client.clone()), served }
+        let served = Served {
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
+            plural: plural.into(),
+            namespaced: true,
+        };
+        Self {
+            wire: Wire::new(client.clone()),
+            served,
+        }
     }
 
     /// Katalogs.
@@ -66,7 +84,13 @@ impl Resource {
 
     /// Controller revisions.
     pub(crate) fn revisions(client: &Client) -> Self {
-        Self::new(client, "apps", "v1", "ControllerRevision", "controllerrevisions")
+        Self::new(
+            client,
+            "apps",
+            "v1",
+            "ControllerRevision",
+            "controllerrevisions",
+        )
     }
 
     /// A kind that is operated, whatever its scope.
@@ -75,17 +99,29 @@ impl Resource {
     }
 
     /// Where this version of a kind is served; none when it is not.
-    pub(crate) async fn pinned(client: &Client, group: &str, version: &str, kind: &str) -> Result<Option<Self>, CallError> {
+    pub(crate) async fn pinned(
+        client: &Client,
+        group: &str,
+        version: &str,
+        kind: &str,
+    ) -> Result<Option<Self>, CallError> {
         let wire = Wire::new(client.clone());
         let found = wire.discover(group, version, kind).await;
-        let found = found.map_err(|source| CallError { what: format!("discover {kind} of {group}/{version}"), source })?;
+        let found = found.map_err(|source| {
+            CallError::new(format!("discover {kind} of {group}/{version}"), source)
+        })?;
         Ok(found.map(|served| Self { wire, served }))
     }
 
     /// Where a kind is served, in whichever version; none when it is not.
-    pub(crate) async fn discover(client: &Client, kind: &GroupKind) -> Result<Option<Self>, CallError> {
+    pub(crate) async fn discover(
+        client: &Client,
+        kind: &GroupKind,
+    ) -> Result<Option<Self>, CallError> {
         let versions = Wire::new(client.clone()).versions(&kind.group).await;
-        for version in versions.map_err(|source| CallError { what: format!("discover {kind}"), source })? {
+        for version in
+            versions.map_err(|source| CallError::new(format!("discover {kind}"), source))?
+        {
             if let Some(found) = Self::pinned(client, &kind.group, &version, &kind.kind).await? {
                 return Ok(Some(found));
             }
@@ -99,7 +135,11 @@ impl Resource {
     }
 
     /// The object, or none.
-    pub(crate) async fn get(&self, namespace: Option<&str>, name: &str) -> Result<Option<DynamicObject>, CallError> {
+    pub(crate) async fn get(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<DynamicObject>, CallError> {
         let key = key(namespace, name);
         match self.wire.get(&self.served, &key).await {
             Err(WireError::NotFound(_)) => Ok(None),
@@ -108,23 +148,48 @@ impl Resource {
     }
 
     /// Everything that `labels` select, of one namespace or of all.
-    pub(crate) async fn list(&self, namespace: Option<&str>, labels: Option<&str>) -> Result<Vec<DynamicObject>, CallError> {
+    pub(crate) async fn list(
+        &self,
+        namespace: Option<&str>,
+        labels: Option<&str>,
+    ) -> Result<Vec<DynamicObject>, CallError> {
         self.list_each(namespace, labels, |object| object).await
     }
 
     /// The metadata of everything that `labels` select in all namespaces; of the rest no more than a page is held.
-    pub(crate) async fn list_metadata(&self, labels: Option<&str>) -> Result<Vec<ObjectMeta>, CallError> {
+    pub(crate) async fn list_metadata(
+        &self,
+        labels: Option<&str>,
+    ) -> Result<Vec<ObjectMeta>, CallError> {
         self.list_each(None, labels, |object| object.metadata).await
     }
 
-    async fn list_each<T>(&self, namespace: Option<&str>, labels: Option<&str>, keep: impl Fn(DynamicObject) -> T) -> Result<Vec<T>, CallError> {
-        let scope = Scope { namespace: namespace.map(str::to_owned), selector: labels.map(str::to_owned) };
+    async fn list_each<T>(
+        &self,
+        namespace: Option<&str>,
+        labels: Option<&str>,
+        keep: impl Fn(DynamicObject) -> T,
+    ) -> Result<Vec<T>, CallError> {
+        let scope = Scope {
+            namespace: namespace.map(str::to_owned),
+            selector: labels.map(str::to_owned),
+        };
         let (mut all, mut next) = (Vec::new(), None::<String>);
         loop {
-            let page = self.wire.list_page(&self.served, &scope, PAGE, next.as_deref()).await;
-            let page = page.map_err(|source| CallError { what: self.what("list", namespace.unwrap_or_default()), source })?;
+            let page = self
+                .wire
+                .list_page(&self.served, &scope, PAGE, next.as_deref())
+                .await;
+            let page = page.map_err(|source| {
+                CallError::new(self.what("list", namespace.unwrap_or_default()), source)
+            })?;
             // An object that is none is some proxy's, and nothing of ours.
-            all.extend(page.items.iter().filter_map(|item| serde_json::from_value(item.to_json()).ok()).map(&keep));
+            all.extend(
+                page.items
+                    .iter()
+                    .filter_map(|item| serde_json::from_value(item.to_json()).ok())
+                    .map(&keep),
+            );
             next = page.next;
             if next.is_none() {
                 return Ok(all);
@@ -133,56 +198,124 @@ impl Resource {
     }
 
     /// Merge patch.
-    pub(crate) async fn merge(&self, namespace: Option<&str>, name: &str, patch: &Value) -> Result<DynamicObject, CallError> {
+    pub(crate) async fn merge(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        patch: &Value,
+    ) -> Result<DynamicObject, CallError> {
         let key = key(namespace, name);
-        let answer = self.wire.merge_patch(&self.served, &key, None, MANAGER, &Node::from(patch)).await;
+        let answer = self
+            .wire
+            .merge_patch(&self.served, &key, None, MANAGER, &Node::from(patch))
+            .await;
         self.object("patch", &key, answer)
     }
 
     /// Merge patch on the status subresource.
-    pub(crate) async fn merge_status(&self, namespace: Option<&str>, name: &str, patch: &Value) -> Result<DynamicObject, CallError> {
+    pub(crate) async fn merge_status(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        patch: &Value,
+    ) -> Result<DynamicObject, CallError> {
         let key = key(namespace, name);
-        let answer = self.wire.merge_patch(&self.served, &key, Some("status"), MANAGER, &Node::from(patch)).await;
+        let answer = self
+            .wire
+            .merge_patch(
+                &self.served,
+                &key,
+                Some("status"),
+                MANAGER,
+                &Node::from(patch),
+            )
+            .await;
         self.object("patch the status of", &key, answer)
     }
 
     /// Server-side apply as `manager`, with force: what a user's own file declares is to be so.
-    pub(crate) async fn apply(&self, namespace: Option<&str>, name: &str, object: &Value, manager: &str) -> Result<DynamicObject, CallError> {
+    pub(crate) async fn apply(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        object: &Value,
+        manager: &str,
+    ) -> Result<DynamicObject, CallError> {
         let key = key(namespace, name);
-        let answer = self.wire.apply(&self.served, &key, manager, true, &Node::from(object)).await;
+        let answer = self
+            .wire
+            .apply(&self.served, &key, manager, true, &Node::from(object))
+            .await;
         self.object("apply", &key, answer)
     }
 
     /// Creates it.
-    pub(crate) async fn create(&self, namespace: &str, name: &str, object: &Value) -> Result<DynamicObject, CallError> {
+    pub(crate) async fn create(
+        &self,
+        namespace: &str,
+        name: &str,
+        object: &Value,
+    ) -> Result<DynamicObject, CallError> {
         let key = key(Some(namespace), name);
-        let answer = self.wire.create(&self.served, &key, MANAGER, &Node::from(object)).await;
+        let answer = self
+            .wire
+            .create(&self.served, &key, MANAGER, &Node::from(object))
+            .await;
         self.object("create", &key, answer)
     }
 
     /// Deletes it; one that is not there is deleted.
     pub(crate) async fn delete(&self, namespace: &str, name: &str) -> Result<(), CallError> {
         let key = key(Some(namespace), name);
-        let how = Deletion { propagation: Propagation::Background, uid: None, resource_version: None };
+        let how = Deletion {
+            propagation: Propagation::Background,
+            uid: None,
+            resource_version: None,
+        };
         match self.wire.delete(&self.served, &key, &how).await {
             Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
-            Err(source) => Err(CallError { what: self.what("delete", &key.to_string()), source }),
+            Err(source) => Err(CallError::new(
+                self.what("delete", &key.to_string()),
+                source,
+            )),
         }
     }
 
-    fn object(&self, verb: &str, key: &ObjectKey, answer: Result<Node, WireError>) -> Result<DynamicObject, CallError> {
-        let read = |node: Node| serde_json::from_value(node.to_json()).map_err(|_| WireError::Unavailable("the answer is no object".to_owned()));
-        answer.and_then(read).map_err(|source| CallError { what: self.what(verb, &key.to_string()), source })
+    fn object(
+        &self,
+        verb: &str,
+        key: &ObjectKey,
+        answer: Result<Node, WireError>,
+    ) -> Result<DynamicObject, CallError> {
+        let read = |node: Node| {
+            serde_json::from_value(node.to_json())
+                .map_err(|_| WireError::Unavailable("the answer is no object".to_owned()))
+        };
+        answer
+            .and_then(read)
+            .map_err(|source| CallError::new(self.what(verb, &key.to_string()), source))
     }
 
     fn what(&self, verb: &str, object: &str) -> String {
-        let dot = if self.served.group.is_empty() { "" } else { "." };
-        format!("{verb} {}{dot}{} {object}", self.served.plural, self.served.group).trim_end().to_owned()
+        let dot = if self.served.group.is_empty() {
+            ""
+        } else {
+            "."
+        };
+        format!(
+            "{verb} {}{dot}{} {object}",
+            self.served.plural, self.served.group
+        )
+        .trim_end()
+        .to_owned()
     }
 }
 
 fn key(namespace: Option<&str>, name: &str) -> ObjectKey {
-    ObjectKey { namespace: namespace.map(Box::from), name: name.into() }
+    ObjectKey {
+        namespace: namespace.map(Box::from),
+        name: name.into(),
+    }
 }
 
 /// An error with its causes, in a line.

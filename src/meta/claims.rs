@@ -23,9 +23,16 @@ pub enum Seniority {
 }
 
 /// The Katalog that has `kind`: the senior one of those that claim it.
-pub(crate) fn holder<'a>(wanted: &'a BTreeMap<KatalogRef, Wanted>, kind: &GroupKind) -> Option<&'a KatalogRef> {
-    let claimants = wanted.iter().filter(|(_, wanted)| wanted.claims.contains(kind));
-    claimants.min_by_key(|(katalog, wanted)| (&wanted.seniority, *katalog)).map(|(katalog, _)| katalog)
+pub(crate) fn holder<'a>(
+    wanted: &'a BTreeMap<KatalogRef, Wanted>,
+    kind: &GroupKind,
+) -> Option<&'a KatalogRef> {
+    let claimants = wanted
+        .iter()
+        .filter(|(_, wanted)| wanted.claims.contains(kind));
+    claimants
+        .min_by_key(|(katalog, wanted)| (&wanted.seniority, *katalog))
+        .map(|(katalog, _)| katalog)
 }
 
 /// What `operator` does beside the entries of its Katalog that serve other versions of its kind.
@@ -34,12 +41,22 @@ pub(crate) fn holder<'a>(wanted: &'a BTreeMap<KatalogRef, Wanted>, kind: &GroupK
 /// version. Of two entries with the same version the first by name does.
 ///
 /// Source of the order: Kubernetes, "Version priority" of custom resource definitions.
-pub(crate) fn role(operator: &OperatorPlan, siblings: &[Arc<OperatorPlan>], storage: Option<&str>) -> Role {
+pub(crate) fn role(
+    operator: &OperatorPlan,
+    siblings: &[Arc<OperatorPlan>],
+    storage: Option<&str>,
+) -> Role {
     let kind = operator.resource.group_kind();
-    let versions = siblings.iter().filter(|sibling| sibling.resource.group_kind() == kind);
+    let versions = siblings
+        .iter()
+        .filter(|sibling| sibling.resource.group_kind() == kind);
     let first = versions.min_by_key(|sibling| {
         let version = &*sibling.resource.version;
-        (storage != Some(version), std::cmp::Reverse(Version::parse(version).priority()), &sibling.name)
+        (
+            storage != Some(version),
+            std::cmp::Reverse(Version::parse(version).priority()),
+            &sibling.name,
+        )
     });
     match first {
         Some(first) if first.name != operator.name => Role::Yields(first.name.clone()),

@@ -107,7 +107,11 @@ impl Publisher {
     /// Removes a Katalog.
     pub fn remove(&self, reference: &KatalogRef) {
         self.snapshot.send_if_modified(|snapshot| {
-            let kept: Vec<_> = snapshot.iter().filter(|katalog| katalog.reference != *reference).cloned().collect();
+            let kept: Vec<_> = snapshot
+                .iter()
+                .filter(|katalog| katalog.reference != *reference)
+                .cloned()
+                .collect();
             let modified = kept.len() != snapshot.len();
             *snapshot = kept.into();
             modified
@@ -119,7 +123,9 @@ impl Directory {
     /// A directory that never changes: for tests of readers.
     pub fn fixed(katalogs: Vec<KatalogView>) -> Self {
         let (publisher, directory) = Publisher::new();
-        katalogs.into_iter().for_each(|katalog| publisher.put(katalog));
+        for katalog in katalogs {
+            publisher.put(katalog);
+        }
         directory
     }
 
@@ -130,7 +136,11 @@ impl Directory {
 
     /// One Katalog.
     pub fn katalog(&self, reference: &KatalogRef) -> Option<KatalogView> {
-        self.snapshot.borrow().iter().find(|katalog| katalog.reference == *reference).cloned()
+        self.snapshot
+            .borrow()
+            .iter()
+            .find(|katalog| katalog.reference == *reference)
+            .cloned()
     }
 
     /// Waits until the snapshot is another than at the last call of this method on this clone; false when there will be
@@ -145,31 +155,64 @@ impl About {
     pub fn read(document: &serde_json::Value) -> Self {
         let text = |field: &str| {
             let places = [format!("/metadata/{field}"), format!("/spec/info/{field}")];
-            places.iter().find_map(|place| document.pointer(place)?.as_str()).unwrap_or_default().to_owned()
+            places
+                .iter()
+                .find_map(|place| document.pointer(place)?.as_str())
+                .unwrap_or_default()
+                .to_owned()
         };
-        Self { description: text("description"), version: text("version"), author: text("author"), license: text("license") }
+        Self {
+            description: text("description"),
+            version: text("version"),
+            author: text("author"),
+            license: text("license"),
+        }
     }
 }
 
 impl KatalogView {
     fn is_same(&self, other: &Self) -> bool {
-        let Self { reference, about, document, plan, ready, revision, operators, disabled } = self;
+        let Self {
+            reference,
+            about,
+            document,
+            plan,
+            ready,
+            revision,
+            operators,
+            disabled,
+        } = self;
         let same_plan = plan.as_ref().map(Arc::as_ptr) == other.plan.as_ref().map(Arc::as_ptr);
-        let same_operators = operators.len() == other.operators.len() && operators.iter().zip(&other.operators).all(|(a, b)| a.is_same(b));
+        let same_operators = operators.len() == other.operators.len()
+            && operators
+                .iter()
+                .zip(&other.operators)
+                .all(|(a, b)| a.is_same(b));
         same_plan
             && same_operators
             && Arc::ptr_eq(document, &other.document)
-            && (reference, about, ready, revision, disabled) == (&other.reference, &other.about, &other.ready, &other.revision, &other.disabled)
+            && (reference, about, ready, revision, disabled)
+                == (
+                    &other.reference,
+                    &other.about,
+                    &other.ready,
+                    &other.revision,
+                    &other.disabled,
+                )
     }
 
     /// The operator of that entry.
     pub fn operator(&self, name: &str) -> Option<&OperatorView> {
-        self.operators.iter().find(|operator| operator.plan.name == name)
+        self.operators
+            .iter()
+            .find(|operator| operator.plan.name == name)
     }
 }
 
 impl OperatorView {
     fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.plan, &other.plan) && self.status.same_channel(&other.status) && self.conflict == other.conflict
+        Arc::ptr_eq(&self.plan, &other.plan)
+            && self.status.same_channel(&other.status)
+            && self.conflict == other.conflict
     }
 }

@@ -44,15 +44,26 @@ pub enum Namespaces {
 }
 
 /// Follows the Katalogs of `namespaces` until `shutdown`; then waits until their tasks have ended.
-pub(crate) async fn follow(shared: Arc<Shared>, namespaces: &Namespaces, shutdown: CancellationToken) {
+pub(crate) async fn follow(
+    shared: Arc<Shared>,
+    namespaces: &Namespaces,
+    shutdown: CancellationToken,
+) {
     let mut events = SelectAll::new();
     for scope in scopes(namespaces) {
         let api = katalogs(shared.context.wire.client(), scope.as_deref());
-        let backoff = Doubling { entropy: shared.context.entropy.clone(), failures: 0 };
+        let backoff = Doubling {
+            entropy: shared.context.entropy.clone(),
+            failures: 0,
+        };
         let stream = watcher(api, watcher::Config::default()).backoff(backoff);
         events.push(stream.map(move |event| (scope.clone(), event)).boxed());
     }
-    let mut followed = Followed { shared, katalogs: BTreeMap::new(), tasks: TaskTracker::new() };
+    let mut followed = Followed {
+        shared,
+        katalogs: BTreeMap::new(),
+        tasks: TaskTracker::new(),
+    };
     let mut unlisted: BTreeSet<Scope> = scopes(namespaces).into_iter().collect();
     let mut lists: BTreeMap<Scope, Vec<DynamicObject>> = BTreeMap::new();
     let mut shutdown = pin!(shutdown.cancelled_owned());
@@ -62,7 +73,9 @@ pub(crate) async fn follow(shared: Arc<Shared>, namespaces: &Namespaces, shutdow
             Some(event) = events.next() => event,
         };
         match event {
-            Err(error) => tracing::warn!(error = %super::calls::chain(&error), "Katalogs cannot be watched"),
+            Err(error) => {
+                tracing::warn!(error = %super::calls::chain(&error), "Katalogs cannot be watched");
+            }
             Ok(Event::Init) => drop(lists.insert(scope, Vec::new())),
             Ok(Event::InitApply(object)) => lists.entry(scope).or_default().push(object),
             Ok(Event::InitDone) => {
@@ -92,7 +105,10 @@ fn scopes(namespaces: &Namespaces) -> Vec<Scope> {
 }
 
 fn katalogs(client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
-    let kind = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(names::GROUP, names::VERSION, "Katalog"), "katalogs");
+    let kind = ApiResource::from_gvk_with_plural(
+        &GroupVersionKind::gvk(names::GROUP, names::VERSION, "Katalog"),
+        "katalogs",
+    );
     match namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
         None => Api::all_with(client.clone(), &kind),
@@ -116,9 +132,20 @@ impl Followed {
     /// Takes in a whole list of a scope.
     fn replace(&mut self, scope: &Scope, objects: Vec<DynamicObject>) {
         let listed: Vec<_> = objects.iter().map(reference).collect();
-        let in_scope = |katalog: &KatalogRef| scope.as_ref().is_none_or(|namespace| *namespace == katalog.namespace);
-        let gone: Vec<_> = self.katalogs.keys().filter(|katalog| in_scope(katalog) && !listed.contains(katalog)).cloned().collect();
-        gone.iter().for_each(|katalog| self.remove(katalog));
+        let in_scope = |katalog: &KatalogRef| {
+            scope
+                .as_ref()
+                .is_none_or(|namespace| *namespace == katalog.namespace)
+        };
+        let gone: Vec<_> = self
+            .katalogs
+            .keys()
+            .filter(|katalog| in_scope(katalog) && !listed.contains(katalog))
+            .cloned()
+            .collect();
+        for katalog in &gone {
+            self.remove(katalog);
+        }
         self.apply(objects);
     }
 
@@ -128,17 +155,21 @@ impl Followed {
         for object in objects {
             let key = reference(&object);
             let object = Arc::new(object);
-            let known = self.katalogs.get(&key).filter(|entry| entry.uid == object.metadata.uid && !entry.task.is_finished());
+            let known = self
+                .katalogs
+                .get(&key)
+                .filter(|entry| entry.uid == object.metadata.uid && !entry.task.is_finished());
             if let Some(entry) = known {
                 entry.objects.send_replace(Some(object));
                 continue;
             }
             // One of the same name that was there before has to end first.
-            let before = self.katalogs.remove(&key).map(|entry| {
+            let before = self.katalogs.remove(&key).inspect(|entry| {
                 entry.objects.send_replace(None);
-                entry
             });
-            let katalog = before.is_none().then(|| Katalog::new(&self.shared, Arc::clone(&object)));
+            let katalog = before
+                .is_none()
+                .then(|| Katalog::new(&self.shared, Arc::clone(&object)));
             started.push((key, object, before, katalog));
         }
         for (key, object, before, katalog) in started {
@@ -150,7 +181,14 @@ impl Followed {
                 }
                 attend(&shared, katalog, latest).await;
             });
-            self.katalogs.insert(key, Entry { uid: object.metadata.uid.clone(), objects, task });
+            self.katalogs.insert(
+                key,
+                Entry {
+                    uid: object.metadata.uid.clone(),
+                    objects,
+                    task,
+                },
+            );
         }
     }
 
@@ -167,11 +205,17 @@ impl Followed {
 async fn attend(shared: &Arc<Shared>, first: Option<Katalog>, objects: watch::Receiver<Latest>) {
     let mut katalog = first;
     loop {
-        let next = katalog.take().or_else(|| Some(Katalog::new(shared, objects.borrow().clone()?)));
+        let next = katalog
+            .take()
+            .or_else(|| Some(Katalog::new(shared, objects.borrow().clone()?)));
         let Some(next) = next else {
             return;
         };
-        if AssertUnwindSafe(next.run(objects.clone())).catch_unwind().await.is_ok() {
+        if AssertUnwindSafe(next.run(objects.clone()))
+            .catch_unwind()
+            .await
+            .is_ok()
+        {
             return;
         }
         tracing::error!("the task of a Katalog panicked");
@@ -192,7 +236,9 @@ impl Iterator for Doubling {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        let wait = Duration::from_millis(500).saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST_WAIT);
+        let wait = Duration::from_millis(500)
+            .saturating_mul(2_u32.saturating_pow(self.failures))
+            .min(LONGEST_WAIT);
         self.failures = self.failures.saturating_add(1);
         Some(self.entropy.shorten(wait, 0.2))
     }

@@ -40,12 +40,20 @@ pub(crate) struct Wanted {
 impl PartialEq for Wanted {
     /// Plans are equal when they are the same one.
     fn eq(&self, other: &Self) -> bool {
-        let Self { seniority, claims, plan, storage } = self;
+        let Self {
+            seniority,
+            claims,
+            plan,
+            storage,
+        } = self;
         let same_plan = match (plan, &other.plan) {
             (Some(plan), Some(other)) => Arc::ptr_eq(plan, other),
             (plan, other) => plan.is_none() && other.is_none(),
         };
-        same_plan && *seniority == other.seniority && *claims == other.claims && *storage == other.storage
+        same_plan
+            && *seniority == other.seniority
+            && *claims == other.claims
+            && *storage == other.storage
     }
 }
 
@@ -142,7 +150,11 @@ impl Ledger {
         if let Some(holder) = claims::holder(&self.wanted, kind) {
             return Hold::Claimed(holder.clone());
         }
-        if self.slots.values().any(|slot| slot.plan.resource.group_kind() == *kind) {
+        if self
+            .slots
+            .values()
+            .any(|slot| slot.plan.resource.group_kind() == *kind)
+        {
             return Hold::Busy;
         }
         *self.held.entry(kind.clone()).or_default() += 1;
@@ -161,18 +173,39 @@ impl Ledger {
 
     /// What becomes of each entry that is wanted.
     pub(crate) fn decisions(&self) -> Vec<(Arc<OperatorPlan>, Decision)> {
-        let running = self.wanted.values().filter_map(|wanted| Some((wanted, wanted.plan.as_ref()?)));
+        let running = self
+            .wanted
+            .values()
+            .filter_map(|wanted| Some((wanted, wanted.plan.as_ref()?)));
         running
-            .flat_map(|(wanted, plan)| plan.operators.iter().map(move |operator| (operator, plan, wanted)))
-            .map(|(operator, plan, wanted)| (Arc::clone(operator), self.decide(operator, plan, &wanted.storage)))
+            .flat_map(|(wanted, plan)| {
+                plan.operators
+                    .iter()
+                    .map(move |operator| (operator, plan, wanted))
+            })
+            .map(|(operator, plan, wanted)| {
+                (
+                    Arc::clone(operator),
+                    self.decide(operator, plan, &wanted.storage),
+                )
+            })
             .collect()
     }
 
-    fn decide(&self, operator: &OperatorPlan, plan: &Plan, storage: &BTreeMap<GroupKind, String>) -> Decision {
+    fn decide(
+        &self,
+        operator: &OperatorPlan,
+        plan: &Plan,
+        storage: &BTreeMap<GroupKind, String>,
+    ) -> Decision {
         let kind = operator.resource.group_kind();
         match claims::holder(&self.wanted, &kind) {
             Some(holder) if *holder != operator.katalog => Decision::Conflict(holder.clone()),
-            _ => Decision::Run(claims::role(operator, &plan.operators, storage.get(&kind).map(String::as_str))),
+            _ => Decision::Run(claims::role(
+                operator,
+                &plan.operators,
+                storage.get(&kind).map(String::as_str),
+            )),
         }
     }
 
@@ -191,7 +224,14 @@ impl Ledger {
             if self.slots.contains_key(&key) || self.is_blocked(&plan.resource.group_kind()) {
                 continue;
             }
-            self.slots.insert(key.clone(), Slot { plan: Arc::clone(&plan), role: role.clone(), stopping: false });
+            self.slots.insert(
+                key.clone(),
+                Slot {
+                    plan: Arc::clone(&plan),
+                    role: role.clone(),
+                    stopping: false,
+                },
+            );
             effects.push(Effect::Start(key, plan, role));
         }
         effects
@@ -202,7 +242,10 @@ impl Ledger {
         let mut effects = Vec::new();
         for (key, slot) in self.slots.iter_mut().filter(|(_, slot)| !slot.stopping) {
             match runs.get(key) {
-                Some((plan, role)) if *role == slot.role && plan.resource.group_kind() == slot.plan.resource.group_kind() => {
+                Some((plan, role))
+                    if *role == slot.role
+                        && plan.resource.group_kind() == slot.plan.resource.group_kind() =>
+                {
                     if !Arc::ptr_eq(plan, &slot.plan) {
                         slot.plan = Arc::clone(plan);
                         effects.push(Effect::Reconfigure(key.clone(), Arc::clone(plan)));
@@ -218,28 +261,38 @@ impl Ledger {
     }
 
     fn is_blocked(&self, kind: &GroupKind) -> bool {
-        self.held.contains_key(kind) || self.slots.values().any(|slot| slot.stopping && slot.plan.resource.group_kind() == *kind)
+        self.held.contains_key(kind)
+            || self
+                .slots
+                .values()
+                .any(|slot| slot.stopping && slot.plan.resource.group_kind() == *kind)
     }
 }
 
 /// `new` with the operators of `old` that run as before.
 fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
     let changes = plan::diff(old, new);
-    let changed: BTreeSet<&str> = changes
+    let touched: BTreeSet<&str> = changes
         .iter()
         .map(|change| match change {
             Change::Stop(name) | Change::Reconfigure { name, .. } => name.as_str(),
             Change::Start(plan) => plan.name.as_str(),
         })
         .collect();
-    if changed.is_empty() {
+    if touched.is_empty() {
         return Arc::clone(old);
     }
     let kept = |plan: &Arc<OperatorPlan>| {
-        let same = old.operators.iter().find(|before| before.name == plan.name && !changed.contains(plan.name.as_str()));
+        let same = old
+            .operators
+            .iter()
+            .find(|before| before.name == plan.name && !touched.contains(plan.name.as_str()));
         Arc::clone(same.unwrap_or(plan))
     };
-    Arc::new(Plan { katalog: new.katalog.clone(), operators: new.operators.iter().map(kept).collect() })
+    Arc::new(Plan {
+        katalog: new.katalog.clone(),
+        operators: new.operators.iter().map(kept).collect(),
+    })
 }
 
 #[cfg(test)]

@@ -69,7 +69,15 @@ impl Runtime {
         let (publisher, directory) = Publisher::new();
         let supervisor = Supervisor::new(Arc::clone(&context));
         let (synced, _) = watch::channel(false);
-        Self { shared: Arc::new(Shared { context, supervisor, publisher, synced }), directory }
+        Self {
+            shared: Arc::new(Shared {
+                context,
+                supervisor,
+                publisher,
+                synced,
+            }),
+            directory,
+        }
     }
 
     /// True once all Katalogs that were there at the start are known, and run as far as they can.
@@ -88,20 +96,30 @@ impl Runtime {
     /// # Errors
     /// [`FileError`] when files cannot run at their first reading; a later one keeps the last good revision.
     pub async fn run(self, feed: Feed, shutdown: CancellationToken) -> Result<(), FileError> {
-        let Self { shared, directory: _ } = self;
+        let Self {
+            shared,
+            directory: _,
+        } = self;
         // Katalogs compile without, and are compiled anew as CRDs become known.
-        if tokio::time::timeout(CRDS_PATIENCE, shared.context.crds.synced()).await.is_err() {
+        if tokio::time::timeout(CRDS_PATIENCE, shared.context.crds.synced())
+            .await
+            .is_err()
+        {
             tracing::warn!("CRDs are not known yet");
         }
-        let fed = match feed {
+        let ended = match feed {
             Feed::Cluster(namespaces) => {
-                bounded(feed::follow(Arc::clone(&shared), &namespaces, shutdown.clone()), &shutdown).await;
+                bounded(
+                    feed::follow(Arc::clone(&shared), &namespaces, shutdown.clone()),
+                    &shutdown,
+                )
+                .await;
                 Ok(())
             }
             Feed::Files(files) => files.follow(&shared, &shutdown).await,
         };
         shared.supervisor.close(STOP_PATIENCE).await;
-        fed
+        ended
     }
 }
 

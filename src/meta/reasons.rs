@@ -1,6 +1,8 @@
 //! Reasons that Katalogs give beside those of [`orkestra_core::api::conditions::reasons`].
 
-pub(crate) use orkestra_core::api::conditions::reasons::{CONFLICT, FORBIDDEN, INVALID_REVISION, NO_API_TYPES, PROGRESSING, TERMINATING};
+pub(crate) use orkestra_core::api::conditions::reasons::{
+    CONFLICT, FORBIDDEN, INVALID_REVISION, NO_API_TYPES, PROGRESSING, TERMINATING,
+};
 
 /// Every operator runs.
 pub(crate) const RUNNING: &str = "Running";

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures::{StreamExt, stream};
 use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
@@ -61,7 +61,10 @@ pub async fn release_kind(client: &Client, kind: &OperatedKind) -> Result<Releas
     };
     let children = release_children(client, &marked).await?;
     let resources = write_all(&resource, marked, &unmark).await?;
-    Ok(Released { resources, children })
+    Ok(Released {
+        resources,
+        children,
+    })
 }
 
 /// What the status of a Katalog, and a release, need to know of a kind that is operated.
@@ -69,18 +72,28 @@ pub fn operated(resource: &ResourceType) -> OperatedKind {
     OperatedKind {
         group: resource.group.to_string(),
         kind: resource.kind.to_string(),
-        plural: resource.plural.as_ref().map(ToString::to_string).unwrap_or_default(),
+        plural: resource
+            .plural
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         version: resource.version.to_string(),
     }
 }
 
 /// The resources that carry a mark of ours, and where they are served.
-async fn list_marked(client: &Client, kind: &OperatedKind) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
+async fn list_marked(
+    client: &Client,
+    kind: &OperatedKind,
+) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
     let known = Resource::operated(client, kind);
     let (resource, listed) = match known.list_metadata(None).await {
         Err(error) if error.is_not_found() => {
             // The version may be gone while the kind is served in another.
-            let group_kind = GroupKind { group: kind.group.as_str().into(), kind: kind.kind.as_str().into() };
+            let group_kind = GroupKind {
+                group: kind.group.as_str().into(),
+                kind: kind.kind.as_str().into(),
+            };
             let Some(other) = Resource::discover(client, &group_kind).await? else {
                 return Ok(None);
             };
@@ -89,20 +102,38 @@ async fn list_marked(client: &Client, kind: &OperatedKind) -> Result<Option<(Res
         }
         listed => (known, listed?),
     };
-    Ok(Some((resource, listed.into_iter().filter(|meta| unmark(meta).is_some()).collect())))
+    Ok(Some((
+        resource,
+        listed
+            .into_iter()
+            .filter(|meta| unmark(meta).is_some())
+            .collect(),
+    )))
 }
 
 /// Takes our labels off the children of `parents` that have no controller.
 async fn release_children(client: &Client, parents: &[ObjectMeta]) -> Result<usize, ReleaseError> {
-    let uids: BTreeSet<&str> = parents.iter().filter_map(|meta| meta.uid.as_deref()).collect();
+    let uids: BTreeSet<&str> = parents
+        .iter()
+        .filter_map(|meta| meta.uid.as_deref())
+        .collect();
     let mut released = 0;
-    for kind in parents.iter().flat_map(|meta| inventory(meta).kinds).collect::<BTreeSet<_>>() {
+    for kind in parents
+        .iter()
+        .flat_map(|meta| inventory(meta).kinds)
+        .collect::<BTreeSet<_>>()
+    {
         let Some(resource) = Resource::discover(client, &kind).await? else {
             continue;
         };
         let free = |meta: &ObjectMeta| disown(&kind, meta);
-        let mut labelled = resource.list_metadata(Some(&format!("{}=true", names::LABEL_MANAGED))).await?;
-        labelled.retain(|meta| label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid)) && free(meta).is_some());
+        let mut labelled = resource
+            .list_metadata(Some(&format!("{}=true", names::LABEL_MANAGED)))
+            .await?;
+        labelled.retain(|meta| {
+            label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid))
+                && free(meta).is_some()
+        });
         released += write_all(&resource, labelled, &free).await?;
     }
     Ok(released)
@@ -112,9 +143,18 @@ async fn release_children(client: &Client, parents: &[ObjectMeta]) -> Result<usi
 type Change<'a> = &'a (dyn Fn(&ObjectMeta) -> Option<Value> + Sync);
 
 /// Writes what `change` says, a few objects at a time and each to its end; the result counts those that changed.
-async fn write_all(resource: &Resource, objects: Vec<ObjectMeta>, change: Change<'_>) -> Result<usize, ReleaseError> {
-    let writes = objects.into_iter().map(|meta| write(resource, meta, change));
-    let results: Vec<_> = stream::iter(writes).buffer_unordered(WRITES).collect().await;
+async fn write_all(
+    resource: &Resource,
+    objects: Vec<ObjectMeta>,
+    change: Change<'_>,
+) -> Result<usize, ReleaseError> {
+    let writes = objects
+        .into_iter()
+        .map(|meta| write(resource, meta, change));
+    let results: Vec<_> = stream::iter(writes)
+        .buffer_unordered(WRITES)
+        .collect()
+        .await;
     let (mut done, mut failed, mut first) = (0, 0, None);
     for result in results {
         match result {
@@ -129,8 +169,15 @@ async fn write_all(resource: &Resource, objects: Vec<ObjectMeta>, change: Change
 }
 
 /// Writes what `change` says of the object; reads it again when somebody else was faster.
-async fn write(resource: &Resource, mut meta: ObjectMeta, change: Change<'_>) -> Result<bool, CallError> {
-    let (namespace, name) = (meta.namespace.clone(), meta.name.clone().unwrap_or_default());
+async fn write(
+    resource: &Resource,
+    mut meta: ObjectMeta,
+    change: Change<'_>,
+) -> Result<bool, CallError> {
+    let (namespace, name) = (
+        meta.namespace.clone(),
+        meta.name.clone().unwrap_or_default(),
+    );
     for attempt in 1.. {
         let Some(patch) = change(&meta) else {
             return Ok(false);
@@ -160,7 +207,11 @@ fn unmark(meta: &ObjectMeta) -> Option<Value> {
     }
     let mut changed = json!({ "uid": meta.uid, "resourceVersion": meta.resource_version });
     if finalizer {
-        changed["finalizers"] = finalizers.iter().filter(|name| *name != names::FINALIZER).cloned().collect();
+        changed["finalizers"] = finalizers
+            .iter()
+            .filter(|name| *name != names::FINALIZER)
+            .cloned()
+            .collect();
     }
     if managed {
         changed["labels"] = json!({ names::LABEL_MANAGED: null });
@@ -179,13 +230,23 @@ fn disown(kind: &GroupKind, meta: &ObjectMeta) -> Option<Value> {
     if copied || owners.iter().any(|owner| owner.controller == Some(true)) {
         return None;
     }
-    let ours = [names::LABEL_MANAGED, names::LABEL_OWNER_UID, names::LABEL_KATALOG];
-    let labels: BTreeMap<_, _> = ours.into_iter().filter(|name| label(meta, name).is_some()).map(|name| (name, Value::Null)).collect();
+    let ours = [
+        names::LABEL_MANAGED,
+        names::LABEL_OWNER_UID,
+        names::LABEL_KATALOG,
+    ];
+    let labels: BTreeMap<_, _> = ours
+        .into_iter()
+        .filter(|name| label(meta, name).is_some())
+        .map(|name| (name, Value::Null))
+        .collect();
     (!labels.is_empty()).then(|| json!({ "metadata": { "uid": meta.uid, "resourceVersion": meta.resource_version, "labels": labels } }))
 }
 
 fn inventory(meta: &ObjectMeta) -> Inventory {
-    annotation(meta, names::ANNOTATION_INVENTORY).map(Inventory::parse).unwrap_or_default()
+    annotation(meta, names::ANNOTATION_INVENTORY)
+        .map(Inventory::parse)
+        .unwrap_or_default()
 }
 
 fn label<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
@@ -225,7 +286,12 @@ mod tests {
 
     #[test]
     fn a_resource_without_marks_needs_no_write() {
-        assert_eq!(unmark(&meta(json!({ "name": "one", "finalizers": ["example.org/other"] }))), None);
+        assert_eq!(
+            unmark(&meta(
+                json!({ "name": "one", "finalizers": ["example.org/other"] })
+            )),
+            None
+        );
     }
 
     #[test]
@@ -241,7 +307,10 @@ mod tests {
         let owner = json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": "p1", "controller": true }]);
         assert_eq!(disown(&kind, &child(owner)), None);
         let patch = disown(&kind, &child(json!([]))).unwrap();
-        assert_eq!(patch["metadata"]["labels"], json!({ names::LABEL_MANAGED: null, names::LABEL_OWNER_UID: null }));
+        assert_eq!(
+            patch["metadata"]["labels"],
+            json!({ names::LABEL_MANAGED: null, names::LABEL_OWNER_UID: null })
+        );
     }
 
     #[test]

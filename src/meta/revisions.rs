@@ -1,4 +1,4 @@
-//! Accepted revisions of a Katalog, stored as ControllerRevisions before they run.
+//! Accepted revisions of a Katalog, stored as `ControllerRevision`s before they run.
 //!
 //! A revision that does not compile never replaces the last good one, and a restart finds the last good one here. They
 //! are owned by the Katalog, so Kubernetes collects them with it.
@@ -31,7 +31,7 @@ pub(crate) struct Revisions {
 /// One stored revision.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Revision {
-    /// Name of the ControllerRevision.
+    /// Name of the `ControllerRevision`.
     pub(crate) name: String,
     /// Grows with every acceptance, also when an earlier revision is accepted again.
     pub(crate) number: i64,
@@ -43,14 +43,29 @@ impl Revisions {
     /// The revisions of the Katalog with that uid: another of the same name has its own.
     pub(crate) fn new(client: &Client, katalog: &KatalogRef, uid: &str) -> Self {
         let resource = Resource::revisions(client);
-        Self { resource, katalog: katalog.clone(), uid: uid.to_owned() }
+        Self {
+            resource,
+            katalog: katalog.clone(),
+            uid: uid.to_owned(),
+        }
     }
 
     /// All of them, oldest first.
     pub(crate) async fn list(&self) -> Result<Vec<Revision>, CallError> {
-        let labels = format!("{}={}", names::LABEL_KATALOG, names::label_value(&self.katalog.name));
-        let found = self.resource.list(Some(&self.katalog.namespace), Some(&labels)).await?;
-        let mut revisions: Vec<_> = found.into_iter().filter(|object| self.owns(object)).filter_map(read).collect();
+        let labels = format!(
+            "{}={}",
+            names::LABEL_KATALOG,
+            names::label_value(&self.katalog.name)
+        );
+        let found = self
+            .resource
+            .list(Some(&self.katalog.namespace), Some(&labels))
+            .await?;
+        let mut revisions: Vec<_> = found
+            .into_iter()
+            .filter(|object| self.owns(object))
+            .filter_map(read)
+            .collect();
         revisions.sort_by_key(|revision| revision.number);
         Ok(revisions)
     }
@@ -65,10 +80,14 @@ impl Revisions {
         match stored.iter().find(|revision| revision.name == name) {
             Some(same) if same.number == newest => {}
             Some(_) => {
-                self.resource.merge(Some(namespace), &name, &json!({ "revision": newest + 1 })).await?;
+                self.resource
+                    .merge(Some(namespace), &name, &json!({ "revision": newest + 1 }))
+                    .await?;
             }
             None => {
-                self.resource.create(namespace, &name, &self.object(&name, newest + 1, &document)).await?;
+                self.resource
+                    .create(namespace, &name, &self.object(&name, newest + 1, &document))
+                    .await?;
             }
         }
         for old in superfluous(&stored, &name) {
@@ -78,12 +97,19 @@ impl Revisions {
     }
 
     fn owns(&self, object: &DynamicObject) -> bool {
-        let owners = object.metadata.owner_references.as_deref().unwrap_or_default();
+        let owners = object
+            .metadata
+            .owner_references
+            .as_deref()
+            .unwrap_or_default();
         owners.iter().any(|owner| owner.uid == self.uid)
     }
 
     fn object(&self, name: &str, number: i64, document: &Value) -> Value {
-        let KatalogRef { namespace, name: katalog } = &self.katalog;
+        let KatalogRef {
+            namespace,
+            name: katalog,
+        } = &self.katalog;
         let owner = json!({
             "apiVersion": names::API_VERSION, "kind": "Katalog", "name": katalog, "uid": self.uid, "controller": true,
         });
@@ -100,7 +126,11 @@ impl Revisions {
 fn read(object: DynamicObject) -> Option<Revision> {
     let number = object.data.get("revision")?.as_i64()?;
     let document = object.data.get("data")?.clone();
-    Some(Revision { name: object.metadata.name?, number, document })
+    Some(Revision {
+        name: object.metadata.name?,
+        number,
+        document,
+    })
 }
 
 /// What of a Katalog matters to what runs: everything but status, and of the metadata only who it is.
@@ -108,8 +138,16 @@ pub(crate) fn essence(document: &Value) -> Value {
     let mut essence = document.clone();
     if let Some(fields) = essence.as_object_mut() {
         fields.remove("status");
-        let field = |name: &str| document.pointer(&format!("/metadata/{name}")).cloned().unwrap_or_default();
-        fields.insert("metadata".to_owned(), json!({ "namespace": field("namespace"), "name": field("name") }));
+        let field = |name: &str| {
+            document
+                .pointer(&format!("/metadata/{name}"))
+                .cloned()
+                .unwrap_or_default()
+        };
+        fields.insert(
+            "metadata".to_owned(),
+            json!({ "namespace": field("namespace"), "name": field("name") }),
+        );
     }
     essence
 }
@@ -125,7 +163,11 @@ fn name(katalog: &str, uid: &str, document: &Value) -> String {
 
 /// Names of stored revisions, oldest first, that need not be kept when `accepted` is the newest.
 fn superfluous<'a>(stored: &'a [Revision], accepted: &str) -> Vec<&'a str> {
-    let earlier: Vec<_> = stored.iter().map(|revision| revision.name.as_str()).filter(|name| *name != accepted).collect();
+    let earlier: Vec<_> = stored
+        .iter()
+        .map(|revision| revision.name.as_str())
+        .filter(|name| *name != accepted)
+        .collect();
     let cut = earlier.len().saturating_sub(KEPT);
     earlier[..cut].to_vec()
 }
@@ -135,14 +177,24 @@ mod tests {
     use super::*;
 
     fn revision(name: &str, number: i64) -> Revision {
-        Revision { name: name.to_owned(), number, document: Value::Null }
+        Revision {
+            name: name.to_owned(),
+            number,
+            document: Value::Null,
+        }
     }
 
     #[test]
     fn the_three_before_the_accepted_revision_are_kept() {
-        let stored: Vec<_> = (1..=6).map(|number| revision(&format!("r{number}"), number)).collect();
+        let stored: Vec<_> = (1..=6)
+            .map(|number| revision(&format!("r{number}"), number))
+            .collect();
         assert_eq!(superfluous(&stored, "new"), ["r1", "r2", "r3"]);
-        assert_eq!(superfluous(&stored, "r1"), ["r2", "r3"], "a revision accepted again is not old");
+        assert_eq!(
+            superfluous(&stored, "r1"),
+            ["r2", "r3"],
+            "a revision accepted again is not old"
+        );
         assert_eq!(superfluous(&stored[..3], "new"), Vec::<&str>::new());
     }
 

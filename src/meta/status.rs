@@ -80,13 +80,22 @@ pub(crate) enum Urgency {
 
 impl Operating<'_> {
     fn is_ready(&self) -> bool {
-        let grave = self.status.problems.iter().any(|problem| GRAVE.contains(&problem.reason));
+        let grave = self
+            .status
+            .problems
+            .iter()
+            .any(|problem| GRAVE.contains(&problem.reason));
         !self.conflict && !grave && self.status.phase == Phase::Running
     }
 
     /// Why it is not ready, as the Katalog's own reason.
     fn reason(&self) -> &'static str {
-        let has = |reason| self.status.problems.iter().any(|problem| problem.reason == reason);
+        let has = |reason| {
+            self.status
+                .problems
+                .iter()
+                .any(|problem| problem.reason == reason)
+        };
         match self.status.phase {
             _ if has(reasons::FORBIDDEN) => reasons::FORBIDDEN,
             _ if self.conflict => reasons::CONFLICT,
@@ -99,7 +108,10 @@ impl Operating<'_> {
         let Self { plan, status, .. } = self;
         let (reason, message) = match (status.problems.first(), &status.yields_to) {
             (Some(problem), _) => (problem.reason, problem.message.clone()),
-            (None, Some(to)) => (reasons::YIELDS, format!("entry {to} reconciles this kind, in another version")),
+            (None, Some(to)) => (
+                reasons::YIELDS,
+                format!("entry {to} reconciles this kind, in another version"),
+            ),
             (None, None) => ("", String::new()),
         };
         Row {
@@ -119,8 +131,20 @@ impl Operating<'_> {
     /// `website: Forbidden: cannot list …`.
     fn line(&self) -> String {
         let row = self.row();
-        let parts = [row.name, if row.reason.is_empty() { row.state } else { row.reason }, row.message];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+        let parts = [
+            row.name,
+            if row.reason.is_empty() {
+                row.state
+            } else {
+                row.reason
+            },
+            row.message,
+        ];
+        parts
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(": ")
     }
 }
 
@@ -140,20 +164,44 @@ fn count(number: usize) -> i64 {
 /// The status that tells `facts`; conditions of others stay as they are in `existing`.
 ///
 /// Source: kstatus: `Ready` always, `Reconciling` and `Stalled` while true and never both.
-pub(crate) fn compute(facts: &Facts<'_>, existing: &KatalogStatus, now: jiff::Timestamp) -> KatalogStatus {
+pub(crate) fn compute(
+    facts: &Facts<'_>,
+    existing: &KatalogStatus,
+    now: jiff::Timestamp,
+) -> KatalogStatus {
     let ready = readiness(facts);
     let stalled = matches!(facts.verdict, Verdict::Refused { .. });
-    let status = if ready.status == Some(true) { ConditionStatus::True } else { ConditionStatus::False };
+    let status = if ready.status == Some(true) {
+        ConditionStatus::True
+    } else {
+        ConditionStatus::False
+    };
     let mut wanted = vec![Condition::new(READY, status, ready.reason, &ready.message)];
     if ready.status != Some(true) {
         let kind = if stalled { STALLED } else { RECONCILING };
-        wanted.push(Condition::new(kind, ConditionStatus::True, ready.reason, &ready.message));
+        wanted.push(Condition::new(
+            kind,
+            ConditionStatus::True,
+            ready.reason,
+            &ready.message,
+        ));
     }
-    let wanted: Vec<_> = wanted.into_iter().map(|condition| condition.observed(facts.generation)).collect();
+    let wanted: Vec<_> = wanted
+        .into_iter()
+        .map(|condition| condition.observed(facts.generation))
+        .collect();
     let mut rows: Vec<Row> = facts.operators.iter().map(Operating::row).collect();
-    rows.extend(facts.disabled.iter().map(|name| Row { name: name.clone(), state: "Disabled".to_owned(), ..Row::default() }));
+    rows.extend(facts.disabled.iter().map(|name| Row {
+        name: name.clone(),
+        state: "Disabled".to_owned(),
+        ..Row::default()
+    }));
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    let up = facts.operators.iter().filter(|operator| operator.is_ready()).count();
+    let up = facts
+        .operators
+        .iter()
+        .filter(|operator| operator.is_ready())
+        .count();
     KatalogStatus {
         observed_generation: facts.generation,
         conditions: conditions::merge(&existing.conditions, &wanted, now),
@@ -167,17 +215,35 @@ pub(crate) fn compute(facts: &Facts<'_>, existing: &KatalogStatus, now: jiff::Ti
 
 /// The `Ready` condition.
 pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
-    let not = |reason, message: String| Readiness { status: Some(false), reason, message: conditions::cut_message(&message) };
+    let not = |reason, message: String| Readiness {
+        status: Some(false),
+        reason,
+        message: conditions::cut_message(&message),
+    };
     match facts.verdict {
         Verdict::Deleted => return not(reasons::TERMINATING, release_message(facts.releasing)),
         Verdict::Refused { reason, message } => return not(reason, message.clone()),
         Verdict::Pending(Some(why)) => return not(reasons::NOT_STORED, why.clone()),
-        Verdict::Pending(None) => return not(reasons::PROGRESSING, "the revision is about to run".to_owned()),
+        Verdict::Pending(None) => {
+            return not(
+                reasons::PROGRESSING,
+                "the revision is about to run".to_owned(),
+            );
+        }
         Verdict::Accepted => {}
     }
-    let lacking: Vec<_> = facts.operators.iter().filter(|operator| !operator.is_ready()).collect();
+    let lacking: Vec<_> = facts
+        .operators
+        .iter()
+        .filter(|operator| !operator.is_ready())
+        .collect();
     // The gravest reason names the whole.
-    for reason in [reasons::FORBIDDEN, reasons::CONFLICT, reasons::WAITING, reasons::PROGRESSING] {
+    for reason in [
+        reasons::FORBIDDEN,
+        reasons::CONFLICT,
+        reasons::WAITING,
+        reasons::PROGRESSING,
+    ] {
         if lacking.iter().any(|operator| operator.reason() == reason) {
             return not(reason, lines(&lacking));
         }
@@ -189,12 +255,24 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
         return not(reasons::RELEASING, release_message(facts.releasing));
     }
     let total = facts.operators.len();
-    let message = if total == 1 { "1 operator runs".to_owned() } else { format!("{total} operators run") };
-    Readiness { status: Some(true), reason: reasons::RUNNING, message }
+    let message = if total == 1 {
+        "1 operator runs".to_owned()
+    } else {
+        format!("{total} operators run")
+    };
+    Readiness {
+        status: Some(true),
+        reason: reasons::RUNNING,
+        message,
+    }
 }
 
 fn lines(operators: &[&Operating<'_>]) -> String {
-    let mut lines: Vec<_> = operators.iter().take(NAMED).map(|operator| operator.line()).collect();
+    let mut lines: Vec<_> = operators
+        .iter()
+        .take(NAMED)
+        .map(|operator| operator.line())
+        .collect();
     if operators.len() > NAMED {
         lines.push(format!("and {} more", operators.len() - NAMED));
     }
@@ -214,8 +292,12 @@ fn release_message(releasing: &BTreeMap<OperatedKind, Option<String>>) -> String
 
 /// Custom resources of all operators; versions of one kind have the same ones.
 fn instances(operators: &[Operating<'_>]) -> i64 {
-    let counted = operators.iter().filter(|operator| operator.status.yields_to.is_none());
-    counted.map(|operator| count(operator.status.instances)).sum()
+    let counted = operators
+        .iter()
+        .filter(|operator| operator.status.yields_to.is_none());
+    counted
+        .map(|operator| count(operator.status.instances))
+        .sum()
 }
 
 /// How soon `wanted` has to be written over `written`.
@@ -245,7 +327,9 @@ fn without_counts(status: &KatalogStatus) -> KatalogStatus {
 /// The merge patch that makes a Katalog's status `wanted`, only on the state `resource_version`.
 pub(crate) fn patch(wanted: &KatalogStatus, resource_version: Option<&str>) -> Value {
     let mut status = json!({ "conditions": [], "operators": [], "operated": [], "revision": null });
-    if let (Some(all), Ok(Value::Object(fields))) = (status.as_object_mut(), serde_json::to_value(wanted)) {
+    if let (Some(all), Ok(Value::Object(fields))) =
+        (status.as_object_mut(), serde_json::to_value(wanted))
+    {
         all.extend(fields);
     }
     json!({ "metadata": { "resourceVersion": resource_version }, "status": status })

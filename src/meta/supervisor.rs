@@ -70,7 +70,11 @@ impl Supervisor {
     /// A supervisor of nothing.
     pub(crate) fn new(context: Arc<Context>) -> Arc<Self> {
         let (snapshot, _) = watch::channel(Snapshot::default());
-        Arc::new(Self { context, state: Mutex::default(), snapshot })
+        Arc::new(Self {
+            context,
+            state: Mutex::default(),
+            snapshot,
+        })
     }
 
     /// Changes whenever an operator came, changed its plan or went; each clone has its own mark.
@@ -93,7 +97,10 @@ impl Supervisor {
         match self.lock().ledger.hold(kind) {
             Hold::Busy => Holding::Busy,
             Hold::Claimed(katalog) => Holding::Claimed(katalog),
-            Hold::Held => Holding::Held(Held { supervisor: Arc::clone(self), kind: kind.clone() }),
+            Hold::Held => Holding::Held(Held {
+                supervisor: Arc::clone(self),
+                kind: kind.clone(),
+            }),
         }
     }
 
@@ -101,9 +108,7 @@ impl Supervisor {
     pub(crate) async fn close(self: &Arc<Self>, patience: Duration) {
         let mut snapshot = self.snapshot();
         self.update(Ledger::close);
-        let idle = async {
-            while !self.is_idle() && snapshot.changed().await.is_ok() {}
-        };
+        let idle = async { while !self.is_idle() && snapshot.changed().await.is_ok() {} };
         if tokio::time::timeout(patience, idle).await.is_err() {
             for (katalog, operator) in self.lock().ledger.unfinished() {
                 tracing::warn!(%katalog, operator, "operator did not stop in time");
@@ -138,7 +143,9 @@ impl Supervisor {
         match effect {
             Effect::Start(key, plan, role) => {
                 tracing::info!(katalog = %key.0, operator = key.1, kind = %plan.resource.group_kind(), "operator starts");
-                if let Ok(operator) = catch_unwind(AssertUnwindSafe(|| Operator::start(&self.context, plan, role))) {
+                if let Ok(operator) = catch_unwind(AssertUnwindSafe(|| {
+                    Operator::start(&self.context, plan, role)
+                })) {
                     state.operators.insert(key, operator);
                 } else {
                     tracing::error!(katalog = %key.0, operator = key.1, "operator panicked at its start");
@@ -163,7 +170,11 @@ impl Supervisor {
         let supervisor = Arc::clone(self);
         tokio::spawn(async move {
             tracing::info!(katalog = %key.0, operator = key.1, "operator stops");
-            if AssertUnwindSafe(operator.stop()).catch_unwind().await.is_err() {
+            if AssertUnwindSafe(operator.stop())
+                .catch_unwind()
+                .await
+                .is_err()
+            {
                 tracing::error!(katalog = %key.0, operator = key.1, "operator panicked while it stopped");
             }
             supervisor.update(|ledger| ledger.stopped(&key));
@@ -180,7 +191,10 @@ impl State {
     fn views(&self) -> BTreeMap<KatalogRef, Vec<OperatorView>> {
         let mut views: BTreeMap<KatalogRef, Vec<OperatorView>> = BTreeMap::new();
         for (plan, decision) in self.ledger.decisions() {
-            views.entry(plan.katalog.clone()).or_default().push(self.view(plan, decision));
+            views
+                .entry(plan.katalog.clone())
+                .or_default()
+                .push(self.view(plan, decision));
         }
         views
     }
@@ -188,14 +202,27 @@ impl State {
     fn view(&self, plan: Arc<OperatorPlan>, decision: Decision) -> OperatorView {
         match decision {
             Decision::Conflict(holder) => {
-                let message = format!("Katalog {holder} is older and has {}; this entry takes over when it lets go", plan.resource.group_kind());
+                let message = format!(
+                    "Katalog {holder} is older and has {}; this entry takes over when it lets go",
+                    plan.resource.group_kind()
+                );
                 let status = at_rest(reasons::CONFLICT, message, None);
-                OperatorView { plan, status, conflict: Some(holder.to_string()) }
+                OperatorView {
+                    plan,
+                    status,
+                    conflict: Some(holder.to_string()),
+                }
             }
             Decision::Run(role) => {
-                let running = self.operators.get(&(plan.katalog.clone(), plan.name.clone()));
+                let running = self
+                    .operators
+                    .get(&(plan.katalog.clone(), plan.name.clone()));
                 let status = running.map_or_else(|| pending(role), Operator::status);
-                OperatorView { plan, status, conflict: None }
+                OperatorView {
+                    plan,
+                    status,
+                    conflict: None,
+                }
             }
         }
     }
@@ -207,12 +234,25 @@ fn pending(role: Role) -> watch::Receiver<OperatorStatus> {
         Role::Reconciles => None,
         Role::Yields(to) => Some(to),
     };
-    at_rest(reasons::PREDECESSOR, "the operator that had this kind has not stopped yet".to_owned(), yields_to)
+    at_rest(
+        reasons::PREDECESSOR,
+        "the operator that had this kind has not stopped yet".to_owned(),
+        yields_to,
+    )
 }
 
 /// The status of an entry without an operator; it never changes.
-fn at_rest(reason: &'static str, message: String, yields_to: Option<String>) -> watch::Receiver<OperatorStatus> {
+fn at_rest(
+    reason: &'static str,
+    message: String,
+    yields_to: Option<String>,
+) -> watch::Receiver<OperatorStatus> {
     let problems = vec![Problem { reason, message }];
-    let (_, status) = watch::channel(OperatorStatus { phase: Phase::Waiting, problems, yields_to, ..OperatorStatus::default() });
+    let (_, status) = watch::channel(OperatorStatus {
+        phase: Phase::Waiting,
+        problems,
+        yields_to,
+        ..OperatorStatus::default()
+    });
     status
 }

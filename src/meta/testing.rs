@@ -10,7 +10,10 @@ use serde_json::{Map, Value, json};
 
 /// The Katalog `shop/<name>`.
 pub(super) fn katalog(name: &str) -> KatalogRef {
-    KatalogRef { namespace: "shop".to_owned(), name: name.to_owned() }
+    KatalogRef {
+        namespace: "shop".to_owned(),
+        name: name.to_owned(),
+    }
 }
 
 /// A plan of the Katalog `shop/<name>`, with an operator of `water.example` for each entry, version and kind.
@@ -19,10 +22,17 @@ pub(super) fn plan(name: &str, entries: &[(&str, &str, &str)]) -> Arc<Plan> {
 }
 
 /// The same with that many workers.
-pub(super) fn plan_with_workers(name: &str, entries: &[(&str, &str, &str)], workers: u32) -> Arc<Plan> {
+pub(super) fn plan_with_workers(
+    name: &str,
+    entries: &[(&str, &str, &str)],
+    workers: u32,
+) -> Arc<Plan> {
     let entry = |(name, version, kind): &(&str, &str, &str)| {
         let types = json!({ "group": "water.example", "version": version, "kind": kind, "plural": format!("{}s", kind.to_lowercase()) });
-        ((*name).to_owned(), json!({ "apiTypes": types, "workers": workers }))
+        (
+            (*name).to_owned(),
+            json!({ "apiTypes": types, "workers": workers }),
+        )
     };
     let crds: Map<String, Value> = entries.iter().map(entry).collect();
     let spec: KatalogSpec = serde_json::from_value(json!({ "crds": crds })).unwrap();

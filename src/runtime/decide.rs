@@ -99,8 +99,8 @@ impl Writer<'_> {
         Ok(Write::Update { body, force, drift })
     }
 
-    /// Whether the object may be written: it is ours, or the Katalog says `adopt` and nobody controls it. Its controller
-    /// alone says that it is ours here: who takes our annotation off does not take the object.
+    /// Whether the object may be written: it is ours, or the Katalog says `adopt` and nobody controls it. Its
+    /// `child` annotation is not asked for here: who takes that off does not take the object.
     pub(super) fn check_name(
         &self,
         rendered: &Rendered,
@@ -108,13 +108,15 @@ impl Writer<'_> {
         record: &ChildRecord,
     ) -> Result<(), Failure> {
         let controller = record.controller.as_deref();
-        let ours = record.is_ours(self.uid, &self.bound.manager) || controller == Some(self.uid);
+        let manager = &self.bound.manager;
+        let ours = record.owner() == Some(self.uid)
+            && (controller.is_some() || record.ownership.wrote(manager));
         if ours || (declared.adopt && controller.is_none()) {
             return Ok(());
         }
         // A custom resource that was deleted and made anew is faster than the garbage collector.
         let left = controller.is_some_and(|uid| self.shared.owner(uid).is_none())
-            && record.ownership.wrote(&self.bound.manager);
+            && record.ownership.wrote(manager);
         let (reason, message) = if left {
             let message = "its predecessor was made for a resource that is gone, and is about to be collected";
             (Reason::WriteConflict, message)

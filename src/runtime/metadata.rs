@@ -1,6 +1,6 @@
 //! Our marks on a custom resource: finalizer, label, inventory.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use orkestra_core::{
     api::names,
@@ -87,21 +87,22 @@ fn metadata_body(bound: &Bound, cr: &CrRecord, inventory: &Inventory) -> Node {
     ])
 }
 
-/// Writes down what was made once, so that it is not made again when somebody deletes it.
+/// Writes down what was made once, so that it is not made again when somebody deletes it; takes out what was written down
+/// `ahead` and not made.
 pub(super) async fn remember_made(
     shared: &Shared,
     bound: &Bound,
     cr: Cr,
     mut inventory: Inventory,
+    ahead: &BTreeSet<ChildKey>,
     made: Vec<ChildKey>,
-) -> Result<Cr, (Cr, Failure)> {
-    let known = inventory.made.len();
+) -> Result<Cr, Failure> {
+    let written = inventory.made.clone();
+    inventory.made.retain(|key| !ahead.contains(key));
     inventory.made.extend(made);
-    if inventory.made.len() == known {
+    if inventory.made == written {
         return Ok(cr);
     }
-    match write_metadata(shared, bound, &cr, &inventory).await {
-        Ok(now) => Ok(now.unwrap_or(cr)),
-        Err(failed) => Err((cr, failed)),
-    }
+    let now = write_metadata(shared, bound, &cr, &inventory).await?;
+    Ok(now.unwrap_or(cr))
 }

@@ -7,7 +7,7 @@ use orkestra_core::{
     reconcile::{
         reason::Reason,
         record::{CrRecord, Observed, ObservedChild},
-        status::{Executed, status, verdict},
+        status::{Executed, reported, status, verdict},
         step::{Cycle, step},
     },
     value::project,
@@ -89,6 +89,7 @@ pub(super) fn observe(bound: &Bound, cr: &Arc<CrRecord>) -> Observed {
         cr: cr.clone(),
         children,
         unseen,
+        reported: reported(&bound.plan, &bound.facts, cr),
     }
 }
 
@@ -111,12 +112,17 @@ pub(super) async fn pass(
     }
     shared.context.faults.run_before_pass(&bound.plan.name, key);
     let cycle = decide(shared, bound, &observed).await;
-    let wanted = cycle.inventory.clone();
+    let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
         Ok(None) => return Passed::settled(),
         Ok(Some(cr)) => {
-            let outcome = execute(shared, bound, &cr.id.uid, memory, cycle).await;
-            (cr, outcome)
+            let mut outcome = execute(shared, bound, &cr.id.uid, memory, cycle).await;
+            let made = std::mem::take(&mut outcome.made);
+            match remember_made(shared, bound, cr, wanted, &ahead, made).await {
+                Ok(cr) => (cr, outcome),
+                // To report now would make the inventory the truth, and it is not.
+                Err(failed) => return Passed::failed(Next::Retry, failed.message),
+            }
         }
         // Without its inventory on the custom resource no child is made; the status still says why.
         Err(failed) => (
@@ -132,16 +138,9 @@ pub(super) async fn pass(
     };
     let Outcome {
         mut executed,
-        made,
         revisit,
+        ..
     } = outcome;
-    let cr = match remember_made(shared, bound, cr, wanted, made).await {
-        Ok(cr) => cr,
-        Err((cr, failed)) => {
-            executed.failures.push(failed);
-            cr
-        }
-    };
     let after = Observed {
         cr: with_snapshot(&cr, &observed.cr),
         ..observe(bound, &cr)

@@ -244,6 +244,24 @@ async fn e_a_resource_deleted_with_orphan_propagation_leaves_its_children() -> R
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_orphan_propagation_leaves_children_without_an_owner_reference_too() -> Result<()> {
+    let far = Far::new("orphans").await?;
+    let kind = kind(&far.scenario);
+    far.scenario
+        .kubectl(&["delete", &kind, "north", "--cascade=orphan", "--wait=false"])?;
+    let orchards = far.scenario.objects("orchards");
+    orchards.until_gone("north", LIMIT).await?;
+    tokio::time::sleep(QUIET).await;
+    let sign = far.signs.fetch("north-sign").await?;
+    let class = far.classes.fetch(&far.class).await?;
+    for orphan in [sign, class] {
+        let labels = orphan["metadata"]["labels"].to_string();
+        ensure!(!labels.contains("orkestra"), "it is still marked: {labels}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e_a_deleted_katalog_stops_its_operators_and_leaves_what_they_made() -> Result<()> {
     let mut scenario = orchard("katalog").await?;
     let process = scenario.pid();

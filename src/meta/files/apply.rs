@@ -30,8 +30,18 @@ pub(super) struct Applied(BTreeMap<PathBuf, String>);
 
 impl Applied {
     /// Applies what `katalog` names and what changed since it was last applied.
-    pub(super) async fn apply(&mut self, client: &Client, katalog: &Loaded, notices: &mpsc::UnboundedSender<Notice>) -> Result<(), FileError> {
-        for Entry { setup, crd, resources } in &katalog.entries {
+    pub(super) async fn apply(
+        &mut self,
+        client: &Client,
+        katalog: &Loaded,
+        notices: &mpsc::UnboundedSender<Notice>,
+    ) -> Result<(), FileError> {
+        for Entry {
+            setup,
+            crd,
+            resources,
+        } in &katalog.entries
+        {
             for file in setup.iter().chain(crd).chain(resources) {
                 self.apply_file(client, file, notices).await?;
             }
@@ -39,7 +49,12 @@ impl Applied {
         Ok(())
     }
 
-    async fn apply_file(&mut self, client: &Client, file: &Path, notices: &mpsc::UnboundedSender<Notice>) -> Result<(), FileError> {
+    async fn apply_file(
+        &mut self,
+        client: &Client,
+        file: &Path,
+        notices: &mpsc::UnboundedSender<Notice>,
+    ) -> Result<(), FileError> {
         let text = read_text(file).await?;
         let hash = value::hash_text(&text);
         if self.0.get(file) == Some(&hash) {
@@ -61,36 +76,59 @@ fn manifests(file: &Path, text: &str) -> Result<Vec<Value>, FileError> {
         return Err(FileError::Invalid(stream.problems));
     }
     let documents = stream.sources.iter().map(|source| source.tree.to_json());
-    let documents = documents.flat_map(|document| match document.get("items").and_then(Value::as_array) {
-        Some(items) if document.get("kind").and_then(Value::as_str) == Some("List") => items.clone(),
-        _ => vec![document],
-    });
+    let documents =
+        documents.flat_map(
+            |document| match document.get("items").and_then(Value::as_array) {
+                Some(items) if document.get("kind").and_then(Value::as_str) == Some("List") => {
+                    items.clone()
+                }
+                _ => vec![document],
+            },
+        );
     Ok(documents.collect())
 }
 
 /// Applies one manifest; the result names it. A definition is served when this returns.
 async fn apply_manifest(client: &Client, manifest: &Value) -> Result<String, FileError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
-    let (Some(api_version), Some(kind), Some(name)) = (text("/apiVersion"), text("/kind"), text("/metadata/name")) else {
+    let (Some(api_version), Some(kind), Some(name)) =
+        (text("/apiVersion"), text("/kind"), text("/metadata/name"))
+    else {
         return Err(FileError::Invalid(nameless(manifest)));
     };
     let resource = wait_served(client, api_version, kind).await?;
-    let namespace = resource.is_namespaced().then(|| text("/metadata/namespace").unwrap_or_else(|| client.default_namespace()));
+    let namespace = resource
+        .is_namespaced()
+        .then(|| text("/metadata/namespace").unwrap_or_else(|| client.default_namespace()));
     resource.apply(namespace, name, manifest, MANAGER).await?;
     if kind == "CustomResourceDefinition" {
         wait_established(client, &resource, name, manifest).await?;
     }
-    Ok(namespace.map_or_else(|| format!("{kind} {name}"), |namespace| format!("{kind} {namespace}/{name}")))
+    Ok(namespace.map_or_else(
+        || format!("{kind} {name}"),
+        |namespace| format!("{kind} {namespace}/{name}"),
+    ))
 }
 
 fn nameless(manifest: &Value) -> Diagnostics {
     use orkestra_core::diagnostics::{Diagnostic, FieldPath};
-    let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or("document");
-    Diagnostic::error(FieldPath::root(), format!("a {kind} without apiVersion, kind or metadata.name cannot be applied")).into()
+    let kind = manifest
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or("document");
+    Diagnostic::error(
+        FieldPath::root(),
+        format!("a {kind} without apiVersion, kind or metadata.name cannot be applied"),
+    )
+    .into()
 }
 
 /// Where a kind is served, waiting for it a while: its definition may just have been applied.
-async fn wait_served(client: &Client, api_version: &str, kind: &str) -> Result<Resource, FileError> {
+async fn wait_served(
+    client: &Client,
+    api_version: &str,
+    kind: &str,
+) -> Result<Resource, FileError> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -98,18 +136,28 @@ async fn wait_served(client: &Client, api_version: &str, kind: &str) -> Result<R
             return Ok(served);
         }
         if Instant::now() >= deadline {
-            return Err(FileError::NotServed(format!("{api_version} {kind}"), PATIENCE));
+            return Err(FileError::NotServed(
+                format!("{api_version} {kind}"),
+                PATIENCE,
+            ));
         }
         tokio::time::sleep(PERIOD).await;
     }
 }
 
 /// Waits until a definition is established, its names are accepted and its versions are served.
-async fn wait_established(client: &Client, resource: &Resource, name: &str, manifest: &Value) -> Result<(), FileError> {
+async fn wait_established(
+    client: &Client,
+    resource: &Resource,
+    name: &str,
+    manifest: &Value,
+) -> Result<(), FileError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let live = resource.get(None, name).await?;
-        if live.is_some_and(|crd| holds(&crd.data, "Established") && holds(&crd.data, "NamesAccepted")) {
+        if live
+            .is_some_and(|crd| holds(&crd.data, "Established") && holds(&crd.data, "NamesAccepted"))
+        {
             break;
         }
         if Instant::now() >= deadline {
@@ -117,17 +165,41 @@ async fn wait_established(client: &Client, resource: &Resource, name: &str, mani
         }
         tokio::time::sleep(PERIOD).await;
     }
-    let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let versions = manifest.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
-    for version in versions.filter(|version| version.get("served").and_then(Value::as_bool) == Some(true)) {
-        let version = version.get("name").and_then(Value::as_str).unwrap_or_default();
-        wait_served(client, &format!("{}/{version}", text("/spec/group")), text("/spec/names/kind")).await?;
+    let text = |pointer: &str| {
+        manifest
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let versions = manifest
+        .pointer("/spec/versions")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    for version in
+        versions.filter(|version| version.get("served").and_then(Value::as_bool) == Some(true))
+    {
+        let version = version
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        wait_served(
+            client,
+            &format!("{}/{version}", text("/spec/group")),
+            text("/spec/names/kind"),
+        )
+        .await?;
     }
     Ok(())
 }
 
 fn holds(crd: &Value, condition: &str) -> bool {
     let conditions = crd.pointer("/status/conditions").and_then(Value::as_array);
-    let is = |one: &Value, field: &str, wanted: &str| one.get(field).and_then(Value::as_str) == Some(wanted);
-    conditions.into_iter().flatten().any(|one| is(one, "type", condition) && is(one, "status", "True"))
+    let is = |one: &Value, field: &str, wanted: &str| {
+        one.get(field).and_then(Value::as_str) == Some(wanted)
+    };
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|one| is(one, "type", condition) && is(one, "status", "True"))
 }

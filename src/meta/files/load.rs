@@ -58,14 +58,22 @@ pub(super) struct Entry {
 pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<Content>, FileError> {
     let mut contents = Vec::with_capacity(paths.len());
     for path in paths {
-        contents.push(Content { path: path.clone(), text: read_text(path).await? });
+        contents.push(Content {
+            path: path.clone(),
+            text: read_text(path).await?,
+        });
     }
     Ok(contents)
 }
 
 /// Reads one text file.
 pub(super) async fn read_text(path: &Path) -> Result<String, FileError> {
-    tokio::fs::read_to_string(path).await.map_err(|source| FileError::Read { path: path.display().to_string(), source })
+    tokio::fs::read_to_string(path)
+        .await
+        .map_err(|source| FileError::Read {
+            path: path.display().to_string(),
+            source,
+        })
 }
 
 /// Hash over the Katalog files and the files that they name; one that cannot be read counts as empty.
@@ -73,10 +81,14 @@ pub(super) async fn contents_hash(contents: &[Content]) -> String {
     let mut all = String::new();
     for Content { path, text } in contents {
         all.push_str(&value::hash_text(text));
-        let named = read_stream(&path.display().to_string(), text).map(|(documents, _)| documents).unwrap_or_default();
+        let named = read_stream(&path.display().to_string(), text)
+            .map(|(documents, _)| documents)
+            .unwrap_or_default();
         for entry in named.iter().flat_map(|document| entries(path, document)) {
             for file in entry.setup.iter().chain(&entry.crd).chain(&entry.resources) {
-                all.push_str(&value::hash_text(&read_text(file).await.unwrap_or_default()));
+                all.push_str(&value::hash_text(
+                    &read_text(file).await.unwrap_or_default(),
+                ));
             }
         }
     }
@@ -84,7 +96,10 @@ pub(super) async fn contents_hash(contents: &[Content]) -> String {
 }
 
 /// Compiles all Katalogs of the files.
-pub(super) async fn compile(contents: &[Content], cluster: &(dyn Fn(&Value) -> Schemas + Sync)) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
+pub(super) async fn compile(
+    contents: &[Content],
+    cluster: &(dyn Fn(&Value) -> Schemas + Sync),
+) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
     let (mut loaded, mut warnings, mut problems) = (Vec::new(), Vec::new(), Diagnostics::default());
     for content in contents {
         let file = content.path.display().to_string();
@@ -112,21 +127,41 @@ pub(super) async fn compile(contents: &[Content], cluster: &(dyn Fn(&Value) -> S
         }
     }
     if let Some(twice) = named_twice(&loaded) {
-        problems.push(Diagnostic::error(FieldPath::root().field("metadata").field("name"), format!("two Katalogs have the name `{twice}`")));
+        problems.push(Diagnostic::error(
+            FieldPath::root().field("metadata").field("name"),
+            format!("two Katalogs have the name `{twice}`"),
+        ));
     }
-    if problems.has_errors() { Err(FileError::Invalid(problems)) } else { Ok((loaded, warnings)) }
+    if problems.has_errors() {
+        Err(FileError::Invalid(problems))
+    } else {
+        Ok((loaded, warnings))
+    }
 }
 
 type Compiled = Result<(Loaded, Vec<Diagnostic>), Diagnostics>;
 
-async fn compile_one(path: &Path, document: &KatalogDocument, mut schemas: Schemas) -> Result<Compiled, FileError> {
-    let reference = KatalogRef { namespace: NAMESPACE.to_owned(), name: document.name.clone() };
+async fn compile_one(
+    path: &Path,
+    document: &KatalogDocument,
+    mut schemas: Schemas,
+) -> Result<Compiled, FileError> {
+    let reference = KatalogRef {
+        namespace: NAMESPACE.to_owned(),
+        name: document.name.clone(),
+    };
     let mut problems = Diagnostics::default();
     for (name, entry) in &document.spec.crds {
         let Some(file) = entry.crd_file.as_ref().filter(|_| entry.is_enabled()) else {
             continue;
         };
-        let at = || FieldPath::root().field("spec").field("crds").field(name).field("crdFile");
+        let at = || {
+            FieldPath::root()
+                .field("spec")
+                .field("crds")
+                .field(name)
+                .field("crdFile")
+        };
         if file.starts_with("https://") || file.starts_with("http://") {
             let error = Diagnostic::error(at(), "a URL is not supported yet");
             problems.push(error.hint("download the definition and name the file"));
@@ -148,7 +183,13 @@ async fn compile_one(path: &Path, document: &KatalogDocument, mut schemas: Schem
     let mut hash = value::hash(&Node::from(&written));
     hash.truncate(10);
     let stored = |kind: GroupKind| {
-        let version = schemas.kind(&kind)?.versions.iter().find(|version| version.storage)?.name.clone();
+        let version = schemas
+            .kind(&kind)?
+            .versions
+            .iter()
+            .find(|version| version.storage)?
+            .name
+            .clone();
         Some((kind, version))
     };
     let loaded = Loaded {
@@ -167,7 +208,10 @@ async fn compile_one(path: &Path, document: &KatalogDocument, mut schemas: Schem
 async fn read_crd(path: &Path) -> Result<Result<CrdShape, String>, FileError> {
     let text = read_text(path).await?;
     let stream = parse_stream(&path.display().to_string(), &text);
-    let found = stream.sources.iter().map(|source| CrdShape::from_crd(&Node::from(&source.tree.to_json())));
+    let found = stream
+        .sources
+        .iter()
+        .map(|source| CrdShape::from_crd(&Node::from(&source.tree.to_json())));
     let found = found.reduce(|first, next| if first.is_ok() { first } else { next });
     Ok(match found {
         Some(shape) => shape.map_err(|why| why.to_string()),
@@ -177,12 +221,24 @@ async fn read_crd(path: &Path) -> Result<Result<CrdShape, String>, FileError> {
 
 /// What the enabled entries ask to be applied, in the order of their names.
 fn entries(katalog: &Path, document: &KatalogDocument) -> Vec<Entry> {
-    let enabled = document.spec.crds.values().filter(|entry| entry.is_enabled());
+    let enabled = document
+        .spec
+        .crds
+        .values()
+        .filter(|entry| entry.is_enabled());
     enabled
         .map(|entry| Entry {
-            setup: entry.setup.iter().map(|file| beside(katalog, file)).collect(),
+            setup: entry
+                .setup
+                .iter()
+                .map(|file| beside(katalog, file))
+                .collect(),
             crd: entry.crd_file.as_ref().map(|file| beside(katalog, file)),
-            resources: entry.cr_files.iter().map(|file| beside(katalog, file)).collect(),
+            resources: entry
+                .cr_files
+                .iter()
+                .map(|file| beside(katalog, file))
+                .collect(),
         })
         .collect()
 }
@@ -194,31 +250,60 @@ fn beside(katalog: &Path, file: &str) -> PathBuf {
 
 fn named_twice(loaded: &[Loaded]) -> Option<&str> {
     let mut names = BTreeSet::new();
-    loaded.iter().map(|katalog| katalog.reference.name.as_str()).find(|name| !names.insert(*name))
+    loaded
+        .iter()
+        .map(|katalog| katalog.reference.name.as_str())
+        .find(|name| !names.insert(*name))
 }
 
 /// The first of `kinds` that a Katalog in the cluster declares or has not released, and that Katalog.
-pub(super) async fn claimed_in_cluster(client: &Client, kinds: &BTreeSet<GroupKind>) -> Result<Option<(GroupKind, KatalogRef)>, FileError> {
+pub(super) async fn claimed_in_cluster(
+    client: &Client,
+    kinds: &BTreeSet<GroupKind>,
+) -> Result<Option<(GroupKind, KatalogRef)>, FileError> {
     let katalogs = match Resource::katalogs(client).list(None, None).await {
         Err(error) if error.is_not_found() => return Ok(None),
         listed => listed?,
     };
     let claims = katalogs.iter().flat_map(|object| {
-        let operated = status_of(object).operated.into_iter().map(|kind| (kind.group, kind.kind));
-        operated.chain(declared(&object.data)).map(move |claim| (claim, object))
+        let operated = status_of(object)
+            .operated
+            .into_iter()
+            .map(|kind| (kind.group, kind.kind));
+        operated
+            .chain(declared(&object.data))
+            .map(move |claim| (claim, object))
     });
-    let kind_of = |(group, kind): &(String, String)| GroupKind { group: group.as_str().into(), kind: kind.as_str().into() };
-    Ok(claims.map(|(claim, object)| (kind_of(&claim), reference(object))).find(|(kind, _)| kinds.contains(kind)))
+    let kind_of = |(group, kind): &(String, String)| GroupKind {
+        group: group.as_str().into(),
+        kind: kind.as_str().into(),
+    };
+    Ok(claims
+        .map(|(claim, object)| (kind_of(&claim), reference(object)))
+        .find(|(kind, _)| kinds.contains(kind)))
 }
 
 /// Groups and kinds that a Katalog's object declares, whether it is valid or not.
 fn declared(object: &Value) -> Vec<(String, String)> {
     let entries = object.pointer("/spec/crds").and_then(Value::as_object);
-    let types = entries.into_iter().flat_map(|entries| entries.values()).filter_map(|entry| {
-        let enabled = entry.get("enabled").and_then(Value::as_bool).unwrap_or(true);
-        entry.get("apiTypes").filter(|_| enabled)
-    });
-    types.filter_map(|types| Some((types.get("group")?.as_str()?.to_owned(), types.get("kind")?.as_str()?.to_owned()))).collect()
+    let types = entries
+        .into_iter()
+        .flat_map(|entries| entries.values())
+        .filter_map(|entry| {
+            let enabled = entry
+                .get("enabled")
+                .and_then(Value::as_bool)
+                .unwrap_or(true);
+            entry.get("apiTypes").filter(|_| enabled)
+        });
+    types
+        .filter_map(|types| {
+            Some((
+                types.get("group")?.as_str()?.to_owned(),
+                types.get("kind")?.as_str()?.to_owned(),
+            ))
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -234,13 +319,25 @@ mod tests {
             "lake": { "enabled": false, "apiTypes": { "group": "water.example", "kind": "Lake" } },
             "odd": { "apiTypes": 7 },
         }}});
-        assert_eq!(declared(&object), [("water.example".to_owned(), "Pond".to_owned())]);
+        assert_eq!(
+            declared(&object),
+            [("water.example".to_owned(), "Pond".to_owned())]
+        );
     }
 
     #[test]
     fn files_are_named_relative_to_their_katalog() {
-        assert_eq!(beside(Path::new("a/k.yaml"), "crd.yaml"), Path::new("a/crd.yaml"));
-        assert_eq!(beside(Path::new("k.yaml"), "./crd.yaml"), Path::new("./crd.yaml"));
-        assert_eq!(beside(Path::new("a/k.yaml"), "/crd.yaml"), Path::new("/crd.yaml"));
+        assert_eq!(
+            beside(Path::new("a/k.yaml"), "crd.yaml"),
+            Path::new("a/crd.yaml")
+        );
+        assert_eq!(
+            beside(Path::new("k.yaml"), "./crd.yaml"),
+            Path::new("./crd.yaml")
+        );
+        assert_eq!(
+            beside(Path::new("a/k.yaml"), "/crd.yaml"),
+            Path::new("/crd.yaml")
+        );
     }
 }

@@ -86,7 +86,9 @@ pub enum FileError {
     #[error("{0}")]
     Invalid(Diagnostics),
     /// A Katalog in the cluster has a kind that they declare.
-    #[error("Katalog {katalog} in the cluster has {kind}: two runtimes would undo each other's work; remove the entry there, or here")]
+    #[error(
+        "Katalog {katalog} in the cluster has {kind}: two runtimes would undo each other's work; remove the entry there, or here"
+    )]
     Claimed {
         /// The kind.
         kind: GroupKind,
@@ -114,10 +116,16 @@ impl FileError {
 ///
 /// # Errors
 /// [`FileError::Read`], or [`FileError::Invalid`] with every problem of every file.
-pub async fn compile_files(paths: &[PathBuf], schemas: &Schemas) -> Result<(Vec<Arc<Plan>>, Vec<Diagnostic>), FileError> {
+pub async fn compile_files(
+    paths: &[PathBuf],
+    schemas: &Schemas,
+) -> Result<(Vec<Arc<Plan>>, Vec<Diagnostic>), FileError> {
     let contents = load::read(paths).await?;
     let (loaded, warnings) = load::compile(&contents, &|_| schemas.clone()).await?;
-    Ok((loaded.into_iter().map(|katalog| katalog.plan).collect(), warnings))
+    Ok((
+        loaded.into_iter().map(|katalog| katalog.plan).collect(),
+        warnings,
+    ))
 }
 
 /// What runs of the files.
@@ -136,7 +144,11 @@ impl Files {
     ///
     /// # Errors
     /// When they cannot run at their first reading.
-    pub(crate) async fn follow(self, shared: &Arc<Shared>, shutdown: &CancellationToken) -> Result<(), FileError> {
+    pub(crate) async fn follow(
+        self,
+        shared: &Arc<Shared>,
+        shutdown: &CancellationToken,
+    ) -> Result<(), FileError> {
         let mut state = State::default();
         let mut releases = JoinSet::new();
         tokio::select! {
@@ -170,7 +182,12 @@ impl Files {
     }
 
     /// Reads the files and runs what they say, if they changed.
-    async fn reload(&self, shared: &Arc<Shared>, state: &mut State, releases: &mut JoinSet<()>) -> Result<(), FileError> {
+    async fn reload(
+        &self,
+        shared: &Arc<Shared>,
+        state: &mut State,
+        releases: &mut JoinSet<()>,
+    ) -> Result<(), FileError> {
         let contents = load::read(&self.paths).await?;
         let hash = load::contents_hash(&contents).await;
         if state.seen.replace(hash.clone()) == Some(hash) {
@@ -181,19 +198,33 @@ impl Files {
         if !warnings.is_empty() {
             self.tell(Notice::Warned(warnings));
         }
-        let kinds: BTreeSet<_> = loaded.iter().flat_map(|katalog| kinds_of(&katalog.plan)).collect();
-        if let Some((kind, katalog)) = load::claimed_in_cluster(shared.context.wire.client(), &kinds).await? {
+        let kinds: BTreeSet<_> = loaded
+            .iter()
+            .flat_map(|katalog| kinds_of(&katalog.plan))
+            .collect();
+        if let Some((kind, katalog)) =
+            load::claimed_in_cluster(shared.context.wire.client(), &kinds).await?
+        {
             return Err(FileError::Claimed { kind, katalog });
         }
         for katalog in &loaded {
-            state.applied.apply(shared.context.wire.client(), katalog, &self.notices).await?;
+            state
+                .applied
+                .apply(shared.context.wire.client(), katalog, &self.notices)
+                .await?;
         }
         self.run(shared, state, loaded, releases);
         Ok(())
     }
 
     /// Lets the supervisor run what was loaded, and releases what is not declared any more.
-    fn run(&self, shared: &Arc<Shared>, state: &mut State, loaded: Vec<Loaded>, releases: &mut JoinSet<()>) {
+    fn run(
+        &self,
+        shared: &Arc<Shared>,
+        state: &mut State,
+        loaded: Vec<Loaded>,
+        releases: &mut JoinSet<()>,
+    ) {
         for (place, katalog) in loaded.iter().enumerate() {
             let wanted = Wanted {
                 seniority: Seniority::Given(place),
@@ -205,17 +236,34 @@ impl Files {
             self.tell(Notice::Runs {
                 katalog: katalog.reference.clone(),
                 revision: katalog.revision.clone(),
-                operators: katalog.plan.operators.iter().map(|operator| operator.name.clone()).collect(),
+                operators: katalog
+                    .plan
+                    .operators
+                    .iter()
+                    .map(|operator| operator.name.clone())
+                    .collect(),
             });
         }
         let before = std::mem::replace(&mut state.running, loaded);
-        for old in before.iter().filter(|old| state.running.iter().all(|new| new.reference != old.reference)) {
+        for old in before.iter().filter(|old| {
+            state
+                .running
+                .iter()
+                .all(|new| new.reference != old.reference)
+        }) {
             shared.supervisor.forget(&old.reference);
             shared.publisher.remove(&old.reference);
         }
-        let wanted: BTreeSet<_> = state.running.iter().flat_map(|katalog| kinds_of(&katalog.plan)).collect();
+        let wanted: BTreeSet<_> = state
+            .running
+            .iter()
+            .flat_map(|katalog| kinds_of(&katalog.plan))
+            .collect();
         for kind in before.iter().flat_map(|katalog| operated(&katalog.plan)) {
-            if !wanted.contains(&GroupKind { group: kind.group.as_str().into(), kind: kind.kind.as_str().into() }) {
+            if !wanted.contains(&GroupKind {
+                group: kind.group.as_str().into(),
+                kind: kind.kind.as_str().into(),
+            }) {
                 releases.spawn(release(Arc::clone(shared), kind));
             }
         }
@@ -243,16 +291,30 @@ impl State {
     /// Shows the Katalogs to readers.
     fn publish(&mut self, shared: &Shared) {
         for katalog in &self.running {
-            let views = self.views.get_mut(&katalog.reference).map(Vec::as_mut_slice).unwrap_or_default();
-            let statuses: Vec<_> = views.iter_mut().map(|view| view.status.borrow_and_update().clone()).collect();
+            let views = self
+                .views
+                .get_mut(&katalog.reference)
+                .map(Vec::as_mut_slice)
+                .unwrap_or_default();
+            let statuses: Vec<_> = views
+                .iter_mut()
+                .map(|view| view.status.borrow_and_update().clone())
+                .collect();
             let operating = |(view, status)| {
                 let view: &OperatorView = view;
-                Operating { plan: &view.plan, status, conflict: view.conflict.is_some() }
+                Operating {
+                    plan: &view.plan,
+                    status,
+                    conflict: view.conflict.is_some(),
+                }
             };
             let operators: Vec<_> = views.iter().zip(statuses).map(operating).collect();
             let verdict = match &self.refused {
                 None => Verdict::Accepted,
-                Some(why) => Verdict::Refused { reason: super::reasons::INVALID_REVISION, message: why.clone() },
+                Some(why) => Verdict::Refused {
+                    reason: super::reasons::INVALID_REVISION,
+                    message: why.clone(),
+                },
             };
             let facts = Facts {
                 generation: None,
@@ -281,12 +343,18 @@ impl State {
 
 /// What a plan operates, for its release.
 fn operated(plan: &Plan) -> Vec<OperatedKind> {
-    plan.operators.iter().map(|operator| super::release::operated(&operator.resource)).collect()
+    plan.operators
+        .iter()
+        .map(|operator| super::release::operated(&operator.resource))
+        .collect()
 }
 
 /// Lets go of a kind once its operator has stopped, unless somebody wants it again.
 async fn release(shared: Arc<Shared>, kind: OperatedKind) {
-    let group_kind = GroupKind { group: kind.group.as_str().into(), kind: kind.kind.as_str().into() };
+    let group_kind = GroupKind {
+        group: kind.group.as_str().into(),
+        kind: kind.kind.as_str().into(),
+    };
     let mut snapshot = shared.supervisor.snapshot();
     loop {
         match shared.supervisor.hold(&group_kind) {
@@ -298,7 +366,12 @@ async fn release(shared: Arc<Shared>, kind: OperatedKind) {
             }
             Holding::Held(_held) => match release_kind(shared.context.wire.client(), &kind).await {
                 Ok(released) => {
-                    tracing::info!(kind = kind.kind, resources = released.resources, children = released.children, "kind is released");
+                    tracing::info!(
+                        kind = kind.kind,
+                        resources = released.resources,
+                        children = released.children,
+                        "kind is released"
+                    );
                     return;
                 }
                 Err(error) => {

@@ -27,7 +27,11 @@ use super::{
 impl Katalog {
     /// Brings the world a step nearer to what the object says; when something failed, says when to try again.
     pub(super) async fn act(&mut self) -> Option<Instant> {
-        let result = if self.is_deleting() { self.tear_down().await } else { self.follow().await };
+        let result = if self.is_deleting() {
+            self.tear_down().await
+        } else {
+            self.follow().await
+        };
         let Err(error) = result else {
             self.failures = 0;
             return None;
@@ -53,7 +57,10 @@ impl Katalog {
                 self.start(judged, revision).await?;
                 self.verdict = Verdict::Accepted;
             }
-        } else if self.running.is_none() && !self.looked && matches!(self.verdict, Verdict::Refused { .. }) {
+        } else if self.running.is_none()
+            && !self.looked
+            && matches!(self.verdict, Verdict::Refused { .. })
+        {
             self.load_last_good().await?;
         }
         self.claim();
@@ -66,16 +73,27 @@ impl Katalog {
     async fn start(&mut self, judged: Judged, revision: String) -> Result<(), CallError> {
         for operator in &judged.plan.operators {
             let kind = operated(&operator.resource);
-            self.releasing.retain(|other, release| release.under_way || group_kind(other) != group_kind(&kind));
+            self.releasing.retain(|other, release| {
+                release.under_way || group_kind(other) != group_kind(&kind)
+            });
             self.operated.insert(group_kind(&kind), kind);
         }
         if let Err(error) = self.write_operated().await {
             self.candidate = Some(judged);
             return Err(error);
         }
-        let Judged { plan, disabled, hash } = judged;
+        let Judged {
+            plan,
+            disabled,
+            hash,
+        } = judged;
         tracing::info!(katalog = %self.reference, revision, operators = plan.operators.len(), "revision runs");
-        self.running = Some(Running { revision, hash, plan, disabled });
+        self.running = Some(Running {
+            revision,
+            hash,
+            plan,
+            disabled,
+        });
         Ok(())
     }
 
@@ -108,7 +126,10 @@ impl Katalog {
         let wanted = Wanted {
             seniority: self.seniority(),
             storage: storage(&self.shared.context.crds, &claims),
-            plan: self.running.as_ref().map(|running| Arc::clone(&running.plan)),
+            plan: self
+                .running
+                .as_ref()
+                .map(|running| Arc::clone(&running.plan)),
             claims,
         };
         // Telling the supervisor wakes every Katalog.
@@ -124,8 +145,15 @@ impl Katalog {
         if self.is_deleting() {
             return BTreeSet::new();
         }
-        let plans = [self.running.as_ref().map(|running| &running.plan), self.candidate.as_ref().map(|judged| &judged.plan)];
-        let mut kinds: BTreeSet<_> = plans.into_iter().flatten().flat_map(|plan| kinds_of(plan)).collect();
+        let plans = [
+            self.running.as_ref().map(|running| &running.plan),
+            self.candidate.as_ref().map(|judged| &judged.plan),
+        ];
+        let mut kinds: BTreeSet<_> = plans
+            .into_iter()
+            .flatten()
+            .flat_map(|plan| kinds_of(plan))
+            .collect();
         if self.running.is_none() && self.candidate.is_none() {
             kinds.extend(self.operated.keys().cloned());
         }
@@ -147,7 +175,12 @@ impl Katalog {
     /// Lets go of what was operated and is not wanted.
     fn release_leftovers(&mut self) {
         let wanted = self.wanted_kinds();
-        let stale: Vec<_> = self.operated.iter().filter(|(kind, _)| !wanted.contains(*kind)).map(|(_, kind)| kind.clone()).collect();
+        let stale: Vec<_> = self
+            .operated
+            .iter()
+            .filter(|(kind, _)| !wanted.contains(*kind))
+            .map(|(_, kind)| kind.clone())
+            .collect();
         for kind in stale {
             let release = self.releasing.entry(kind.clone()).or_default();
             if release.under_way || release.retry_at.is_some_and(|at| at > Instant::now()) {
@@ -174,10 +207,16 @@ impl Katalog {
     }
 
     /// Takes in how a release ended.
-    pub(super) fn note_release(&mut self, done: Result<(OperatedKind, Result<Released, ReleaseError>), JoinError>) {
+    pub(super) fn note_release(
+        &mut self,
+        done: Result<(OperatedKind, Result<Released, ReleaseError>), JoinError>,
+    ) {
         match done {
             Ok((kind, Ok(released))) => {
-                let Released { resources, children } = released;
+                let Released {
+                    resources,
+                    children,
+                } = released;
                 tracing::info!(katalog = %self.reference, kind = kind.kind, resources, children, "kind is released");
                 self.releasing.remove(&kind);
                 // An entry of the same kind may have come back meanwhile.
@@ -187,15 +226,36 @@ impl Katalog {
             }
             Ok((kind, Err(error))) => {
                 tracing::warn!(katalog = %self.reference, kind = kind.kind, error = %error, "kind could not be released");
-                let failures = self.releasing.get(&kind).map_or(0, |release| release.failures) + 1;
+                let failures = self
+                    .releasing
+                    .get(&kind)
+                    .map_or(0, |release| release.failures)
+                    + 1;
                 let retry_at = Some(self.after(failures));
-                self.releasing.insert(kind, Release { under_way: false, failures, problem: Some(error.to_string()), retry_at });
+                self.releasing.insert(
+                    kind,
+                    Release {
+                        under_way: false,
+                        failures,
+                        problem: Some(error.to_string()),
+                        retry_at,
+                    },
+                );
             }
             Err(error) => {
                 tracing::error!(katalog = %self.reference, error = %error, "release panicked");
                 let retry_at = Some(self.after(1));
-                for release in self.releasing.values_mut().filter(|release| release.under_way) {
-                    *release = Release { under_way: false, failures: 1, problem: Some("internal error".to_owned()), retry_at };
+                for release in self
+                    .releasing
+                    .values_mut()
+                    .filter(|release| release.under_way)
+                {
+                    *release = Release {
+                        under_way: false,
+                        failures: 1,
+                        problem: Some("internal error".to_owned()),
+                        retry_at,
+                    };
                 }
             }
         }
@@ -203,7 +263,11 @@ impl Katalog {
 
     /// When the next release is tried again.
     pub(super) fn next_release(&self) -> Option<Instant> {
-        self.releasing.values().filter(|release| !release.under_way).filter_map(|release| release.retry_at).min()
+        self.releasing
+            .values()
+            .filter(|release| !release.under_way)
+            .filter_map(|release| release.retry_at)
+            .min()
     }
 
     async fn put_finalizer(&mut self) -> Result<(), CallError> {
@@ -236,7 +300,14 @@ impl Katalog {
         let patch = json!({ "metadata": {
             "uid": metadata.uid, "resourceVersion": metadata.resource_version, "finalizers": finalizers,
         }});
-        let answer = self.resource.merge(Some(&self.reference.namespace), &self.reference.name, &patch).await?;
+        let answer = self
+            .resource
+            .merge(
+                Some(&self.reference.namespace),
+                &self.reference.name,
+                &patch,
+            )
+            .await?;
         self.see_answer(answer);
         Ok(())
     }
@@ -247,7 +318,11 @@ impl Katalog {
             return;
         }
         let generation = self.object.metadata.generation;
-        if self.judged.as_ref().is_none_or(|(about, _)| *about != generation) {
+        if self
+            .judged
+            .as_ref()
+            .is_none_or(|(about, _)| *about != generation)
+        {
             self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
         }
         let now = (generation, known(&self.shared.context.crds, &self.document));
@@ -259,7 +334,10 @@ impl Katalog {
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
                 self.candidate = None;
-                self.verdict = Verdict::Refused { reason: refusal.reason, message: refusal.message };
+                self.verdict = Verdict::Refused {
+                    reason: refusal.reason,
+                    message: refusal.message,
+                };
             }
         }
         self.judged = Some(now);
@@ -267,7 +345,10 @@ impl Katalog {
 
     /// A revision that compiles is a candidate, unless it is what runs.
     fn note_good(&mut self, judged: Judged) {
-        let same = |running: &Running| running.hash == judged.hash && orkestra_core::plan::diff(&running.plan, &judged.plan).is_empty();
+        let same = |running: &Running| {
+            running.hash == judged.hash
+                && orkestra_core::plan::diff(&running.plan, &judged.plan).is_empty()
+        };
         if self.running.as_ref().is_some_and(same) {
             self.candidate = None;
             self.verdict = Verdict::Accepted;

@@ -24,7 +24,9 @@ pub(crate) fn known(crds: &Crds, document: &Value) -> Vec<Arc<CrdRecord>> {
 /// The same for the compiler.
 pub(crate) fn schemas(records: &[Arc<CrdRecord>]) -> Schemas {
     let mut schemas = Schemas::default();
-    records.iter().for_each(|record| schemas.insert(shape(record)));
+    for record in records {
+        schemas.insert(shape(record));
+    }
     schemas
 }
 
@@ -46,9 +48,14 @@ fn collect_kinds(value: &Value, kinds: &mut BTreeSet<GroupKind>) {
             let text = |name: &str| fields.get(name).and_then(Value::as_str);
             let group = text("group").or_else(|| Some(text("apiVersion")?.split_once('/')?.0));
             if let (Some(group), Some(kind)) = (group, text("kind")) {
-                kinds.insert(GroupKind { group: group.into(), kind: kind.into() });
+                kinds.insert(GroupKind {
+                    group: group.into(),
+                    kind: kind.into(),
+                });
             }
-            fields.values().for_each(|value| collect_kinds(value, kinds));
+            fields
+                .values()
+                .for_each(|value| collect_kinds(value, kinds));
         }
         _ => {}
     }
@@ -73,9 +80,22 @@ fn shape(record: &CrdRecord) -> CrdShape {
 
 /// A schema that says of the status what the record says, and nothing else.
 fn schema(status: Option<&Node>) -> Node {
-    let map = |fields: Vec<(&str, Node)>| Node::Map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect());
-    let properties = status.map(|status| ("status", status.clone())).into_iter().collect();
-    map(vec![("type", Node::from("object")), ("properties", map(properties))])
+    let map = |fields: Vec<(&str, Node)>| {
+        Node::Map(
+            fields
+                .into_iter()
+                .map(|(name, value)| (name.into(), value))
+                .collect(),
+        )
+    };
+    let properties = status
+        .map(|status| ("status", status.clone()))
+        .into_iter()
+        .collect();
+    map(vec![
+        ("type", Node::from("object")),
+        ("properties", map(properties)),
+    ])
 }
 
 #[cfg(test)]
@@ -93,6 +113,13 @@ mod tests {
         let mut kinds = BTreeSet::new();
         collect_kinds(&document, &mut kinds);
         let named: Vec<_> = kinds.iter().map(ToString::to_string).collect();
-        assert_eq!(named, ["Carp.fish.example", "Katalog.orkestra.orkspace.io", "Pond.water.example"]);
+        assert_eq!(
+            named,
+            [
+                "Carp.fish.example",
+                "Katalog.orkestra.orkspace.io",
+                "Pond.water.example"
+            ]
+        );
     }
 }

@@ -142,7 +142,11 @@ impl Katalog {
             claimed: None,
             forgotten: false,
             looked: false,
-            operated: status.operated.into_iter().map(|kind| (group_kind(&kind), kind)).collect(),
+            operated: status
+                .operated
+                .into_iter()
+                .map(|kind| (group_kind(&kind), kind))
+                .collect(),
             releasing: BTreeMap::new(),
             releases: JoinSet::new(),
             views: Vec::new(),
@@ -170,7 +174,10 @@ impl Katalog {
             if self.is_over() {
                 break;
             }
-            let due = [retry, self.report().await, self.next_release()].into_iter().flatten().min();
+            let due = [retry, self.report().await, self.next_release()]
+                .into_iter()
+                .flatten()
+                .min();
             tokio::select! {
                 changed = objects.changed() => if changed.is_err() { break },
                 // To wait for it marks it as seen; it is looked at above.
@@ -186,7 +193,8 @@ impl Katalog {
 
     /// Takes in a state of the object, unless a newer one is known.
     fn see(&mut self, object: Arc<DynamicObject>) {
-        let version = |object: &DynamicObject| object.metadata.resource_version.clone().unwrap_or_default();
+        let version =
+            |object: &DynamicObject| object.metadata.resource_version.clone().unwrap_or_default();
         if newer(&version(&object), &version(&self.object)) {
             self.object = object;
         }
@@ -199,8 +207,14 @@ impl Katalog {
 
     /// Reads the object again, after somebody else was faster.
     async fn look_again(&mut self) -> Result<(), CallError> {
-        match self.resource.get(Some(&self.reference.namespace), &self.reference.name).await? {
-            Some(object) if object.metadata.uid.as_deref() == Some(&self.uid) => self.see_answer(object),
+        match self
+            .resource
+            .get(Some(&self.reference.namespace), &self.reference.name)
+            .await?
+        {
+            Some(object) if object.metadata.uid.as_deref() == Some(&self.uid) => {
+                self.see_answer(object);
+            }
             _ => self.gone = true,
         }
         Ok(())
@@ -208,7 +222,11 @@ impl Katalog {
 
     fn look_at_operators(&mut self, snapshot: &mut watch::Receiver<Snapshot>) {
         if snapshot.has_changed().unwrap_or_default() {
-            self.views = snapshot.borrow_and_update().get(&self.reference).cloned().unwrap_or_default();
+            self.views = snapshot
+                .borrow_and_update()
+                .get(&self.reference)
+                .cloned()
+                .unwrap_or_default();
         }
     }
 
@@ -221,13 +239,23 @@ impl Katalog {
     }
 
     fn seniority(&self) -> Seniority {
-        let at = self.object.metadata.creation_timestamp.as_ref().map_or(jiff::Timestamp::MAX, |time| time.0);
-        Seniority::Created { at, uid: self.uid.clone() }
+        let at = self
+            .object
+            .metadata
+            .creation_timestamp
+            .as_ref()
+            .map_or(jiff::Timestamp::MAX, |time| time.0);
+        Seniority::Created {
+            at,
+            uid: self.uid.clone(),
+        }
     }
 
     /// When to try again after `failures` failures in a row.
     fn after(&self, failures: u32) -> Instant {
-        let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(LONGEST_WAIT);
+        let wait = FIRST_WAIT
+            .saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)))
+            .min(LONGEST_WAIT);
         Instant::now() + self.shared.context.entropy.shorten(wait, 0.2)
     }
 }
@@ -247,7 +275,10 @@ pub(crate) fn status_of(object: &DynamicObject) -> KatalogStatus {
 }
 
 fn group_kind(kind: &OperatedKind) -> GroupKind {
-    GroupKind { group: kind.group.as_str().into(), kind: kind.kind.as_str().into() }
+    GroupKind {
+        group: kind.group.as_str().into(),
+        kind: kind.kind.as_str().into(),
+    }
 }
 
 /// Ends when an operator says something that was not looked at.

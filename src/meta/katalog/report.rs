@@ -68,13 +68,26 @@ impl Katalog {
         Some(self.report.retry_at.map_or(due, |retry| retry.max(due)))
     }
 
-    async fn write_status(&mut self, wanted: &orkestra_core::api::KatalogStatus) -> Result<(), CallError> {
+    async fn write_status(
+        &mut self,
+        wanted: &orkestra_core::api::KatalogStatus,
+    ) -> Result<(), CallError> {
         let patch = status::patch(wanted, self.object.metadata.resource_version.as_deref());
-        let written = self.resource.merge_status(Some(&self.reference.namespace), &self.reference.name, &patch).await;
+        let written = self
+            .resource
+            .merge_status(
+                Some(&self.reference.namespace),
+                &self.reference.name,
+                &patch,
+            )
+            .await;
         match written {
             Ok(answer) => {
                 self.see_answer(answer);
-                self.report = Progress { written_at: Some(Instant::now()), ..Progress::default() };
+                self.report = Progress {
+                    written_at: Some(Instant::now()),
+                    ..Progress::default()
+                };
                 Ok(())
             }
             Err(error) => {
@@ -98,26 +111,44 @@ impl Katalog {
 
     /// The status as it should be, and the view for readers.
     fn describe(&mut self) -> (orkestra_core::api::KatalogStatus, KatalogView) {
-        let statuses: Vec<_> = self.views.iter_mut().map(|view| view.status.borrow_and_update().clone()).collect();
+        let statuses: Vec<_> = self
+            .views
+            .iter_mut()
+            .map(|view| view.status.borrow_and_update().clone())
+            .collect();
         let operators: Vec<_> = self
             .views
             .iter()
             .zip(statuses)
-            .map(|(view, status)| Operating { plan: &view.plan, status, conflict: view.conflict.is_some() })
+            .map(|(view, status)| Operating {
+                plan: &view.plan,
+                status,
+                conflict: view.conflict.is_some(),
+            })
             .collect();
         let operated: Vec<OperatedKind> = self.operated.values().cloned().collect();
-        let releasing: BTreeMap<_, _> = self.releasing.iter().map(|(kind, release)| (kind.clone(), release.problem.clone())).collect();
+        let releasing: BTreeMap<_, _> = self
+            .releasing
+            .iter()
+            .map(|(kind, release)| (kind.clone(), release.problem.clone()))
+            .collect();
         let running = self.running.as_ref();
         let facts = Facts {
             generation: self.object.metadata.generation,
             verdict: &self.verdict,
             revision: running.map(|running| running.revision.as_str()),
             operators: &operators,
-            disabled: running.map(|running| running.disabled.as_slice()).unwrap_or_default(),
+            disabled: running
+                .map(|running| running.disabled.as_slice())
+                .unwrap_or_default(),
             operated: &operated,
             releasing: &releasing,
         };
-        let wanted = status::compute(&facts, &status_of(&self.object), self.shared.context.clock.now());
+        let wanted = status::compute(
+            &facts,
+            &status_of(&self.object),
+            self.shared.context.clock.now(),
+        );
         let view = KatalogView {
             reference: self.reference.clone(),
             about: About::read(&self.document),

@@ -12,7 +12,12 @@ const POND: (&str, &str, &str) = ("pond", "v1", "Pond");
 const LAKE: (&str, &str, &str) = ("lake", "v1", "Lake");
 
 fn wanted(age: usize, plan: &Arc<Plan>) -> Wanted {
-    Wanted { seniority: Seniority::Given(age), claims: kinds_of(plan), plan: Some(Arc::clone(plan)), storage: BTreeMap::new() }
+    Wanted {
+        seniority: Seniority::Given(age),
+        claims: kinds_of(plan),
+        plan: Some(Arc::clone(plan)),
+        storage: BTreeMap::new(),
+    }
 }
 
 /// `start shop/a/pond`, `stop …`, `change …`, `start … yielding to …`.
@@ -33,7 +38,10 @@ fn stopped(ledger: &mut Ledger, name: &str, entry: &str) {
 }
 
 fn kind(name: &str) -> GroupKind {
-    GroupKind { group: "water.example".into(), kind: name.into() }
+    GroupKind {
+        group: "water.example".into(),
+        kind: name.into(),
+    }
 }
 
 #[test]
@@ -50,11 +58,18 @@ fn a_new_plan_touches_only_the_operators_it_changes() {
     ledger.want(katalog("a"), wanted(0, &plan("a", &[POND, LAKE])));
     settle(&mut ledger);
     let before = ledger.plan(&katalog("a")).unwrap().operators[1].clone();
-    let mut next = Plan { katalog: katalog("a"), operators: plan("a", &[POND]).operators.clone() };
-    next.operators.insert(0, plan_with_workers("a", &[LAKE], 7).operators[0].clone());
+    let mut next = Plan {
+        katalog: katalog("a"),
+        operators: plan("a", &[POND]).operators.clone(),
+    };
+    next.operators
+        .insert(0, plan_with_workers("a", &[LAKE], 7).operators[0].clone());
     ledger.want(katalog("a"), wanted(0, &Arc::new(next)));
     assert_eq!(settle(&mut ledger), ["change a/lake"]);
-    assert!(Arc::ptr_eq(&before, &ledger.plan(&katalog("a")).unwrap().operators[1]));
+    assert!(Arc::ptr_eq(
+        &before,
+        &ledger.plan(&katalog("a")).unwrap().operators[1]
+    ));
 }
 
 #[test]
@@ -62,7 +77,10 @@ fn a_kind_that_gets_another_operator_waits_until_the_first_has_stopped() {
     let mut ledger = Ledger::default();
     ledger.want(katalog("a"), wanted(0, &plan("a", &[POND])));
     settle(&mut ledger);
-    ledger.want(katalog("a"), wanted(0, &plan("a", &[("puddle", "v1", "Pond")])));
+    ledger.want(
+        katalog("a"),
+        wanted(0, &plan("a", &[("puddle", "v1", "Pond")])),
+    );
     assert_eq!(settle(&mut ledger), ["stop a/pond"]);
     assert_eq!(settle(&mut ledger), [""; 0]);
     stopped(&mut ledger, "a", "pond");
@@ -74,7 +92,10 @@ fn an_entry_that_gets_another_kind_waits_for_its_own_stop() {
     let mut ledger = Ledger::default();
     ledger.want(katalog("a"), wanted(0, &plan("a", &[POND])));
     settle(&mut ledger);
-    ledger.want(katalog("a"), wanted(0, &plan("a", &[("pond", "v1", "Lake")])));
+    ledger.want(
+        katalog("a"),
+        wanted(0, &plan("a", &[("pond", "v1", "Lake")])),
+    );
     assert_eq!(settle(&mut ledger), ["stop a/pond"]);
     stopped(&mut ledger, "a", "pond");
     assert_eq!(settle(&mut ledger), ["start a/pond"]);
@@ -86,8 +107,16 @@ fn the_older_katalog_has_the_kind_and_the_younger_takes_over_when_it_goes() {
     ledger.want(katalog("b"), wanted(1, &plan("b", &[POND, LAKE])));
     ledger.want(katalog("c"), wanted(0, &plan("c", &[POND])));
     assert_eq!(settle(&mut ledger), ["start b/lake", "start c/pond"]);
-    let decisions: Vec<_> = ledger.decisions().into_iter().map(|(plan, decision)| (plan.katalog.name.clone(), plan.name.clone(), decision)).collect();
-    assert!(decisions.contains(&("b".to_owned(), "pond".to_owned(), Decision::Conflict(katalog("c")))));
+    let decisions: Vec<_> = ledger
+        .decisions()
+        .into_iter()
+        .map(|(plan, decision)| (plan.katalog.name.clone(), plan.name.clone(), decision))
+        .collect();
+    assert!(decisions.contains(&(
+        "b".to_owned(),
+        "pond".to_owned(),
+        Decision::Conflict(katalog("c"))
+    )));
     ledger.forget(&katalog("c"));
     assert_eq!(settle(&mut ledger), ["stop c/pond"]);
     stopped(&mut ledger, "c", "pond");
@@ -108,25 +137,62 @@ fn an_older_katalog_that_comes_later_takes_the_kind_after_the_younger_stopped() 
 #[test]
 fn a_claim_without_a_plan_keeps_a_younger_katalog_from_starting() {
     let mut ledger = Ledger::default();
-    ledger.want(katalog("old"), Wanted { plan: None, ..wanted(0, &plan("old", &[POND])) });
+    ledger.want(
+        katalog("old"),
+        Wanted {
+            plan: None,
+            ..wanted(0, &plan("old", &[POND]))
+        },
+    );
     ledger.want(katalog("young"), wanted(1, &plan("young", &[POND])));
     assert_eq!(settle(&mut ledger), [""; 0]);
 }
 
 #[test]
 fn of_several_versions_the_highest_reconciles_unless_another_is_stored() {
-    let versions = [("beta", "v2beta1", "Pond"), ("one", "v1", "Pond"), ("two", "v2", "Pond")];
+    let versions = [
+        ("beta", "v2beta1", "Pond"),
+        ("one", "v1", "Pond"),
+        ("two", "v2", "Pond"),
+    ];
     let mut ledger = Ledger::default();
     ledger.want(katalog("a"), wanted(0, &plan("a", &versions)));
-    assert_eq!(settle(&mut ledger), ["start a/beta yielding to two", "start a/one yielding to two", "start a/two"]);
+    assert_eq!(
+        settle(&mut ledger),
+        [
+            "start a/beta yielding to two",
+            "start a/one yielding to two",
+            "start a/two"
+        ]
+    );
     let storage = [(kind("Pond"), "v1".to_owned())].into_iter().collect();
-    ledger.want(katalog("a"), Wanted { storage, ..wanted(0, &plan("a", &versions)) });
-    assert_eq!(settle(&mut ledger), ["stop a/beta", "stop a/one", "stop a/two"]);
+    ledger.want(
+        katalog("a"),
+        Wanted {
+            storage,
+            ..wanted(0, &plan("a", &versions))
+        },
+    );
+    assert_eq!(
+        settle(&mut ledger),
+        ["stop a/beta", "stop a/one", "stop a/two"]
+    );
     stopped(&mut ledger, "a", "one");
-    assert_eq!(settle(&mut ledger), [""; 0], "nobody reconciles while somebody else may");
+    assert_eq!(
+        settle(&mut ledger),
+        [""; 0],
+        "nobody reconciles while somebody else may"
+    );
     stopped(&mut ledger, "a", "beta");
     stopped(&mut ledger, "a", "two");
-    assert_eq!(settle(&mut ledger), ["start a/beta yielding to one", "start a/one", "start a/two yielding to one"]);
+    assert_eq!(
+        settle(&mut ledger),
+        [
+            "start a/beta yielding to one",
+            "start a/one",
+            "start a/two yielding to one"
+        ]
+    );
 }
 
 #[test]
@@ -141,7 +207,11 @@ fn a_kind_is_released_only_when_nobody_wants_it_and_its_operator_is_gone() {
     stopped(&mut ledger, "a", "pond");
     assert_eq!(ledger.hold(&kind("Pond")), Hold::Held);
     ledger.want(katalog("b"), wanted(1, &plan("b", &[POND, LAKE])));
-    assert_eq!(settle(&mut ledger), ["start b/lake"], "nothing starts under a release");
+    assert_eq!(
+        settle(&mut ledger),
+        ["start b/lake"],
+        "nothing starts under a release"
+    );
     ledger.unhold(&kind("Pond"));
     assert_eq!(settle(&mut ledger), ["start b/pond"]);
 }
@@ -163,9 +233,20 @@ fn after_the_close_everything_stops_and_nothing_starts() {
 /// reconcile one kind.
 #[test]
 fn the_order_of_events_does_not_change_the_end() {
-    let katalogs = [("a", 2, vec![POND, LAKE]), ("b", 0, vec![POND]), ("c", 1, vec![LAKE, ("old", "v1beta1", "Lake")])];
+    let katalogs = [
+        ("a", 2, vec![POND, LAKE]),
+        ("b", 0, vec![POND]),
+        ("c", 1, vec![LAKE, ("old", "v1beta1", "Lake")]),
+    ];
     let mut ends = BTreeSet::new();
-    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+    for order in [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ] {
         for late_stops in [false, true] {
             ends.insert(play(&katalogs, order, late_stops));
         }
@@ -174,7 +255,11 @@ fn the_order_of_events_does_not_change_the_end() {
     assert_eq!(ends.pop_first().unwrap(), ["b/pond", "c/lake", "c/old"]);
 }
 
-fn play(katalogs: &[(&str, usize, Vec<(&str, &str, &str)>)], order: [usize; 3], late_stops: bool) -> Vec<String> {
+fn play(
+    katalogs: &[(&str, usize, Vec<(&str, &str, &str)>)],
+    order: [usize; 3],
+    late_stops: bool,
+) -> Vec<String> {
     let (mut ledger, mut stops) = (Ledger::default(), Vec::new());
     for at in order {
         let (name, age, entries) = &katalogs[at];
@@ -185,7 +270,10 @@ fn play(katalogs: &[(&str, usize, Vec<(&str, &str, &str)>)], order: [usize; 3], 
         }
     }
     finish(&mut ledger, &mut stops);
-    ledger.unfinished().map(|(katalog, entry)| format!("{}/{entry}", katalog.name)).collect()
+    ledger
+        .unfinished()
+        .map(|(katalog, entry)| format!("{}/{entry}", katalog.name))
+        .collect()
 }
 
 fn step(ledger: &mut Ledger, stops: &mut Vec<SlotKey>) {
@@ -194,7 +282,12 @@ fn step(ledger: &mut Ledger, stops: &mut Vec<SlotKey>) {
             stops.push(key);
         }
     }
-    let reconciling: Vec<_> = ledger.slots.values().filter(|slot| slot.role == Role::Reconciles).map(|slot| slot.plan.resource.group_kind()).collect();
+    let reconciling: Vec<_> = ledger
+        .slots
+        .values()
+        .filter(|slot| slot.role == Role::Reconciles)
+        .map(|slot| slot.plan.resource.group_kind())
+        .collect();
     let distinct: BTreeSet<_> = reconciling.iter().collect();
     assert_eq!(distinct.len(), reconciling.len(), "two reconcile one kind");
 }

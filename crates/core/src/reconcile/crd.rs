@@ -14,6 +14,10 @@ const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
 /// What is kept of a CRD.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the definition"
+)]
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrdRecord {
     /// Who it is; its name is `<plural>.<group>`.

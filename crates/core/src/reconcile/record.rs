@@ -285,6 +285,9 @@ pub struct Observed {
     pub children: Vec<ObservedChild>,
     /// Kinds of its inventory that cannot be read at the moment: nothing is concluded from their absence.
     pub unseen: BTreeSet<GroupKind>,
+    /// Whether its status tells of a pass already; none where its CRD cannot hold that. Passes report after they write, so
+    /// what an unreported custom resource's inventory calls made may have been lost in a crash before it was.
+    pub reported: Option<bool>,
 }
 
 impl Observed {

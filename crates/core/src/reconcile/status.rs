@@ -7,7 +7,7 @@ use super::{
     kstatus::Readiness,
     patch::merge_patch,
     reason::Reason,
-    record::Observed,
+    record::{CrRecord, Observed},
     render::{RenderError, Renderer, wanted},
     step::Failure,
 };
@@ -191,6 +191,16 @@ pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
     lost
 }
 
+/// Whether the status tells of a pass; none where it never can. See [`Observed::reported`].
+pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<bool> {
+    if !plan.status.conditions || !holds_conditions(facts) {
+        return None;
+    }
+    let status = cr.view.get("status");
+    let told = status.and_then(|status| status.get("conditions")?.as_list());
+    Some(told.is_some_and(|told| told.iter().any(|one| own_type(one) == Some(conditions::READY))))
+}
+
 /// Whether the CRD's schema holds what no condition can do without.
 fn holds_conditions(facts: &CrdFacts) -> bool {
     ["type", "status"]
@@ -273,24 +283,31 @@ fn declared_fields(
             continue;
         }
         match field_value(&mut renderer, field, facts) {
-            Ok(Some(value)) => set(wanted, &field.path, value.unwrap_or_default()),
-            Ok(None) => {}
+            Ok(Said::New(value)) => set(wanted, &field.path, value),
+            Ok(Said::Nothing) => {}
             Err(error) => executed.failures.push(error.into()),
         }
     }
 }
 
-/// The field's value: `None` when its gate is closed, `Some(None)` when there is nothing to say.
+/// What a declared field says.
+enum Said {
+    /// Its gate is closed: the old value stays.
+    Nothing,
+    /// This; null takes the field away.
+    New(Node),
+}
+
 fn field_value(
     renderer: &mut Renderer<'_, '_>,
     field: &StatusField,
     facts: &CrdFacts,
-) -> Result<Option<Option<Node>>, RenderError> {
+) -> Result<Said, RenderError> {
     if !renderer.gate(&field.when)? {
-        return Ok(None);
+        return Ok(Said::Nothing);
     }
     let Some(value) = renderer.leaf(&field.value)? else {
-        return Ok(Some(None));
+        return Ok(Said::New(Node::Null));
     };
     let kind = field.kind.unwrap_or_else(|| {
         match facts
@@ -305,11 +322,12 @@ fn field_value(
             _ => Coerce::Native,
         }
     });
-    kind.apply(value).map(Some).map_err(|misfit| RenderError {
+    let value = kind.apply(value).map_err(|misfit| RenderError {
         path: field.value.path.clone(),
         message: format!("status.{} takes {}", field.path, wanted(&misfit)),
         reason: Reason::WrongType,
-    })
+    })?;
+    Ok(Said::New(value.unwrap_or_default()))
 }
 
 fn write_conditions(

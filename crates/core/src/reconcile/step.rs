@@ -31,6 +31,9 @@ pub struct Cycle {
     pub failures: Vec<Failure>,
     /// The inventory that must be on the custom resource before the first child is written.
     pub inventory: Inventory,
+    /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
+    /// taken out again before the pass is reported.
+    pub ahead: BTreeSet<ChildKey>,
 }
 
 /// What is wanted of one child.
@@ -218,7 +221,8 @@ impl Pass<'_, '_> {
 
     /// Made before: the inventory says so, or it exists and is ours (a crash came between the write and the inventory).
     fn is_made(&self, key: &ChildKey) -> bool {
-        self.observed.cr.inventory.made.contains(key)
+        let remembered = self.observed.cr.inventory.made.contains(key);
+        (remembered && self.observed.reported != Some(false))
             || self
                 .observed
                 .child(key)
@@ -322,6 +326,14 @@ impl Pass<'_, '_> {
             }
         }
         self.cycle.inventory = self.inventory();
+        if self.observed.reported == Some(false) {
+            let made = self.cycle.intents.iter().filter_map(|intent| match intent {
+                Intent::Create(rendered) => Some(rendered.key.clone()),
+                _ => None,
+            });
+            self.cycle.ahead = made.collect();
+            self.cycle.inventory.made.extend(self.cycle.ahead.iter().cloned());
+        }
         self.cycle
     }
 

@@ -1,0 +1,29 @@
+//! The pure pass, from a Katalog's text to intents, writes and status patches.
+//!
+//! `pass/server.rs` stands for the API server: it keeps `managedFields` as a genuine one does. `pass/world.rs` runs whole
+//! passes against it, `pass/operator.rs` compiles Katalogs and makes custom resources.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a fixture that cannot be read is a fault of the test"
+)]
+
+mod pass {
+    mod converge;
+    mod determinism;
+    mod end;
+    mod failures;
+    mod first;
+    mod genuine;
+    mod intents;
+    mod leaves;
+    mod operator;
+    mod report;
+    mod report_any;
+    mod report_schema;
+    mod server;
+    mod strangers;
+    mod values;
+    mod world;
+}

@@ -1,0 +1,131 @@
+//! Katalogs to operators, and the custom resources that they work on.
+
+use std::sync::Arc;
+
+use orkestra_core::{
+    document::read_stream,
+    plan::{self, CrdShape, KatalogRef, OperatorPlan, Schemas},
+    reconcile::{
+        crd::CrdFacts,
+        record::{CrRecord, kept_paths},
+        status::written_paths,
+    },
+    value::Node,
+};
+use serde_json::{Value, json};
+
+/// Namespace of the custom resources.
+pub(crate) const NAMESPACE: &str = "east";
+/// Name of the custom resources.
+pub(crate) const NAME: &str = "pond";
+/// uid of the custom resources.
+pub(crate) const UID: &str = "0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10";
+/// Field manager of the operators.
+pub(crate) const MANAGER: &str = "orkestra/ponds.water.example";
+
+/// The operator of a Katalog in the form of a whole document.
+pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
+    let (documents, _) =
+        read_stream("katalog.yaml", text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    let katalog = KatalogRef {
+        namespace: "default".into(),
+        name: documents[0].name.clone(),
+    };
+    let (plan, _) = plan::compile(&katalog, &documents[0].spec, schemas)
+        .unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    plan.operators[0].clone()
+}
+
+/// The operator of Ponds, in namespaces, whose `operatorBox` is `declared`.
+pub(crate) fn operator(declared: &str) -> Arc<OperatorPlan> {
+    of_document(&katalog("true", declared), &Schemas::default())
+}
+
+/// The same for Ponds that live in no namespace.
+pub(crate) fn cluster_operator(declared: &str) -> Arc<OperatorPlan> {
+    of_document(&katalog("false", declared), &Schemas::default())
+}
+
+/// The operator of Ponds whose definition has this schema of the status.
+pub(crate) fn operator_with_schema(declared: &str, status: &Value) -> Arc<OperatorPlan> {
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "spec": {
+            "group": "water.example",
+            "scope": "Namespaced",
+            "names": { "kind": "Pond", "plural": "ponds" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
+                "schema": { "openAPIV3Schema": { "type": "object", "properties": { "status": status } } },
+            }],
+        },
+    });
+    let mut schemas = Schemas::default();
+    schemas.insert(CrdShape::from_crd(&Node::from(&crd)).unwrap());
+    of_document(&katalog("true", declared), &schemas)
+}
+
+fn katalog(namespaced: &str, declared: &str) -> String {
+    let lines: Vec<String> = declared
+        .lines()
+        .map(|line| format!("        {line}"))
+        .collect();
+    let indented = lines.join("\n");
+    format!(
+        "apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: {{ name: waters }}
+spec:
+  crds:
+    pond:
+      apiTypes: {{ group: water.example, version: v1, kind: Pond, plural: ponds }}
+      namespaced: {namespaced}
+      operatorBox:
+{indented}"
+    )
+}
+
+/// A Pond with this spec and status.
+pub(crate) fn pond(spec: &Value, status: &Value) -> Value {
+    json!({
+        "apiVersion": "water.example/v1",
+        "kind": "Pond",
+        "metadata": {
+            "name": NAME, "namespace": NAMESPACE, "uid": UID, "resourceVersion": "70", "generation": 4,
+            "labels": { "orkestra.orkspace.io/managed": "true" },
+        },
+        "spec": spec,
+        "status": status,
+    })
+}
+
+/// A Pond with this spec in no namespace.
+pub(crate) fn cluster_pond(spec: &Value) -> Value {
+    let mut object = pond(spec, &json!({}));
+    object["metadata"]
+        .as_object_mut()
+        .unwrap()
+        .remove("namespace");
+    object
+}
+
+/// What an operator keeps of a custom resource.
+pub(crate) fn record(plan: &OperatorPlan, object: &Value) -> Arc<CrRecord> {
+    let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
+    Arc::new(CrRecord::read(&Node::from(object), &paths).unwrap())
+}
+
+/// Facts of a definition that keeps every status and has the subresource.
+pub(crate) fn open_facts() -> CrdFacts {
+    facts(&json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }))
+}
+
+/// Facts of a definition with this schema of the status.
+pub(crate) fn facts(status: &Value) -> CrdFacts {
+    CrdFacts {
+        namespaced: true,
+        has_status: true,
+        status_schema: Some(Node::from(status)),
+    }
+}

@@ -1,0 +1,236 @@
+//! Passes against the stored objects: what the executor does with a cycle, without a wire.
+
+use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
+
+use orkestra_core::{
+    plan::{ChildKey, GroupKind, OperatorPlan},
+    reconcile::{
+        differ::{Difference, Held, difference, without},
+        record::{ChildRecord, CrRecord, Observed, ObservedChild},
+        step::{Cycle, Intent, Rendered, Scopes, step},
+    },
+    value::{Node, Path},
+};
+use serde_json::Value;
+
+use super::{
+    operator::{MANAGER, record},
+    server::{Operation, Stored},
+};
+
+/// A cluster with one custom resource.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) plan: Arc<OperatorPlan>,
+    pub(crate) cr: Value,
+    pub(crate) objects: BTreeMap<ChildKey, Stored>,
+    pub(crate) unseen: BTreeSet<GroupKind>,
+    pub(crate) scopes: Scopes,
+    pub(crate) reported: Option<bool>,
+    /// Every object that was ever made has another uid.
+    made: usize,
+}
+
+/// What one pass did.
+#[derive(Debug, Default)]
+pub(crate) struct Pass {
+    pub(crate) cycle: Cycle,
+    /// Children that were written or deleted.
+    pub(crate) written: Vec<ChildKey>,
+    /// What others hold.
+    pub(crate) held: Vec<(ChildKey, Held)>,
+}
+
+impl World {
+    pub(crate) fn new(plan: &Arc<OperatorPlan>, cr: Value) -> Self {
+        Self {
+            plan: plan.clone(),
+            cr,
+            objects: BTreeMap::new(),
+            unseen: BTreeSet::new(),
+            reported: None,
+            scopes: scopes(plan),
+            made: 0,
+        }
+    }
+
+    pub(crate) fn cr(&self) -> Arc<CrRecord> {
+        record(&self.plan, &self.cr)
+    }
+
+    /// What the operator keeps of an object.
+    pub(crate) fn record_of(&self, key: &ChildKey) -> ChildRecord {
+        let reads = self.plan.reads.children.get(&key.kind);
+        let object = Node::from(&self.objects[key].object());
+        ChildRecord::read(&key.kind, &object, reads.map_or(&[], Vec::as_slice)).unwrap()
+    }
+
+    /// What a pass sees: the objects that belong to the custom resource.
+    pub(crate) fn observe(&self) -> Observed {
+        let cr = self.cr();
+        let records = self.objects.keys().map(|key| ObservedChild {
+            key: key.clone(),
+            record: Arc::new(self.record_of(key)),
+        });
+        Observed {
+            children: records
+                .filter(|child| child.record.owner() == Some(&cr.id.uid))
+                .collect(),
+            cr,
+            unseen: self.unseen.clone(),
+            reported: self.reported,
+        }
+    }
+
+    pub(crate) fn decide(&self) -> Cycle {
+        step(&self.plan, &self.scopes, &self.observe())
+    }
+
+    /// Decides and writes, the inventory first.
+    pub(crate) fn pass(&mut self) -> Pass {
+        let mut pass = Pass {
+            cycle: self.decide(),
+            ..Pass::default()
+        };
+        let mut inventory = pass.cycle.inventory.clone();
+        for intent in pass.cycle.intents.clone() {
+            match intent {
+                Intent::Apply(rendered) => self.apply(&rendered, &mut pass),
+                Intent::Create(rendered) => {
+                    self.make(&rendered, Operation::Update);
+                    inventory.made.insert(rendered.key.clone());
+                    pass.written.push(rendered.key);
+                }
+                Intent::Keep(_) => {}
+                Intent::Delete(deletion) => {
+                    let uid = self.objects[&deletion.key].object()["metadata"]["uid"].clone();
+                    assert_eq!(uid, *deletion.uid);
+                    self.objects.remove(&deletion.key);
+                    pass.written.push(deletion.key);
+                }
+            }
+        }
+        self.remember(&inventory.text());
+        pass
+    }
+
+    /// Puts an inventory onto the custom resource.
+    pub(crate) fn remember(&mut self, inventory: &str) {
+        self.cr["metadata"]["annotations"]["orkestra.orkspace.io/inventory"] = inventory.into();
+    }
+
+    /// Passes until one writes nothing; at most two may write.
+    pub(crate) fn settle(&mut self) -> Pass {
+        for _ in 0..3 {
+            let pass = self.pass();
+            if pass.written.is_empty() {
+                return pass;
+            }
+        }
+        panic!("passes write for ever");
+    }
+
+    fn make(&mut self, rendered: &Rendered, operation: Operation) {
+        self.made += 1;
+        let uid = format!("child-{}", self.made);
+        let stored = Stored::made(&rendered.object.to_json(), &uid, MANAGER, operation);
+        let before = self
+            .objects
+            .insert(rendered.key.clone(), stored.born(self.made));
+        assert!(before.is_none(), "{} exists", rendered.key);
+    }
+
+    /// As the executor does: nothing, an apply that may be refused, or a forced one without what others hold.
+    fn apply(&mut self, rendered: &Rendered, pass: &mut Pass) {
+        if !self.objects.contains_key(&rendered.key) {
+            self.make(rendered, Operation::Apply);
+            pass.written.push(rendered.key.clone());
+            return;
+        }
+        let found = self.difference(rendered);
+        let held: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
+        pass.held.extend(
+            found
+                .held
+                .iter()
+                .map(|held| (rendered.key.clone(), held.clone())),
+        );
+        if !found.needs_write() {
+            return;
+        }
+        let stored = self.objects.get_mut(&rendered.key).unwrap();
+        let before = stored.version();
+        let body = without(&rendered.object, &held).to_json();
+        if stored.apply(&body, MANAGER, !found.changed).is_err() {
+            stored.apply(&body, MANAGER, true).unwrap();
+        }
+        // A write that changes nothing is remembered by the executor and not repeated.
+        if stored.version() != before {
+            pass.written.push(rendered.key.clone());
+        }
+    }
+
+    /// What must be written for a rendered child that exists.
+    pub(crate) fn difference(&self, rendered: &Rendered) -> Difference {
+        let take = self.plan.children[rendered.declared].force_conflict;
+        let record = self.record_of(&rendered.key);
+        difference(&rendered.object, &rendered.hash, &record, MANAGER, take)
+    }
+
+    /// The key of a child in the custom resource's namespace.
+    pub(crate) fn stored(&mut self, kind: &str, name: &str) -> &mut Stored {
+        self.objects.get_mut(&key(kind, name)).unwrap()
+    }
+}
+
+/// The scopes of a plan's kinds, those that it does not know taken for namespaced.
+pub(crate) fn scopes(plan: &OperatorPlan) -> Scopes {
+    let kinds = plan.children.iter().map(|child| &child.kind);
+    kinds
+        .map(|kind| (kind.group_kind(), kind.namespaced.unwrap_or(true)))
+        .collect()
+}
+
+/// The key of a child in the custom resource's namespace.
+pub(crate) fn key(kind: &str, name: &str) -> ChildKey {
+    key_in(Some(super::operator::NAMESPACE), kind, name)
+}
+
+/// The key of a child.
+pub(crate) fn key_in(namespace: Option<&str>, kind: &str, name: &str) -> ChildKey {
+    ChildKey {
+        kind: GroupKind::parse(kind),
+        object: orkestra_core::plan::ObjectKey {
+            namespace: namespace.map(Box::from),
+            name: name.into(),
+        },
+    }
+}
+
+/// Intents as words: `apply ConfigMap east/a`.
+pub(crate) fn words(cycle: &Cycle) -> Vec<String> {
+    let word = |intent: &Intent| match intent {
+        Intent::Apply(rendered) => format!("apply {}", rendered.key),
+        Intent::Create(rendered) => format!("create {}", rendered.key),
+        Intent::Keep(key) => format!("keep {key}"),
+        Intent::Delete(deletion) => format!("delete {}", deletion.key),
+    };
+    cycle.intents.iter().map(word).collect()
+}
+
+/// The object of the intent that renders `key`.
+pub(crate) fn rendered<'a>(cycle: &'a Cycle, key: &ChildKey) -> &'a Rendered {
+    let found = cycle.intents.iter().find_map(|intent| match intent {
+        Intent::Apply(rendered) | Intent::Create(rendered) if rendered.key == *key => {
+            Some(&**rendered)
+        }
+        _ => None,
+    });
+    found.unwrap_or_else(|| {
+        panic!(
+            "{key} is not rendered: {:?}, {:?}",
+            words(cycle),
+            cycle.failures
+        )
+    })
+}
