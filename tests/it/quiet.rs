@@ -46,8 +46,7 @@ async fn statuses(scenario: &Scenario, name: &str, since: &str, window: Duration
     Ok(seen)
 }
 
-/// A Pond's writes are its finalizer, its children, one that remembers what is made only once, and one for each state that
-/// its status shows.
+/// A Pond's writes are its finalizer, its children, and one for each state that its status shows.
 async fn ensure_price_of_one(scenario: &Scenario) -> Result<()> {
     let mark = Scenario::mark()?;
     let made = waters::pond(scenario, "first", &spec("green")).await?;
@@ -59,7 +58,7 @@ async fn ensure_price_of_one(scenario: &Scenario) -> Result<()> {
     let writes = about_ponds(scenario.writes_since(mark)?);
     println!("a Pond with {CHILDREN} children: {} writes, {} states of its status", writes.len(), states.len());
     ensure!(
-        writes.len() == CHILDREN + 2 + states.len(),
+        writes.len() == CHILDREN + 1 + states.len(),
         "{} writes for {CHILDREN} children and {} states {states:#?}:\n{}",
         writes.len(),
         states.len(),
