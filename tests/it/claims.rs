@@ -9,9 +9,11 @@ use crate::scenario::{LIMIT, Objects, Scenario, input};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn k_of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes_over() -> Result<()> {
+async fn k_of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes_over() -> Result<()>
+{
     let mut scenario = Scenario::new("claims").await?;
-    let [elder, younger] = ["elder", "younger"].map(|name| waters::filled("claims/katalog.yaml", "NAME", name));
+    let [elder, younger] =
+        ["elder", "younger"].map(|name| waters::filled("claims/katalog.yaml", "NAME", name));
     let (elder, younger) = (elder?, younger?);
     scenario.grant(&elder).await?;
     scenario.grant(&younger).await?;
@@ -26,9 +28,13 @@ async fn k_of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes
     let refused = scenario.katalog_is("younger", "False", "Conflict").await?;
     let row = waters::row(&refused, "pond").cloned().unwrap_or_default();
     assert_eq!(row["reason"], "Conflict", "{row}");
-    assert!(waters::text(&row, "/message").contains("elder"), "it names who has the kind: {row}");
+    assert!(
+        waters::text(&row, "/message").contains("elder"),
+        "it names who has the kind: {row}"
+    );
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
-    maps.until_equal("north-pond", "/data/by", json!("elder"), LIMIT).await?;
+    maps.until_equal("north-pond", "/data/by", json!("elder"), LIMIT)
+        .await?;
     scenario.objects("ponds").until_ready("north").await?;
 
     // A restart decides as before.
@@ -36,15 +42,22 @@ async fn k_of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes
     scenario.start().await?;
     scenario.katalog_is("elder", "True", "Running").await?;
     scenario.katalog_is("younger", "False", "Conflict").await?;
-    maps.patch("north-pond", &json!({ "data": { "by": "somebody" } })).await?;
-    maps.until_equal("north-pond", "/data/by", json!("elder"), LIMIT).await?;
+    maps.patch("north-pond", &json!({ "data": { "by": "somebody" } }))
+        .await?;
+    maps.until_equal("north-pond", "/data/by", json!("elder"), LIMIT)
+        .await?;
 
     let before = maps.fetch("north-pond").await?["metadata"]["uid"].clone();
     katalogs.delete("elder").await?;
     scenario.katalog_is("younger", "True", "Running").await?;
     katalogs.until_gone("elder", LIMIT).await?;
-    let after = maps.until_equal("north-pond", "/data/by", json!("younger"), LIMIT).await?;
-    assert_eq!(after["metadata"]["uid"], before, "what the elder made stays");
+    let after = maps
+        .until_equal("north-pond", "/data/by", json!("younger"), LIMIT)
+        .await?;
+    assert_eq!(
+        after["metadata"]["uid"], before,
+        "what the elder made stays"
+    );
     scenario.objects("ponds").until_ready("north").await?;
     scenario.objects("ponds").delete("north").await?;
     scenario.objects("ponds").until_gone("north", LIMIT).await?;
@@ -56,34 +69,62 @@ async fn k_of_two_versions_of_a_crd_one_reconciles_and_the_other_says_which() ->
     let mut scenario = Scenario::new("versions").await?;
     let katalog = input("claims/versions.yaml")?;
     scenario.grant(&katalog).await?;
-    scenario.install(&input("claims/versions.crd.yaml")?).await?;
+    scenario
+        .install(&input("claims/versions.crd.yaml")?)
+        .await?;
     scenario.start().await?;
     scenario.apply(&katalog)?;
     let maps = scenario.objects("configmaps");
     scenario.katalog_is("waters", "True", "Running").await?;
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
-    maps.until_equal("north-new", "/data/by", json!("v1"), LIMIT).await?;
+    maps.until_equal("north-new", "/data/by", json!("v1"), LIMIT)
+        .await?;
     let yields = |katalog: &Value| {
-        let row = waters::row(katalog, "old-pond").cloned().unwrap_or_default();
+        let row = waters::row(katalog, "old-pond")
+            .cloned()
+            .unwrap_or_default();
         row["reason"] == "Yields" && waters::text(&row, "/message").contains("entry pond ")
     };
-    let told = scenario.objects("katalogs").until("waters", "says that old-pond yields to pond", LIMIT, yields).await?;
-    assert_ne!(waters::row(&told, "pond").map(|row| row["reason"].clone()), Some(json!("Yields")));
+    let told = scenario
+        .objects("katalogs")
+        .until("waters", "says that old-pond yields to pond", LIMIT, yields)
+        .await?;
+    assert_ne!(
+        waters::row(&told, "pond").map(|row| row["reason"].clone()),
+        Some(json!("Yields"))
+    );
     // Each has an informer of its own.
     for operator in ["old-pond", "pond"] {
-        let known = async || Ok((scenario.metric("orkestra_resource_count", &[("crd", operator)]).await? > 0.5).then_some(()));
+        let known = async || {
+            Ok((scenario
+                .metric("orkestra_resource_count", &[("crd", operator)])
+                .await?
+                > 0.5)
+                .then_some(()))
+        };
         testbed::eventually(&format!("{operator} knows the resource"), LIMIT, known).await?;
     }
     // A change in the version that yields reaches the one that reconciles, and nothing else is made.
-    let old = Objects::at(&scenario.client, &format!("/apis/{}/v1alpha1/namespaces/{}/ponds", scenario.group, scenario.namespace));
-    old.patch("north", &json!({ "spec": { "colour": "brown" } })).await?;
+    let old = Objects::at(
+        &scenario.client,
+        &format!(
+            "/apis/{}/v1alpha1/namespaces/{}/ponds",
+            scenario.group, scenario.namespace
+        ),
+    );
+    old.patch("north", &json!({ "spec": { "colour": "brown" } }))
+        .await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(waters::names(&waters::managed(maps.list().await?)), ["north-new"]);
+    assert_eq!(
+        waters::names(&waters::managed(maps.list().await?)),
+        ["north-new"]
+    );
 
     // With the entry that reconciles gone, the other one does.
     let patch = json!({ "spec": { "crds": { "pond": null } } });
     scenario.objects("katalogs").patch("waters", &patch).await?;
-    maps.until_equal("north-old", "/data/by", json!("v1alpha1"), LIMIT).await?;
+    maps.until_equal("north-old", "/data/by", json!("v1alpha1"), LIMIT)
+        .await?;
     maps.until_gone("north-new", LIMIT).await?;
     scenario.katalog_is("waters", "True", "Running").await?;
     scenario.check_running()

@@ -26,20 +26,31 @@ impl Dice {
     /// A number below `sides`.
     fn roll(&mut self, sides: u64) -> u64 {
         // Knuth's MMIX constants; the high bits are the good ones.
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }
 
-/// Makes, changes and deletes Ponds until `stop`; what should be there then: colour and depth by name.
-async fn churn(ponds: Objects, template: Value, stop: Arc<AtomicBool>) -> Result<BTreeMap<String, Value>> {
+/// Makes, changes and deletes Ponds until `ended`; what should be there then: colour and depth by name.
+#[expect(
+    clippy::map_entry,
+    reason = "what is made may be refused, and is awaited"
+)]
+async fn churn(
+    ponds: Objects,
+    template: Value,
+    ended: Arc<AtomicBool>,
+) -> Result<BTreeMap<String, Value>> {
     let mut dice = Dice(7);
     let mut wanted: BTreeMap<String, Value> = BTreeMap::new();
-    let mut step = 0_u64;
-    while !stop.load(Ordering::SeqCst) || wanted.len() < 40 {
-        step += 1;
+    let mut steps = 0_u64;
+    while !ended.load(Ordering::SeqCst) || wanted.len() < 40 {
+        steps += 1;
         let name = format!("p{:02}", dice.roll(PONDS));
-        let spec = json!({ "colour": format!("c{step}"), "deep": if dice.roll(2) == 0 { "yes" } else { "no" } });
+        let spec = json!({ "colour": format!("c{steps}"), "deep": if dice.roll(2) == 0 { "yes" } else { "no" } });
         if !wanted.contains_key(&name) {
             let mut pond = template.clone();
             pond["metadata"]["name"] = json!(name);
@@ -65,7 +76,12 @@ fn expected(ponds: &[Value], far: &str) -> BTreeMap<String, (String, String)> {
     let mut all = BTreeMap::new();
     for pond in ponds {
         let name = waters::text(pond, "/metadata/name");
-        let of = |colour: &str| (waters::text(pond, "/metadata/uid").to_owned(), colour.to_owned());
+        let of = |colour: &str| {
+            (
+                waters::text(pond, "/metadata/uid").to_owned(),
+                colour.to_owned(),
+            )
+        };
         let colour = waters::text(pond, "/spec/colour");
         all.insert(format!("near/ConfigMap/{name}-once"), of(""));
         all.insert(format!("near/ConfigMap/{name}-kept"), of(colour));
@@ -90,17 +106,29 @@ async fn actual(scenario: &Scenario, far: &str) -> Result<BTreeMap<String, (Stri
         for object in waters::managed(objects.list().await?) {
             let uid = waters::text(&object, "/metadata/labels/orkestra.orkspace.io~1owner-uid");
             if place == "near" {
-                ensure!(owner_uid(&object) == Some(uid), "label and owner reference differ: {}", object["metadata"]);
+                ensure!(
+                    owner_uid(&object) == Some(uid),
+                    "label and owner reference differ: {}",
+                    object["metadata"]
+                );
             }
-            let colour = if kind == "Secret" { "" } else { waters::text(&object, "/data/colour") };
-            all.insert(format!("{place}/{kind}/{}", waters::text(&object, "/metadata/name")), (uid.to_owned(), colour.to_owned()));
+            let colour = if kind == "Secret" {
+                ""
+            } else {
+                waters::text(&object, "/data/colour")
+            };
+            all.insert(
+                format!("{place}/{kind}/{}", waters::text(&object, "/metadata/name")),
+                (uid.to_owned(), colour.to_owned()),
+            );
         }
     }
     Ok(all)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn i_twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_stuck() -> Result<()> {
+async fn i_twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_stuck() -> Result<()>
+{
     let mut scenario = Scenario::new("crashes").await?;
     let far = waters::second_namespace(&scenario.client).await?;
     let katalog = waters::filled("crashes/katalog.yaml", "FAR", &far)?;
@@ -126,29 +154,79 @@ async fn i_twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_
     let started = Instant::now();
     eventually("everything converges", CONVERGED, async || {
         let there = ponds.list().await?;
-        let specs: BTreeMap<String, Value> = there.iter().map(|pond| (waters::text(pond, "/metadata/name").to_owned(), pond["spec"].clone())).collect();
-        ensure!(specs == wanted, "{} resources are there, {} should be", specs.len(), wanted.len());
+        let specs: BTreeMap<String, Value> = there
+            .iter()
+            .map(|pond| {
+                (
+                    waters::text(pond, "/metadata/name").to_owned(),
+                    pond["spec"].clone(),
+                )
+            })
+            .collect();
+        ensure!(
+            specs == wanted,
+            "{} resources are there, {} should be",
+            specs.len(),
+            wanted.len()
+        );
         for pond in &there {
-            ensure!(crate::scenario::is_ready(pond), "not ready: {} {}", pond["metadata"]["name"], pond["status"]);
-            ensure!(pond["status"]["colour"] == pond["spec"]["colour"], "an old status: {}", pond["status"]);
+            ensure!(
+                crate::scenario::is_ready(pond),
+                "not ready: {} {}",
+                pond["metadata"]["name"],
+                pond["status"]
+            );
+            ensure!(
+                pond["status"]["colour"] == pond["spec"]["colour"],
+                "an old status: {}",
+                pond["status"]
+            );
         }
         let (wanted, actual) = (expected(&there, &far), actual(&scenario, &far).await?);
-        let missing: Vec<_> = wanted.iter().filter(|(key, value)| actual.get(*key) != Some(value)).take(5).collect();
-        let orphans: Vec<_> = actual.iter().filter(|(key, _)| !wanted.contains_key(*key)).take(5).collect();
-        ensure!(missing.is_empty() && orphans.is_empty(), "missing or old: {missing:?}; orphans: {orphans:?}");
+        let missing: Vec<_> = wanted
+            .iter()
+            .filter(|(key, value)| actual.get(*key) != Some(value))
+            .take(5)
+            .collect();
+        let orphans: Vec<_> = actual
+            .iter()
+            .filter(|(key, _)| !wanted.contains_key(*key))
+            .take(5)
+            .collect();
+        ensure!(
+            missing.is_empty() && orphans.is_empty(),
+            "missing or old: {missing:?}; orphans: {orphans:?}"
+        );
         Ok(Some(()))
     })
     .await?;
-    println!("{} resources converged {:?} after the last kill", wanted.len(), started.elapsed());
+    println!(
+        "{} resources converged {:?} after the last kill",
+        wanted.len(),
+        started.elapsed()
+    );
     let revisions = scenario.objects("controllerrevisions").list().await?;
-    assert_eq!(revisions.len(), 1, "one revision is stored once: {:?}", waters::names(&revisions));
+    assert_eq!(
+        revisions.len(),
+        1,
+        "one revision is stored once: {:?}",
+        waters::names(&revisions)
+    );
     waters::until_counted().await;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
     // Nothing is stuck on its way out either.
-    scenario.kubectl(&["delete", &format!("ponds.{}", scenario.group), "--all", "--wait=false"])?;
+    scenario.kubectl(&[
+        "delete",
+        &format!("ponds.{}", scenario.group),
+        "--all",
+        "--wait=false",
+    ])?;
     eventually("all is gone", CONVERGED, async || {
-        let left = (ponds.list().await?.len(), actual(&scenario, &far).await?.len());
+        let left = (
+            ponds.list().await?.len(),
+            actual(&scenario, &far).await?.len(),
+        );
         ensure!(left == (0, 0), "resources and children left: {left:?}");
         Ok(Some(()))
     })

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use testbed::{ControlPlane, Guarded, Identity, SYSTEM_MASTERS, Signal, eventually, free_port, spawn_guarded};
+use testbed::{
+    ControlPlane, Guarded, Identity, SYSTEM_MASTERS, Signal, eventually, free_port, spawn_guarded,
+};
 
 use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
@@ -23,27 +25,43 @@ struct Desk {
 impl Desk {
     async fn new() -> Result<Self> {
         let scenario = Scenario::new("files").await?;
-        let person = ControlPlane::shared().identity(&format!("person-{}", scenario.namespace), &[SYSTEM_MASTERS])?;
+        let person = ControlPlane::shared()
+            .identity(&format!("person-{}", scenario.namespace), &[SYSTEM_MASTERS])?;
         let only_ponds = waters::crds()?;
-        let only_ponds = only_ponds.split("\n---\n").next().context("the first definition")?;
+        let only_ponds = only_ponds
+            .split("\n---\n")
+            .next()
+            .context("the first definition")?;
         scenario.file("crd.yaml", only_ponds)?;
         for name in ["setup.yaml", "pond.yaml"] {
             scenario.file(name, &input(&format!("run/{name}"))?)?;
         }
         let katalog = scenario.file("katalog.yaml", &input("run/katalog.yaml")?)?;
-        Ok(Self { scenario, person, katalog })
+        Ok(Self {
+            scenario,
+            person,
+            katalog,
+        })
     }
 
     fn ork(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
-        command.args(args).arg("-k").arg(&self.katalog).env("KUBECONFIG", self.person.kubeconfig_path()).env("NO_COLOR", "1");
+        command
+            .args(args)
+            .arg("-k")
+            .arg(&self.katalog)
+            .env("KUBECONFIG", self.person.kubeconfig_path())
+            .env("NO_COLOR", "1");
         command
     }
 
     fn run(&self) -> Result<Guarded> {
         let listen = format!("127.0.0.1:{}", free_port()?);
         let folder = self.katalog.parent().unwrap_or(Path::new("."));
-        spawn_guarded(&self.ork(&["run", "--listen", &listen]), &folder.join("run.log"))
+        spawn_guarded(
+            &self.ork(&["run", "--listen", &listen]),
+            &folder.join("run.log"),
+        )
     }
 
     /// Replaces a word of the Katalog's file, as an editor does: the whole file at once.
@@ -66,8 +84,13 @@ impl Desk {
 }
 
 fn finalizers(object: &Value) -> Vec<&str> {
-    let all = object.pointer("/metadata/finalizers").and_then(Value::as_array);
-    all.into_iter().flatten().filter_map(Value::as_str).collect()
+    let all = object
+        .pointer("/metadata/finalizers")
+        .and_then(Value::as_array);
+    all.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,43 +98,88 @@ async fn ork_run_applies_what_files_name_follows_their_changes_and_release_lets_
     let desk = Desk::new().await?;
     let mark = Scenario::mark()?;
     let mut run = desk.run()?;
-    let (ponds, maps) = (desk.scenario.objects("ponds"), desk.scenario.objects("configmaps"));
-    maps.until_equal("north-pond", "/data/colour", json!("green"), LIMIT).await?;
+    let (ponds, maps) = (
+        desk.scenario.objects("ponds"),
+        desk.scenario.objects("configmaps"),
+    );
+    maps.until_equal("north-pond", "/data/colour", json!("green"), LIMIT)
+        .await?;
     ponds.until_ready("north").await?;
     // In that order: what it needs, what a Pond is, a Pond.
     let mut events = ControlPlane::shared().audit_since(mark)?;
     events.retain(|event| event.user == desk.person.user() && event.is_write() && event.code < 300);
-    let first = |resource: &str, name: &str| events.iter().position(|event| event.resource == resource && event.name == name);
+    let first = |resource: &str, name: &str| {
+        events
+            .iter()
+            .position(|event| event.resource == resource && event.name == name)
+    };
     let definition = format!("ponds.{}", desk.scenario.group);
-    let order = [first("configmaps", "ground"), first("customresourcedefinitions", &definition), first("ponds", "north"), first("configmaps", "north-pond")];
-    ensure!(order.iter().all(Option::is_some) && order.is_sorted(), "the order is {order:?}:\n{}", waters::lines(&events));
+    let order = [
+        first("configmaps", "ground"),
+        first("customresourcedefinitions", &definition),
+        first("ponds", "north"),
+        first("configmaps", "north-pond"),
+    ];
+    ensure!(
+        order.iter().all(Option::is_some) && order.is_sorted(),
+        "the order is {order:?}:\n{}",
+        waters::lines(&events)
+    );
 
     // A changed file is taken up.
     desk.edit("shade: light", "shade: dark")?;
-    maps.until_equal("north-pond", "/data/shade", json!("dark"), LIMIT).await?;
+    maps.until_equal("north-pond", "/data/shade", json!("dark"), LIMIT)
+        .await?;
     // One with a mistake is told with its place, and the last good one stays.
-    let line = std::fs::read_to_string(&desk.katalog)?.lines().position(|line| line.contains("onReconcile")).context("the line")? + 1;
+    let line = std::fs::read_to_string(&desk.katalog)?
+        .lines()
+        .position(|line| line.contains("onReconcile"))
+        .context("the line")?
+        + 1;
     desk.edit("onReconcile", "onReconsile")?;
-    desk.until_logged(&run, &format!("katalog.yaml:{line}:9: error: spec.crds.pond.operatorBox.onReconsile")).await?;
-    ensure!(run.log().contains("`onReconcile`"), "it names what is meant:\n{}", run.log());
+    desk.until_logged(
+        &run,
+        &format!("katalog.yaml:{line}:9: error: spec.crds.pond.operatorBox.onReconsile"),
+    )
+    .await?;
+    ensure!(
+        run.log().contains("`onReconcile`"),
+        "it names what is meant:\n{}",
+        run.log()
+    );
     maps.delete("north-pond").await?;
-    maps.until_equal("north-pond", "/data/shade", json!("dark"), LIMIT).await?;
+    maps.until_equal("north-pond", "/data/shade", json!("dark"), LIMIT)
+        .await?;
     desk.edit("onReconsile", "onReconcile")?;
     desk.edit("shade: dark", "shade: none")?;
-    maps.until_equal("north-pond", "/data/shade", json!("none"), LIMIT).await?;
+    maps.until_equal("north-pond", "/data/shade", json!("none"), LIMIT)
+        .await?;
 
     run.signal(Signal::Int)?;
     let status = run.wait(LIMIT)?;
     ensure!(status.success(), "after Ctrl-C it ended with {status}");
     let said = run.log();
-    ensure!(said.contains("Finalizers remain") && said.contains("ork release -k"), "it says nothing of finalizers:\n{said}");
+    ensure!(
+        said.contains("Finalizers remain") && said.contains("ork release -k"),
+        "it says nothing of finalizers:\n{said}"
+    );
     assert_eq!(finalizers(&ponds.fetch("north").await?), [FINALIZER]);
 
     let output = desk.ork(&["release"]).output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let released = ponds.fetch("north").await?;
     assert_eq!(finalizers(&released), Vec::<&str>::new());
-    ensure!(!released["metadata"]["labels"].to_string().contains("orkestra"), "labels of ours are left: {}", released["metadata"]);
+    ensure!(
+        !released["metadata"]["labels"]
+            .to_string()
+            .contains("orkestra"),
+        "labels of ours are left: {}",
+        released["metadata"]
+    );
     maps.fetch("north-pond").await?;
     // Nothing of ours is in the way of a deletion.
     ponds.delete("north").await?;
@@ -122,37 +190,58 @@ async fn ork_run_applies_what_files_name_follows_their_changes_and_release_lets_
 async fn ork_run_refuses_a_kind_that_a_katalog_in_the_cluster_claims() -> Result<()> {
     let desk = Desk::new().await?;
     desk.scenario.install(&waters::crds()?).await?;
-    desk.scenario.apply(&waters::filled("claims/katalog.yaml", "NAME", "claimant")?)?;
+    desk.scenario
+        .apply(&waters::filled("claims/katalog.yaml", "NAME", "claimant")?)?;
     let mut run = desk.run()?;
     let status = run.wait(LIMIT)?;
     let said = run.log();
     assert_eq!(status.code(), Some(1), "{said}");
-    ensure!(said.contains("claimant") && said.contains("Pond"), "it names Katalog and kind:\n{said}");
+    ensure!(
+        said.contains("claimant") && said.contains("Pond"),
+        "it names Katalog and kind:\n{said}"
+    );
     // It has written nothing before it found out.
-    assert_eq!(desk.scenario.objects("configmaps").get("ground").await?, None);
+    assert_eq!(
+        desk.scenario.objects("configmaps").get("ground").await?,
+        None
+    );
     assert_eq!(desk.scenario.objects("ponds").get("north").await?, None);
 
     // Once the Katalog is gone, so is the claim.
     desk.scenario.objects("katalogs").delete("claimant").await?;
     let mut run = desk.run()?;
-    desk.scenario.objects("configmaps").until_equal("north-pond", "/data/colour", json!("green"), LIMIT).await?;
+    desk.scenario
+        .objects("configmaps")
+        .until_equal("north-pond", "/data/colour", json!("green"), LIMIT)
+        .await?;
     run.signal(Signal::Term)?;
     ensure!(run.wait(LIMIT)?.success(), "{}", run.log());
     let output = desk.ork(&["release"]).output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ork_run_tells_a_mistake_in_a_file_before_it_asks_the_cluster() -> Result<()> {
     let desk = Desk::new().await?;
-    desk.edit("colour: \"{{ .spec.colour }}\"", "colour: \"{{ .spec.colour\"")?;
+    desk.edit(
+        "colour: \"{{ .spec.colour }}\"",
+        "colour: \"{{ .spec.colour\"",
+    )?;
     let mark = Scenario::mark()?;
     let mut run = desk.run()?;
     let status = run.wait(LIMIT)?;
     assert_eq!(status.code(), Some(1), "{}", run.log());
     desk.until_logged(&run, "katalog.yaml:").await?;
-    let asked = ControlPlane::shared().audit_since(mark)?.into_iter().filter(|event| event.user == desk.person.user()).count();
+    let asked = ControlPlane::shared()
+        .audit_since(mark)?
+        .into_iter()
+        .filter(|event| event.user == desk.person.user())
+        .count();
     assert_eq!(asked, 0, "it has asked the cluster");
     Ok(())
 }

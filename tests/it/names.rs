@@ -25,37 +25,68 @@ async fn l_an_object_that_somebody_else_made_is_neither_changed_nor_deleted() ->
     for name in ["kept-theirs", "once-theirs"] {
         maps.create(&foreign(name)).await?;
     }
-    let before = [waters::version(&maps, "kept-theirs").await?, waters::version(&maps, "once-theirs").await?];
+    let before = [
+        waters::version(&maps, "kept-theirs").await?,
+        waters::version(&maps, "once-theirs").await?,
+    ];
 
-    waters::pond(&scenario, "kept", &json!({ "kept": "kept-theirs", "once": "kept-once", "colour": "green" })).await?;
-    waters::pond(&scenario, "once", &json!({ "kept": "once-kept", "once": "once-theirs", "colour": "green" })).await?;
+    waters::pond(
+        &scenario,
+        "kept",
+        &json!({ "kept": "kept-theirs", "once": "kept-once", "colour": "green" }),
+    )
+    .await?;
+    waters::pond(
+        &scenario,
+        "once",
+        &json!({ "kept": "once-kept", "once": "once-theirs", "colour": "green" }),
+    )
+    .await?;
     for (name, taken) in [("kept", "kept-theirs"), ("once", "once-theirs")] {
         let names_it = |pond: &Value| {
             let ready = condition(pond, "Ready").cloned().unwrap_or_default();
-            ready["status"] == "False" && ready["reason"] == "NameTaken" && waters::text(&ready, "/message").contains(taken)
+            ready["status"] == "False"
+                && ready["reason"] == "NameTaken"
+                && waters::text(&ready, "/message").contains(taken)
         };
-        ponds.until(name, &format!("says that {taken} is taken"), LIMIT, names_it).await?;
+        ponds
+            .until(
+                name,
+                &format!("says that {taken} is taken"),
+                LIMIT,
+                names_it,
+            )
+            .await?;
     }
     // The rest of each is made.
     for name in ["kept-own", "kept-once", "once-own", "once-kept"] {
-        maps.until_equal(name, "/data/colour", json!("green"), LIMIT).await?;
+        maps.until_equal(name, "/data/colour", json!("green"), LIMIT)
+            .await?;
     }
-    ponds.patch("kept", &json!({ "spec": { "colour": "brown" } })).await?;
-    maps.until_equal("kept-own", "/data/colour", json!("brown"), LIMIT).await?;
+    ponds
+        .patch("kept", &json!({ "spec": { "colour": "brown" } }))
+        .await?;
+    maps.until_equal("kept-own", "/data/colour", json!("brown"), LIMIT)
+        .await?;
     for name in ["kept", "once"] {
         ponds.delete(name).await?;
         ponds.until_gone(name, LIMIT).await?;
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let after = [waters::version(&maps, "kept-theirs").await?, waters::version(&maps, "once-theirs").await?];
+    let after = [
+        waters::version(&maps, "kept-theirs").await?,
+        waters::version(&maps, "once-theirs").await?,
+    ];
     assert_eq!(after, before, "they were written");
     scenario.check_running()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_says_adopt() -> Result<()> {
+async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_says_adopt()
+-> Result<()> {
     let mut scenario = Scenario::new("adopt").await?;
-    let [refusing, adopting] = ["false", "true"].map(|adopt| waters::filled("names/katalog.yaml", "ADOPT", adopt));
+    let [refusing, adopting] =
+        ["false", "true"].map(|adopt| waters::filled("names/katalog.yaml", "ADOPT", adopt));
     let adopting = adopting?;
     scenario.grant(&adopting).await?;
     scenario.install(&waters::crds()?).await?;
@@ -64,28 +95,50 @@ async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_say
     scenario.katalog_is("waters", "True", "Running").await?;
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     maps.create(&foreign("theirs")).await?;
-    let pond = waters::pond(&scenario, "north", &json!({ "kept": "theirs", "once": "mine", "colour": "green" })).await?;
-    let is_refused = |pond: &Value| condition(pond, "Ready").is_some_and(|ready| ready["reason"] == "NameTaken");
-    ponds.until("north", "is refused the name", LIMIT, is_refused).await?;
+    let pond = waters::pond(
+        &scenario,
+        "north",
+        &json!({ "kept": "theirs", "once": "mine", "colour": "green" }),
+    )
+    .await?;
+    let is_refused =
+        |pond: &Value| condition(pond, "Ready").is_some_and(|ready| ready["reason"] == "NameTaken");
+    ponds
+        .until("north", "is refused the name", LIMIT, is_refused)
+        .await?;
 
     scenario.apply(&adopting)?;
-    let taken = maps.until_equal("theirs", "/data/colour", json!("green"), LIMIT).await?;
+    let taken = maps
+        .until_equal("theirs", "/data/colour", json!("green"), LIMIT)
+        .await?;
     ponds.until_ready("north").await?;
-    ensure!(owner_uid(&taken).is_none_or(|uid| pond["metadata"]["uid"] == uid), "it has another owner: {taken}");
+    ensure!(
+        owner_uid(&taken).is_none_or(|uid| pond["metadata"]["uid"] == uid),
+        "it has another owner: {taken}"
+    );
     // And it is kept as declared from then on.
-    maps.patch("theirs", &json!({ "data": { "colour": "theirs" } })).await?;
-    maps.until_equal("theirs", "/data/colour", json!("green"), LIMIT).await?;
+    maps.patch("theirs", &json!({ "data": { "colour": "theirs" } }))
+        .await?;
+    maps.until_equal("theirs", "/data/colour", json!("green"), LIMIT)
+        .await?;
 
     // What another object controls is left alone all the same.
-    let controller = maps.create(&foreign("controller")).await?;
+    let owner = maps.create(&foreign("controller")).await?;
     let mut controlled = foreign("controlled");
     controlled["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": "v1", "kind": "ConfigMap", "name": "controller", "uid": controller["metadata"]["uid"], "controller": true,
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "controller", "uid": owner["metadata"]["uid"], "controller": true,
     }]);
     maps.create(&controlled).await?;
     let before = waters::version(&maps, "controlled").await?;
-    waters::pond(&scenario, "south", &json!({ "kept": "controlled", "once": "south-once", "colour": "green" })).await?;
-    ponds.until("south", "is refused the name", LIMIT, is_refused).await?;
+    waters::pond(
+        &scenario,
+        "south",
+        &json!({ "kept": "controlled", "once": "south-once", "colour": "green" }),
+    )
+    .await?;
+    ponds
+        .until("south", "is refused the name", LIMIT, is_refused)
+        .await?;
     assert_eq!(waters::version(&maps, "controlled").await?, before);
     scenario.check_running()
 }

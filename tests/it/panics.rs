@@ -32,15 +32,23 @@ impl Engine {
         let runtime = Runtime::new(Arc::new(context));
         let feed = Feed::Cluster(Namespaces::Some(vec![scenario.namespace.clone()]));
         let run = tokio::spawn(runtime.run(feed, shutdown.clone()));
-        Ok(Self { metrics, shutdown, run })
+        Ok(Self {
+            metrics,
+            shutdown,
+            run,
+        })
     }
 
     /// How often passes of an operator have panicked.
     fn panics(&self, operator: &str) -> Result<u64> {
         let text = self.metrics.encode()?;
         let label = format!("crd=\"{operator}\"");
-        let series = text.lines().find(|line| line.starts_with("orkestra_panics_total{") && line.contains(&label));
-        let value = series.and_then(|line| line.rsplit(' ').next()).with_context(|| format!("no panics of {operator} in\n{text}"))?;
+        let series = text
+            .lines()
+            .find(|line| line.starts_with("orkestra_panics_total{") && line.contains(&label));
+        let value = series
+            .and_then(|line| line.rsplit(' ').next())
+            .with_context(|| format!("no panics of {operator} in\n{text}"))?;
         Ok(value.parse()?)
     }
 
@@ -62,7 +70,10 @@ async fn h_a_panic_in_one_operators_pass_is_counted_and_everything_else_goes_on(
         &scenario,
         Faults::before_pass(move |operator, key| {
             let is_meant = operator == "pond" && &*key.name == "doomed";
-            assert!(!(is_meant && fuse.load(Ordering::SeqCst)), "a fault on purpose");
+            assert!(
+                !(is_meant && fuse.load(Ordering::SeqCst)),
+                "a fault on purpose"
+            );
         }),
     )?;
     scenario.apply(&katalog)?;
@@ -70,22 +81,36 @@ async fn h_a_panic_in_one_operators_pass_is_counted_and_everything_else_goes_on(
     let maps = scenario.objects("configmaps");
 
     waters::pond(&scenario, "doomed", &json!({ "colour": "red" })).await?;
-    eventually("the panic is counted, and tried again", LIMIT, async || Ok((engine.panics("pond")? >= 3).then_some(()))).await?;
+    eventually("the panic is counted, and tried again", LIMIT, async || {
+        Ok((engine.panics("pond")? >= 3).then_some(()))
+    })
+    .await?;
     waters::pond(&scenario, "sound", &json!({ "colour": "green" })).await?;
     waters::lake(&scenario, "doomed", &json!({ "colour": "blue" })).await?;
     scenario.objects("ponds").until_ready("sound").await?;
     scenario.objects("lakes").until_ready("doomed").await?;
-    maps.until_equal("sound-pond", "/data/colour", json!("green"), LIMIT).await?;
-    maps.until_equal("doomed-lake", "/data/colour", json!("blue"), LIMIT).await?;
+    maps.until_equal("sound-pond", "/data/colour", json!("green"), LIMIT)
+        .await?;
+    maps.until_equal("doomed-lake", "/data/colour", json!("blue"), LIMIT)
+        .await?;
     // They still follow changes.
-    scenario.objects("ponds").patch("sound", &json!({ "spec": { "colour": "brown" } })).await?;
-    maps.until_equal("sound-pond", "/data/colour", json!("brown"), LIMIT).await?;
+    scenario
+        .objects("ponds")
+        .patch("sound", &json!({ "spec": { "colour": "brown" } }))
+        .await?;
+    maps.until_equal("sound-pond", "/data/colour", json!("brown"), LIMIT)
+        .await?;
     assert_eq!(engine.panics("lake")?, 0);
-    assert_eq!(maps.get("doomed-pond").await?, None, "a pass that panics first makes nothing");
+    assert_eq!(
+        maps.get("doomed-pond").await?,
+        None,
+        "a pass that panics first makes nothing"
+    );
 
     armed.store(false, Ordering::SeqCst);
     scenario.objects("ponds").until_ready("doomed").await?;
-    maps.until_equal("doomed-pond", "/data/colour", json!("red"), LIMIT).await?;
+    maps.until_equal("doomed-pond", "/data/colour", json!("red"), LIMIT)
+        .await?;
     assert!(!engine.run.is_finished(), "the engine ended");
     engine.stop().await
 }
@@ -105,19 +130,43 @@ async fn h_a_template_that_exhausts_its_budget_fails_its_resource_alone() -> Res
     waters::pond(&scenario, "crowded", &json!({ "fish": vec![1; 400] })).await?;
     waters::pond(&scenario, "calm", &json!({ "fish": [1, 1, 1] })).await?;
     ponds.until_ready("calm").await?;
-    maps.until_equal("calm-pond", "/data/fish", json!("o".repeat(27)), LIMIT).await?;
-    let is_exhausted = |pond: &Value| condition(pond, "Ready").is_some_and(|ready| ready["status"] == "False" && ready["reason"] == "BudgetExhausted");
-    let crowded = ponds.until("crowded", "is Ready=False for BudgetExhausted", LIMIT, is_exhausted).await?;
-    ensure!(condition(&crowded, "Stalled").is_some(), "only a change of it helps: {}", crowded["status"]);
+    maps.until_equal("calm-pond", "/data/fish", json!("o".repeat(27)), LIMIT)
+        .await?;
+    let is_exhausted = |pond: &Value| {
+        condition(pond, "Ready")
+            .is_some_and(|ready| ready["status"] == "False" && ready["reason"] == "BudgetExhausted")
+    };
+    let crowded = ponds
+        .until(
+            "crowded",
+            "is Ready=False for BudgetExhausted",
+            LIMIT,
+            is_exhausted,
+        )
+        .await?;
+    ensure!(
+        condition(&crowded, "Stalled").is_some(),
+        "only a change of it helps: {}",
+        crowded["status"]
+    );
     assert_eq!(maps.get("crowded-pond").await?, None);
     // It is not tried again and again, and takes nothing from the others.
     let passes = scenario.passes("pond").await?;
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert!((scenario.passes("pond").await? - passes).abs() < 1.5, "it is retried hot");
-    ponds.patch("calm", &json!({ "spec": { "fish": [1] } })).await?;
-    maps.until_equal("calm-pond", "/data/fish", json!("o"), LIMIT).await?;
-    ponds.patch("crowded", &json!({ "spec": { "fish": [1, 1] } })).await?;
+    assert!(
+        (scenario.passes("pond").await? - passes).abs() < 1.5,
+        "it is retried hot"
+    );
+    ponds
+        .patch("calm", &json!({ "spec": { "fish": [1] } }))
+        .await?;
+    maps.until_equal("calm-pond", "/data/fish", json!("o"), LIMIT)
+        .await?;
+    ponds
+        .patch("crowded", &json!({ "spec": { "fish": [1, 1] } }))
+        .await?;
     ponds.until_ready("crowded").await?;
-    maps.until_equal("crowded-pond", "/data/fish", json!("o".repeat(8)), LIMIT).await?;
+    maps.until_equal("crowded-pond", "/data/fish", json!("o".repeat(8)), LIMIT)
+        .await?;
     scenario.check_running()
 }

@@ -31,11 +31,23 @@ fn about_ponds(mut writes: Vec<AuditEvent>) -> Vec<AuditEvent> {
 }
 
 /// Every status that the Pond of that name has had since `since`, a resourceVersion, in `window`.
-async fn statuses(scenario: &Scenario, name: &str, since: &str, window: Duration) -> Result<BTreeSet<String>> {
+async fn statuses(
+    scenario: &Scenario,
+    name: &str,
+    since: &str,
+    window: Duration,
+) -> Result<BTreeSet<String>> {
     let gvk = GroupVersionKind::gvk(&scenario.group, "v1alpha1", "Pond");
-    let ponds: Api<DynamicObject> = Api::namespaced_with(scenario.client.clone(), &scenario.namespace, &ApiResource::from_gvk(&gvk));
+    let ponds: Api<DynamicObject> = Api::namespaced_with(
+        scenario.client.clone(),
+        &scenario.namespace,
+        &ApiResource::from_gvk(&gvk),
+    );
     let params = WatchParams::default().fields(&format!("metadata.name={name}"));
-    let events = ponds.watch(&params, since).await?.take_until(tokio::time::sleep(window));
+    let events = ponds
+        .watch(&params, since)
+        .await?
+        .take_until(tokio::time::sleep(window));
     let mut events = std::pin::pin!(events);
     let mut seen = BTreeSet::new();
     while let Some(event) = events.try_next().await? {
@@ -56,7 +68,11 @@ async fn ensure_price_of_one(scenario: &Scenario) -> Result<()> {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let states = statuses(scenario, "first", &since, Duration::from_secs(2)).await?;
     let writes = about_ponds(scenario.writes_since(mark)?);
-    println!("a Pond with {CHILDREN} children: {} writes, {} states of its status", writes.len(), states.len());
+    println!(
+        "a Pond with {CHILDREN} children: {} writes, {} states of its status",
+        writes.len(),
+        states.len()
+    );
     ensure!(
         writes.len() == CHILDREN + 1 + states.len(),
         "{} writes for {CHILDREN} children and {} states {states:#?}:\n{}",
@@ -83,7 +99,11 @@ async fn until_settled(scenario: &Scenario) -> Result<()> {
         let mark = Scenario::mark()?;
         tokio::time::sleep(Duration::from_secs(10)).await;
         let writes = scenario.writes_since(mark)?;
-        ensure!(writes.is_empty(), "still written:\n{}", waters::lines(&writes));
+        ensure!(
+            writes.is_empty(),
+            "still written:\n{}",
+            waters::lines(&writes)
+        );
         Ok(Some(()))
     })
     .await
@@ -103,7 +123,8 @@ async fn until_all_looked_at(scenario: &Scenario) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one() -> Result<()> {
+async fn o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one()
+-> Result<()> {
     let mut scenario = Scenario::new("quiet").await?;
     let katalog = input("quiet/katalog.yaml")?;
     scenario.grant(&katalog).await?;
@@ -119,28 +140,52 @@ async fn o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_
     }
     until_all_ready(&scenario).await?;
     let writes = about_ponds(scenario.writes_since(mark)?).len();
-    println!("{} Ponds ready in {:?} with {writes} writes", PONDS - 1, started.elapsed());
+    println!(
+        "{} Ponds ready in {:?} with {writes} writes",
+        PONDS - 1,
+        started.elapsed()
+    );
     until_settled(&scenario).await?;
 
     let mark = Scenario::mark()?;
     tokio::time::sleep(WINDOW).await;
     let mut requests = scenario.requests_since(mark)?;
     requests.retain(|request| request.verb != "watch");
-    ensure!(requests.is_empty(), "{} requests in {WINDOW:?}:\n{}", requests.len(), waters::lines(&requests));
+    ensure!(
+        requests.is_empty(),
+        "{} requests in {WINDOW:?}:\n{}",
+        requests.len(),
+        waters::lines(&requests)
+    );
 
     // An annotation that no template reads.
     let mark = Scenario::mark()?;
-    scenario.objects("ponds").patch("p07", &json!({ "metadata": { "annotations": { "example.org/note": "unread" } } })).await?;
+    scenario
+        .objects("ponds")
+        .patch(
+            "p07",
+            &json!({ "metadata": { "annotations": { "example.org/note": "unread" } } }),
+        )
+        .await?;
     tokio::time::sleep(Duration::from_secs(4)).await;
     let writes = scenario.writes_since(mark)?;
-    ensure!(writes.is_empty(), "an annotation costs\n{}", waters::lines(&writes));
+    ensure!(
+        writes.is_empty(),
+        "an annotation costs\n{}",
+        waters::lines(&writes)
+    );
 
     let mark = Scenario::mark()?;
     scenario.terminate()?;
     scenario.start().await?;
     until_all_looked_at(&scenario).await?;
     let writes = scenario.writes_since(mark)?;
-    ensure!(writes.is_empty(), "a restart costs {} writes:\n{}", writes.len(), waters::lines(&writes));
+    ensure!(
+        writes.is_empty(),
+        "a restart costs {} writes:\n{}",
+        writes.len(),
+        waters::lines(&writes)
+    );
 
     let mark = Scenario::mark()?;
     scenario.kill9()?;
@@ -149,22 +194,37 @@ async fn o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_
     scenario.start().await?;
     let jobs = cron_jobs(&scenario);
     let image = "/spec/jobTemplate/spec/template/spec/containers/0/image";
-    jobs.until_equal("p11", image, json!("registry.example/sweep:1"), CONVERGED).await?;
+    jobs.until_equal("p11", image, json!("registry.example/sweep:1"), CONVERGED)
+        .await?;
     until_all_looked_at(&scenario).await?;
     let writes = scenario.writes_since(mark)?;
-    ensure!(writes.len() == 1, "one changed image costs {} writes:\n{}", writes.len(), waters::lines(&writes));
-    ensure!(writes[0].name == "p11" && writes[0].resource == "cronjobs", "{}", waters::lines(&writes));
+    ensure!(
+        writes.len() == 1,
+        "one changed image costs {} writes:\n{}",
+        writes.len(),
+        waters::lines(&writes)
+    );
+    ensure!(
+        writes[0].name == "p11" && writes[0].resource == "cronjobs",
+        "{}",
+        waters::lines(&writes)
+    );
     scenario.check_running()
 }
 
 fn cron_jobs(scenario: &Scenario) -> Objects {
-    Objects::at(&scenario.client, &format!("/apis/batch/v1/namespaces/{}/cronjobs", scenario.namespace))
+    Objects::at(
+        &scenario.client,
+        &format!("/apis/batch/v1/namespaces/{}/cronjobs", scenario.namespace),
+    )
 }
 
 async fn change_image(scenario: &Scenario) -> Result<()> {
     let jobs = cron_jobs(scenario);
     let mut job = jobs.fetch("p11").await?;
-    let container = job.pointer_mut("/spec/jobTemplate/spec/template/spec/containers").context("containers")?;
+    let container = job
+        .pointer_mut("/spec/jobTemplate/spec/template/spec/containers")
+        .context("containers")?;
     container[0]["image"] = json!("registry.example/other:9");
     let patch = json!({ "spec": { "jobTemplate": { "spec": { "template": { "spec": { "containers": container } } } } } });
     jobs.patch("p11", &patch).await.map(drop)

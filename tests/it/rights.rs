@@ -42,7 +42,11 @@ impl Case {
         scenario.start().await?;
         scenario.apply(&katalog)?;
         scenario.katalog_is("waters", "True", "Running").await?;
-        let mut case = Self { scenario, roles, colour: 0 };
+        let mut case = Self {
+            scenario,
+            roles,
+            colour: 0,
+        };
         let spec = json!({ "colour": case.paint() });
         waters::pond(&case.scenario, "north", &spec).await?;
         waters::lake(&case.scenario, "north", &spec).await?;
@@ -66,18 +70,27 @@ impl Case {
                 let groups = rule.api_groups.clone().unwrap_or_default();
                 let resources = rule.resources.get_or_insert_default();
                 let before = resources.len();
-                resources.retain(|resource| !lost.iter().any(|(group, lost)| lost == resource && groups.iter().any(|one| one == group)));
+                resources.retain(|resource| {
+                    !lost.iter().any(|(group, lost)| {
+                        lost == resource && groups.iter().any(|one| one == group)
+                    })
+                });
                 if resources.len() < before {
                     verbs.extend(rule.verbs.clone());
                 }
             }
             // A rule about nothing is no rule.
-            less.rules.get_or_insert_default().retain(|rule| rule.resources.iter().flatten().next().is_some());
+            less.rules
+                .get_or_insert_default()
+                .retain(|rule| rule.resources.iter().flatten().next().is_some());
             if less != *role {
                 roles.push(less);
             }
         }
-        ensure!(!verbs.is_empty(), "`ork generate rbac` prints no right on {lost:?}");
+        ensure!(
+            !verbs.is_empty(),
+            "`ork generate rbac` prints no right on {lost:?}"
+        );
         Ok((roles, verbs))
     }
 
@@ -85,12 +98,27 @@ impl Case {
     async fn until_followed(&self, operator: &str, limit: Duration) -> Result<()> {
         let wanted = json!(format!("c{}", self.colour));
         let plural = format!("{operator}s");
-        self.scenario.objects(&plural).until_equal("north", "/status/colour", wanted.clone(), limit).await?;
-        self.scenario.objects(&plural).until("north", "is ready", limit, crate::scenario::is_ready).await?;
-        let children: &[(&str, &str)] =
-            if operator == "pond" { &[("deployments", "/metadata/labels/colour")] } else { &[("configmaps", "/data/colour"), ("serviceaccounts", "/metadata/labels/colour")] };
+        self.scenario
+            .objects(&plural)
+            .until_equal("north", "/status/colour", wanted.clone(), limit)
+            .await?;
+        self.scenario
+            .objects(&plural)
+            .until("north", "is ready", limit, crate::scenario::is_ready)
+            .await?;
+        let children: &[(&str, &str)] = if operator == "pond" {
+            &[("deployments", "/metadata/labels/colour")]
+        } else {
+            &[
+                ("configmaps", "/data/colour"),
+                ("serviceaccounts", "/metadata/labels/colour"),
+            ]
+        };
         for (children, pointer) in children {
-            self.scenario.objects(children).until_equal(&format!("north-{operator}"), pointer, wanted.clone(), limit).await?;
+            self.scenario
+                .objects(children)
+                .until_equal(&format!("north-{operator}"), pointer, wanted.clone(), limit)
+                .await?;
         }
         Ok(())
     }
@@ -98,20 +126,45 @@ impl Case {
     /// Waits until a condition of the Katalog or of a custom resource names the resource and one of the verbs.
     async fn until_told(&self, resource: &str, verbs: &[String]) -> Result<()> {
         let plural = resource.split('/').next().unwrap_or(resource);
-        eventually(&format!("a condition names {resource} and one of {verbs:?}"), LIMIT, async || {
-            let mut told = Vec::new();
-            for plural in ["katalogs", "ponds", "lakes"] {
-                for object in self.scenario.objects(plural).list().await? {
-                    let conditions = object.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
-                    told.extend(conditions.iter().map(|condition| waters::text(condition, "/message").to_owned()));
-                    let rows = object.pointer("/status/operators").and_then(Value::as_array).cloned().unwrap_or_default();
-                    told.extend(rows.iter().map(|row| waters::text(row, "/message").to_owned()));
+        eventually(
+            &format!("a condition names {resource} and one of {verbs:?}"),
+            LIMIT,
+            async || {
+                let mut told = Vec::new();
+                for plural in ["katalogs", "ponds", "lakes"] {
+                    for object in self.scenario.objects(plural).list().await? {
+                        let conditions = object
+                            .pointer("/status/conditions")
+                            .and_then(Value::as_array)
+                            .cloned()
+                            .unwrap_or_default();
+                        told.extend(
+                            conditions
+                                .iter()
+                                .map(|condition| waters::text(condition, "/message").to_owned()),
+                        );
+                        let rows = object
+                            .pointer("/status/operators")
+                            .and_then(Value::as_array)
+                            .cloned()
+                            .unwrap_or_default();
+                        told.extend(
+                            rows.iter()
+                                .map(|row| waters::text(row, "/message").to_owned()),
+                        );
+                    }
                 }
-            }
-            let names_it = |message: &&String| message.contains(plural) && verbs.iter().any(|verb| message.contains(verb.as_str()));
-            ensure!(told.iter().any(|message| names_it(&message)), "they say {told:#?}");
-            Ok(Some(()))
-        })
+                let names_it = |message: &&String| {
+                    message.contains(plural)
+                        && verbs.iter().any(|verb| message.contains(verb.as_str()))
+                };
+                ensure!(
+                    told.iter().any(|message| names_it(&message)),
+                    "they say {told:#?}"
+                );
+                Ok(Some(()))
+            },
+        )
         .await
     }
 
@@ -128,23 +181,37 @@ impl Case {
             self.scenario.put_role(role).await?;
         }
         for verb in &verbs {
-            self.scenario.wait_for_right(verb, &group, resource, false).await?;
+            self.scenario
+                .wait_for_right(verb, &group, resource, false)
+                .await?;
         }
         if restarts {
             self.scenario.launch().await?;
         }
         let colour = self.paint();
         for plural in ["ponds", "lakes"] {
-            self.scenario.objects(plural).patch("north", &json!({ "spec": { "colour": colour } })).await?;
+            self.scenario
+                .objects(plural)
+                .patch("north", &json!({ "spec": { "colour": colour } }))
+                .await?;
         }
         if needed == Needed::ForRevisions {
             let patch = json!({ "spec": { "crds": { "pond": { "description": colour } } } });
-            self.scenario.objects("katalogs").patch("waters", &patch).await?;
+            self.scenario
+                .objects("katalogs")
+                .patch("waters", &patch)
+                .await?;
         }
-        self.until_told(resource, &verbs).await.with_context(|| format!("without {resource}"))?;
+        self.until_told(resource, &verbs)
+            .await
+            .with_context(|| format!("without {resource}"))?;
         for operator in ["pond", "lake"] {
             if needed != Needed::ByAll && needed != Needed::By(operator) {
-                self.until_followed(operator, LIMIT).await.with_context(|| format!("without {resource}, which {operator} does not need"))?;
+                self.until_followed(operator, LIMIT)
+                    .await
+                    .with_context(|| {
+                        format!("without {resource}, which {operator} does not need")
+                    })?;
             }
         }
         self.scenario.check_running()?;
@@ -154,16 +221,25 @@ impl Case {
         }
         let returned = Instant::now();
         for operator in ["pond", "lake"] {
-            self.until_followed(operator, RECOVERED).await.with_context(|| format!("with {resource} back"))?;
+            self.until_followed(operator, RECOVERED)
+                .await
+                .with_context(|| format!("with {resource} back"))?;
         }
-        self.scenario.katalog_is("waters", "True", "Running").await.with_context(|| format!("with {resource} back"))?;
-        println!("{resource} was back for {:?} when all went on", returned.elapsed());
+        self.scenario
+            .katalog_is("waters", "True", "Running")
+            .await
+            .with_context(|| format!("with {resource} back"))?;
+        println!(
+            "{resource} was back for {:?} when all went on",
+            returned.elapsed()
+        );
         self.scenario.check_running()
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_a_lost_right_on_one_operators_children_is_named_and_hits_that_operator_alone() -> Result<()> {
+async fn n_a_lost_right_on_one_operators_children_is_named_and_hits_that_operator_alone()
+-> Result<()> {
     let (mut one, mut other) = tokio::try_join!(Case::new(), Case::new())?;
     tokio::try_join!(
         async {
@@ -179,7 +255,8 @@ async fn n_a_lost_right_on_one_operators_children_is_named_and_hits_that_operato
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_a_lost_right_on_one_operators_resources_is_named_and_hits_that_operator_alone() -> Result<()> {
+async fn n_a_lost_right_on_one_operators_resources_is_named_and_hits_that_operator_alone()
+-> Result<()> {
     let (mut one, mut other) = tokio::try_join!(Case::new(), Case::new())?;
     tokio::try_join!(
         one.lose("GROUP", "ponds", Needed::By("pond")),
@@ -193,96 +270,161 @@ async fn n_a_lost_right_of_the_runtime_itself_is_named_where_it_can_be() -> Resu
     let (mut one, mut other) = tokio::try_join!(Case::new(), Case::new())?;
     tokio::try_join!(
         async {
-            one.lose("apps", "controllerrevisions", Needed::ForRevisions).await?;
+            one.lose("apps", "controllerrevisions", Needed::ForRevisions)
+                .await?;
             one.lose("events.k8s.io", "events", Needed::ByNone).await
         },
-        other.lose("apiextensions.k8s.io", "customresourcedefinitions", Needed::ByAll),
+        other.lose(
+            "apiextensions.k8s.io",
+            "customresourcedefinitions",
+            Needed::ByAll
+        ),
     )?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_a_right_lost_while_the_controller_runs_is_named_and_its_return_is_noticed() -> Result<()> {
+async fn n_a_right_lost_while_the_controller_runs_is_named_and_its_return_is_noticed() -> Result<()>
+{
     let mut case = Case::new().await?;
-    let (secrets, deployments) = (case.scenario.objects("secrets"), case.scenario.objects("deployments"));
-    for role in case.without(&[("", "secrets"), ("autoscaling", "horizontalpodautoscalers")])?.0 {
+    let (secrets, deployments) = (
+        case.scenario.objects("secrets"),
+        case.scenario.objects("deployments"),
+    );
+    for role in case
+        .without(&[("", "secrets"), ("autoscaling", "horizontalpodautoscalers")])?
+        .0
+    {
         case.scenario.put_role(&role).await?;
     }
-    case.scenario.wait_for_right("patch", "", "secrets", false).await?;
-    case.scenario.wait_for_right("list", "autoscaling", "horizontalpodautoscalers", false).await?;
+    case.scenario
+        .wait_for_right("patch", "", "secrets", false)
+        .await?;
+    case.scenario
+        .wait_for_right("list", "autoscaling", "horizontalpodautoscalers", false)
+        .await?;
 
     // The watches of before still run; what is refused is the repair.
     secrets.delete("north-pond").await?;
-    case.until_told("secrets", &["patch".to_owned(), "create".to_owned()]).await?;
-    deployments.patch("north-pond", &json!({ "spec": { "replicas": 3 } })).await?;
-    case.until_told("horizontalpodautoscalers", &["list".to_owned()]).await?;
+    case.until_told("secrets", &["patch".to_owned(), "create".to_owned()])
+        .await?;
+    deployments
+        .patch("north-pond", &json!({ "spec": { "replicas": 3 } }))
+        .await?;
+    case.until_told("horizontalpodautoscalers", &["list".to_owned()])
+        .await?;
     let colour = case.paint();
-    case.scenario.objects("lakes").patch("north", &json!({ "spec": { "colour": colour } })).await?;
+    case.scenario
+        .objects("lakes")
+        .patch("north", &json!({ "spec": { "colour": colour } }))
+        .await?;
     case.until_followed("lake", LIMIT).await?;
     let refused = Scenario::mark()?;
     tokio::time::sleep(Duration::from_secs(8)).await;
-    let requests = case.scenario.requests_since(refused)?.into_iter().filter(|request| request.code == 403).count();
+    let requests = case
+        .scenario
+        .requests_since(refused)?
+        .into_iter()
+        .filter(|request| request.code == 403)
+        .count();
     ensure!(requests <= 4, "{requests} refused requests in 8 s");
 
     for role in &case.roles {
         case.scenario.put_role(role).await?;
     }
     let returned = Instant::now();
-    secrets.until("north-pond", "is back", RECOVERED, |_| true).await?;
-    deployments.until_equal("north-pond", "/spec/replicas", json!(0), RECOVERED).await?;
-    println!("all was repaired {:?} after the rights came back", returned.elapsed());
-    case.scenario.objects("ponds").patch("north", &json!({ "spec": { "colour": colour } })).await?;
+    secrets
+        .until("north-pond", "is back", RECOVERED, |_| true)
+        .await?;
+    deployments
+        .until_equal("north-pond", "/spec/replicas", json!(0), RECOVERED)
+        .await?;
+    println!(
+        "all was repaired {:?} after the rights came back",
+        returned.elapsed()
+    );
+    case.scenario
+        .objects("ponds")
+        .patch("north", &json!({ "spec": { "colour": colour } }))
+        .await?;
     case.until_followed("pond", LIMIT).await?;
-    case.scenario.katalog_is("waters", "True", "Running").await?;
+    case.scenario
+        .katalog_is("waters", "True", "Running")
+        .await?;
     case.scenario.check_running()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_without_rights_on_katalogs_the_operators_go_on_and_the_log_names_the_right() -> Result<()> {
+async fn n_without_rights_on_katalogs_the_operators_go_on_and_the_log_names_the_right() -> Result<()>
+{
     let mut case = Case::new().await?;
     // Nothing can be written where the right to write is what is missing.
     let (roles, _) = case.without(&[("orkestra.orkspace.io", "katalogs/status")])?;
     for role in &roles {
         case.scenario.put_role(role).await?;
     }
-    case.scenario.wait_for_right("patch", "orkestra.orkspace.io", "katalogs/status", false).await?;
-    case.scenario.apply(&input("rights/katalog.yaml")?.replace("revision 0", "revision 1"))?;
+    case.scenario
+        .wait_for_right("patch", "orkestra.orkspace.io", "katalogs/status", false)
+        .await?;
+    case.scenario
+        .apply(&input("rights/katalog.yaml")?.replace("revision 0", "revision 1"))?;
     eventually("the log names the right", LIMIT, async || {
         Ok((case.scenario.log().contains("katalogs/status")).then_some(()))
     })
     .await?;
     let colour = json!({ "spec": { "colour": case.paint() } });
     for operator in ["pond", "lake"] {
-        case.scenario.objects(&format!("{operator}s")).patch("north", &colour).await?;
+        case.scenario
+            .objects(&format!("{operator}s"))
+            .patch("north", &colour)
+            .await?;
         case.until_followed(operator, LIMIT).await?;
     }
     for role in &case.roles {
         case.scenario.put_role(role).await?;
     }
-    case.scenario.katalog_is("waters", "True", "Running").await?;
+    case.scenario
+        .katalog_is("waters", "True", "Running")
+        .await?;
 
     let (roles, _) = case.without(&[("orkestra.orkspace.io", "katalogs")])?;
     case.scenario.kill9()?;
     for role in &roles {
         case.scenario.put_role(role).await?;
     }
-    case.scenario.wait_for_right("list", "orkestra.orkspace.io", "katalogs", false).await?;
+    case.scenario
+        .wait_for_right("list", "orkestra.orkspace.io", "katalogs", false)
+        .await?;
     let before = case.scenario.log().len();
     case.scenario.launch().await?;
     eventually("the log names the right", LIMIT, async || {
-        Ok(case.scenario.log()[before..].contains("katalogs").then_some(()))
+        Ok(case.scenario.log()[before..]
+            .contains("katalogs")
+            .then_some(()))
     })
     .await?;
-    ensure!(!case.scenario.http("/readyz").await?.starts_with("HTTP/1.1 200"), "it says that it is ready, and has seen no Katalog");
+    ensure!(
+        !case
+            .scenario
+            .http("/readyz")
+            .await?
+            .starts_with("HTTP/1.1 200"),
+        "it says that it is ready, and has seen no Katalog"
+    );
     for role in &case.roles {
         case.scenario.put_role(role).await?;
     }
     let colour = json!({ "spec": { "colour": case.paint() } });
     for operator in ["pond", "lake"] {
-        case.scenario.objects(&format!("{operator}s")).patch("north", &colour).await?;
+        case.scenario
+            .objects(&format!("{operator}s"))
+            .patch("north", &colour)
+            .await?;
         case.until_followed(operator, RECOVERED).await?;
     }
-    case.scenario.katalog_is("waters", "True", "Running").await?;
+    case.scenario
+        .katalog_is("waters", "True", "Running")
+        .await?;
     case.scenario.check_running()
 }
 
@@ -292,8 +434,17 @@ async fn n_the_printed_rights_suffice_to_go_back_to_an_earlier_revision() -> Res
     let katalog = input("rights/katalog.yaml")?;
     for katalog in [katalog.replace("revision 0", "revision 1"), katalog] {
         case.scenario.apply(&katalog)?;
-        case.scenario.katalog_is("waters", "True", "Running").await?;
+        case.scenario
+            .katalog_is("waters", "True", "Running")
+            .await?;
     }
-    assert_eq!(case.scenario.objects("controllerrevisions").list().await?.len(), 2);
+    assert_eq!(
+        case.scenario
+            .objects("controllerrevisions")
+            .list()
+            .await?
+            .len(),
+        2
+    );
     case.scenario.check_running()
 }

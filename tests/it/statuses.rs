@@ -13,7 +13,8 @@ use crate::waters;
 const WINDOW: Duration = Duration::from_secs(9);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_says_so() -> Result<()> {
+async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_says_so() -> Result<()>
+{
     let mut scenario = Scenario::new("status").await?;
     let katalog = input("status/katalog.yaml")?;
     scenario.grant(&katalog).await?;
@@ -24,26 +25,56 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
     let kinds = [("Pond", "pond"), ("Lake", "lake"), ("Well", "well")];
     for (kind, one) in kinds {
         let resource = waters::resource(&scenario, kind, "north", &json!({ "colour": "green" }));
-        scenario.objects(&format!("{one}s")).create(&resource).await?;
-        scenario.objects("configmaps").until_equal(&format!("north-{one}"), "/data/colour", json!("green"), LIMIT).await?;
+        scenario
+            .objects(&format!("{one}s"))
+            .create(&resource)
+            .await?;
+        scenario
+            .objects("configmaps")
+            .until_equal(
+                &format!("north-{one}"),
+                "/data/colour",
+                json!("green"),
+                LIMIT,
+            )
+            .await?;
     }
     // What can be held is there.
-    let pond = scenario.objects("ponds").until_equal("north", "/status/colour", json!("green"), LIMIT).await?;
+    let pond = scenario
+        .objects("ponds")
+        .until_equal("north", "/status/colour", json!("green"), LIMIT)
+        .await?;
     let ready = condition(&pond, "Ready").map(|ready| ready["status"].clone());
     assert_eq!(ready, Some(json!("True")), "{}", pond["status"]);
-    assert_eq!(pond.pointer("/status/observedGeneration"), None, "without a status subresource the generation moves with every write");
-    let lake = scenario.objects("lakes").until_equal("north", "/status/colour", json!("green"), LIMIT).await?;
+    assert_eq!(
+        pond.pointer("/status/observedGeneration"),
+        None,
+        "without a status subresource the generation moves with every write"
+    );
+    let lake = scenario
+        .objects("lakes")
+        .until_equal("north", "/status/colour", json!("green"), LIMIT)
+        .await?;
     assert_eq!(lake["status"], json!({ "colour": "green" }));
     // What cannot is told.
-    for (operator, words) in [("lake", "status.conditions"), ("pond", "status.observedGeneration"), ("well", "status.colour")] {
+    for (operator, words) in [
+        ("lake", "status.conditions"),
+        ("pond", "status.observedGeneration"),
+        ("well", "status.colour"),
+    ] {
         let katalogs = scenario.objects("katalogs");
-        eventually(&format!("the row of {operator} names {words}"), LIMIT, async || {
-            let katalog = katalogs.fetch("waters").await?;
-            let row = waters::row(&katalog, operator).cloned().unwrap_or_default();
-            let told = row["reason"] == "StatusNotWritable" && waters::text(&row, "/message").contains(words);
-            anyhow::ensure!(told, "its row is {row}");
-            Ok(Some(()))
-        })
+        eventually(
+            &format!("the row of {operator} names {words}"),
+            LIMIT,
+            async || {
+                let katalog = katalogs.fetch("waters").await?;
+                let row = waters::row(&katalog, operator).cloned().unwrap_or_default();
+                let told = row["reason"] == "StatusNotWritable"
+                    && waters::text(&row, "/message").contains(words);
+                anyhow::ensure!(told, "its row is {row}");
+                Ok(Some(()))
+            },
+        )
         .await?;
     }
     waters::until_counted().await;
@@ -51,14 +82,30 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
 
     for (_, one) in kinds {
         let mark = Scenario::mark()?;
-        scenario.objects(&format!("{one}s")).patch("north", &json!({ "spec": { "colour": "brown" } })).await?;
-        scenario.objects("configmaps").until_equal(&format!("north-{one}"), "/data/colour", json!("brown"), LIMIT).await?;
+        scenario
+            .objects(&format!("{one}s"))
+            .patch("north", &json!({ "spec": { "colour": "brown" } }))
+            .await?;
+        scenario
+            .objects("configmaps")
+            .until_equal(
+                &format!("north-{one}"),
+                "/data/colour",
+                json!("brown"),
+                LIMIT,
+            )
+            .await?;
         // Where there is a status, it is the last write.
         tokio::time::sleep(Duration::from_secs(2)).await;
         let mut writes = scenario.writes_since(mark)?;
         writes.retain(|write| write.resource != "katalogs");
         let wanted = if one == "well" { 1 } else { 2 };
-        assert_eq!(writes.len(), wanted, "a changed {one} costs its child and its status:\n{}", waters::lines(&writes));
+        assert_eq!(
+            writes.len(),
+            wanted,
+            "a changed {one} costs its child and its status:\n{}",
+            waters::lines(&writes)
+        );
     }
     scenario.check_running()
 }

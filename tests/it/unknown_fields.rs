@@ -7,25 +7,35 @@ use crate::scenario::{Scenario, condition, input};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn unknown_fields_of_a_katalog_survive_the_api_server_and_are_reported_with_the_nearest_name() -> Result<()> {
+async fn unknown_fields_of_a_katalog_survive_the_api_server_and_are_reported_with_the_nearest_name()
+-> Result<()> {
     let mut scenario = Scenario::new("unknown").await?;
     // The rights of a Katalog without mistakes: what this one needs cannot be told.
     scenario.grant(&input("panic/katalog.yaml")?).await?;
     scenario.install(&waters::crds()?).await?;
     scenario.start().await?;
     scenario.apply(&input("unknown/katalog.yaml")?)?;
-    let katalog = scenario.katalog_is("waters", "False", "InvalidRevision").await?;
+    let katalog = scenario
+        .katalog_is("waters", "False", "InvalidRevision")
+        .await?;
     let deployment = "/spec/crds/pond/operatorBox/onReconcile/deployments/0";
     for (pointer, value) in [
         ("/sourcs".to_owned(), json!([])),
         ("/spec/crdz".to_owned(), json!({})),
         ("/spec/crds/pond/workerz".to_owned(), json!(3)),
         ("/spec/crds/pond/apiTypes/verson".to_owned(), json!("v1")),
-        ("/spec/crds/pond/operatorBox/onReconsile".to_owned(), json!({})),
+        (
+            "/spec/crds/pond/operatorBox/onReconsile".to_owned(),
+            json!({}),
+        ),
         (format!("{deployment}/replica"), json!(2)),
         (format!("{deployment}/probes/readiness/paht"), json!("/")),
     ] {
-        assert_eq!(katalog.pointer(&pointer), Some(&value), "{pointer} did not survive");
+        assert_eq!(
+            katalog.pointer(&pointer),
+            Some(&value),
+            "{pointer} did not survive"
+        );
     }
     let ready = condition(&katalog, "Ready").cloned().unwrap_or_default();
     let message = waters::text(&ready, "/message");
@@ -35,11 +45,22 @@ async fn unknown_fields_of_a_katalog_survive_the_api_server_and_are_reported_wit
         ("spec.crds.pond.workerz", "workers"),
         ("spec.crds.pond.apiTypes.verson", "version"),
         ("spec.crds.pond.operatorBox.onReconsile", "onReconcile"),
-        ("spec.crds.pond.operatorBox.onReconcile.deployments[0].replica", "replicas"),
-        ("spec.crds.pond.operatorBox.onReconcile.deployments[0].probes.readiness.paht", "path"),
+        (
+            "spec.crds.pond.operatorBox.onReconcile.deployments[0].replica",
+            "replicas",
+        ),
+        (
+            "spec.crds.pond.operatorBox.onReconcile.deployments[0].probes.readiness.paht",
+            "path",
+        ),
     ] {
-        let line = message.lines().find(|line| line.contains(path) && line.contains(&format!("`{nearest}`")));
-        assert!(line.is_some(), "no line names {path} and `{nearest}`:\n{message}");
+        let line = message
+            .lines()
+            .find(|line| line.contains(path) && line.contains(&format!("`{nearest}`")));
+        assert!(
+            line.is_some(),
+            "no line names {path} and `{nearest}`:\n{message}"
+        );
     }
     scenario.check_running()
 }

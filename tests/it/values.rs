@@ -51,9 +51,18 @@ async fn m_texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result
     let mut data = Map::new();
     let mut annotations = Map::new();
     for index in 0..TEXTS.len() {
-        data.insert(key(index), json!(format!("{{{{ .spec.texts.{} }}}}", key(index))));
-        data.insert(format!("in-{}", key(index)), json!(format!("[{{{{ .spec.texts.{} }}}}]", key(index))));
-        annotations.insert(format!("example.org/{}", key(index)), json!(format!("{{{{ .spec.texts.{} }}}}", key(index))));
+        data.insert(
+            key(index),
+            json!(format!("{{{{ .spec.texts.{} }}}}", key(index))),
+        );
+        data.insert(
+            format!("in-{}", key(index)),
+            json!(format!("[{{{{ .spec.texts.{} }}}}]", key(index))),
+        );
+        annotations.insert(
+            format!("example.org/{}", key(index)),
+            json!(format!("{{{{ .spec.texts.{} }}}}", key(index))),
+        );
     }
     let katalog = json!({
         "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "metadata": { "name": "waters" },
@@ -72,22 +81,40 @@ async fn m_texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result
     scenario.apply(&katalog)?;
     scenario.katalog_is("waters", "True", "Running").await?;
 
-    let texts: Map<String, Value> = TEXTS.iter().enumerate().map(|(index, text)| (key(index), json!(text))).collect();
+    let texts: Map<String, Value> = TEXTS
+        .iter()
+        .enumerate()
+        .map(|(index, text)| (key(index), json!(text)))
+        .collect();
     waters::pond(&scenario, "north", &json!({ "texts": texts })).await?;
     scenario.objects("ponds").until_ready("north").await?;
     let map = scenario.objects("configmaps").fetch("north-texts").await?;
     let secret = scenario.objects("secrets").fetch("north-texts").await?;
     for (index, text) in TEXTS.iter().enumerate() {
         assert_eq!(map["data"][key(index)], *text, "in the ConfigMap");
-        assert_eq!(map["data"][format!("in-{}", key(index))], format!("[{text}]"), "within a text");
-        assert_eq!(map["metadata"]["annotations"][format!("example.org/{}", key(index))], *text, "in an annotation");
+        assert_eq!(
+            map["data"][format!("in-{}", key(index))],
+            format!("[{text}]"),
+            "within a text"
+        );
+        assert_eq!(
+            map["metadata"]["annotations"][format!("example.org/{}", key(index))],
+            *text,
+            "in an annotation"
+        );
         let encoded = waters::text(&secret, &format!("/data/{}", key(index))).to_owned();
         assert_eq!(decoded(&encoded)?, *text, "in the Secret");
     }
     assert_eq!(map["data"].as_object().map(Map::len), Some(2 * TEXTS.len()));
     let made = |objects| waters::names(&waters::managed(objects));
-    assert_eq!(made(scenario.objects("configmaps").list().await?), ["north-texts"]);
-    assert_eq!(made(scenario.objects("secrets").list().await?), ["north-texts"]);
+    assert_eq!(
+        made(scenario.objects("configmaps").list().await?),
+        ["north-texts"]
+    );
+    assert_eq!(
+        made(scenario.objects("secrets").list().await?),
+        ["north-texts"]
+    );
     // What was rendered is what is there: nothing is repaired.
     waters::until_counted().await;
     waters::ensure_no_writes(&scenario, Duration::from_secs(8)).await
@@ -100,7 +127,8 @@ fn decoded(encoded: &str) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not_retried_hot() -> Result<()> {
+async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not_retried_hot()
+-> Result<()> {
     let mut scenario = Scenario::new("illegal").await?;
     let katalog = input("values/services.yaml")?;
     scenario.grant(&katalog).await?;
@@ -109,7 +137,8 @@ async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not
     scenario.apply(&katalog)?;
     scenario.katalog_is("waters", "True", "Running").await?;
     let ponds = scenario.objects("ponds");
-    let spec = |service: &str, kind: &str| json!({ "service": service, "type": kind, "colour": "green" });
+    let spec =
+        |service: &str, kind: &str| json!({ "service": service, "type": kind, "colour": "green" });
     let long = "s".repeat(64);
     waters::pond(&scenario, "long", &spec(&long, "ClusterIP")).await?;
     waters::pond(&scenario, "upper", &spec("Service", "ClusterIP")).await?;
@@ -117,27 +146,66 @@ async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not
     waters::pond(&scenario, "odd", &spec("legal", "Nonsense")).await?;
     waters::pond(&scenario, "fits", &spec(&"s".repeat(63), "NodePort")).await?;
     ponds.until_ready("fits").await?;
-    for (name, word) in [("long", long.as_str()), ("upper", "Service"), ("odd", "Nonsense")] {
+    for (name, word) in [
+        ("long", long.as_str()),
+        ("upper", "Service"),
+        ("odd", "Nonsense"),
+    ] {
         let says = |pond: &Value| {
             let ready = condition(pond, "Ready").cloned().unwrap_or_default();
-            ready["status"] == "False" && waters::text(&ready, "/message").contains(word) && condition(pond, "Stalled").is_some()
+            ready["status"] == "False"
+                && waters::text(&ready, "/message").contains(word)
+                && condition(pond, "Stalled").is_some()
         };
-        ponds.until(name, &format!("is Ready=False and Stalled because of {word}"), LIMIT, says).await?;
-        eventually("an Event says so", LIMIT, async || Ok((!waters::warnings(&scenario, name).await?.is_empty()).then_some(()))).await?;
+        ponds
+            .until(
+                name,
+                &format!("is Ready=False and Stalled because of {word}"),
+                LIMIT,
+                says,
+            )
+            .await?;
+        eventually("an Event says so", LIMIT, async || {
+            Ok((!waters::warnings(&scenario, name).await?.is_empty()).then_some(()))
+        })
+        .await?;
     }
     // Its neighbours within the resource are made, and other resources go on.
-    scenario.objects("configmaps").until_equal("long-pond", "/data/colour", json!("green"), LIMIT).await?;
+    scenario
+        .objects("configmaps")
+        .until_equal("long-pond", "/data/colour", json!("green"), LIMIT)
+        .await?;
     let (mark, passes) = (Scenario::mark()?, scenario.passes("pond").await?);
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let requests: Vec<_> = scenario.requests_since(mark)?.into_iter().filter(|request| request.verb != "watch" && request.resource != "katalogs").collect();
-    assert!(requests.is_empty(), "it is retried:\n{}", waters::lines(&requests));
-    assert!((scenario.passes("pond").await? - passes).abs() < 0.5, "it is retried without a request");
+    let requests: Vec<_> = scenario
+        .requests_since(mark)?
+        .into_iter()
+        .filter(|request| request.verb != "watch" && request.resource != "katalogs")
+        .collect();
+    assert!(
+        requests.is_empty(),
+        "it is retried:\n{}",
+        waters::lines(&requests)
+    );
+    assert!(
+        (scenario.passes("pond").await? - passes).abs() < 0.5,
+        "it is retried without a request"
+    );
     for name in ["long", "upper", "odd"] {
         let warnings = waters::warnings(&scenario, name).await?;
-        ensure!(warnings.len() == 1 && warnings[0]["count"].as_i64().unwrap_or(1) <= 1, "{name} has {} warnings: {warnings:?}", warnings.len());
+        ensure!(
+            warnings.len() == 1 && warnings[0]["count"].as_i64().unwrap_or(1) <= 1,
+            "{name} has {} warnings: {warnings:?}",
+            warnings.len()
+        );
     }
     assert!(waters::warnings(&scenario, "fits").await?.is_empty());
-    ponds.patch("long", &json!({ "spec": { "service": "short", "colour": "brown" } })).await?;
+    ponds
+        .patch(
+            "long",
+            &json!({ "spec": { "service": "short", "colour": "brown" } }),
+        )
+        .await?;
     ponds.until_ready("long").await?;
     scenario.objects("services").fetch("short").await?;
     scenario.check_running()

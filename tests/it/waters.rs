@@ -38,25 +38,37 @@ pub(crate) async fn lake(scenario: &Scenario, name: &str, spec: &Value) -> Resul
 
 /// The text at a JSON pointer; empty if there is none.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// The names of objects, sorted.
 pub(crate) fn names(objects: &[Value]) -> Vec<String> {
-    let mut names: Vec<String> = objects.iter().map(|object| text(object, "/metadata/name").to_owned()).collect();
+    let mut names: Vec<String> = objects
+        .iter()
+        .map(|object| text(object, "/metadata/name").to_owned())
+        .collect();
     names.sort();
     names
 }
 
 /// The objects that Orkestra manages.
 pub(crate) fn managed(objects: Vec<Value>) -> Vec<Value> {
-    let is_managed = |object: &Value| object["metadata"]["labels"]["orkestra.orkspace.io/managed"] == "true";
+    let is_managed =
+        |object: &Value| object["metadata"]["labels"]["orkestra.orkspace.io/managed"] == "true";
     objects.into_iter().filter(is_managed).collect()
 }
 
 /// One line for each request, for the message of a failed test.
 pub(crate) fn lines(events: &[AuditEvent]) -> String {
-    let line = |event: &AuditEvent| format!("{} {} {} {}/{}: {}", event.timestamp, event.verb, event.resource, event.subresource, event.name, event.code);
+    let line = |event: &AuditEvent| {
+        format!(
+            "{} {} {} {}/{}: {}",
+            event.timestamp, event.verb, event.resource, event.subresource, event.name, event.code
+        )
+    };
     events.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
@@ -70,19 +82,29 @@ pub(crate) async fn ensure_no_writes(scenario: &Scenario, window: Duration) -> R
     let mark = Scenario::mark()?;
     tokio::time::sleep(window).await;
     let writes = scenario.writes_since(mark)?;
-    ensure!(writes.is_empty(), "{} writes in {window:?} in which nothing happened:\n{}", writes.len(), lines(&writes));
+    ensure!(
+        writes.is_empty(),
+        "{} writes in {window:?} in which nothing happened:\n{}",
+        writes.len(),
+        lines(&writes)
+    );
     Ok(())
 }
 
 /// The row of an operator in its Katalog's status.
 pub(crate) fn row<'a>(katalog: &'a Value, operator: &str) -> Option<&'a Value> {
-    katalog.pointer("/status/operators")?.as_array()?.iter().find(|row| row["name"] == operator)
+    katalog
+        .pointer("/status/operators")?
+        .as_array()?
+        .iter()
+        .find(|row| row["name"] == operator)
 }
 
 /// The Warning events about the object of that name.
 pub(crate) async fn warnings(scenario: &Scenario, name: &str) -> Result<Vec<Value>> {
     let mut events = scenario.objects("events").list().await?;
-    events.retain(|event| event["type"] == "Warning" && text(event, "/involvedObject/name") == name);
+    events
+        .retain(|event| event["type"] == "Warning" && text(event, "/involvedObject/name") == name);
     Ok(events)
 }
 
@@ -101,5 +123,8 @@ pub(crate) fn filled(path: &str, from: &str, to: &str) -> Result<String> {
 /// The object's resourceVersion.
 pub(crate) async fn version(objects: &Objects, name: &str) -> Result<String> {
     let object = objects.fetch(name).await?;
-    object["metadata"]["resourceVersion"].as_str().map(str::to_owned).context("an object without a resourceVersion")
+    object["metadata"]["resourceVersion"]
+        .as_str()
+        .map(str::to_owned)
+        .context("an object without a resourceVersion")
 }
