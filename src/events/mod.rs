@@ -8,19 +8,20 @@
 //! ```
 //!
 //! The same words about the same object are one Event with a count, as long as they come within six minutes of each
-//! other. Events are best effort: none is ever retried, and nothing waits for one.
+//! other. Events are best effort: nothing waits for one, and none is retried but for one that was refused for a missing right,
+//! to notice that it is back.
 
 mod sender;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 pub use k8s_openapi::api::core::v1::ObjectReference;
 use prometheus::IntCounter;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{metrics::Metrics, runtime::context::Clock};
 
@@ -112,6 +113,11 @@ impl EventSink {
         self.problem.get()
     }
 
+    /// Changes when [`EventSink::problem`] does.
+    pub fn problems(&self) -> watch::Receiver<Option<String>> {
+        self.problem.0.subscribe()
+    }
+
     /// Waits until what was published before has been sent, at most so long. For the end of a process.
     pub async fn flush(&self, within: Duration) {
         let (done, sent) = oneshot::channel();
@@ -127,18 +133,25 @@ impl EventSink {
 }
 
 /// What is wrong with the sending, shared with the readers.
-#[derive(Clone, Default)]
-struct Problem(Arc<Mutex<Option<String>>>);
+#[derive(Clone)]
+struct Problem(Arc<watch::Sender<Option<String>>>);
+
+impl Default for Problem {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
+    }
+}
 
 impl Problem {
     fn get(&self) -> Option<String> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.borrow().clone()
     }
 
     fn set(&self, problem: Option<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+        self.0.send_if_modified(|known| {
+            let differs = *known != problem;
+            *known = problem;
+            differs
+        });
     }
 }

@@ -16,7 +16,7 @@ use kube::{
 use prometheus::IntCounter;
 use tokio::{
     sync::mpsc,
-    time::{Instant, timeout},
+    time::{Instant, sleep_until, timeout},
 };
 
 use super::{CONTROLLER, Event, Message, NOTE_BYTES, Problem, Severity};
@@ -53,6 +53,13 @@ struct Series {
     last: Instant,
 }
 
+/// A namespace in which Events are refused.
+struct Rest {
+    until: Instant,
+    /// Sent once more then: a right that is back is noticed, also where nothing happens.
+    refused: Event,
+}
+
 pub(super) struct Sender {
     client: kube::Client,
     clock: Clock,
@@ -60,7 +67,7 @@ pub(super) struct Sender {
     problem: Problem,
     instance: String,
     series: HashMap<Words, Series>,
-    resting: BTreeMap<String, Instant>,
+    resting: BTreeMap<String, Rest>,
     serial: u64,
 }
 
@@ -93,37 +100,59 @@ impl Sender {
     }
 
     pub(super) async fn run(mut self, mut messages: mpsc::Receiver<Message>) {
-        while let Some(message) = messages.recv().await {
+        loop {
+            let rested = self.resting.values().map(|rest| rest.until).min();
+            let message = tokio::select! {
+                message = messages.recv() => message,
+                () = sleep_until(rested.unwrap_or_else(Instant::now)), if rested.is_some() => {
+                    self.try_again().await;
+                    continue;
+                }
+            };
             match message {
-                Message::Event(event) => {
+                Some(Message::Event(event)) => {
                     if !self.send(*event).await {
                         self.dropped.inc();
                     }
                 }
                 // An error says that nobody waits any more.
-                Message::Flush(done) => drop(done.send(())),
+                Some(Message::Flush(done)) => drop(done.send(())),
+                None => return,
             }
         }
     }
 
+    /// Sends what was refused first, once its namespace has rested. It was counted as dropped then.
+    async fn try_again(&mut self) {
+        let now = Instant::now();
+        let Some(rest) = self.resting.values_mut().find(|rest| rest.until <= now) else {
+            return;
+        };
+        rest.until = now + REST;
+        let event = rest.refused.clone();
+        self.attempt(&event).await;
+    }
+
     /// Sends one Event; false when it was not accepted.
     async fn send(&mut self, event: Event) -> bool {
-        let words = words(event.regarding.namespace.clone(), &event);
-        if self
-            .resting
-            .get(&words.namespace)
-            .is_some_and(|until| *until > Instant::now())
-        {
+        let namespace = words(event.regarding.namespace.clone(), &event).namespace;
+        let rests = self.resting.get(&namespace);
+        if rests.is_some_and(|rest| rest.until > Instant::now()) {
             return false;
         }
-        let error = match timeout(DEADLINE, self.request(&words, &event)).await {
+        self.attempt(&event).await
+    }
+
+    async fn attempt(&mut self, event: &Event) -> bool {
+        let words = words(event.regarding.namespace.clone(), event);
+        let error = match timeout(DEADLINE, self.request(&words, event)).await {
             Ok(Ok(name)) => {
                 self.accepted(&words.namespace);
                 self.remember(words, name);
                 return true;
             }
             Ok(Err(error)) => {
-                self.refused(&words.namespace, &error);
+                self.refused(&words.namespace, event, &error);
                 error.to_string()
             }
             Err(_) => "no answer in time".to_owned(),
@@ -139,11 +168,14 @@ impl Sender {
     }
 
     /// Notes a missing right, so that a condition can name it; any other answer says that the right is there.
-    fn refused(&mut self, namespace: &str, error: &kube::Error) {
+    fn refused(&mut self, namespace: &str, event: &Event, error: &kube::Error) {
         match error {
             kube::Error::Api(status) if status.code == 403 && !is_terminating(status) => {
-                self.resting
-                    .insert(namespace.to_owned(), Instant::now() + REST);
+                let rest = Rest {
+                    until: Instant::now() + REST,
+                    refused: event.clone(),
+                };
+                self.resting.insert(namespace.to_owned(), rest);
                 self.report();
             }
             kube::Error::Api(_) => self.accepted(namespace),

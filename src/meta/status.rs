@@ -78,6 +78,8 @@ pub(crate) enum Urgency {
     None,
     /// Only counts differ.
     Counts,
+    /// It calls operators ready that are coming up.
+    Restart,
     /// A condition, a state or a row differs.
     Prompt,
 }
@@ -313,6 +315,18 @@ pub(crate) fn urgency(written: &KatalogStatus, wanted: &KatalogStatus) -> Urgenc
     } else {
         Urgency::Prompt
     }
+}
+
+/// Whether `wanted` says no more than that the operators, which `written` calls ready, are coming up again.
+pub(crate) fn is_restart(written: &KatalogStatus, wanted: &KatalogStatus) -> bool {
+    let ready = |status: &KatalogStatus| status.conditions.iter().find(|condition| condition.type_ == READY).cloned();
+    let (Some(before), Some(now)) = (ready(written), ready(wanted)) else {
+        return false;
+    };
+    before.status == ConditionStatus::True
+        && [reasons::PROGRESSING, reasons::WAITING].contains(&now.reason.as_str())
+        && written.observed_generation == wanted.observed_generation
+        && written.revision == wanted.revision
 }
 
 /// What is left when everything is taken out that changes while operators simply work.

@@ -36,6 +36,13 @@ struct ChildMemory {
 }
 
 impl Memory {
+    /// Takes it for a pass; what is left says whether the custom resource is ready, and nothing else.
+    pub(super) fn take(&mut self) -> Self {
+        let taken = std::mem::take(self);
+        self.ready = taken.ready;
+        taken
+    }
+
     fn child(&mut self, key: &ChildKey) -> &mut ChildMemory {
         self.children.entry(key.clone()).or_default()
     }

@@ -24,6 +24,7 @@ pub(super) async fn publish(
     status: watch::Sender<OperatorStatus>,
     stop: CancellationToken,
 ) {
+    let mut refused_events = shared.context.events.problems();
     loop {
         let plan = plans.borrow().clone();
         let now = gather(&shared, &plan);
@@ -36,6 +37,7 @@ pub(super) async fn publish(
         tokio::select! {
             () = stop.cancelled() => return,
             () = shared.changed.notified() => {}
+            Ok(()) = refused_events.changed() => {}
         }
         tokio::select! {
             () = stop.cancelled() => return,

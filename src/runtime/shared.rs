@@ -178,9 +178,11 @@ impl Shared {
         }
     }
 
-    /// Takes the memory of a custom resource out for a pass: the queue lets no two passes have one key.
+    /// Takes the memory of a custom resource out for a pass: the queue lets no two passes have one key. What stays behind
+    /// says whether it is ready, which does not change while a pass only looks.
     pub(super) fn take_memory(&self, key: &ObjectKey) -> Memory {
-        lock(&self.memories).remove(key).unwrap_or_default()
+        let mut memories = lock(&self.memories);
+        memories.get_mut(key).map(Memory::take).unwrap_or_default()
     }
 
     pub(super) fn put_memory(&self, key: &ObjectKey, memory: Memory) {

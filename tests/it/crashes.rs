@@ -34,21 +34,24 @@ impl Dice {
     }
 }
 
-/// Makes, changes and deletes Ponds until `stop`; what should be there then: colour and depth by name.
+/// Makes, changes and deletes Ponds until `ended`; what should be there then: colour and depth by name.
+#[expect(
+    clippy::map_entry,
+    reason = "what is made may be refused, and is awaited"
+)]
 async fn churn(
     ponds: Objects,
     template: Value,
-    stop: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
 ) -> Result<BTreeMap<String, Value>> {
     let mut dice = Dice(7);
     let mut wanted: BTreeMap<String, Value> = BTreeMap::new();
-    let mut round = 0_u64;
-    while !stop.load(Ordering::SeqCst) || wanted.len() < 40 {
-        round += 1;
+    let mut steps = 0_u64;
+    while !ended.load(Ordering::SeqCst) || wanted.len() < 40 {
+        steps += 1;
         let name = format!("p{:02}", dice.roll(PONDS));
-        let spec = json!({ "colour": format!("c{round}"), "deep": if dice.roll(2) == 0 { "yes" } else { "no" } });
-        let exists = wanted.contains_key(&name);
-        if !exists {
+        let spec = json!({ "colour": format!("c{steps}"), "deep": if dice.roll(2) == 0 { "yes" } else { "no" } });
+        if !wanted.contains_key(&name) {
             let mut pond = template.clone();
             pond["metadata"]["name"] = json!(name);
             pond["spec"] = spec.clone();

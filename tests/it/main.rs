@@ -18,6 +18,7 @@ mod quiet;
 mod restarts;
 mod revisions;
 mod rights;
+mod rights_running;
 mod scenario;
 mod statuses;
 mod unknown_fields;

@@ -11,7 +11,7 @@ use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
 /// How soon everything goes on once a right is back: a refused request is tried again after 30 s at most.
-const RECOVERED: Duration = Duration::from_secs(45);
+pub(crate) const RECOVERED: Duration = Duration::from_secs(45);
 
 /// What a right is for, and so who notices that it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +27,14 @@ enum Needed {
 }
 
 /// One scenario with both operators running and converged, and its roles.
-struct Case {
-    scenario: Scenario,
-    roles: Vec<ClusterRole>,
+pub(crate) struct Case {
+    pub(crate) scenario: Scenario,
+    pub(crate) roles: Vec<ClusterRole>,
     colour: u32,
 }
 
 impl Case {
-    async fn new() -> Result<Self> {
+    pub(crate) async fn new() -> Result<Self> {
         let mut scenario = Scenario::new("rights").await?;
         let katalog = input("rights/katalog.yaml")?;
         let roles = scenario.grant(&katalog).await?;
@@ -56,13 +56,13 @@ impl Case {
     }
 
     /// Another colour than before.
-    fn paint(&mut self) -> String {
+    pub(crate) fn paint(&mut self) -> String {
         self.colour += 1;
         format!("c{}", self.colour)
     }
 
     /// The roles that change without these resources, each with its group, and the verbs that were granted on them.
-    fn without(&self, lost: &[(&str, &str)]) -> Result<(Vec<ClusterRole>, Vec<String>)> {
+    pub(crate) fn without(&self, lost: &[(&str, &str)]) -> Result<(Vec<ClusterRole>, Vec<String>)> {
         let (mut roles, mut verbs) = (Vec::new(), Vec::new());
         for role in &self.roles {
             let mut less = role.clone();
@@ -95,7 +95,7 @@ impl Case {
     }
 
     /// Waits until the operator's resource shows the newest colour, in a child and in its status.
-    async fn until_followed(&self, operator: &str, limit: Duration) -> Result<()> {
+    pub(crate) async fn until_followed(&self, operator: &str, limit: Duration) -> Result<()> {
         let wanted = json!(format!("c{}", self.colour));
         let plural = format!("{operator}s");
         self.scenario
@@ -124,7 +124,7 @@ impl Case {
     }
 
     /// Waits until a condition of the Katalog or of a custom resource names the resource and one of the verbs.
-    async fn until_told(&self, resource: &str, verbs: &[String]) -> Result<()> {
+    pub(crate) async fn until_told(&self, resource: &str, verbs: &[String]) -> Result<()> {
         let plural = resource.split('/').next().unwrap_or(resource);
         eventually(
             &format!("a condition names {resource} and one of {verbs:?}"),
@@ -281,149 +281,4 @@ async fn n_a_lost_right_of_the_runtime_itself_is_named_where_it_can_be() -> Resu
         ),
     )?;
     Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_a_right_lost_while_the_controller_runs_is_named_and_its_return_is_noticed() -> Result<()>
-{
-    let mut case = Case::new().await?;
-    let (secrets, deployments) = (
-        case.scenario.objects("secrets"),
-        case.scenario.objects("deployments"),
-    );
-    for role in case
-        .without(&[("", "secrets"), ("autoscaling", "horizontalpodautoscalers")])?
-        .0
-    {
-        case.scenario.put_role(&role).await?;
-    }
-    case.scenario
-        .wait_for_right("patch", "", "secrets", false)
-        .await?;
-    case.scenario
-        .wait_for_right("list", "autoscaling", "horizontalpodautoscalers", false)
-        .await?;
-
-    // The watches of before still run; what is refused is the repair.
-    secrets.delete("north-pond").await?;
-    case.until_told("secrets", &["patch".to_owned(), "create".to_owned()])
-        .await?;
-    deployments
-        .patch("north-pond", &json!({ "spec": { "replicas": 3 } }))
-        .await?;
-    case.until_told("horizontalpodautoscalers", &["list".to_owned()])
-        .await?;
-    let colour = case.paint();
-    case.scenario
-        .objects("lakes")
-        .patch("north", &json!({ "spec": { "colour": colour } }))
-        .await?;
-    case.until_followed("lake", LIMIT).await?;
-    let refused = Scenario::mark()?;
-    tokio::time::sleep(Duration::from_secs(8)).await;
-    let requests = case
-        .scenario
-        .requests_since(refused)?
-        .into_iter()
-        .filter(|request| request.code == 403)
-        .count();
-    ensure!(requests <= 4, "{requests} refused requests in 8 s");
-
-    for role in &case.roles {
-        case.scenario.put_role(role).await?;
-    }
-    let returned = Instant::now();
-    secrets
-        .until("north-pond", "is back", RECOVERED, |_| true)
-        .await?;
-    deployments
-        .until_equal("north-pond", "/spec/replicas", json!(0), RECOVERED)
-        .await?;
-    println!(
-        "all was repaired {:?} after the rights came back",
-        returned.elapsed()
-    );
-    case.scenario
-        .objects("ponds")
-        .patch("north", &json!({ "spec": { "colour": colour } }))
-        .await?;
-    case.until_followed("pond", LIMIT).await?;
-    case.scenario
-        .katalog_is("waters", "True", "Running")
-        .await?;
-    case.scenario.check_running()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_without_rights_on_katalogs_the_operators_go_on_and_the_log_names_the_right() -> Result<()>
-{
-    let mut case = Case::new().await?;
-    // Nothing can be written where the right to write is what is missing.
-    let (roles, _) = case.without(&[("orkestra.orkspace.io", "katalogs/status")])?;
-    for role in &roles {
-        case.scenario.put_role(role).await?;
-    }
-    case.scenario
-        .wait_for_right("patch", "orkestra.orkspace.io", "katalogs/status", false)
-        .await?;
-    case.scenario
-        .apply(&input("rights/katalog.yaml")?.replace("revision 0", "revision 1"))?;
-    eventually("the log names the right", LIMIT, async || {
-        Ok((case.scenario.log().contains("katalogs/status")).then_some(()))
-    })
-    .await?;
-    let colour = json!({ "spec": { "colour": case.paint() } });
-    for operator in ["pond", "lake"] {
-        case.scenario
-            .objects(&format!("{operator}s"))
-            .patch("north", &colour)
-            .await?;
-        case.until_followed(operator, LIMIT).await?;
-    }
-    for role in &case.roles {
-        case.scenario.put_role(role).await?;
-    }
-    case.scenario
-        .katalog_is("waters", "True", "Running")
-        .await?;
-
-    let (roles, _) = case.without(&[("orkestra.orkspace.io", "katalogs")])?;
-    case.scenario.kill9()?;
-    for role in &roles {
-        case.scenario.put_role(role).await?;
-    }
-    case.scenario
-        .wait_for_right("list", "orkestra.orkspace.io", "katalogs", false)
-        .await?;
-    let before = case.scenario.log().len();
-    case.scenario.launch().await?;
-    eventually("the log names the right", LIMIT, async || {
-        Ok(case.scenario.log()[before..]
-            .contains("katalogs")
-            .then_some(()))
-    })
-    .await?;
-    ensure!(
-        !case
-            .scenario
-            .http("/readyz")
-            .await?
-            .starts_with("HTTP/1.1 200"),
-        "it says that it is ready, and has seen no Katalog"
-    );
-    for role in &case.roles {
-        case.scenario.put_role(role).await?;
-    }
-    let colour = json!({ "spec": { "colour": case.paint() } });
-    for operator in ["pond", "lake"] {
-        case.scenario
-            .objects(&format!("{operator}s"))
-            .patch("north", &colour)
-            .await?;
-        case.until_followed(operator, RECOVERED).await?;
-    }
-    case.scenario
-        .katalog_is("waters", "True", "Running")
-        .await?;
-    case.scenario.check_running()
 }

@@ -19,6 +19,10 @@ const DEBOUNCE: Duration = Duration::from_millis(200);
 /// Shortest time between two writes that tell counts.
 const COUNTS_PERIOD: Duration = Duration::from_secs(5);
 
+/// How long operators may take to come up after a restart before a status that calls them ready is changed: who restarts has
+/// nothing to tell.
+const RESTART_PATIENCE: Duration = Duration::from_secs(10);
+
 /// How far reporting has come.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -37,7 +41,12 @@ impl Katalog {
         }
         let (wanted, view) = self.describe();
         self.shared.publisher.put(view);
-        let due = self.due(status::urgency(&status_of(&self.object), &wanted))?;
+        let written = status_of(&self.object);
+        let mut urgency = status::urgency(&written, &wanted);
+        if urgency == Urgency::Prompt && self.report.written_at.is_none() && status::is_restart(&written, &wanted) {
+            urgency = Urgency::Restart;
+        }
+        let due = self.due(urgency)?;
         if due > Instant::now() {
             return Some(due);
         }
@@ -62,7 +71,9 @@ impl Katalog {
                 self.report.wrong_since = None;
                 return None;
             }
-            Urgency::Counts => self.report.written_at.map_or(now, |at| at + COUNTS_PERIOD),
+            // What was not written by this process is taken to have been written just before it.
+            Urgency::Counts => self.report.written_at.unwrap_or(*self.report.wrong_since.get_or_insert(now)) + COUNTS_PERIOD,
+            Urgency::Restart => *self.report.wrong_since.get_or_insert(now) + RESTART_PATIENCE,
             Urgency::Prompt => *self.report.wrong_since.get_or_insert(now) + DEBOUNCE,
         };
         Some(self.report.retry_at.map_or(due, |retry| retry.max(due)))

@@ -1,0 +1,176 @@
+//! Scenario n, continued: rights that are lost while the controller runs, and those on Katalogs themselves.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use testbed::eventually;
+
+use crate::rights::{Case, RECOVERED};
+use crate::scenario::{LIMIT, Scenario, input};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n_a_right_lost_while_the_controller_runs_is_named_and_its_return_is_noticed() -> Result<()>
+{
+    let mut case = Case::new().await?;
+    let (secrets, deployments) = (
+        case.scenario.objects("secrets"),
+        case.scenario.objects("deployments"),
+    );
+    for role in case
+        .without(&[("", "secrets"), ("autoscaling", "horizontalpodautoscalers")])?
+        .0
+    {
+        case.scenario.put_role(&role).await?;
+    }
+    case.scenario
+        .wait_for_right("patch", "", "secrets", false)
+        .await?;
+    case.scenario
+        .wait_for_right("list", "autoscaling", "horizontalpodautoscalers", false)
+        .await?;
+
+    // The watches of before still run; what is refused is the repair.
+    secrets.delete("north-pond").await?;
+    case.until_told("secrets", &["patch".to_owned(), "create".to_owned()])
+        .await?;
+    deployments
+        .patch("north-pond", &json!({ "spec": { "replicas": 3 } }))
+        .await?;
+    case.until_told("horizontalpodautoscalers", &["list".to_owned()])
+        .await?;
+    let colour = case.paint();
+    case.scenario
+        .objects("lakes")
+        .patch("north", &json!({ "spec": { "colour": colour } }))
+        .await?;
+    case.until_followed("lake", LIMIT).await?;
+    let refused = Scenario::mark()?;
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let requests = case
+        .scenario
+        .requests_since(refused)?
+        .into_iter()
+        .filter(|request| request.code == 403)
+        .count();
+    ensure!(requests <= 4, "{requests} refused requests in 8 s");
+
+    for role in &case.roles {
+        case.scenario.put_role(role).await?;
+    }
+    let returned = Instant::now();
+    secrets
+        .until("north-pond", "is back", RECOVERED, |_| true)
+        .await?;
+    deployments
+        .until_equal("north-pond", "/spec/replicas", json!(0), RECOVERED)
+        .await?;
+    println!(
+        "all was repaired {:?} after the rights came back",
+        returned.elapsed()
+    );
+    case.scenario
+        .objects("ponds")
+        .patch("north", &json!({ "spec": { "colour": colour } }))
+        .await?;
+    case.until_followed("pond", LIMIT).await?;
+    case.scenario
+        .katalog_is("waters", "True", "Running")
+        .await?;
+    case.scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n_without_rights_on_katalogs_the_operators_go_on_and_the_log_names_the_right() -> Result<()>
+{
+    let mut case = Case::new().await?;
+    // Nothing can be written where the right to write is what is missing.
+    let (roles, _) = case.without(&[("orkestra.orkspace.io", "katalogs/status")])?;
+    for role in &roles {
+        case.scenario.put_role(role).await?;
+    }
+    case.scenario
+        .wait_for_right("patch", "orkestra.orkspace.io", "katalogs/status", false)
+        .await?;
+    case.scenario
+        .apply(&input("rights/katalog.yaml")?.replace("revision 0", "revision 1"))?;
+    eventually("the log names the right", LIMIT, async || {
+        Ok((case.scenario.log().contains("katalogs/status")).then_some(()))
+    })
+    .await?;
+    let colour = json!({ "spec": { "colour": case.paint() } });
+    for operator in ["pond", "lake"] {
+        case.scenario
+            .objects(&format!("{operator}s"))
+            .patch("north", &colour)
+            .await?;
+        case.until_followed(operator, LIMIT).await?;
+    }
+    for role in &case.roles {
+        case.scenario.put_role(role).await?;
+    }
+    case.scenario
+        .katalog_is("waters", "True", "Running")
+        .await?;
+
+    let (roles, _) = case.without(&[("orkestra.orkspace.io", "katalogs")])?;
+    case.scenario.kill9()?;
+    for role in &roles {
+        case.scenario.put_role(role).await?;
+    }
+    case.scenario
+        .wait_for_right("list", "orkestra.orkspace.io", "katalogs", false)
+        .await?;
+    let before = case.scenario.log().len();
+    case.scenario.launch().await?;
+    eventually("the log names the right", LIMIT, async || {
+        Ok(case.scenario.log()[before..]
+            .contains("katalogs")
+            .then_some(()))
+    })
+    .await?;
+    ensure!(
+        !case
+            .scenario
+            .http("/readyz")
+            .await?
+            .starts_with("HTTP/1.1 200"),
+        "it says that it is ready, and has seen no Katalog"
+    );
+    for role in &case.roles {
+        case.scenario.put_role(role).await?;
+    }
+    let colour = json!({ "spec": { "colour": case.paint() } });
+    for operator in ["pond", "lake"] {
+        case.scenario
+            .objects(&format!("{operator}s"))
+            .patch("north", &colour)
+            .await?;
+        case.until_followed(operator, RECOVERED).await?;
+    }
+    case.scenario
+        .katalog_is("waters", "True", "Running")
+        .await?;
+    case.scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n_the_printed_rights_suffice_to_go_back_to_an_earlier_revision() -> Result<()> {
+    let mut case = Case::new().await?;
+    let katalog = input("rights/katalog.yaml")?;
+    for katalog in [katalog.replace("revision 0", "revision 1"), katalog] {
+        case.scenario.apply(&katalog)?;
+        case.scenario
+            .katalog_is("waters", "True", "Running")
+            .await?;
+    }
+    assert_eq!(
+        case.scenario
+            .objects("controllerrevisions")
+            .list()
+            .await?
+            .len(),
+        2
+    );
+    case.scenario.check_running()
+}
