@@ -13,11 +13,7 @@
 
 mod sender;
 
-use std::{
-    fmt,
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 pub use k8s_openapi::api::core::v1::ObjectReference;
 use prometheus::IntCounter;

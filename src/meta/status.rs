@@ -319,7 +319,13 @@ pub(crate) fn urgency(written: &KatalogStatus, wanted: &KatalogStatus) -> Urgenc
 
 /// Whether `wanted` says no more than that the operators, which `written` calls ready, are coming up again.
 pub(crate) fn is_restart(written: &KatalogStatus, wanted: &KatalogStatus) -> bool {
-    let ready = |status: &KatalogStatus| status.conditions.iter().find(|condition| condition.type_ == READY).cloned();
+    let ready = |status: &KatalogStatus| {
+        status
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == READY)
+            .cloned()
+    };
     let (Some(before), Some(now)) = (ready(written), ready(wanted)) else {
         return false;
     };

@@ -43,7 +43,10 @@ impl Katalog {
         self.shared.publisher.put(view);
         let written = status_of(&self.object);
         let mut urgency = status::urgency(&written, &wanted);
-        if urgency == Urgency::Prompt && self.report.written_at.is_none() && status::is_restart(&written, &wanted) {
+        if urgency == Urgency::Prompt
+            && self.report.written_at.is_none()
+            && status::is_restart(&written, &wanted)
+        {
             urgency = Urgency::Restart;
         }
         let due = self.due(urgency)?;
@@ -72,7 +75,12 @@ impl Katalog {
                 return None;
             }
             // What was not written by this process is taken to have been written just before it.
-            Urgency::Counts => self.report.written_at.unwrap_or(*self.report.wrong_since.get_or_insert(now)) + COUNTS_PERIOD,
+            Urgency::Counts => {
+                self.report
+                    .written_at
+                    .unwrap_or(*self.report.wrong_since.get_or_insert(now))
+                    + COUNTS_PERIOD
+            }
             Urgency::Restart => *self.report.wrong_since.get_or_insert(now) + RESTART_PATIENCE,
             Urgency::Prompt => *self.report.wrong_since.get_or_insert(now) + DEBOUNCE,
         };
