@@ -17,8 +17,8 @@ use orkestra_core::{
     reconcile::{
         reason::Reason,
         record::ChildRecord,
-        status::{Action, Done, Executed},
         step::{Cycle, Deletion, Failure, Intent, Rendered},
+        verdict::{Action, Done, Executed},
     },
     value::{Node, Path},
 };

@@ -7,8 +7,9 @@ use orkestra_core::{
     reconcile::{
         reason::Reason,
         record::{CrRecord, Observed, ObservedChild},
-        status::{Executed, reported, status, verdict},
+        status::{reported, status},
         step::{Cycle, step},
+        verdict::{Executed, verdict},
     },
     value::project,
 };

@@ -2,7 +2,7 @@
 
 use orkestra_core::reconcile::{
     record::{CrRecord, Observed},
-    status::{Action, Executed, Verdict},
+    verdict::{Action, Executed, Verdict},
 };
 
 use super::{bound::Bound, memory::Memory, shared::Shared};

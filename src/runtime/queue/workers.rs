@@ -4,10 +4,7 @@ use std::{
     fmt,
     hash::Hash,
     panic::AssertUnwindSafe,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures::{FutureExt, future::BoxFuture};
@@ -20,7 +17,7 @@ type Pass<K> = Arc<dyn Fn(Taken<K>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// Tasks that take keys of one queue, each running one pass at a time.
 ///
-/// A pass that panics ends alone: it is counted, its key is retried with backoff, its worker goes on. Dropping the set
+/// A pass that panics ends alone: its key is retried with backoff, its worker goes on. Dropping the set
 /// lets running passes end; nobody waits for them.
 pub struct Workers<K: Clone + Eq + Hash> {
     queue: Queue<K>,
@@ -28,7 +25,6 @@ pub struct Workers<K: Clone + Eq + Hash> {
     /// One for each worker that still takes keys.
     tokens: Mutex<Vec<CancellationToken>>,
     tasks: TaskTracker,
-    panics: Arc<AtomicU64>,
 }
 
 impl<K: Clone + Eq + Hash> fmt::Debug for Workers<K> {
@@ -51,7 +47,6 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
             pass: Arc::new(pass),
             tokens: Mutex::default(),
             tasks: TaskTracker::new(),
-            panics: Arc::default(),
         };
         workers.resize(count);
         workers
@@ -68,12 +63,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
         while tokens.len() < count {
             let token = CancellationToken::new();
             tokens.push(token.clone());
-            let (queue, pass, panics) = (
-                self.queue.clone(),
-                Arc::clone(&self.pass),
-                Arc::clone(&self.panics),
-            );
-            self.tasks.spawn(work(queue, pass, panics, token));
+            let (queue, pass) = (self.queue.clone(), Arc::clone(&self.pass));
+            self.tasks.spawn(work(queue, pass, token));
         }
     }
 
@@ -89,11 +80,6 @@ impl<K: Clone + Eq + Hash> Workers<K> {
     /// Workers that take keys; a surplus one that still ends its pass does not count.
     pub fn count(&self) -> usize {
         self.tokens().len()
-    }
-
-    /// Passes that panicked.
-    pub fn panics(&self) -> u64 {
-        self.panics.load(Ordering::Relaxed)
     }
 
     fn tokens(&self) -> std::sync::MutexGuard<'_, Vec<CancellationToken>> {
@@ -112,13 +98,12 @@ impl<K: Clone + Eq + Hash> Drop for Workers<K> {
 async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
     queue: Queue<K>,
     pass: Pass<K>,
-    panics: Arc<AtomicU64>,
     token: CancellationToken,
 ) {
     while let Some(Some(taken)) = token.run_until_cancelled(queue.take()).await {
         let run = async { pass(taken).await };
         if AssertUnwindSafe(run).catch_unwind().await.is_err() {
-            panics.fetch_add(1, Ordering::Relaxed);
+            tracing::error!("a worker went on after a panic outside of a pass");
         }
     }
 }

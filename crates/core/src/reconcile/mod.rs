@@ -27,3 +27,4 @@ pub mod record;
 pub mod render;
 pub mod status;
 pub mod step;
+pub mod verdict;

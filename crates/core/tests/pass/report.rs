@@ -8,8 +8,9 @@ use orkestra_core::{
         differ::Held,
         kstatus::Readiness,
         reason::Reason,
-        status::{Action, Done, Executed, StatusPatch, status},
+        status::{StatusPatch, status},
         step::Failure,
+        verdict::{Action, Done, Executed},
     },
     value::Path,
 };

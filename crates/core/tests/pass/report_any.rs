@@ -1,6 +1,6 @@
 //! Whatever schema, values and old state there are, one patch is enough.
 
-use orkestra_core::reconcile::{reason::Reason, status::Executed};
+use orkestra_core::reconcile::{reason::Reason, verdict::Executed};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

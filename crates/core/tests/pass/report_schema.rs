@@ -1,9 +1,7 @@
 //! Declared status fields, and what the definition's schema lets through.
 
 use orkestra_core::reconcile::{
-    crd::CrdFacts,
-    reason::Reason,
-    status::{Executed, unwritable},
+    crd::CrdFacts, reason::Reason, status::unwritable, verdict::Executed,
 };
 use serde_json::{Value, json};
 

@@ -1,0 +1,112 @@
+//! What a pass came to: what was done about each child, and whether that is all that was wanted.
+
+use super::{differ::Held, kstatus::Readiness, reason::Reason, record::Observed, step::Failure};
+use crate::plan::ChildKey;
+
+/// What the executor did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// What became of each child that is wanted, in the order of the intents.
+    pub done: Vec<Done>,
+    /// What failed, in deciding or in doing.
+    pub failures: Vec<Failure>,
+    /// Fields that others hold: child, field and manager.
+    pub held: Vec<(ChildKey, Held)>,
+}
+
+/// What became of one child.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Which one.
+    pub key: ChildKey,
+    /// What was done.
+    pub action: Action,
+}
+
+/// What was done about a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing: it is as it shall be.
+    Unchanged,
+    /// It was made.
+    Created,
+    /// It was changed, because what is declared changed.
+    Updated,
+    /// It was changed back.
+    Repaired,
+    /// It was deleted.
+    Deleted,
+}
+
+/// How far the custom resource has come, in one word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether everything is as declared and ready.
+    pub ready: bool,
+    /// Why, or why not.
+    pub reason: Reason,
+    /// The same for people.
+    pub message: String,
+    /// Whether only a change of the input helps.
+    pub stalled: bool,
+}
+
+/// Judges a pass. `observed` is what stands after its writes.
+pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
+    if let Some(worst) = executed
+        .failures
+        .iter()
+        .min_by_key(|failure| failure.reason.is_permanent())
+    {
+        let permanent = executed
+            .failures
+            .iter()
+            .all(|failure| failure.reason.is_permanent());
+        let lines = executed
+            .failures
+            .iter()
+            .map(|failure| format!("{}: {}", failure.at, failure.message));
+        return Verdict {
+            ready: false,
+            reason: worst.reason,
+            message: lines.collect::<Vec<_>>().join("; "),
+            stalled: permanent,
+        };
+    }
+    let (mut failed, mut awaited) = (Vec::new(), Vec::new());
+    for done in executed
+        .done
+        .iter()
+        .filter(|done| done.action != Action::Deleted)
+    {
+        match observed.child(&done.key).map(|record| &record.readiness) {
+            Some(Readiness::Failed(why)) => failed.push(format!("{}: {why}", done.key)),
+            Some(Readiness::InProgress(_)) => awaited.push(done.key.to_string()),
+            Some(Readiness::Current) | None => {}
+        }
+    }
+    if !failed.is_empty() {
+        return Verdict {
+            ready: false,
+            reason: Reason::ChildFailed,
+            message: failed.join("; "),
+            stalled: true,
+        };
+    }
+    if !awaited.is_empty() {
+        // Without counts: a message that moves with every replica would be a write for each.
+        let message = format!("waiting for {}", awaited.join(", "));
+        return Verdict {
+            ready: false,
+            reason: Reason::ChildrenNotReady,
+            message,
+            stalled: false,
+        };
+    }
+    Verdict {
+        ready: true,
+        reason: Reason::ReconcileSucceeded,
+        message: "everything is as declared".to_owned(),
+        stalled: false,
+    }
+}
