@@ -311,9 +311,11 @@ impl Pass<'_, '_> {
     fn finish(mut self) -> Cycle {
         let uid = &self.observed.cr.id.uid;
         let closed: BTreeSet<&ChildKey> = self.closed.iter().collect();
+        // A name may have been rendered from children of a kind that cannot be looked at.
+        let conclusive = self.complete && self.observed.unseen.is_empty();
         for child in &self.observed.children {
             let superfluous =
-                closed.contains(&child.key) || (self.complete && !is_kept_kind(&child.key.kind));
+                closed.contains(&child.key) || (conclusive && !is_kept_kind(&child.key.kind));
             if superfluous
                 && !self.wanted.contains(&child.key)
                 && !child.record.deleting

@@ -229,6 +229,20 @@ fn a_kind_that_cannot_be_looked_at_stays_in_the_inventory() {
 }
 
 #[test]
+fn nothing_is_pruned_while_a_kind_cannot_be_looked_at() {
+    let mut world = changed("onReconcile: { secrets: [{ name: s }] }", NOTHING);
+    world.unseen = BTreeSet::from([GroupKind::parse("Never.example.org")]);
+    let deleted = |world: &World| {
+        let mut words = words(&world.decide());
+        words.retain(|word| word.starts_with("delete"));
+        words
+    };
+    assert!(deleted(&world).is_empty());
+    world.unseen.clear();
+    assert_eq!(deleted(&world), ["delete Secret east/s"]);
+}
+
+#[test]
 fn what_was_made_once_is_remembered_until_nobody_declares_it() {
     let once = "onCreate: { configMaps: [{ name: a }, { name: b, namespace: west }] }";
     let mut world = changed(once, once);
