@@ -300,3 +300,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_wrong_in_templates_is_told_beside_what_is_wrong_elsewhere() {
+    let text = concat!(
+        "apiVersion: orkestra.orkspace.io/v1\n",
+        "kind: Katalog\n",
+        "metadata: { name: two-mistakes }\n",
+        "spec:\n",
+        "  crds:\n",
+        "    pond:\n",
+        "      apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }\n",
+        "      operatorBox:\n",
+        "        onReconcile:\n",
+        "          configMaps:\n",
+        "            - name: \"{{ .metadata.name | toLowr }}\"\n",
+        "              dta: { a: b }\n",
+    );
+    let stream = parse_stream("two.yaml", text);
+    let told = plan::errors_in_templates(&stream.sources).to_string();
+    assert!(told.starts_with("two.yaml:11:"), "{told}");
+    assert!(told.contains("toLower"), "{told}");
+    assert_eq!(told.matches("error:").count(), 1, "{told}");
+    let good = text.replace("dta:", "data:");
+    let stream = parse_stream("one.yaml", &good);
+    assert!(plan::errors_in_templates(&stream.sources).is_empty());
+}

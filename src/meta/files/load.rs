@@ -110,6 +110,8 @@ pub(super) async fn compile(
             }
             Err(found) => {
                 problems.extend(found);
+                let sources = parse_stream(&file, &content.text).sources;
+                problems.extend(plan::errors_in_templates(&sources));
                 continue;
             }
         };

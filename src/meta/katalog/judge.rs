@@ -64,7 +64,10 @@ fn compile(katalog: &KatalogRef, document: &Value, schemas: &Schemas) -> Result<
         }
     };
     let source = Source::from_object(document).map_err(|problems| invalid(&problems))?;
-    let (read, warnings) = read_katalog(&source).map_err(|problems| invalid(&problems))?;
+    let (read, warnings) = read_katalog(&source).map_err(|mut problems| {
+        problems.extend(plan::errors_in_templates(std::slice::from_ref(&source)));
+        invalid(&problems)
+    })?;
     for warning in &warnings {
         tracing::debug!(%katalog, %warning, "Katalog has a warning");
     }

@@ -48,31 +48,38 @@ pub struct KatalogDocument {
 /// envelope, unknown fields with the nearest known one, wrong shapes, missing fields, fields that are
 /// not supported yet. Warnings are among them.
 pub fn read_katalog(source: &Source) -> Result<(KatalogDocument, Vec<Diagnostic>), Diagnostics> {
+    let (document, found) = read_what_can_be(source);
+    let warnings = found.into_result()?;
+    Ok((document.ok_or_else(Diagnostics::default)?, warnings))
+}
+
+/// Reads what can be read of a Katalog, whatever is wrong with the rest: for further checks, never to be run.
+///
+/// The problems are those of [`read_katalog`].
+pub fn read_what_can_be(source: &Source) -> (Option<KatalogDocument>, Diagnostics) {
     let mut found = Diagnostics::default();
     let mut tree = source.tree.clone();
-    let read = read(&mut tree, &mut found);
+    let spec = read(&mut tree, &mut found);
     found.locate(&tree, source.file.as_deref());
-    let warnings = found.into_result()?;
-    let spec = read.ok_or_else(Diagnostics::default)?;
     let metadata = tree.get("metadata");
     let text = |name| {
         metadata
             .and_then(|tree| tree.get(name))
             .and_then(Tree::as_str)
     };
-    let document = KatalogDocument {
+    let document = spec.map(|spec| KatalogDocument {
         name: text("name").map_or_else(|| default_name(source.file.as_deref()), str::to_owned),
         namespace: text("namespace").map(str::to_owned),
         labels: texts(metadata, "labels"),
         annotations: texts(metadata, "annotations"),
         spec,
         file: source.file.clone(),
-        tree,
-    };
-    Ok((document, warnings))
+        tree: tree.clone(),
+    });
+    (document, found)
 }
 
-/// None when an error was found.
+/// None when the document is no Katalog, or so wrong that its spec has no type.
 fn read(tree: &mut Tree, found: &mut Diagnostics) -> Option<KatalogSpec> {
     if tree.as_map().is_none() {
         let message = format!("expected a {KIND}, found {}", tree.describe());
@@ -88,15 +95,16 @@ fn read(tree: &mut Tree, found: &mut Diagnostics) -> Option<KatalogSpec> {
     normalise(tree, found);
     let checked = check(tree, &SHAPE, &FieldPath::root(), found);
     rules::check_names(tree, found);
-    if found.has_errors() {
-        return None;
-    }
     let spec = checked.get("spec").cloned().unwrap_or_default();
     match serde_json::from_value::<KatalogSpec>(spec) {
         Ok(spec) => {
-            rules::check_spec(&spec, found);
+            if !found.has_errors() {
+                rules::check_spec(&spec, found);
+            }
             Some(spec)
         }
+        // What is wrong has been told, with its place.
+        Err(_) if found.has_errors() => None,
         Err(error) => {
             found.push(Diagnostic::error(
                 FieldPath::root().field("spec"),

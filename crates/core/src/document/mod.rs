@@ -17,6 +17,6 @@ mod source;
 mod tree;
 mod yaml;
 
-pub use katalog::{KatalogDocument, read_katalog};
+pub use katalog::{KatalogDocument, read_katalog, read_what_can_be};
 pub use source::{Source, Stream, parse_stream, read_stream};
 pub use tree::{Key, Span, Tree, TreeValue, Verbatim};

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     api::{CrdEntry, KatalogSpec, names},
     diagnostics::{Diagnostic, Diagnostics},
+    document::{Source, read_what_can_be},
     resources::scope::{At, Problems},
     value::Key,
 };
@@ -69,6 +70,30 @@ pub fn compile(
         },
         warnings,
     ))
+}
+
+/// What is wrong inside the templates of Katalogs that have other errors already, with its place in the text: so that
+/// nobody mends a field to be told of the next one. What else compiling would say may follow from those errors.
+pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
+    let mut all = Diagnostics::default();
+    for source in sources {
+        let (Some(document), found) = read_what_can_be(source) else {
+            continue;
+        };
+        if !found.has_errors() {
+            continue;
+        }
+        let katalog = KatalogRef {
+            namespace: document.namespace.unwrap_or_default(),
+            name: document.name,
+        };
+        if let Err(mut problems) = compile(&katalog, &document.spec, &Schemas::default()) {
+            problems.0.retain(|problem| problem.text_offset.is_some());
+            problems.locate(&document.tree, source.file.as_deref());
+            all.extend(problems);
+        }
+    }
+    all
 }
 
 fn operator(

@@ -28,7 +28,7 @@ mod types;
 
 pub use api_types::{NO_API_TYPES, lacks_api_types};
 pub use coerce::Misfit;
-pub use compile::compile;
+pub use compile::{compile, errors_in_templates};
 pub use diff::{Change, diff};
 pub use kinds::built_in;
 pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};
