@@ -108,10 +108,13 @@ pub(super) async fn compile(
                 warnings.extend(found);
                 documents
             }
-            Err(found) => {
-                problems.extend(found);
+            Err(mut found) => {
                 let sources = parse_stream(&file, &content.text).sources;
-                problems.extend(plan::errors_in_templates(&sources));
+                found.extend(plan::errors_in_templates(&sources));
+                found
+                    .0
+                    .sort_by_key(|problem| (problem.line, problem.column));
+                problems.extend(found);
                 continue;
             }
         };
