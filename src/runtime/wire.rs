@@ -33,14 +33,11 @@ const STRICT: &str = "Strict";
 #[derive(Clone)]
 pub struct Wire {
     client: kube::Client,
-    deadline: Duration,
 }
 
 impl std::fmt::Debug for Wire {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wire")
-            .field("deadline", &self.deadline)
-            .finish_non_exhaustive()
+        f.debug_struct("Wire").finish_non_exhaustive()
     }
 }
 
@@ -105,16 +102,7 @@ struct ListMeta {
 impl Wire {
     /// Requests through `client`, [`DEADLINE`] each.
     pub fn new(client: kube::Client) -> Self {
-        Self {
-            client,
-            deadline: DEADLINE,
-        }
-    }
-
-    /// With another deadline.
-    #[must_use]
-    pub fn with_deadline(self, deadline: Duration) -> Self {
-        Self { deadline, ..self }
+        Self { client }
     }
 
     /// The client underneath.
@@ -338,11 +326,11 @@ impl Wire {
         }
         let request = request.body(bytes).map_err(|_| asked.unwritable())?;
         // Not `request::<Node>`: kube logs the whole text of an answer that it cannot parse.
-        match tokio::time::timeout(self.deadline, self.client.request_text(request)).await {
+        match tokio::time::timeout(DEADLINE, self.client.request_text(request)).await {
             Ok(answer) => answer.map_err(|error| asked.sort(error)),
             Err(_) => Err(WireError::Unavailable(format!(
                 "no answer within {} s",
-                self.deadline.as_secs_f32()
+                DEADLINE.as_secs()
             ))),
         }
     }

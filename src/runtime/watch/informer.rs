@@ -279,12 +279,7 @@ impl<R: Record> Handle<R> {
         self.state.clone()
     }
 
-    /// Whether the store shows what the API server has.
-    pub fn is_synced(&self) -> bool {
-        *self.state.borrow() == WatchState::Synced
-    }
-
-    /// Waits until it does.
+    /// Waits until the store shows what the API server has.
     pub async fn synced(&self) {
         // The sender lives as long as this handle's seat, so it cannot be closed.
         let _ = self

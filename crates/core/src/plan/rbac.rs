@@ -114,15 +114,6 @@ fn plural(kind: &ResourceType) -> String {
     }
 }
 
-/// The rule that lets an operator do `verb` on `kind`: for conditions that name a missing right.
-pub fn rule_for(kind: &ResourceType, verb: &str) -> PolicyRule {
-    PolicyRule {
-        api_groups: vec![kind.group.to_string()],
-        resources: vec![plural(kind)],
-        verbs: vec![verb.to_owned()],
-    }
-}
-
 /// The rules that the runtime needs without any Katalog; sorted.
 pub fn install() -> Vec<PolicyRule> {
     let mut rights = Rights::default();

@@ -57,11 +57,6 @@ impl Inventory {
             .map(|child| format!("!{}={}", child.kind, child.object));
         kinds.chain(made).collect::<Vec<_>>().join(",")
     }
-
-    /// Whether everything of `other` is in `self`.
-    pub fn contains(&self, other: &Self) -> bool {
-        self.kinds.is_superset(&other.kinds) && self.made.is_superset(&other.made)
-    }
 }
 
 #[cfg(test)]
