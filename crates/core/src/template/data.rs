@@ -1,5 +1,8 @@
 //! What a template is evaluated on.
 
+use jiff::Timestamp;
+
+use super::Entropy;
 use crate::value::{Key, Map, Node};
 
 /// The root data: names such as `metadata`, `spec`, `children`, each with a borrowed tree.
@@ -23,6 +26,8 @@ use crate::value::{Key, Map, Node};
 #[derive(Clone, Debug, Default)]
 pub struct Data<'a> {
     names: Vec<(&'a str, &'a Node)>,
+    now: Option<Timestamp>,
+    entropy: Option<&'a Entropy>,
 }
 
 impl<'a> Data<'a> {
@@ -36,7 +41,32 @@ impl<'a> Data<'a> {
         let entries = root.as_map().into_iter().flat_map(Map::iter);
         Data {
             names: entries.map(|(key, node)| (key.as_str(), node)).collect(),
+            ..Data::default()
         }
+    }
+
+    /// The same data at a moment: what notes take for the present time.
+    #[must_use]
+    pub fn at(mut self, now: Timestamp) -> Data<'a> {
+        self.now = Some(now);
+        self
+    }
+
+    /// The same data with a source of random bytes, for notes that draw from it.
+    #[must_use]
+    pub fn random(mut self, entropy: &'a Entropy) -> Data<'a> {
+        self.entropy = Some(entropy);
+        self
+    }
+
+    /// The moment of the evaluation; the epoch where none was given.
+    pub fn now(&self) -> Timestamp {
+        self.now.unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// The source of random bytes, where one was given.
+    pub fn entropy(&self) -> Option<&'a Entropy> {
+        self.entropy
     }
 
     /// The same data with one name more, or with another tree under a name that is there.

@@ -14,6 +14,7 @@
 mod ast;
 mod budget;
 mod data;
+mod entropy;
 mod error;
 mod eval;
 mod intern;
@@ -32,6 +33,7 @@ mod tests;
 
 pub use budget::Budget;
 pub use data::Data;
+pub use entropy::Entropy;
 pub use error::{EvalError, EvalErrorKind, TemplateError};
 pub use notes::{NoteDoc, notes};
 pub use template::Template;

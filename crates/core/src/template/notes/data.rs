@@ -12,7 +12,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 1,
         max_args: None,
         params: &[Type::Any, Type::Text],
-        result: Type::Any,
+        result: Type::Inside,
         run: Run::Leading(get),
     },
     Note {
@@ -22,7 +22,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 1,
         max_args: None,
         params: &[Type::Any],
-        result: Type::Any,
+        result: Type::Inside,
         run: Run::Leading(index),
     },
     Note {

@@ -12,7 +12,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 1,
         max_args: None,
         params: &[Type::Any],
-        result: Type::Any,
+        result: Type::OneOf(&[]),
         run: Run::Until { empty: true },
     },
     Note {
@@ -22,7 +22,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 1,
         max_args: None,
         params: &[Type::Any],
-        result: Type::Any,
+        result: Type::OneOf(&[]),
         run: Run::Until { empty: false },
     },
     Note {
@@ -45,7 +45,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 2,
         max_args: Some(2),
         params: &[Type::Any],
-        result: Type::Any,
+        result: Type::OneOf(&[0, 1]),
         run: Run::Eager(default),
     },
     Note {
@@ -58,7 +58,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 3,
         max_args: Some(3),
         params: &[Type::Any],
-        result: Type::Any,
+        result: Type::OneOf(&[1, 2]),
         run: Run::Eager(ternary),
     },
 ];

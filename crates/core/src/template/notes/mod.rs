@@ -76,10 +76,18 @@ pub(super) enum Type {
     Text,
     /// A whole number.
     Int,
+    /// A number, whole or not; a boolean counts as 1 or 0, and text as the number that it spells.
+    Number,
     /// A boolean.
     Bool,
     /// A list.
     List,
+    /// A map.
+    Map,
+    /// Of a result only: what the first argument holds under the others, or under any key.
+    Inside,
+    /// Of a result only: one of the arguments at these positions; of all where none is named.
+    OneOf(&'static [usize]),
 }
 
 impl Type {
@@ -87,22 +95,26 @@ impl Type {
     pub(super) fn accepts(self, node: &Node) -> bool {
         matches!(
             (self, node),
-            (Type::Any, _)
+            (Type::Any | Type::Inside | Type::OneOf(_), _)
                 | (_, Node::Null)
                 | (Type::Text, Node::Str(_))
                 | (Type::Int, Node::Int(_) | Node::UInt(_))
-                | (Type::Bool, Node::Bool(_))
+                | (Type::Number, Node::Int(_) | Node::UInt(_) | Node::Float(_))
+                | (Type::Bool | Type::Number, Node::Bool(_))
                 | (Type::List, Node::List(_))
-        )
+                | (Type::Map, Node::Map(_))
+        ) || matches!((self, node), (Type::Number, Node::Str(text)) if text.trim().parse::<f64>().is_ok())
     }
 
     fn name(self) -> &'static str {
         match self {
-            Type::Any => "any value",
+            Type::Any | Type::Inside | Type::OneOf(_) => "any value",
             Type::Text => "text",
             Type::Int => "an integer",
+            Type::Number => "a number",
             Type::Bool => "a boolean",
             Type::List => "a list",
+            Type::Map => "a map",
         }
     }
 }
