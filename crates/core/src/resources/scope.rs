@@ -2,7 +2,8 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
 };
 
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
         scalar::{Scalar, Text},
     },
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    plan::{Coerce, Fields, Leaf, Tree},
+    plan::{Coerce, Fields, Leaf, Lexicon, Origin, Tree},
     template::{Template, TemplateError},
     value::Node,
 };
@@ -21,7 +22,9 @@ use crate::{
 pub(crate) struct Problems {
     found: RefCell<Diagnostics>,
     /// The places that plans name, by their text.
-    places: RefCell<HashMap<Box<str>, FieldPath>>,
+    places: RefCell<HashMap<Box<str>, (Option<Arc<Origin>>, FieldPath)>>,
+    /// What was told of places that are looked at more than once.
+    told: RefCell<HashSet<String>>,
 }
 
 impl Problems {
@@ -32,17 +35,26 @@ impl Problems {
 
     /// A place that was read before, by its [`At::text`].
     pub(crate) fn place(&self, text: &str) -> At<'_> {
+        let (origin, path) = self.places.borrow().get(text).cloned().unwrap_or_default();
         At {
-            problems: self,
-            path: self.places.borrow().get(text).cloned().unwrap_or_default(),
+            shared: origin.is_some(),
+            origin,
+            path,
+            ..At::root(self)
         }
     }
 }
 
-/// A place in a Katalog.
+/// A place in a Katalog, or in a document that it takes something from.
 #[derive(Clone)]
 pub(crate) struct At<'a> {
     problems: &'a Problems,
+    /// What names stand for here, where that is known already.
+    lexicon: Option<&'a Lexicon<'a>>,
+    /// The other document; none is the Katalog itself.
+    origin: Option<Arc<Origin>>,
+    /// Whether several parts of the Katalog lead here: what is wrong is told once.
+    shared: bool,
     path: FieldPath,
 }
 
@@ -51,38 +63,94 @@ impl<'a> At<'a> {
     pub(crate) fn root(problems: &'a Problems) -> Self {
         Self {
             problems,
+            lexicon: None,
+            origin: None,
+            shared: false,
             path: FieldPath::root(),
         }
+    }
+
+    /// The root of another document.
+    pub(crate) fn document(&self, origin: &Arc<Origin>) -> Self {
+        Self {
+            origin: Some(Arc::clone(origin)),
+            shared: true,
+            path: FieldPath::root(),
+            ..self.clone()
+        }
+    }
+
+    /// The same place, which is looked at for several parts of the Katalog.
+    pub(crate) fn shared(&self) -> Self {
+        Self {
+            shared: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same place, where names stand for what `lexicon` says.
+    pub(crate) fn with<'b>(&self, lexicon: &'b Lexicon<'b>) -> At<'b>
+    where
+        'a: 'b,
+    {
+        At {
+            lexicon: Some(lexicon),
+            ..self.clone()
+        }
+    }
+
+    /// The same place, where names stand for what they do at `other`.
+    pub(crate) fn as_at<'b>(&self, other: &At<'b>) -> At<'b>
+    where
+        'a: 'b,
+    {
+        At {
+            lexicon: other.lexicon,
+            ..self.clone()
+        }
+    }
+
+    /// What names stand for here.
+    pub(crate) fn lexicon(&self) -> Option<&'a Lexicon<'a>> {
+        self.lexicon
+    }
+
+    /// The document that this is in; none is the Katalog itself.
+    pub(crate) fn origin(&self) -> Option<&Arc<Origin>> {
+        self.origin.as_ref()
     }
 
     /// The field `name` of the map here.
     pub(crate) fn field(&self, name: &str) -> Self {
         Self {
-            problems: self.problems,
             path: self.path.field(name),
+            ..self.clone()
         }
     }
 
     /// The item `index` of the list here.
     pub(crate) fn index(&self, index: usize) -> Self {
         Self {
-            problems: self.problems,
             path: self.path.index(index),
+            ..self.clone()
         }
     }
 
-    /// The place as text.
+    /// The place as text; of another document, after its name.
     pub(crate) fn text(&self) -> Box<str> {
-        let text: Box<str> = self.path.to_string().into();
+        let text: Box<str> = match &self.origin {
+            Some(origin) => format!("{}: {}", origin.name, self.path).into(),
+            None => self.path.to_string().into(),
+        };
         self.problems
             .places
             .borrow_mut()
-            .insert(text.clone(), self.path.clone());
+            .insert(text.clone(), (self.origin.clone(), self.path.clone()));
         text
     }
 
     /// A place that was read before, by its text.
-    pub(crate) fn place(&self, text: &str) -> Self {
+    pub(crate) fn place(&self, text: &str) -> At<'a> {
         self.problems.place(text)
     }
 
@@ -119,8 +187,25 @@ impl<'a> At<'a> {
         self.report(Diagnostic::warning(code, self.path.clone(), message));
     }
 
-    fn report(&self, diagnostic: Diagnostic) {
-        self.problems.found.borrow_mut().push(diagnostic);
+    /// Reports what was found about another document, with its places.
+    pub(crate) fn pass_on(&self, found: &[Diagnostic]) {
+        for diagnostic in found {
+            self.shared().report(diagnostic.clone());
+        }
+    }
+
+    fn report(&self, mut diagnostic: Diagnostic) {
+        if let Some(origin) = self.origin.as_ref().filter(|_| diagnostic.file.is_none()) {
+            diagnostic.locate(&origin.tree, Some(&origin.name));
+        }
+        let problems = self.problems;
+        if self.shared {
+            let text = format!("{diagnostic} {:?}", diagnostic.text_offset);
+            if !problems.told.borrow_mut().insert(text) {
+                return;
+            }
+        }
+        problems.found.borrow_mut().push(diagnostic);
     }
 
     /// Parses a template; nothing if it has errors, which are reported.

@@ -1,0 +1,278 @@
+//! `profiles`: what a `profile` field stands for.
+//!
+//! A name is looked for among the Katalog's own presets and those of its Motifs, then among the built-in ones. Case
+//! doesn't count.
+
+use std::sync::{Arc, LazyLock};
+
+use super::{
+    Library, Origin,
+    library::{Content, Part},
+};
+use crate::{
+    api::{
+        Budget, Limits, NetworkRules, Preset, Profiles, Quota, ReconcilerPreset, Scaling,
+        children::{PodSecurity, Probe, Resources, RollingUpdate, SecurityContext},
+    },
+    diagnostics::{Code, nearest},
+    document,
+    resources::{self, scope::At},
+};
+
+/// The presets that need no declaration, as a file of `profiles` has them.
+pub const BUILT_IN_PROFILES: &str = include_str!("profiles.yaml");
+
+/// What messages call the document of the built-in presets.
+const BUILT_IN_NAME: &str = "built-in profiles";
+
+static BUILT_IN: LazyLock<(Arc<Origin>, Profiles)> = LazyLock::new(|| {
+    let source = document::parse_stream(BUILT_IN_NAME, BUILT_IN_PROFILES).sources.pop();
+    let profiles = source
+        .as_ref()
+        .and_then(|source| Some(document::read_included(source, "profiles").ok()?.0));
+    let tree = source.map_or(document::Tree::new(document::TreeValue::Null), |source| source.tree);
+    let origin = Origin {
+        name: BUILT_IN_NAME.into(),
+        tree,
+    };
+    (Arc::new(origin), profiles.unwrap_or_default())
+});
+
+/// The presets that need no declaration.
+///
+/// Source: language reference, built-in profile values.
+pub fn built_in_profiles() -> &'static Profiles {
+    &BUILT_IN.1
+}
+
+/// The presets of one class.
+pub(crate) struct Table<'a, T> {
+    class: &'static str,
+    /// Declared ones, in the order in which they are looked at.
+    declared: Vec<(At<'a>, &'a Preset<T>)>,
+    built_in: Vec<(At<'a>, &'a Preset<T>)>,
+}
+
+/// All presets, by class.
+pub(crate) struct Presets<'a> {
+    pub(crate) reconciler: Table<'a, ReconcilerPreset>,
+    network_policies: Table<'a, NetworkRules>,
+    resource_quotas: Table<'a, Quota>,
+    limit_ranges: Table<'a, Limits>,
+    hpa: Table<'a, Scaling>,
+    pdb: Table<'a, Budget>,
+    pub(crate) rolling_update: Table<'a, RollingUpdate>,
+    pub(crate) resources: Table<'a, Resources>,
+    pub(crate) probes: Table<'a, Probe>,
+    pub(crate) container_security: Table<'a, SecurityContext>,
+    pub(crate) pod_security: Table<'a, PodSecurity>,
+}
+
+impl<'a> Presets<'a> {
+    /// The built-in presets alone; `at` is any place of the Katalog.
+    pub(crate) fn new(at: &At<'a>) -> Self {
+        let (origin, built_in) = &*BUILT_IN;
+        let at = at.document(origin).field("profiles");
+        Self {
+            reconciler: Table::new("reconciler", &at, &built_in.reconciler),
+            network_policies: Table::new("networkPolicies", &at, &built_in.network_policies),
+            resource_quotas: Table::new("resourceQuotas", &at, &built_in.resource_quotas),
+            limit_ranges: Table::new("limitRanges", &at, &built_in.limit_ranges),
+            hpa: Table::new("hpa", &at, &built_in.hpa),
+            pdb: Table::new("pdb", &at, &built_in.pdb),
+            rolling_update: Table::new("rollingUpdate", &at, &built_in.rolling_update),
+            resources: Table::new("resources", &at, &built_in.resources),
+            probes: Table::new("probes", &at, &built_in.probes),
+            container_security: Table::new("containerSecurity", &at, &built_in.container_security),
+            pod_security: Table::new("podSecurity", &at, &built_in.pod_security),
+        }
+    }
+
+    /// Adds the presets of a document: those of its include first.
+    pub(crate) fn add_all(&mut self, at: &At<'a>, profiles: &'a Profiles, library: &'a Library) {
+        if let Some(file) = &profiles.include
+            && let Some(document) = library.open(&at.field("include"), Part::Profiles, file)
+            && let Content::Profiles(included) = &document.content
+        {
+            let at = at.document(&document.origin).field("profiles");
+            no_include_inside(&at, included.include.is_some());
+            self.add(&at, included);
+        }
+        self.add(at, profiles);
+    }
+
+    fn add(&mut self, at: &At<'a>, profiles: &'a Profiles) {
+        let Profiles {
+            include: _,
+            reconciler,
+            network_policies,
+            resource_quotas,
+            limit_ranges,
+            hpa,
+            pdb,
+            rolling_update,
+            resources,
+            probes,
+            container_security,
+            pod_security,
+        } = profiles;
+        self.reconciler.add(at, reconciler);
+        self.network_policies.add(at, network_policies);
+        self.resource_quotas.add(at, resource_quotas);
+        self.limit_ranges.add(at, limit_ranges);
+        self.hpa.add(at, hpa);
+        self.pdb.add(at, pdb);
+        self.rolling_update.add(at, rolling_update);
+        self.resources.add(at, resources);
+        self.probes.add(at, probes);
+        self.container_security.add(at, container_security);
+        self.pod_security.add(at, pod_security);
+    }
+
+    /// Checks the values of all declared presets, whether somebody refers to them or not; `at` says what names stand
+    /// for.
+    pub(crate) fn check(&self, at: &At<'_>) {
+        let Self {
+            reconciler,
+            network_policies,
+            resource_quotas,
+            limit_ranges,
+            hpa,
+            pdb,
+            rolling_update,
+            resources,
+            probes,
+            container_security,
+            pod_security,
+        } = self;
+        for (place, preset) in &reconciler.declared {
+            if preset.values.queue.is_some() {
+                let message = "queues have no depth yet: this changes nothing";
+                place.field("queue").warn(Code::NoEffect, message);
+            }
+        }
+        network_policies.check_templates(at);
+        resource_quotas.check_templates(at);
+        limit_ranges.check_templates(at);
+        hpa.check_templates(at);
+        pdb.check_templates(at);
+        rolling_update.check(at, resources::deployment::strategy);
+        resources.check(at, resources::pod::quantities);
+        probes.check(at, resources::probes::times);
+        container_security.check(at, resources::pod::context);
+        pod_security.check(at, resources::pod::pod_context);
+    }
+}
+
+/// A file that is included includes no other.
+pub(crate) fn no_include_inside(at: &At<'_>, has_include: bool) {
+    if has_include {
+        let hint = "write what it holds here";
+        let message = "a file that is included includes no other";
+        at.field("include").error_hint(Code::NotSupportedYet, message, hint);
+    }
+}
+
+impl<'a, T> Table<'a, T> {
+    fn new(class: &'static str, at: &At<'a>, built_in: &'a [Preset<T>]) -> Self {
+        let at = at.field(class);
+        Self {
+            class,
+            declared: Vec::new(),
+            built_in: (built_in.iter().enumerate())
+                .map(|(index, preset)| (at.index(index), preset))
+                .collect(),
+        }
+    }
+
+    fn add(&mut self, at: &At<'a>, presets: &'a [Preset<T>]) {
+        let at = at.field(self.class);
+        for (index, preset) in presets.iter().enumerate() {
+            let place = at.index(index);
+            let name = place.field("name");
+            if let Some((other, _)) = find(&self.declared, &preset.name) {
+                let message = format!("{} has the name `{}` already", other.text(), preset.name);
+                name.error_hint(Code::PresetTwice, message, "rename one of the two");
+                continue;
+            }
+            if find(&self.built_in, &preset.name).is_some() {
+                let message = format!("`{}` hides the built-in preset of this name", preset.name);
+                name.warn_hint(Code::PresetShadows, message, "choose another name, unless it is meant");
+            }
+            self.declared.push((place, preset));
+        }
+    }
+
+    /// The preset that the field at `at` names; one that is unknown is reported.
+    pub(crate) fn get(&self, at: &At<'a>, name: &str) -> Option<(At<'a>, &'a T)> {
+        let name = name.trim();
+        if name.contains("{{") {
+            let hint = "write the name out, or give two entries with `when` different ones";
+            let message = "the name of a profile is not a template: what it stands for is checked before any resource exists";
+            at.error_hint(Code::NotATemplate, message, hint);
+            return None;
+        }
+        let found = find(&self.declared, name).or_else(|| find(&self.built_in, name));
+        if let Some((place, preset)) = found {
+            return Some((place.as_at(at), &preset.values));
+        }
+        let all = self.declared.iter().chain(&self.built_in);
+        let names: Vec<&str> = all.map(|(_, preset)| &*preset.name).collect();
+        let hint = match nearest(&name.to_lowercase(), names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there is {}", names.join(", ")),
+        };
+        let message = format!("there is no profile `{name}` for {}", self.class);
+        at.error_hint(Code::UnknownPreset, message, hint);
+        None
+    }
+
+    /// Expands each declared preset once, for what is wrong with it.
+    fn check<R>(&self, at: &At<'_>, expand: impl Fn(&At<'_>, &T) -> R) {
+        for (place, preset) in &self.declared {
+            expand(&place.shared().as_at(at), &preset.values);
+        }
+    }
+}
+
+impl<T: serde::Serialize> Table<'_, T> {
+    /// Parses the templates of presets for kinds that are not built yet.
+    fn check_templates(&self, at: &At<'_>) {
+        self.check(at, |place, values| {
+            let values = serde_json::to_value(values).unwrap_or_default();
+            place.manifest(&(&values).into())
+        });
+    }
+}
+
+fn find<'t, 'a, T>(
+    table: &'t [(At<'a>, &'a Preset<T>)],
+    name: &str,
+) -> Option<&'t (At<'a>, &'a Preset<T>)> {
+    let is_it = |preset: &Preset<T>| preset.name.trim().to_lowercase() == name.trim().to_lowercase();
+    table.iter().find(|(_, preset)| is_it(preset))
+}
+
+/// What a block with a `profile` stands for: the preset, or the block itself where it names none.
+///
+/// `own` are the names of the fields that the block sets itself: a profile excludes them. A profile that is wrong is
+/// reported and stands for nothing.
+pub(crate) fn resolve<'a, T>(
+    at: &At<'a>,
+    profile: Option<&str>,
+    own: &[&str],
+    block: &'a T,
+    table: impl FnOnce(&'a Presets<'a>) -> &'a Table<'a, T>,
+) -> Option<(At<'a>, &'a T)> {
+    let Some(name) = profile else {
+        return Some((at.clone(), block));
+    };
+    let place = at.field("profile");
+    if !own.is_empty() {
+        let own: Vec<String> = own.iter().map(|name| format!("`{name}`")).collect();
+        let message = format!("`profile` and {} exclude each other", own.join(", "));
+        let hint = "leave `profile` out, or declare a preset of your own under `profiles`";
+        place.error_hint(Code::Exclusive, message, hint);
+    }
+    table(&at.lexicon()?.presets).get(&place, name)
+}
