@@ -237,47 +237,51 @@ mod tests {
         }
     }
 
-    fn schema() -> Value {
-        crds()[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+    fn schemas() -> [Value; 2] {
+        let schema = |crd: &Value| crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+        [schema(&crds()[0]), schema(&crds()[1])]
     }
 
     #[test]
     fn the_yaml_is_small_and_always_the_same() {
-        let yaml = crds_yaml().unwrap();
-        assert!(yaml.len() < 200 * 1024, "{} bytes", yaml.len());
-        assert_eq!(yaml, crds_yaml().unwrap());
-        let read: Value = serde_saphyr::from_str(&yaml).unwrap();
-        assert_eq!(read, crds()[0]);
-        let _: CustomResourceDefinition = serde_json::from_value(read).unwrap();
+        assert_eq!(crds_yaml().unwrap(), crds_yaml().unwrap());
+        for definition in crds() {
+            let yaml = serde_saphyr::to_string(&definition).unwrap();
+            assert!(yaml.len() < 200 * 1024, "{} bytes", yaml.len());
+            let read: Value = serde_saphyr::from_str(&yaml).unwrap();
+            assert_eq!(read, definition);
+            let _: CustomResourceDefinition = serde_json::from_value(read).unwrap();
+        }
     }
 
     #[test]
     fn spec_keeps_what_it_does_not_know_at_every_level() {
-        let schema = schema();
-        assert_eq!(schema[PRESERVE], true);
-        let mut levels = 0;
-        visit(
-            &schema["properties"]["spec"],
-            "spec",
-            &mut |path, object| {
-                levels += 1;
-                assert_eq!(object.get(PRESERVE), Some(&Value::Bool(true)), "{path}");
-                let refuses = ["type", "default", "required", "nullable"];
-                assert!(
-                    refuses.iter().all(|key| !object.contains_key(*key)),
-                    "{path}"
-                );
-                let both = object.contains_key("properties")
-                    && object.contains_key("additionalProperties");
-                assert!(!both, "{path}");
-            },
-        );
-        assert!(levels > 100, "{levels}");
+        for schema in schemas() {
+            assert_eq!(schema[PRESERVE], true);
+            let mut levels = 0;
+            visit(
+                &schema["properties"]["spec"],
+                "spec",
+                &mut |path, object| {
+                    levels += 1;
+                    assert_eq!(object.get(PRESERVE), Some(&Value::Bool(true)), "{path}");
+                    let refuses = ["type", "default", "required", "nullable"];
+                    assert!(
+                        refuses.iter().all(|key| !object.contains_key(*key)),
+                        "{path}"
+                    );
+                    let both = object.contains_key("properties")
+                        && object.contains_key("additionalProperties");
+                    assert!(!both, "{path}");
+                },
+            );
+            assert!(levels > 100, "{levels}");
+        }
     }
 
     #[test]
     fn status_is_typed_and_starts_as_never_observed() {
-        let status = &schema()["properties"]["status"];
+        let status = &schemas()[0]["properties"]["status"];
         assert_eq!(status["default"], json!({ "observedGeneration": -1 }));
         visit(status, "status", &mut |path, object| {
             assert!(object.contains_key("type"), "{path}: {object:?}");

@@ -8,16 +8,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::Span;
-use super::later::{Accepted, Ignored, Later};
+use super::envelope;
+use super::later::{Ignored, Later};
 use super::motif::{Info, MotifImport};
 use super::notes::Notes;
 use super::operator_box::{OperatorBox, Reconciler};
 use super::profiles::Profiles;
-use super::scalar::Text;
+use super::shape::Shape;
 use super::status::KatalogStatus;
 
-/// Blocks of the language that stand inside `spec` or beside it and are not built yet.
-pub(crate) const LATER_BLOCKS: &[&str] = &[
+/// Fields of `spec` that may stand beside it.
+pub(crate) const BLOCKS: &[&str] = &[
+    "gateway",
+    "imports",
+    "notes",
+    "notification",
+    "profiles",
+    "providers",
+    "security",
+    "sources",
+];
+
+/// Those that are not built yet.
+const LATER_BLOCKS: &[&str] = &[
     "gateway",
     "notification",
     "providers",
@@ -151,42 +164,7 @@ pub struct ApiTypes {
     pub api_path: Option<String>,
 }
 
-/// A Katalog as a document: what may stand beside `spec`. It exists for its schema.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = Later(LATER_BLOCKS))]
-#[expect(dead_code, reason = "only the schema is used")]
-pub(crate) struct KatalogShape {
-    /// `orkestra.orkspace.io/v1`.
-    api_version: Option<String>,
-    /// `Katalog`.
-    kind: Option<String>,
-    /// Name, namespace, labels and annotations, and what a registry shows.
-    metadata: Option<MetadataShape>,
-    /// What the Katalog declares.
-    spec: KatalogSpec,
-    /// Written by Orkestra.
-    status: Option<serde_json::Value>,
-}
-
-/// Metadata of a document. It exists for its schema.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = Accepted(&[
-    "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generateName",
-    "generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
-]))]
-#[expect(dead_code, reason = "only the schema is used")]
-struct MetadataShape {
-    /// The Katalog's name.
-    name: Option<String>,
-    /// The Katalog's namespace.
-    namespace: Option<String>,
-    /// Labels of the Katalog.
-    labels: Option<BTreeMap<String, Text>>,
-    /// Annotations of the Katalog.
-    annotations: Option<BTreeMap<String, Text>>,
-    /// Author, version and the like.
-    #[serde(flatten)]
-    info: Info,
+/// The shape of a whole Katalog.
+pub(crate) fn document_shape() -> Shape {
+    envelope::shape::<KatalogSpec>(BLOCKS)
 }

@@ -8,6 +8,7 @@ pub mod children;
 pub mod conditions;
 mod crd;
 pub mod duration;
+mod envelope;
 pub mod gate;
 pub mod later;
 pub mod motif;

@@ -6,11 +6,24 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::envelope;
 use super::later::Later;
 use super::notes::Notes;
 use super::operator_box::{Lifecycle, StatusField};
 use super::profiles::Profiles;
+use super::shape::Shape;
 use crate::value::Node;
+
+/// Fields of `spec` that may stand beside it.
+pub(crate) const BLOCKS: &[&str] = &[
+    "admission",
+    "imports",
+    "inputs",
+    "notes",
+    "profiles",
+    "resources",
+    "status",
+];
 
 /// What a Motif gives to those that import it.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -197,4 +210,15 @@ pub struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub projects: Option<Node>,
+}
+
+/// The shape of a whole Motif. `spec` may be left out: everything may stand beside it.
+pub(crate) fn document_shape() -> Shape {
+    let mut shape = envelope::shape::<MotifSpec>(BLOCKS);
+    if let Shape::Object(root) = &mut shape
+        && let Some(spec) = root.fields.get_mut("spec")
+    {
+        spec.required = false;
+    }
+    shape
 }

@@ -53,6 +53,42 @@ pub struct Profiles {
     pub pod_security: Vec<Preset<PodSecurity>>,
 }
 
+impl Profiles {
+    /// The names of the presets in order, class by class.
+    pub fn names(&self) -> Vec<(&'static str, Vec<&str>)> {
+        fn of<T>(list: &[Preset<T>]) -> Vec<&str> {
+            list.iter().map(|preset| preset.name.as_str()).collect()
+        }
+        let Profiles {
+            include: _,
+            reconciler,
+            network_policies,
+            resource_quotas,
+            limit_ranges,
+            hpa,
+            pdb,
+            rolling_update,
+            resources,
+            probes,
+            container_security,
+            pod_security,
+        } = self;
+        vec![
+            ("reconciler", of(reconciler)),
+            ("networkPolicies", of(network_policies)),
+            ("resourceQuotas", of(resource_quotas)),
+            ("limitRanges", of(limit_ranges)),
+            ("hpa", of(hpa)),
+            ("pdb", of(pdb)),
+            ("rollingUpdate", of(rolling_update)),
+            ("resources", of(resources)),
+            ("probes", of(probes)),
+            ("containerSecurity", of(container_security)),
+            ("podSecurity", of(pod_security)),
+        ]
+    }
+}
+
 /// What a preset cannot say: another preset, and what a probe asks for.
 const NOT_IN_PRESETS: &[&str] = &["profile", "type", "path", "port"];
 
@@ -164,7 +200,10 @@ pub struct Scaling {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<Scalar>,
     /// The share of requested CPU to aim for, in percent.
-    #[serde(rename = "targetCPUUtilizationPercentage", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "targetCPUUtilizationPercentage",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub target_cpu_utilization_percentage: Option<Scalar>,
     /// How fast, as in a `HorizontalPodAutoscaler`: `scaleUp` and `scaleDown`.
     #[serde(skip_serializing_if = "Option::is_none")]
