@@ -97,6 +97,16 @@ codes! {
     NotATemplate = 107, "a template is not possible here";
     /// A template that gives what the field cannot take.
     WrongValue = 108, "the value does not fit the field";
+    /// A function of Go's that would be of harm here.
+    RefusedNote = 109, "the note is refused";
+    /// A random note where its value is not kept.
+    RandomValue = 110, "a random value is not kept here";
+    /// A note of the user that no template can call.
+    NoteName = 111, "the note has no legal name";
+    /// A note of the user that has the name of a built-in one.
+    HiddenNote = 112, "a built-in note is hidden";
+    /// Notes of the user that need their own results.
+    NoteCircle = 113, "notes call each other in a circle";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.
