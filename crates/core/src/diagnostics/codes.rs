@@ -107,6 +107,8 @@ codes! {
     HiddenNote = 112, "a built-in note is hidden";
     /// Notes of the user that need their own results.
     NoteCircle = 113, "notes call each other in a circle";
+    /// Two Motifs with a note of one name.
+    NoteTwice = 114, "two Motifs declare one note";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.
@@ -169,6 +171,30 @@ codes! {
     StatusUnknown = 412, "the definition has no such status field";
     /// `status.` at the start of a status path.
     StatusPrefix = 413, "status paths are relative";
+
+    // What is taken from elsewhere.
+    /// A Motif or an included file that is not there.
+    NotFound = 600, "what is referred to is not there";
+    /// Motifs that import each other.
+    ImportCycle = 601, "the imports go in a circle";
+    /// An input that an import must give.
+    MissingInput = 602, "a required input is not given";
+    /// An input that the Motif does not have.
+    UnknownInput = 603, "the Motif has no such input";
+    /// An input of another type.
+    InputType = 604, "the input takes another type";
+    /// `.inputs` outside of Motifs.
+    InputsOutside = 605, "inputs can only be read inside of Motifs";
+    /// A profile that nobody declares.
+    UnknownPreset = 606, "there is no such profile";
+    /// A profile that two documents declare.
+    PresetTwice = 607, "two profiles have one name";
+    /// A profile in the place of a built-in one.
+    PresetShadows = 608, "a built-in profile is hidden";
+    /// A child in the place of a Motif's.
+    Override = 609, "a child takes the place of a Motif's";
+    /// Parts of Motifs that nobody makes.
+    UnusedParts = 610, "the import takes only a part of the Motif";
 }
 
 impl Code {

@@ -1,27 +1,22 @@
 //! From a Katalog to its plan.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    GroupKind, KatalogRef, Library, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan,
-    api_types, checks, children, describe, reads, status,
+    ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, Plan,
+    ResourceType, Schemas, StatusPlan, api_types, checks, children, describe,
+    imports::{self, Imported},
+    reads, reconciler, status,
 };
 use crate::{
-    api::{CrdEntry, KatalogSpec, names},
+    api::{CrdEntry, KatalogSpec, OperatorBox, StatusSpec, names},
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::{Source, read_what_can_be},
     resources::scope::{At, Problems},
     value::Key,
 };
 
-/// Passes at a time, where nothing is declared.
-const DEFAULT_WORKERS: u32 = 3;
-/// Most passes at a time that one operator may declare.
-const MOST_WORKERS: u32 = 1000;
-/// Period of the safety net, where nothing is declared.
-const DEFAULT_RESYNC: Duration = Duration::from_mins(10);
-
-/// Compiles a Katalog, with what `schemas` knows of custom resource definitions.
+/// Compiles a Katalog, with what `schemas` knows of custom resource definitions, and what it takes from elsewhere.
 ///
 /// Gives the plan and warnings. Entries that are not enabled are checked and left out of the plan.
 ///
@@ -32,10 +27,23 @@ pub fn compile(
     katalog: &KatalogRef,
     spec: &KatalogSpec,
     schemas: &Schemas,
-    _library: &Library,
+    library: &Library,
 ) -> Result<(Plan, Vec<Diagnostic>), Diagnostics> {
     let problems = Problems::default();
-    let at = At::root(&problems).field("spec").field("crds");
+    let root = At::root(&problems).field("spec");
+    let wide = imports::follow(&root.field("imports"), &spec.imports, library);
+    checks::only_contributes(&wide);
+    let lexicon = Lexicon::new(&root, spec, &wide, &[], library);
+    lexicon.presets.check(&root.with(&lexicon));
+    let context = Context {
+        katalog,
+        spec,
+        schemas,
+        library,
+        wide: &wide,
+        lexicon: &lexicon,
+    };
+    let at = root.field("crds");
     let mut operators = Vec::new();
     let mut kinds: BTreeMap<(GroupKind, Key), &str> = BTreeMap::new();
     for (name, entry) in &spec.crds {
@@ -43,7 +51,7 @@ pub fn compile(
         if let Err(why) = names::check_dns1123_subdomain(name) {
             at.error(Code::BadName, why);
         }
-        let Some(operator) = operator(&at, katalog, name, entry, schemas) else {
+        let Some(operator) = operator(&at, name, entry, &context) else {
             continue;
         };
         if !entry.is_enabled() {
@@ -105,14 +113,51 @@ pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
     all
 }
 
-fn operator(
+/// What all entries of a Katalog need to know.
+struct Context<'a> {
+    katalog: &'a KatalogRef,
+    spec: &'a KatalogSpec,
+    schemas: &'a Schemas,
+    library: &'a Library,
+    /// The Motifs that the whole Katalog imports.
+    wide: &'a [Imported<'a>],
+    /// What names stand for where an entry imports nothing.
+    lexicon: &'a Lexicon<'a>,
+}
+
+fn operator<'a>(
+    at: &At<'a>,
+    name: &str,
+    entry: &'a CrdEntry,
+    context: &Context<'a>,
+) -> Option<OperatorPlan> {
+    let imported = imports::follow(&at.field("imports"), &entry.imports, context.library);
+    if imported.is_empty() {
+        return with_names(&at.with(context.lexicon), name, entry, &[], context);
+    }
+    let Context {
+        spec,
+        library,
+        wide,
+        ..
+    } = context;
+    let root = at.katalog().field("spec");
+    let lexicon = Lexicon::new(&root, spec, wide, &imported, library);
+    let at = at.with(&lexicon);
+    lexicon.presets.check(&at);
+    with_names(&at, name, entry, &imported, context)
+}
+
+/// The operator of an entry at whose place it is known what names stand for.
+fn with_names(
     at: &At<'_>,
-    katalog: &KatalogRef,
     name: &str,
     entry: &CrdEntry,
-    schemas: &Schemas,
+    imported: &[Imported<'_>],
+    context: &Context<'_>,
 ) -> Option<OperatorPlan> {
-    let (workers, resync) = (workers(at, entry), resync(at, entry));
+    let schemas = context.schemas;
+    let pace = reconciler::pace(at, entry, context.library);
     let resource = api_types::resolve(at, name, entry, schemas);
     // Without a kind the box is still checked, as the box of no kind.
     let owner = resource
@@ -127,35 +172,29 @@ fn operator(
             "reconcilers of your own are not supported",
         );
     }
-    let force_conflict = entry.force_conflict.unwrap_or(false);
-    let compiled = children::compile(&box_at, declared, &owner, schemas, force_conflict);
-    let children = checks::within(at, compiled);
+    let imports = imports::plans(at, imported);
+    let children = children(&box_at, declared, &owner, (imported, &imports), entry, schemas);
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
-    let status = match &declared.status {
-        Some(spec) => status::compile(&box_at.field("status"), spec, version),
-        None => StatusPlan {
-            conditions: true,
-            fields: Box::default(),
-        },
-    };
-    let gathered = reads::gather(&children, &status);
+    let status = status(&box_at, declared.status.as_ref(), imported, version, context);
+    let gathered = reads::gather(&children, &status, &imports);
     let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
     if !finalizer {
         checks::left_behind(at, &children, resource.as_ref());
     }
     for read in gathered.unreadable {
-        at.place(&read.place)
-            .error_in_text(read.code, read.offset, read.message, read.hint);
+        let place = at.place(&read.place).shared();
+        place.error_in_text(read.code, read.offset, read.message, read.hint);
     }
     let mut operator = OperatorPlan {
-        katalog: katalog.clone(),
+        katalog: context.katalog.clone(),
         name: name.to_owned(),
         resource: resource?,
-        workers: usize::try_from(workers).unwrap_or(1),
-        resync,
+        workers: usize::try_from(pace.workers).unwrap_or(1),
+        resync: pace.resync,
         finalizer,
+        imports,
         children: children.into(),
         status,
         reads: gathered.reads,
@@ -166,64 +205,59 @@ fn operator(
     Some(operator)
 }
 
-/// The reconciler's own value wins over the entry's; both are checked.
-fn workers(at: &At<'_>, entry: &CrdEntry) -> u32 {
-    let reconciler = entry
-        .operator_box
-        .as_ref()
-        .and_then(|declared| declared.reconciler.as_ref());
-    let inner = reconciler.and_then(|reconciler| reconciler.workers);
-    let places = [
-        (at.field("workers"), entry.workers),
-        (reconciler_at(at).field("workers"), inner),
-    ];
-    for (at, workers) in &places {
-        match workers {
-            Some(0) => at.error_hint(
-                Code::Workers,
-                "an operator without workers does nothing",
-                "write `enabled: false` to stop it",
-            ),
-            Some(many) if *many > MOST_WORKERS => {
-                at.error(
-                    Code::Workers,
-                    format!("at most {MOST_WORKERS} workers are allowed"),
-                );
-            }
-            _ => {}
+/// The children of Motifs and of the operatorBox at `at`.
+fn children(
+    at: &At<'_>,
+    declared: &OperatorBox,
+    owner: &GroupKind,
+    (imported, imports): (&[Imported<'_>], &[ImportPlan]),
+    entry: &CrdEntry,
+    schemas: &Schemas,
+) -> Vec<ChildPlan> {
+    let mut blocks = Vec::new();
+    for index in imports::merge_order(imported) {
+        let Imported { at: spec, motif, .. } = &imported[index];
+        if let Some(resources) = &motif.resources {
+            let at = spec.as_at(at).field("resources");
+            blocks.extend(children::of_motif(&at, resources, index));
         }
     }
-    if let (Some(outer), Some(inner)) = (entry.workers, inner)
-        && outer != inner
-    {
-        at.field("workers").warn(
-            Code::SetTwice,
-            format!("`operatorBox.reconciler.workers` is set too and wins: {inner}"),
-        );
-    }
-    entry.declared_workers().unwrap_or(DEFAULT_WORKERS)
+    blocks.extend(children::of_box(at, declared));
+    let force_conflict = entry.force_conflict.unwrap_or(false);
+    let compiled = children::compile(&blocks, imports, owner, schemas, force_conflict);
+    checks::within(at, imports, compiled)
 }
 
-fn resync(at: &At<'_>, entry: &CrdEntry) -> Duration {
-    let reconciler = entry
-        .operator_box
-        .as_ref()
-        .and_then(|declared| declared.reconciler.as_ref());
-    if let (Some(outer), Some(inner)) = (
-        entry.resync,
-        reconciler.and_then(|reconciler| reconciler.resync),
-    ) && outer != inner
-    {
-        at.field("resync").warn(
-            Code::SetTwice,
-            "`operatorBox.reconciler.resync` is set too and wins",
-        );
+/// What Motifs, the included file and the operatorBox at `at` write to the status.
+fn status<'a>(
+    at: &At<'a>,
+    declared: Option<&'a StatusSpec>,
+    imported: &'a [Imported<'a>],
+    version: Option<&CrdVersion>,
+    context: &Context<'a>,
+) -> StatusPlan {
+    let mut lists = Vec::new();
+    for index in imports::merge_order(imported) {
+        let Imported { at: spec, motif, .. } = &imported[index];
+        if let Some(status) = &motif.status {
+            lists.push(status::Declared {
+                at: spec.as_at(at).field("status").field("fields"),
+                fields: &status.fields,
+                import: Some(index),
+            });
+        }
     }
-    entry.declared_resync().unwrap_or(DEFAULT_RESYNC)
-}
-
-fn reconciler_at<'a>(at: &At<'a>) -> At<'a> {
-    at.field("operatorBox").field("reconciler")
+    if let Some(declared) = declared {
+        let at = at.field("status");
+        lists.extend(status::included(&at, declared, context.library));
+        lists.push(status::Declared {
+            at: at.field("fields"),
+            fields: &declared.fields,
+            import: None,
+        });
+    }
+    let conditions = declared.and_then(|declared| declared.conditions);
+    status::compile(&lists, conditions.unwrap_or(true), version)
 }
 
 /// Whether the custom resources get our finalizer.

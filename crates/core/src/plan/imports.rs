@@ -6,11 +6,14 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Coerce, ImportPlan, InputPlan, Library, Tree,
+    Coerce, ImportPlan, InputPlan, Library, Tree, conditions,
     library::{Content, Part, refusal},
 };
 use crate::{
-    api::{InputType, MotifImport, MotifInput, MotifSpec},
+    api::{
+        MotifImport, MotifSpec,
+        motif::{InputType, MotifInput},
+    },
     diagnostics::{Code, nearest},
     resources::scope::At,
     value::{Key, Node},
@@ -33,6 +36,16 @@ pub(crate) struct Imported<'a> {
 }
 
 impl Imported<'_> {
+    /// Whether it is declared in the Katalog itself.
+    pub(crate) fn is_outermost(&self) -> bool {
+        self.outer.is_none()
+    }
+
+    /// Whether it gives inputs.
+    pub(crate) fn gives_inputs(&self) -> bool {
+        !self.import.with.is_empty()
+    }
+
     /// The name of the Motif's document.
     pub(crate) fn name(&self) -> &str {
         self.at.origin().map_or("", |origin| &origin.name)
@@ -126,23 +139,59 @@ pub(crate) fn merge_order(imported: &[Imported<'_>]) -> Vec<usize> {
 
 /// Compiles the inputs of imports, in their order; `at` says what names stand for.
 pub(crate) fn plans(at: &At<'_>, imported: &[Imported<'_>]) -> Box<[ImportPlan]> {
-    imported
-        .iter()
-        .map(|import| ImportPlan {
+    let mut plans: Vec<ImportPlan> = Vec::with_capacity(imported.len());
+    for import in imported {
+        check_with(&import.place.as_at(at), import);
+        let outer = import.outer.and_then(|outer| plans.get(outer));
+        let inputs = import.motif.inputs.iter().enumerate();
+        let inputs = inputs.map(|(index, input)| self::input(at, import, (index, input), outer));
+        let inputs = inputs.collect();
+        plans.push(ImportPlan {
             motif: import.name().into(),
             outer: import.outer,
-            inputs: inputs(at, import),
-        })
-        .collect()
+            inputs,
+        });
+    }
+    plans.into()
 }
 
-fn inputs(at: &At<'_>, imported: &Imported<'_>) -> Box<[InputPlan]> {
-    let place = imported.place.as_at(at);
+fn input(
+    at: &At<'_>,
+    imported: &Imported<'_>,
+    (index, input): (usize, &MotifInput),
+    outer: Option<&ImportPlan>,
+) -> InputPlan {
+    let place = imported.place.as_at(at).field("with").field(&input.name);
+    let inputs = imported.at.as_at(at).field("inputs");
+    let given = imported.import.with.get(&input.name);
+    let given = given.and_then(|node| value(&place, input, node));
+    let default = input.default.as_ref();
+    let default =
+        default.and_then(|node| value(&inputs.index(index).field("default"), input, node));
+    let mut is_intent = true;
+    for (tree, inputs) in [(&given, outer), (&default, None)] {
+        if let Some(tree) = tree {
+            tree.visit(&mut |leaf| {
+                let mut reads = leaf.template.reads().iter();
+                is_intent &= reads.all(|path| conditions::is_intent(path, inputs));
+            });
+        }
+    }
+    InputPlan {
+        name: Key::from(&*input.name),
+        given,
+        default,
+        coerce: input.type_.map_or(Coerce::Native, coerce),
+        is_intent,
+        path: place.text(),
+    }
+}
+
+/// Refuses inputs that the Motif does not have, and asks for those that it needs.
+fn check_with(place: &At<'_>, imported: &Imported<'_>) {
     let with = &imported.import.with;
-    let declared = &imported.motif.inputs;
-    unknown(&place, imported, with);
-    let missing: Vec<String> = declared
-        .iter()
+    unknown(place, imported, with);
+    let missing: Vec<String> = (imported.motif.inputs.iter())
         .filter(|input| input.required == Some(true) && !is_given(with, &input.name))
         .map(|input| format!("`{}`", input.name))
         .collect();
@@ -151,26 +200,6 @@ fn inputs(at: &At<'_>, imported: &Imported<'_>) -> Box<[InputPlan]> {
         let hint = "give it under `with`";
         place.field("motif").error_hint(Code::MissingInput, message, hint);
     }
-    let defaults = imported.at.as_at(at).field("inputs");
-    declared
-        .iter()
-        .enumerate()
-        .map(|(index, input)| {
-            let default = defaults.index(index).field("default");
-            InputPlan {
-                name: Key::from(&*input.name),
-                given: with
-                    .get(&input.name)
-                    .and_then(|node| value(&place.field("with").field(&input.name), input, node)),
-                default: input
-                    .default
-                    .as_ref()
-                    .and_then(|node| value(&default, input, node)),
-                coerce: input.type_.map_or(Coerce::Native, coerce),
-                path: place.field("with").field(&input.name).text(),
-            }
-        })
-        .collect()
 }
 
 fn is_given(with: &BTreeMap<String, Node>, name: &str) -> bool {

@@ -29,11 +29,13 @@ struct Part<'a> {
 }
 
 impl<'a> Lexicon<'a> {
-    /// The lexicon of a Katalog at `at`, which imports Motifs: documents that are imported twice count once.
+    /// The lexicon of a Katalog whose `spec` is at `at`, with the Motifs that it imports as a whole and those that an
+    /// entry does: documents that are imported twice count once.
     pub(crate) fn new(
         at: &At<'a>,
         katalog: &'a KatalogSpec,
-        imported: &[&Imported<'a>],
+        wide: &[Imported<'a>],
+        imported: &[Imported<'a>],
         library: &'a Library,
     ) -> Self {
         let mut parts = vec![Part {
@@ -41,8 +43,8 @@ impl<'a> Lexicon<'a> {
             profiles: katalog.profiles.as_ref(),
             notes: katalog.notes.as_ref(),
         }];
-        let mut seen = BTreeSet::new();
-        for import in imported {
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        for import in wide.iter().chain(imported) {
             if seen.insert(import.name()) {
                 parts.push(Part {
                     at: import.at.clone(),

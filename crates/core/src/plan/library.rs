@@ -52,7 +52,7 @@ impl Part {
     fn called(self) -> &'static str {
         match self {
             Self::Motif => "Motif",
-            Self::Profiles | Self::Status | Self::Reconciler => "file",
+            Self::Profiles | Self::Status | Self::Reconciler => "document",
         }
     }
 }
@@ -178,63 +178,69 @@ impl Library {
 }
 
 impl Document {
-    fn read(part: Part, name: &str, sources: Vec<Source>, mut problems: Diagnostics) -> Self {
-        let mut broken = |tree: Option<document::Tree>, found: Diagnostics| {
-            problems.extend(found);
-            for problem in &mut problems.0 {
-                problem.file.get_or_insert_with(|| name.to_owned());
-            }
-            Self {
-                origin: Arc::new(Origin {
-                    name: name.into(),
-                    tree: tree.unwrap_or(document::Tree::new(document::TreeValue::Null)),
-                }),
-                content: Content::Broken,
-                found: std::mem::take(&mut problems.0),
-            }
-        };
+    /// The one document that is wanted of a text's.
+    fn read(part: Part, name: &str, sources: Vec<Source>, problems: Diagnostics) -> Self {
+        let all = sources.len();
         let is_wanted = |source: &Source| {
-            part != Part::Motif || DocumentKind::of(source) == Some(DocumentKind::Motif)
+            all == 1 || part != Part::Motif || DocumentKind::of(source) == Some(DocumentKind::Motif)
         };
-        let source = match <[Source; 1]>::try_from(sources) {
-            Ok([source]) => source,
-            Err(sources) => {
-                let wanted = sources.iter().filter(|source| is_wanted(source)).count();
-                let mut sources = sources.into_iter().filter(is_wanted);
-                match (sources.next(), wanted) {
-                    (Some(source), 1) => source,
-                    (_, count) => return broken(None, not_one(part, count).into()),
-                }
+        let mut wanted: Vec<Source> = sources.into_iter().filter(is_wanted).collect();
+        let (Some(source), true) = (wanted.pop(), wanted.is_empty()) else {
+            let mut found = problems;
+            if found.is_empty() {
+                found.push(not_one(part, all));
             }
+            return Self::broken(name, None, found);
         };
         match read(part, &source) {
-            Ok((content, tree, warnings)) if problems.is_empty() => Self {
+            Ok((content, tree, found)) if problems.is_empty() => Self {
                 origin: Arc::new(Origin {
                     name: name.into(),
                     tree,
                 }),
                 content,
-                found: warnings,
+                found,
             },
-            Ok((_, tree, warnings)) => broken(Some(tree), Diagnostics(warnings)),
-            Err(found) => broken(Some(source.tree), found),
+            Ok((_, tree, warnings)) => {
+                let mut found = problems;
+                found.extend(warnings);
+                Self::broken(name, Some(tree), found)
+            }
+            Err(others) => {
+                let mut found = problems;
+                found.extend(others.0);
+                Self::broken(name, Some(source.tree), found)
+            }
+        }
+    }
+
+    fn broken(name: &str, tree: Option<document::Tree>, mut problems: Diagnostics) -> Self {
+        for problem in &mut problems.0 {
+            problem.file.get_or_insert_with(|| name.to_owned());
+        }
+        Self {
+            origin: Arc::new(Origin {
+                name: name.into(),
+                tree: tree.unwrap_or(document::Tree::new(document::TreeValue::Null)),
+            }),
+            content: Content::Broken,
+            found: problems.0,
         }
     }
 }
 
-/// A text that does not hold the one document that is wanted.
+/// A text that does not hold the one document that is wanted, but `count` of all kinds.
 fn not_one(part: Part, count: usize) -> Diagnostic {
     let called = part.called();
-    let message = match (part, count) {
-        (_, 0) => format!("there is no {called} in it"),
-        (Part::Motif, _) => format!("there are {count} Motifs in it"),
-        _ => format!("there are {count} documents in it"),
-    };
-    let problem = Diagnostic::error(Code::NoDocument, FieldPath::root(), message);
+    let error = |message| Diagnostic::error(Code::NoDocument, FieldPath::root(), message);
     if count == 0 {
-        return problem;
+        return error(format!("there is no {called} in it"));
     }
-    problem.hint("a file that is taken in holds one")
+    let message = match part {
+        Part::Motif => "it must hold one Motif",
+        _ => "it must hold one document",
+    };
+    error(message.to_owned()).hint("split it into files of their own")
 }
 
 type Read = (Content, document::Tree, Vec<Diagnostic>);

@@ -11,12 +11,13 @@ use super::{
 };
 use crate::{
     api::{
-        Budget, Limits, NetworkRules, Preset, Profiles, Quota, ReconcilerPreset, Scaling,
+        Preset, Profiles,
         children::{PodSecurity, Probe, Resources, RollingUpdate, SecurityContext},
+        profiles::{Budget, Limits, NetworkRules, Quota, ReconcilerPreset, Scaling},
     },
     diagnostics::{Code, nearest},
     document,
-    resources::{self, scope::At},
+    resources::{deployment, pod, probes as probe, scope::At},
 };
 
 /// The presets that need no declaration, as a file of `profiles` has them.
@@ -156,11 +157,11 @@ impl<'a> Presets<'a> {
         limit_ranges.check_templates(at);
         hpa.check_templates(at);
         pdb.check_templates(at);
-        rolling_update.check(at, resources::deployment::strategy);
-        resources.check(at, resources::pod::quantities);
-        probes.check(at, resources::probes::times);
-        container_security.check(at, resources::pod::context);
-        pod_security.check(at, resources::pod::pod_context);
+        rolling_update.check(at, deployment::pace);
+        resources.check(at, pod::quantities);
+        probes.check(at, probe::times);
+        container_security.check(at, pod::context);
+        pod_security.check(at, pod::pod_context);
     }
 }
 
@@ -255,12 +256,12 @@ fn find<'t, 'a, T>(
 
 /// What a block with a `profile` stands for: the preset, or the block itself where it names none.
 ///
-/// `own` are the names of the fields that the block sets itself: a profile excludes them. A profile that is wrong is
-/// reported and stands for nothing.
-pub(crate) fn resolve<'a, T>(
+/// `set` says which fields the block sets itself: a profile excludes them. A profile that is wrong is reported and stands
+/// for nothing.
+pub(crate) fn resolve_profile<'a, T>(
     at: &At<'a>,
     profile: Option<&str>,
-    own: &[&str],
+    set: &[(&str, bool)],
     block: &'a T,
     table: impl FnOnce(&'a Presets<'a>) -> &'a Table<'a, T>,
 ) -> Option<(At<'a>, &'a T)> {
@@ -268,8 +269,10 @@ pub(crate) fn resolve<'a, T>(
         return Some((at.clone(), block));
     };
     let place = at.field("profile");
+    let own: Vec<String> = (set.iter().filter(|(_, is_set)| *is_set))
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
     if !own.is_empty() {
-        let own: Vec<String> = own.iter().map(|name| format!("`{name}`")).collect();
         let message = format!("`profile` and {} exclude each other", own.join(", "));
         let hint = "leave `profile` out, or declare a preset of your own under `profiles`";
         place.error_hint(Code::Exclusive, message, hint);

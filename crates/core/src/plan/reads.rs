@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    ChildAlias, ChildPlan, Condition, GroupKind, Leaf, Number, Operand, Reads, StatusPlan, kinds,
+    ChildAlias, ChildPlan, Condition, GroupKind, ImportPlan, InputPlan, Leaf, Number, Operand,
+    Reads, StatusPlan, kinds,
 };
 use crate::{
     diagnostics::{Code, nearest},
@@ -13,9 +14,11 @@ use crate::{
 /// Roots of the custom resource itself.
 const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
-const LATER_ROOTS: [&str; 9] = [
-    "cross", "events", "external", "health", "inputs", "item", "metrics", "request", "value",
+const LATER_ROOTS: [&str; 8] = [
+    "cross", "events", "external", "health", "item", "metrics", "request", "value",
 ];
+/// Root of what an import gives, inside of Motifs.
+const INPUTS: &str = "inputs";
 
 /// A read that cannot be answered.
 pub(crate) struct Unreadable {
@@ -42,26 +45,39 @@ pub(crate) struct Gathered {
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
-/// Gathers what children and status read.
-pub(crate) fn gather(children: &[ChildPlan], status: &StatusPlan) -> Gathered {
+/// Gathers what children, status and the inputs of imports read.
+pub(crate) fn gather(
+    children: &[ChildPlan],
+    status: &StatusPlan,
+    imports: &[ImportPlan],
+) -> Gathered {
     let known = Known::new(children);
     let mut gathered = Gathered::default();
     for kind in known.kinds() {
         gathered.reads.children.entry(kind.clone()).or_default();
     }
+    let inputs = |import: Option<usize>| imports.get(import?);
+    for import in imports {
+        let outer = inputs(import.outer);
+        for InputPlan { given, default, .. } in &import.inputs {
+            for (tree, inputs) in [(given, outer), (default, None)] {
+                if let Some(tree) = tree {
+                    tree.visit(&mut |leaf| gathered.leaf(leaf, (&known, inputs)));
+                }
+            }
+        }
+    }
     for child in children {
-        child.visit_leaves(&mut |leaf| gathered.leaf(leaf, &known));
-        child
-            .when
-            .iter()
-            .for_each(|condition| gathered.condition(condition, &known));
+        let around = (&known, inputs(child.import));
+        child.visit_leaves(&mut |leaf| gathered.leaf(leaf, around));
+        let conditions = child.when.iter();
+        conditions.for_each(|condition| gathered.condition(condition, around));
     }
     for field in &status.fields {
-        gathered.leaf(&field.value, &known);
-        field
-            .when
-            .iter()
-            .for_each(|condition| gathered.condition(condition, &known));
+        let around = (&known, inputs(field.import));
+        gathered.leaf(&field.value, around);
+        let conditions = field.when.iter();
+        conditions.for_each(|condition| gathered.condition(condition, around));
     }
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
     for paths in gathered.reads.children.values_mut() {
@@ -69,6 +85,9 @@ pub(crate) fn gather(children: &[ChildPlan], status: &StatusPlan) -> Gathered {
     }
     gathered
 }
+
+/// What can be read beside the custom resource: the children, and the inputs of a Motif.
+type Around<'a> = (&'a Known, Option<&'a ImportPlan>);
 
 impl ChildPlan {
     /// Calls `visit` with the leaves of name, namespace and body; not with those of conditions.
@@ -136,7 +155,7 @@ struct Place<'a> {
 }
 
 impl Gathered {
-    fn leaf(&mut self, leaf: &Leaf, known: &Known) {
+    fn leaf(&mut self, leaf: &Leaf, around: Around<'_>) {
         let place = Place {
             field: &leaf.path,
             source: Some(leaf.template.source()),
@@ -144,10 +163,10 @@ impl Gathered {
         leaf.template
             .reads()
             .iter()
-            .for_each(|path| self.add(path, place, known));
+            .for_each(|path| self.add(path, place, around));
     }
 
-    fn condition(&mut self, condition: &Condition, known: &Known) {
+    fn condition(&mut self, condition: &Condition, around: Around<'_>) {
         let field = format!("{}.field", condition.path);
         match &condition.operand {
             Operand::Path(path) => self.add(
@@ -156,7 +175,7 @@ impl Gathered {
                     field: &field,
                     source: None,
                 },
-                known,
+                around,
             ),
             Operand::Template(template) => {
                 let place = Place {
@@ -166,15 +185,16 @@ impl Gathered {
                 template
                     .reads()
                     .iter()
-                    .for_each(|path| self.add(path, place, known));
+                    .for_each(|path| self.add(path, place, around));
             }
         }
         if let Some(leaf) = condition.right() {
-            self.leaf(leaf, known);
+            self.leaf(leaf, around);
         }
     }
 
-    fn add(&mut self, path: &Path, place: Place<'_>, known: &Known) {
+    fn add(&mut self, path: &Path, place: Place<'_>, around: Around<'_>) {
+        let (known, inputs) = around;
         let Some((root, below)) = path.steps().split_first() else {
             // The whole: everything that there is.
             self.reads.cr.extend(
@@ -188,6 +208,7 @@ impl Gathered {
         match root {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
+            Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
             Step::Field(name) if LATER_ROOTS.contains(&&**name) => {
                 self.refuse(place, name, format!("`.{name}` is not supported yet"), None);
             }
@@ -210,6 +231,37 @@ impl Gathered {
                 self.refuse(place, &name, format!("there is no `.{name}`"), Some(hint));
             }
         }
+    }
+
+    /// `.inputs`: what was given is read where it was given.
+    fn input(&mut self, below: &[Step], place: Place<'_>, inputs: Option<&ImportPlan>) {
+        let Some(import) = inputs else {
+            let hint = "only the templates of a Motif's resources and status, and what it gives to Motifs that it imports, \
+                        read `.inputs`";
+            let message = "there is no `.inputs` here";
+            return self.unreadable(
+                Code::InputsOutside,
+                place,
+                INPUTS,
+                message.to_owned(),
+                Some(hint.to_owned()),
+            );
+        };
+        let Some(Step::Field(name)) = below.first() else {
+            return;
+        };
+        let names = || import.inputs.iter().map(|input| &*input.name);
+        if names().any(|known| known == &**name) {
+            return;
+        }
+        let hint = match nearest(name, names()) {
+            Some(near) => format!("did you mean `.inputs.{near}`?"),
+            None if import.inputs.is_empty() => "it declares no inputs".to_owned(),
+            None => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("`{}` has no input `{name}`", import.motif);
+        let read = format!("{INPUTS}.{name}");
+        self.unreadable(Code::UnknownInput, place, &read, message, Some(hint));
     }
 
     fn child(&mut self, below: &[Step], place: Place<'_>, known: &Known) {
@@ -276,18 +328,30 @@ impl Gathered {
 
     /// Reports that `read`, as it stands in the text, cannot be read.
     fn refuse(&mut self, place: Place<'_>, read: &str, message: String, hint: Option<String>) {
+        let is_later = LATER_ROOTS.contains(&read);
+        let code = if is_later {
+            Code::NotSupportedYet
+        } else {
+            Code::UnknownData
+        };
+        self.unreadable(code, place, read, message, hint);
+    }
+
+    fn unreadable(
+        &mut self,
+        code: Code,
+        place: Place<'_>,
+        read: &str,
+        message: String,
+        hint: Option<String>,
+    ) {
         let offset = place.source.and_then(|source| {
             source
                 .find(&format!(".{read}"))
                 .or_else(|| source.find(read))
         });
-        let is_later = LATER_ROOTS.contains(&read);
         self.unreadable.push(Unreadable {
-            code: if is_later {
-                Code::NotSupportedYet
-            } else {
-                Code::UnknownData
-            },
+            code,
             place: place.field.to_owned(),
             offset,
             message,

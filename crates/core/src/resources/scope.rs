@@ -70,6 +70,15 @@ impl<'a> At<'a> {
         }
     }
 
+    /// The Katalog itself.
+    pub(crate) fn katalog(&self) -> Self {
+        Self {
+            origin: None,
+            path: FieldPath::root(),
+            ..self.clone()
+        }
+    }
+
     /// The root of another document.
     pub(crate) fn document(&self, origin: &Arc<Origin>) -> Self {
         Self {
@@ -113,6 +122,12 @@ impl<'a> At<'a> {
     /// What names stand for here.
     pub(crate) fn lexicon(&self) -> Option<&'a Lexicon<'a>> {
         self.lexicon
+    }
+
+    /// Whether both places are in one document.
+    pub(crate) fn is_beside(&self, other: &At<'_>) -> bool {
+        let name = |at: &At<'_>| at.origin.as_ref().map(|origin| origin.name.clone());
+        name(self) == name(other)
     }
 
     /// The document that this is in; none is the Katalog itself.
@@ -208,25 +223,51 @@ impl<'a> At<'a> {
         problems.found.borrow_mut().push(diagnostic);
     }
 
+    /// Reports what the author should know, and what to do about it.
+    pub(crate) fn warn_hint(
+        &self,
+        code: Code,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.report(Diagnostic::warning(code, self.path.clone(), message).hint(hint));
+    }
+
+    /// Reports a problem inside of the template here.
+    pub(crate) fn error_in_template(&self, error: &TemplateError) {
+        self.in_template(Diagnostic::error, error);
+    }
+
+    /// Reports what the author of the template here should know.
+    pub(crate) fn warn_in_template(&self, error: &TemplateError) {
+        self.in_template(Diagnostic::warning, error);
+    }
+
+    fn in_template(
+        &self,
+        new: fn(Code, FieldPath, String) -> Diagnostic,
+        error: &TemplateError,
+    ) {
+        let mut diagnostic =
+            new(error.code, self.path.clone(), error.message.clone()).at_text(error.offset);
+        diagnostic.hint.clone_from(&error.hint);
+        self.report(diagnostic);
+    }
+
     /// Parses a template; nothing if it has errors, which are reported.
     pub(crate) fn template(&self, text: &str) -> Option<Template> {
-        let report = |error: &TemplateError, new: fn(Code, FieldPath, String) -> Diagnostic| {
-            let mut diagnostic =
-                new(error.code, self.path.clone(), error.message.clone()).at_text(error.offset);
-            diagnostic.hint.clone_from(&error.hint);
-            self.report(diagnostic);
+        let parsed = match self.lexicon {
+            Some(lexicon) => Template::parse_with(text, &lexicon.functions),
+            None => Template::parse(text),
         };
-        match Template::parse(text) {
+        match parsed {
             Ok(template) => {
-                for warning in template.warnings() {
-                    report(warning, Diagnostic::warning);
-                }
+                let warnings = template.warnings().iter();
+                warnings.for_each(|warning| self.warn_in_template(warning));
                 Some(template)
             }
             Err(errors) => {
-                for error in &errors {
-                    report(error, Diagnostic::error);
-                }
+                errors.iter().for_each(|error| self.error_in_template(error));
                 None
             }
         }

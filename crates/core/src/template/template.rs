@@ -130,7 +130,7 @@ impl Template {
     }
 
     /// What tells the notes of a user that it calls from others of the same names.
-    pub(super) fn functions_digest(&self) -> Option<[u8; 32]> {
+    pub(crate) fn functions_digest(&self) -> Option<[u8; 32]> {
         self.0.functions
     }
 
