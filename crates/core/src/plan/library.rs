@@ -10,6 +10,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
@@ -18,7 +19,7 @@ use serde_json::Value;
 use crate::{
     api::{KatalogSpec, MotifImport, MotifSpec, OperatorBox, Profiles, Reconciler, StatusSpec},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{self, DocumentKind, Source},
+    document::{self, DocumentKind, MotifDocument, Source},
     resources::scope::At,
 };
 
@@ -28,8 +29,10 @@ const MOST_DOCUMENTS: usize = 256;
 /// A document other than the Katalog itself: its name and what stands where in it.
 #[derive(Debug)]
 pub struct Origin {
-    /// What messages call it: the file as it is reached from here, or `motif/<name>`.
+    /// What tells it from others.
     pub name: Box<str>,
+    /// What messages call it: the file as it is reached from here, or `motif/<name>`.
+    pub file: Box<str>,
     /// What stands where, in today's spelling.
     pub tree: document::Tree,
 }
@@ -60,8 +63,10 @@ impl Part {
 /// Something that a document takes from elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
-    /// The name of the document that says so, as it was put in; none is the Katalog.
+    /// The name of the document that says so; none is the Katalog.
     pub from: Option<Box<str>>,
+    /// The file of that document, as messages call it: paths are relative to it.
+    pub file: Option<Box<str>>,
     /// What it must lead to.
     pub part: Part,
     /// The path or name, as it is written.
@@ -113,13 +118,31 @@ impl Library {
         walk.missing.into_iter().collect()
     }
 
-    /// Answers `reference` with the text of a file that is called `name`. Names tell documents apart: the same file
-    /// has the same name, whoever refers to it.
-    pub fn put_text(&mut self, reference: Reference, name: &str, text: &str) {
-        self.put(reference, name, || {
-            let stream = document::parse_stream(name, text);
+    /// Answers `reference` with the text of a file. `file` tells files apart: the same one is called the same, whoever
+    /// refers to it.
+    pub fn put_text(&mut self, reference: Reference, file: &str, text: &str) {
+        self.put(reference, file, || {
+            let stream = document::parse_stream(file, text);
             (stream.sources, stream.problems)
         });
+    }
+
+    /// Answers `reference` with a Motif that is read already: of a file that was given with the Katalog.
+    pub fn put_motif(&mut self, reference: Reference, motif: &MotifDocument) {
+        let file = motif.file.as_deref().unwrap_or_default();
+        let name: Box<str> = format!("{file}#{}", motif.name).into();
+        let document = Document {
+            origin: Arc::new(Origin {
+                name: name.clone(),
+                file: file.into(),
+                tree: motif.tree.clone(),
+            }),
+            content: Content::Motif(Box::new(motif.spec.clone())),
+            found: Vec::new(),
+        };
+        let key = (reference.part, name.clone());
+        self.documents.entry(key).or_insert(Arc::new(document));
+        self.answers.insert(reference, Ok(name));
     }
 
     /// Answers `reference` with an object of the cluster that is called `name`.
@@ -155,6 +178,7 @@ impl Library {
     pub(crate) fn open(&self, at: &At<'_>, part: Part, text: &str) -> Option<&Document> {
         let reference = Reference {
             from: at.origin().map(|origin| origin.name.clone()),
+            file: at.origin().map(|origin| origin.file.clone()),
             part,
             text: text.into(),
         };
@@ -196,6 +220,7 @@ impl Document {
             Ok((content, tree, found)) if problems.is_empty() => Self {
                 origin: Arc::new(Origin {
                     name: name.into(),
+                    file: name.into(),
                     tree,
                 }),
                 content,
@@ -221,6 +246,7 @@ impl Document {
         Self {
             origin: Arc::new(Origin {
                 name: name.into(),
+                file: name.into(),
                 tree: tree.unwrap_or(document::Tree::new(document::TreeValue::Null)),
             }),
             content: Content::Broken,
@@ -292,29 +318,30 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn profiles(&mut self, from: Option<&str>, profiles: Option<&Profiles>) {
+    fn profiles(&mut self, from: Option<&Origin>, profiles: Option<&Profiles>) {
         if let Some(text) = profiles.and_then(|profiles| profiles.include.as_ref()) {
             self.ask(from, Part::Profiles, text);
         }
     }
 
-    fn motifs(&mut self, from: Option<&str>, imports: &[MotifImport]) {
+    fn motifs(&mut self, from: Option<&Origin>, imports: &[MotifImport]) {
         for import in imports.iter().filter(|import| refusal(import).is_none()) {
             if let Some(document) = self.ask(from, Part::Motif, &import.motif)
                 && let Content::Motif(motif) = &document.content
                 && self.seen.insert(&document.origin.name)
             {
-                let name = &*document.origin.name;
-                self.motifs(Some(name), &motif.imports);
-                self.profiles(Some(name), motif.profiles.as_ref());
+                let from = Some(&*document.origin);
+                self.motifs(from, &motif.imports);
+                self.profiles(from, motif.profiles.as_ref());
             }
         }
     }
 
     /// The document, if it is here.
-    fn ask(&mut self, from: Option<&str>, part: Part, text: &str) -> Option<&'a Document> {
+    fn ask(&mut self, from: Option<&Origin>, part: Part, text: &str) -> Option<&'a Document> {
         let reference = Reference {
-            from: from.map(Box::from),
+            from: from.map(|origin| origin.name.clone()),
+            file: from.map(|origin| origin.file.clone()),
             part,
             text: text.into(),
         };
@@ -330,6 +357,29 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// The path of a file that `document` names as `text`: relative to the folder of `document`, without steps that lead
+/// nowhere, so that one file has one path.
+///
+/// ```
+/// use orkestra_core::plan::beside;
+/// assert_eq!(beside("ponds/katalog.yaml", "../motifs/./reeds.yaml"), "motifs/reeds.yaml");
+/// assert_eq!(beside("ponds/katalog.yaml", "/motifs/reeds.yaml"), "/motifs/reeds.yaml");
+/// ```
+pub fn beside(document: &str, text: &str) -> String {
+    let mut path = PathBuf::new();
+    let folder = Path::new(document).parent().unwrap_or(Path::new(""));
+    for step in folder.join(text.trim()).components() {
+        match step {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(path.components().next_back(), Some(Component::Normal(_))) => {
+                path.pop();
+            }
+            step => path.push(step),
+        }
+    }
+    path.display().to_string()
 }
 
 /// Why an import is of a kind that cannot be followed: the field, the code, what is wrong and the mend.

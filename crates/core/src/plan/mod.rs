@@ -37,7 +37,7 @@ pub use compile::{compile, errors_in_templates};
 pub use diff::{Change, diff};
 pub use kinds::built_in;
 pub(crate) use lexicon::Lexicon;
-pub use library::{Library, Origin, Part, Reference};
+pub use library::{Library, Origin, Part, Reference, beside};
 pub(crate) use presets::resolve_profile;
 pub use presets::{BUILT_IN_PROFILES, built_in_profiles};
 pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};

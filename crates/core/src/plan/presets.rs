@@ -34,6 +34,7 @@ static BUILT_IN: LazyLock<(Arc<Origin>, Profiles)> = LazyLock::new(|| {
     let tree = source.map_or(document::Tree::new(document::TreeValue::Null), |source| source.tree);
     let origin = Origin {
         name: BUILT_IN_NAME.into(),
+        file: BUILT_IN_NAME.into(),
         tree,
     };
     (Arc::new(origin), profiles.unwrap_or_default())

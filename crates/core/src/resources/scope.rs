@@ -211,7 +211,7 @@ impl<'a> At<'a> {
 
     fn report(&self, mut diagnostic: Diagnostic) {
         if let Some(origin) = self.origin.as_ref().filter(|_| diagnostic.file.is_none()) {
-            diagnostic.locate(&origin.tree, Some(&origin.name));
+            diagnostic.locate(&origin.tree, Some(&origin.file));
         }
         let problems = self.problems;
         if self.shared {
