@@ -196,7 +196,8 @@ fn check_with(place: &At<'_>, imported: &Imported<'_>) {
         .map(|input| format!("`{}`", input.name))
         .collect();
     if !missing.is_empty() {
-        let message = format!("`{}` needs the input {}", imported.name(), missing.join(", "));
+        let inputs = if missing.len() == 1 { "input" } else { "inputs" };
+        let message = format!("`{}` needs the {inputs} {}", imported.name(), missing.join(", "));
         let hint = "give it under `with`";
         place.field("motif").error_hint(Code::MissingInput, message, hint);
     }

@@ -208,6 +208,10 @@ impl<'a, T> Table<'a, T> {
     /// The preset that the field at `at` names; one that is unknown is reported.
     pub(crate) fn get(&self, at: &At<'a>, name: &str) -> Option<(At<'a>, &'a T)> {
         let name = name.trim();
+        if name.is_empty() {
+            at.error(Code::Empty, "this is empty");
+            return None;
+        }
         if name.contains("{{") {
             let hint = "write the name out, or give two entries with `when` different ones";
             let message = "the name of a profile is not a template: what it stands for is checked before any resource exists";
