@@ -97,6 +97,14 @@ codes! {
     NotATemplate = 107, "a template is not possible here";
     /// A template that gives what the field cannot take.
     WrongValue = 108, "the value does not fit the field";
+    /// A path that the schema cannot have.
+    NoSuchField = 109, "the schema has no such field";
+    /// Values of two types that are never equal.
+    ComparedTypes = 110, "values of two types are compared";
+    /// A word that the schema's list does not have.
+    NotInEnum = 111, "the word is none that the schema lists";
+    /// Text that need not be what the field takes.
+    MayNotFit = 112, "the text may not fit the field";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.

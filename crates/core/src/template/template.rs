@@ -107,6 +107,11 @@ impl Template {
         }
     }
 
+    /// The statements.
+    pub(super) fn body(&self) -> &[Stmt] {
+        &self.0.body
+    }
+
     fn single(&self) -> Option<&Expr> {
         match &*self.0.body {
             [Stmt::Print(expr)] => Some(expr),
