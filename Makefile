@@ -10,7 +10,7 @@ TESTBED := $(TARGET)/debug/testbed
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ advisories: cargo ## known vulnerabilities of the dependencies (needs cargo-deny
 
 crds: binaries ## write crds/ from the API types
 	$(ORK) crds --output crds
+
+kube-schemas: binaries control-plane ## write the schemas of Kubernetes' own kinds, as the control plane has them
+	$(TESTBED) schemas crates/core/src/schema/kubernetes.bin
 
 control-plane: ## build etcd, kube-apiserver and their like (6 minutes, once; needs Go)
 	@hack/control-plane/build

@@ -169,6 +169,16 @@ codes! {
     StatusUnknown = 412, "the definition has no such status field";
     /// `status.` at the start of a status path.
     StatusPrefix = 413, "status paths are relative";
+
+    // Schemas and types.
+    /// A path that the schema cannot have.
+    NoSuchField = 500, "the schema has no such field";
+    /// Values of two types that are never equal.
+    ComparedTypes = 501, "values of two types are compared";
+    /// A word that the schema's list does not have.
+    NotInEnum = 502, "the word is none that the schema lists";
+    /// Text that need not be what the field takes.
+    MayNotFit = 503, "the text may not fit the field";
 }
 
 impl Code {
