@@ -117,8 +117,6 @@ codes! {
     ReservedKind = 202, "the kind cannot be used for this";
     /// Two operators for one kind and version.
     SameKindTwice = 203, "two operators have one kind";
-    /// A number of workers that makes no sense.
-    Workers = 204, "the number of workers is not possible";
     /// `default: false`.
     CustomReconciler = 205, "reconcilers of your own are not supported";
     /// Finalizers other than ours.
