@@ -2,6 +2,7 @@
 //!
 //! Source: Go's package fmt, "Printing". One difference: `%v` writes floats exactly, without an exponent.
 
+mod float;
 mod number;
 mod quote;
 
@@ -20,7 +21,7 @@ const STEPS_A_VALUE: u64 = 4;
 #[derive(Clone, Copy)]
 pub(super) struct Arg<'a> {
     pub(super) node: &'a Node,
-    /// Whether the template holds it: its integers are of Go's type `int`, those of data `int64`.
+    /// Whether it does not come from the data: its integers are of Go's type `int`, those of data `int64`.
     pub(super) constant: bool,
 }
 
@@ -211,7 +212,10 @@ impl<'a> Printer<'a> {
     fn arg(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
         self.budget.step(STEPS_A_VALUE)?;
         if verb == 'T' {
-            return self.pad(arg.type_name().unwrap_or("<nil>"));
+            return match arg.type_name() {
+                Some(name) => self.text(name, 's'),
+                None => self.pad("<nil>"),
+            };
         }
         match (arg.node, verb) {
             (Node::Null, 'v') => self.pad("<nil>"),
@@ -222,7 +226,7 @@ impl<'a> Printer<'a> {
             (Node::UInt(n), _) if number::INTEGER_VERBS.contains(verb) => {
                 self.integer(i128::from(*n), verb)
             }
-            (Node::Float(n), _) if number::FLOAT_VERBS.contains(verb) => self.float(*n, verb),
+            (Node::Float(n), _) if float::VERBS.contains(verb) => self.float(*n, verb),
             (Node::Str(text), 's' | 'v' | 'q' | 'x' | 'X') => self.text(text, verb),
             (Node::List(_) | Node::Map(_), verb) if verb != 'p' => {
                 self.budget.enter()?;
