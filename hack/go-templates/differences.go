@@ -24,7 +24,7 @@ var differences = []struct{ template, ours, why string }{
 	{`{{ printf "%#v %+v" "a" "b" }}`, `a b`, `there is no source of a Go program to print`},
 	{`{{ printf "%T" (index "abc" 0) }}`, `int`, `a byte of a text is an integer like any other`},
 	{`{{ range .spec.one }}{{ printf "%T" . }}{{ end }}`, `int`, "whatever a template makes is an `int`; `int64` is what data holds"},
-	{`a{{ /* b */ }}c`, `ac`, `a comment may have space before it`},
+	{`a{{ /* b */ }}c`, `ac`, `a comment may have space around it`},
 	{`{{ $x := 1 }}{{ $x=2 }}{{ $x }}`, `2`, `an assignment needs no space`},
 	{`{{ slice .spec.image 0 .spec.one }}`, `n`, "`slice` takes positions from the data as well"},
 	{`{{ spec.image }}`, `nginx:1.25`, `a known root without its dot is read with it, and warned of`},

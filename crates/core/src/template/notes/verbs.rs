@@ -25,9 +25,17 @@ pub(super) struct Arg<'a> {
     pub(super) constant: bool,
 }
 
-impl Arg<'_> {
+impl<'a> Arg<'a> {
+    /// A part of a list or a map: no constant is one of those, so this is data, or was copied from it.
+    fn within(node: &'a Node) -> Arg<'a> {
+        Arg {
+            node,
+            constant: false,
+        }
+    }
+
     /// The name of the type in Go; nothing for null.
-    fn type_name(&self) -> Option<&'static str> {
+    fn type_name(self) -> Option<&'static str> {
         match self.node {
             Node::Null => None,
             Node::Bool(_) => Some("bool"),
@@ -239,30 +247,21 @@ impl<'a> Printer<'a> {
     }
 
     fn tree(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
-        let within = |node| Arg { node, ..arg };
         match arg.node {
             Node::Map(map) => {
                 self.write("map[")?;
                 for (at, (key, item)) in map.iter().enumerate() {
                     self.write(if at == 0 { "" } else { " " })?;
-                    let key = Node::from(key.as_str());
-                    let constant = arg.constant;
-                    self.arg(
-                        Arg {
-                            node: &key,
-                            constant,
-                        },
-                        verb,
-                    )?;
+                    self.arg(Arg::within(&Node::from(key.as_str())), verb)?;
                     self.write(":")?;
-                    self.item(within(item), verb)?;
+                    self.item(Arg::within(item), verb)?;
                 }
             }
             node => {
                 self.write("[")?;
                 for (at, item) in node.as_list().unwrap_or_default().iter().enumerate() {
                     self.write(if at == 0 { "" } else { " " })?;
-                    self.item(within(item), verb)?;
+                    self.item(Arg::within(item), verb)?;
                 }
             }
         }
