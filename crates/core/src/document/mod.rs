@@ -15,6 +15,7 @@ mod normalise;
 mod rules;
 mod source;
 mod tree;
+mod verbatim;
 mod yaml;
 
 pub use katalog::{KatalogDocument, read_katalog, read_what_can_be};
