@@ -91,8 +91,9 @@ fn diagnostic(problem: &Diagnostic) -> String {
         format!("{}: ", one_line(&problem.path.to_string()))
     };
     let mut text = format!(
-        "{STRONG}{place}{STRONG:#}{colour}{}:{colour:#} {path}{}\n",
+        "{STRONG}{place}{STRONG:#}{colour}{}[{}]:{colour:#} {path}{}\n",
         problem.severity,
+        problem.code,
         one_line(&problem.message)
     );
     if let Some(hint) = &problem.hint {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use orkestra_core::{
     api::KatalogSpec,
-    plan::{self, KatalogRef, OperatorPlan, Plan, Schemas},
+    plan::{self, KatalogRef, Library, OperatorPlan, Plan, Schemas},
 };
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,13 @@ pub(super) fn plan_with_workers(
     };
     let crds: Map<String, Value> = entries.iter().map(entry).collect();
     let spec: KatalogSpec = serde_json::from_value(json!({ "crds": crds })).unwrap();
-    let (plan, _) = plan::compile(&katalog(name), &spec, &Schemas::default()).unwrap();
+    let (plan, _) = plan::compile(
+        &katalog(name),
+        &spec,
+        &Schemas::default(),
+        &Library::default(),
+    )
+    .unwrap();
     Arc::new(plan)
 }
 

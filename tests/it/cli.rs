@@ -158,7 +158,7 @@ fn a_mistake_is_told_with_its_place_and_1() {
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.starts_with(&format!("{name}:{line}:")), "{err}");
     assert!(
-        err.contains("error: spec.crds.website") && err.contains("1 error"),
+        err.contains("]: spec.crds.website") && err.contains("1 error"),
         "{err}"
     );
     let (code, _, err) = run(&["generate", "rbac", "-k", "not/there.yaml"]);

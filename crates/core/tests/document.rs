@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use orkestra_core::diagnostics::{Diagnostic, Diagnostics, FieldPath};
+use orkestra_core::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use orkestra_core::document::{Source, parse_stream, read_katalog, read_stream};
 use proptest::prelude::*;
 use serde_json::json;
@@ -157,8 +157,12 @@ fn diagnostics_of_others_are_located_at_the_nearest_ancestor() {
         .field("deployments")
         .index(0);
     let mut problems: Diagnostics = [
-        Diagnostic::error(deployment.field("port"), "closed").at_text(3),
-        Diagnostic::error(entry.field("nowhere").field("deep"), "lost"),
+        Diagnostic::error(Code::OutOfRange, deployment.field("port"), "closed").at_text(3),
+        Diagnostic::error(
+            Code::UnknownField,
+            entry.field("nowhere").field("deep"),
+            "lost",
+        ),
     ]
     .into_iter()
     .collect();
@@ -170,11 +174,11 @@ fn diagnostics_of_others_are_located_at_the_nearest_ancestor() {
         .unwrap()
         + 1;
     assert!(
-        shown.contains(&format!("forms.yaml:{port}:25: error: ")),
+        shown.contains(&format!("forms.yaml:{port}:25: error[ORK0015]: ")),
         "{shown}"
     );
     assert!(
-        shown.contains("forms.yaml:15:5: error: spec.crds.\"pond.v1\".nowhere.deep: lost"),
+        shown.contains("forms.yaml:15:5: error[ORK0010]: spec.crds.\"pond.v1\".nowhere.deep: lost"),
         "{shown}"
     );
 }

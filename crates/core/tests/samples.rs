@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use orkestra_core::{
     diagnostics::Diagnostics,
     document::read_stream,
-    plan::{KatalogRef, Schemas, compile},
+    plan::{KatalogRef, Library, Schemas, compile},
 };
 
 /// Compiles the Katalogs of `text`; gives how many there were, or everything that is wrong with them.
@@ -17,7 +17,12 @@ fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
             namespace: "default".to_owned(),
             name: document.name.clone(),
         };
-        let compiled = compile(&reference, &document.spec, &Schemas::default());
+        let compiled = compile(
+            &reference,
+            &document.spec,
+            &Schemas::default(),
+            &Library::default(),
+        );
         let (_, warnings) = compiled.map_err(|mut problems| {
             problems.locate(&document.tree, Some(file));
             problems

@@ -111,12 +111,13 @@ async fn apply_manifest(client: &Client, manifest: &Value) -> Result<String, Fil
 }
 
 fn nameless(manifest: &Value) -> Diagnostics {
-    use orkestra_core::diagnostics::{Diagnostic, FieldPath};
+    use orkestra_core::diagnostics::{Code, Diagnostic, FieldPath};
     let kind = manifest
         .get("kind")
         .and_then(Value::as_str)
         .unwrap_or("document");
     Diagnostic::error(
+        Code::Missing,
         FieldPath::root(),
         format!("a {kind} without apiVersion, kind or metadata.name cannot be applied"),
     )

@@ -8,9 +8,9 @@ use std::{
 
 use kube::Client;
 use orkestra_core::{
-    diagnostics::{Diagnostic, Diagnostics, FieldPath},
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, parse_stream, read_stream},
-    plan::{self, CrdShape, GroupKind, KatalogRef, Plan, Schemas},
+    plan::{self, CrdShape, GroupKind, KatalogRef, Library, Plan, Schemas},
     value::{self, Node},
 };
 use serde_json::Value;
@@ -133,6 +133,7 @@ pub(super) async fn compile(
     }
     if let Some(twice) = named_twice(&loaded) {
         problems.push(Diagnostic::error(
+            Code::SameNameTwice,
             FieldPath::root().field("metadata").field("name"),
             format!("two Katalogs have the name `{twice}`"),
         ));
@@ -168,22 +169,28 @@ async fn compile_one(
                 .field("crdFile")
         };
         if file.starts_with("https://") || file.starts_with("http://") {
-            let error = Diagnostic::error(at(), "a URL is not supported yet");
+            let error =
+                Diagnostic::error(Code::NotSupportedYet, at(), "a URL is not supported yet");
             problems.push(error.hint("download the definition and name the file"));
             continue;
         }
         match read_crd(&beside(path, file)).await? {
             Ok(shape) => schemas.insert_file(name, shape),
-            Err(why) => problems.push(Diagnostic::error(at(), format!("{file}: {why}"))),
+            Err(why) => problems.push(Diagnostic::error(
+                Code::CrdFile,
+                at(),
+                format!("{file}: {why}"),
+            )),
         }
     }
     if problems.has_errors() {
         return Ok(Err(problems));
     }
-    let (plan, warnings) = match plan::compile(&reference, &document.spec, &schemas) {
-        Ok(compiled) => compiled,
-        Err(problems) => return Ok(Err(problems)),
-    };
+    let (plan, warnings) =
+        match plan::compile(&reference, &document.spec, &schemas, &Library::default()) {
+            Ok(compiled) => compiled,
+            Err(problems) => return Ok(Err(problems)),
+        };
     let written = document.tree.to_json();
     let mut hash = value::hash(&Node::from(&written));
     hash.truncate(10);

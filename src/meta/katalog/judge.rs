@@ -10,7 +10,7 @@ use orkestra_core::{
     api::KatalogSpec,
     diagnostics::{Diagnostics, Severity},
     document::{Source, read_katalog},
-    plan::{self, GroupKind, KatalogRef, Plan, Schemas},
+    plan::{self, GroupKind, KatalogRef, Library, Plan, Schemas},
 };
 use serde_json::Value;
 
@@ -71,8 +71,8 @@ fn compile(katalog: &KatalogRef, document: &Value, schemas: &Schemas) -> Result<
     for warning in &warnings {
         tracing::debug!(%katalog, %warning, "Katalog has a warning");
     }
-    let (plan, _) =
-        plan::compile(katalog, &read.spec, schemas).map_err(|problems| invalid(&problems))?;
+    let (plan, _) = plan::compile(katalog, &read.spec, schemas, &Library::default())
+        .map_err(|problems| invalid(&problems))?;
     Ok(Judged {
         plan: Arc::new(plan),
         disabled: disabled(&read.spec),

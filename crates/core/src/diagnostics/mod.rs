@@ -3,6 +3,7 @@
 //! Checks collect every problem they find as a [`Diagnostic`]: a path always, a position when the
 //! document came from a file. The command line, the Katalog's status and the tests show the same.
 
+mod codes;
 mod nearest;
 mod path;
 
@@ -10,6 +11,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+pub use codes::Code;
 pub use nearest::nearest;
 pub use path::{FieldPath, Segment};
 
@@ -40,6 +42,8 @@ impl fmt::Display for Severity {
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
+    /// Which kind of problem it is.
+    pub code: Code,
     /// The file, as the user named it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -69,9 +73,10 @@ fn path_as_text<S: Serializer>(path: &FieldPath, serializer: S) -> Result<S::Ok,
 
 impl Diagnostic {
     /// A problem that refuses the document.
-    pub fn error(path: FieldPath, message: impl Into<String>) -> Self {
+    pub fn error(code: Code, path: FieldPath, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Error,
+            code,
             file: None,
             line: None,
             column: None,
@@ -83,10 +88,10 @@ impl Diagnostic {
     }
 
     /// A problem that the author should know of.
-    pub fn warning(path: FieldPath, message: impl Into<String>) -> Self {
+    pub fn warning(code: Code, path: FieldPath, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Warning,
-            ..Diagnostic::error(path, message)
+            ..Diagnostic::error(code, path, message)
         }
     }
 
@@ -123,7 +128,7 @@ impl fmt::Display for Diagnostic {
             (None, Some(line), Some(column)) => write!(f, "{line}:{column}: ")?,
             (None, _, _) => {}
         }
-        write!(f, "{}: ", self.severity)?;
+        write!(f, "{}[{}]: ", self.severity, self.code)?;
         if !self.path.is_root() {
             write!(f, "{}: ", self.path)?;
         }
@@ -137,7 +142,7 @@ impl fmt::Display for Diagnostic {
 
 /// Problems, in the order they were found. As an error: at least one of them refuses the document.
 ///
-/// Displays as one line each: `file:line:column: error: path: message (hint: ...)`.
+/// Displays as one line each: `file:line:column: error[ORK0012]: path: message (hint: ...)`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
@@ -250,20 +255,23 @@ mod tests {
 
     #[test]
     fn a_diagnostic_prints_on_one_line() {
-        let mut one =
-            Diagnostic::error(FieldPath::root().field("spec"), "too wet").hint("drain it");
-        assert_eq!(one.to_string(), "error: spec: too wet (hint: drain it)");
+        let mut one = Diagnostic::error(Code::NoEffect, FieldPath::root().field("spec"), "too wet")
+            .hint("drain it");
+        assert_eq!(
+            one.to_string(),
+            "error[ORK0012]: spec: too wet (hint: drain it)"
+        );
         one.file = Some("pond.yaml".into());
         assert_eq!(
             one.to_string(),
-            "pond.yaml: error: spec: too wet (hint: drain it)"
+            "pond.yaml: error[ORK0012]: spec: too wet (hint: drain it)"
         );
         (one.line, one.column) = (Some(3), Some(7));
-        let two = Diagnostic::warning(FieldPath::root(), "fish");
+        let two = Diagnostic::warning(Code::Empty, FieldPath::root(), "fish");
         let both = Diagnostics(vec![one, two]);
         assert_eq!(
             both.to_string(),
-            "pond.yaml:3:7: error: spec: too wet (hint: drain it)\nwarning: fish"
+            "pond.yaml:3:7: error[ORK0012]: spec: too wet (hint: drain it)\nwarning[ORK0022]: fish"
         );
         assert!(both.into_result().is_err());
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::tree::{Key, Span, Tree, TreeValue};
 use crate::api::duration;
 use crate::api::shape::{Field, ObjectShape, Shape};
-use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath, nearest};
+use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
 use crate::value::Node;
 
 /// Checks `tree`, which stands at `path`, against `shape`.
@@ -43,8 +43,15 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn error(&mut self, place: &Place, span: Option<Span>, message: String) -> &mut Diagnostic {
-        let diagnostic = Diagnostic::error(place.path.clone(), message).at(span.or(place.key));
+    fn error(
+        &mut self,
+        code: Code,
+        place: &Place,
+        span: Option<Span>,
+        message: String,
+    ) -> &mut Diagnostic {
+        let diagnostic =
+            Diagnostic::error(code, place.path.clone(), message).at(span.or(place.key));
         self.found.push(diagnostic);
         let last = self.found.0.len() - 1;
         &mut self.found.0[last]
@@ -61,7 +68,7 @@ impl Checker<'_> {
             _ => describe(tree),
         };
         let message = format!("expected {}, found {found}", shape.describe());
-        let diagnostic = self.error(place, span, message);
+        let diagnostic = self.error(Code::WrongShape, place, span, message);
         if tree.as_str().is_some_and(|text| text.contains("{{")) {
             diagnostic.hint = Some("a template is not possible here".to_owned());
         }
@@ -120,7 +127,7 @@ impl Checker<'_> {
             } else {
                 format!("{number} is too large; at most {max} is possible")
             };
-            self.error(place, tree.span, message);
+            self.error(Code::OutOfRange, place, tree.span, message);
         }
         Value::from(number)
     }
@@ -135,7 +142,7 @@ impl Checker<'_> {
             return self.wrong(tree, shape, place);
         }
         if let Err(why) = duration::parse(&text) {
-            self.error(place, tree.span, why.to_string());
+            self.error(Code::BadDuration, place, tree.span, why.to_string());
         }
         Value::String(text)
     }
@@ -155,13 +162,19 @@ impl Checker<'_> {
             return Value::from(text);
         }
         if later.iter().any(|word| word == text) {
-            self.error(place, tree.span, format!("`{text}` is not supported yet"));
+            self.error(
+                Code::NotSupportedYet,
+                place,
+                tree.span,
+                format!("`{text}` is not supported yet"),
+            );
             return Value::Null;
         }
         let message = format!("`{text}` is not known; expected {}", shape.describe());
         let known = values.iter().chain(later).map(String::as_str);
         let hint = nearest(text, known).map(|word| format!("did you mean `{word}`?"));
-        self.error(place, tree.span, message).hint = hint;
+        self.error(Code::UnknownWord, place, tree.span, message)
+            .hint = hint;
         Value::Null
     }
 
@@ -198,6 +211,7 @@ impl Checker<'_> {
                     Shape::Later => {
                         is_partial = true;
                         self.error(
+                            Code::NotSupportedYet,
                             &inner,
                             key.span,
                             format!("`{}` is not supported yet", key.name),
@@ -205,6 +219,7 @@ impl Checker<'_> {
                     }
                     Shape::Ignored => {
                         let warning = Diagnostic::warning(
+                            Code::NoEffect,
                             inner.path,
                             format!("`{}` has no effect here", key.name),
                         );
@@ -223,8 +238,13 @@ impl Checker<'_> {
                 (None, None) => {
                     is_partial = true;
                     let hint = unknown_hint(&key.name, &object.fields);
-                    self.error(&inner, key.span, format!("unknown field `{}`", key.name))
-                        .hint = hint;
+                    self.error(
+                        Code::UnknownField,
+                        &inner,
+                        key.span,
+                        format!("unknown field `{}`", key.name),
+                    )
+                    .hint = hint;
                 }
             }
         }
@@ -252,7 +272,7 @@ impl Checker<'_> {
             .iter()
             .filter(|(name, field)| field.required && !checked.contains_key(*name));
         for (name, _) in missing {
-            self.error(place, None, format!("`{name}` is missing"));
+            self.error(Code::Missing, place, None, format!("`{name}` is missing"));
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::api::katalog::KatalogShape;
 use crate::api::names;
 use crate::api::shape::Shape;
 use crate::api::{KatalogSpec, Text};
-use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath, nearest};
+use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
 
 /// The kind that this module reads.
 const KIND: &str = "Katalog";
@@ -83,7 +83,11 @@ pub fn read_what_can_be(source: &Source) -> (Option<KatalogDocument>, Diagnostic
 fn read(tree: &mut Tree, found: &mut Diagnostics) -> Option<KatalogSpec> {
     if tree.as_map().is_none() {
         let message = format!("expected a {KIND}, found {}", tree.describe());
-        found.push(Diagnostic::error(FieldPath::root(), message));
+        found.push(Diagnostic::error(
+            Code::WrongShape,
+            FieldPath::root(),
+            message,
+        ));
         return None;
     }
     if !check_envelope(tree, found) {
@@ -107,6 +111,7 @@ fn read(tree: &mut Tree, found: &mut Diagnostics) -> Option<KatalogSpec> {
         Err(_) if found.has_errors() => None,
         Err(error) => {
             found.push(Diagnostic::error(
+                Code::WrongShape,
                 FieldPath::root().field("spec"),
                 error.to_string(),
             ));
@@ -123,6 +128,7 @@ fn check_envelope(tree: &Tree, found: &mut Diagnostics) -> bool {
         Some(Some(names::API_VERSION)) => {}
         Some(Some(names::OLD_API_VERSION)) => found.push(
             Diagnostic::warning(
+                Code::ApiVersion,
                 path("apiVersion"),
                 format!("`{}` is the old version", names::OLD_API_VERSION),
             )
@@ -131,6 +137,7 @@ fn check_envelope(tree: &Tree, found: &mut Diagnostics) -> bool {
         ),
         Some(other) => found.push(
             Diagnostic::error(
+                Code::ApiVersion,
                 path("apiVersion"),
                 format!("`{}` is not known", other.unwrap_or_default()),
             )
@@ -138,12 +145,16 @@ fn check_envelope(tree: &Tree, found: &mut Diagnostics) -> bool {
             .at(span("apiVersion")),
         ),
         None => found.push(
-            Diagnostic::error(FieldPath::root(), "`apiVersion` is missing")
-                .hint(format!("write `apiVersion: {}`", names::API_VERSION)),
+            Diagnostic::error(
+                Code::ApiVersion,
+                FieldPath::root(),
+                "`apiVersion` is missing",
+            )
+            .hint(format!("write `apiVersion: {}`", names::API_VERSION)),
         ),
     }
     let Some(kind) = tree.get("kind") else {
-        let missing = Diagnostic::error(FieldPath::root(), "`kind` is missing");
+        let missing = Diagnostic::error(Code::DocumentKind, FieldPath::root(), "`kind` is missing");
         found.push(missing.hint(format!("write `kind: {KIND}`")));
         return true;
     };
@@ -151,12 +162,16 @@ fn check_envelope(tree: &Tree, found: &mut Diagnostics) -> bool {
         Some(KIND) => true,
         Some(later) if LATER_KINDS.contains(&later) => {
             let message = format!("the kind `{later}` is not supported yet");
-            found.push(Diagnostic::error(path("kind"), message));
+            found.push(Diagnostic::error(Code::DocumentKind, path("kind"), message));
             false
         }
         other => {
             let word = other.unwrap_or_default();
-            let error = Diagnostic::error(path("kind"), format!("the kind `{word}` is not known"));
+            let error = Diagnostic::error(
+                Code::DocumentKind,
+                path("kind"),
+                format!("the kind `{word}` is not known"),
+            );
             let near = nearest(word, LATER_KINDS.into_iter().chain([KIND])).unwrap_or(KIND);
             found.push(error.hint(format!("did you mean `{near}`?")));
             false

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use super::tree::{Key, Tree, TreeValue};
 use crate::api::Lifecycle;
 use crate::api::shape::Shape;
-use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath};
+use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
 /// Keys within `operatorBox` and where they stand today.
 const BOX_MOVES: &[(&[&str], &[&str])] = &[
@@ -91,7 +91,9 @@ fn warn_twice(entry: &Tree, path: &FieldPath, found: &mut Diagnostics) {
         let inner = entry.below(&["operatorBox", "reconciler", name]);
         if let (Some(outer), Some(_)) = (entry.get(name), inner) {
             let message = format!("`{name}` has no effect beside `operatorBox.reconciler.{name}`");
-            found.push(Diagnostic::warning(path.field(name), message).at(outer.span));
+            found.push(
+                Diagnostic::warning(Code::SetTwice, path.field(name), message).at(outer.span),
+            );
         }
     }
 }
@@ -159,7 +161,7 @@ fn normalise_gate(tree: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
         let span = condition.get("operator").and_then(|tree| tree.span);
         if let Some((old, new)) = replace_word(condition, "operator", OPERATOR_ALIASES) {
             let message = format!("`{old}` is another spelling of `{new}`");
-            found.push(Diagnostic::warning(place, message).at(span));
+            found.push(Diagnostic::warning(Code::OtherSpelling, place, message).at(span));
         }
     }
 }
@@ -212,8 +214,11 @@ fn labels_as_map(child: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
         })
         .collect();
     if let Some(pairs) = pairs {
-        let warning =
-            Diagnostic::warning(path.field("labels"), "labels as a list are an old spelling");
+        let warning = Diagnostic::warning(
+            Code::OtherSpelling,
+            path.field("labels"),
+            "labels as a list are an old spelling",
+        );
         found.push(warning.hint("write a map: `key: value`").at(labels.span));
         labels.value = TreeValue::Map(pairs);
     }
@@ -262,7 +267,7 @@ fn relocate(
         from.join("."),
         to.join(".")
     );
-    let warning = Diagnostic::warning(join(path, from), message);
+    let warning = Diagnostic::warning(Code::OtherSpelling, join(path, from), message);
     found.push(warning.at(key.span));
     // Cannot fail: nothing is there, and only maps are on the way.
     let _ = tree.put(to, key, value);
@@ -277,7 +282,7 @@ fn refuse_both(
 ) {
     let span = tree.take(from).and_then(|(key, _)| key.span);
     let message = format!("`{}` and `{}` mean the same", from.join("."), to.join("."));
-    let error = Diagnostic::error(join(path, from), message);
+    let error = Diagnostic::error(Code::TwoSpellings, join(path, from), message);
     found.push(error.hint(format!("keep `{}`", to.join("."))).at(span));
 }
 

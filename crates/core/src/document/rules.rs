@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::tree::{Key, Tree};
 use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, names};
-use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath};
+use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
 static ENTRY_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<CrdEntry>() {
     Shape::Object(object) => object.fields.into_keys().collect(),
@@ -20,6 +20,7 @@ pub(crate) fn lost_indentation(root: &Tree, found: &mut Diagnostics) -> bool {
         key_of(root, "crds").filter(|_| spec.is_none_or(|spec| spec.get("crds").is_none()));
     if let Some(key) = beside {
         let error = Diagnostic::error(
+            Code::LostIndentation,
             FieldPath::root().field("crds"),
             "`crds` belongs under `spec`",
         );
@@ -43,6 +44,7 @@ pub(crate) fn lost_indentation(root: &Tree, found: &mut Diagnostics) -> bool {
             .field("crds")
             .field(&key.name);
         let error = Diagnostic::error(
+            Code::LostIndentation,
             path,
             format!("`{}` belongs under an operator's name", key.name),
         );
@@ -67,6 +69,7 @@ pub(crate) fn check_names(root: &Tree, found: &mut Diagnostics) {
         let text = root.below(&["metadata", name]).and_then(Tree::as_str);
         if let Some(Err(why)) = text.map(names::check_dns1123_subdomain) {
             found.push(Diagnostic::error(
+                Code::BadName,
                 FieldPath::root().field("metadata").field(name),
                 why,
             ));
@@ -77,7 +80,11 @@ pub(crate) fn check_names(root: &Tree, found: &mut Diagnostics) {
         .get("spec")
         .is_some_and(|spec| spec.as_map().is_some() && spec.get("crds").is_none_or(Tree::is_null))
     {
-        found.push(Diagnostic::error(path.clone(), "`crds` is missing"));
+        found.push(Diagnostic::error(
+            Code::Missing,
+            path.clone(),
+            "`crds` is missing",
+        ));
     }
     let crds = root
         .below(&["spec", "crds"])
@@ -86,7 +93,8 @@ pub(crate) fn check_names(root: &Tree, found: &mut Diagnostics) {
     for (key, _) in crds {
         if key.name.is_empty() || names::check_label_value(&key.name).is_err() {
             let message = format!("`{}` is no name for an operator", key.name);
-            let error = Diagnostic::error(path.field("crds").field(&key.name), message);
+            let error =
+                Diagnostic::error(Code::BadName, path.field("crds").field(&key.name), message);
             let hint =
                 "at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends";
             found.push(error.hint(hint).at(key.span));
@@ -108,6 +116,7 @@ pub(crate) fn check_spec(spec: &KatalogSpec, found: &mut Diagnostics) {
             ];
             for (name, _) in fields.iter().filter(|(_, text)| text.trim().is_empty()) {
                 found.push(Diagnostic::error(
+                    Code::Empty,
                     path.field(name),
                     format!("`{name}` is empty"),
                 ));
@@ -119,6 +128,7 @@ pub(crate) fn check_spec(spec: &KatalogSpec, found: &mut Diagnostics) {
         let path = path.field("operatorBox");
         if operator_box.default == Some(false) {
             let error = Diagnostic::error(
+                Code::CustomReconciler,
                 path.field("default"),
                 "reconcilers of your own are not supported",
             );
@@ -130,6 +140,7 @@ pub(crate) fn check_spec(spec: &KatalogSpec, found: &mut Diagnostics) {
             .is_some_and(|list| !list.is_empty())
         {
             let error = Diagnostic::error(
+                Code::Finalizers,
                 path.field("finalizers"),
                 "further `finalizers` are not supported yet",
             );

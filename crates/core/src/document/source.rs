@@ -6,7 +6,7 @@ use super::katalog::{KatalogDocument, read_katalog};
 use super::mend;
 use super::tree::Tree;
 use super::yaml::{self, Chunk, MAX_DEPTH};
-use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath};
+use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
 /// Longest text that is read: several times what a cluster would store.
 const MAX_BYTES: usize = 4 << 20;
@@ -30,7 +30,7 @@ impl Source {
     pub fn from_object(object: &Value) -> Result<Self, Diagnostics> {
         if exceeds(object, MAX_DEPTH) {
             let message = format!("values are nested more than {MAX_DEPTH} deep");
-            return Err(Diagnostic::error(FieldPath::root(), message).into());
+            return Err(Diagnostic::error(Code::Syntax, FieldPath::root(), message).into());
         }
         Ok(Source {
             file: None,
@@ -69,9 +69,10 @@ pub fn parse_stream(file: &str, text: &str) -> Stream {
             "{} bytes are too many; at most {MAX_BYTES} are read",
             text.len()
         );
-        stream
-            .problems
-            .push(in_file(file, Diagnostic::error(FieldPath::root(), message)));
+        stream.problems.push(in_file(
+            file,
+            Diagnostic::error(Code::TooLarge, FieldPath::root(), message),
+        ));
         return stream;
     }
     let chunks = yaml::split(text);
@@ -80,9 +81,10 @@ pub fn parse_stream(file: &str, text: &str) -> Stream {
             "{} documents are too many; at most {MAX_DOCUMENTS} are read",
             chunks.len()
         );
-        stream
-            .problems
-            .push(in_file(file, Diagnostic::error(FieldPath::root(), message)));
+        stream.problems.push(in_file(
+            file,
+            Diagnostic::error(Code::TooLarge, FieldPath::root(), message),
+        ));
         return stream;
     }
     for (tree, problems) in with_room(|| chunks.into_iter().map(parse_chunk).collect()) {
@@ -120,7 +122,11 @@ pub fn read_stream(
     if documents.is_empty() && found.is_empty() {
         found.push(in_file(
             file,
-            Diagnostic::error(FieldPath::root(), "there is no document in it"),
+            Diagnostic::error(
+                Code::NoDocument,
+                FieldPath::root(),
+                "there is no document in it",
+            ),
         ));
     }
     found.0.sort_by_key(|d| (d.line, d.column));
@@ -141,8 +147,16 @@ const STACK_BYTES: usize = 16 << 20;
 
 /// Runs the parser where its depth limit comes before the end of the stack.
 fn with_room(parse: impl FnOnce() -> Vec<Parsed> + Send) -> Vec<Parsed> {
-    let failed =
-        |message: String| vec![(None, vec![Diagnostic::error(FieldPath::root(), message)])];
+    let failed = |message: String| {
+        vec![(
+            None,
+            vec![Diagnostic::error(
+                Code::TooLarge,
+                FieldPath::root(),
+                message,
+            )],
+        )]
+    };
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
         match builder.spawn_scoped(scope, parse) {
@@ -161,13 +175,14 @@ fn parse_chunk(chunk: Chunk<'_>) -> Parsed {
     };
     let broken = mend::broken_quotes(chunk);
     if broken.is_empty() {
-        let diagnostic = Diagnostic::error(FieldPath::root(), error.message).at(error.span);
+        let diagnostic =
+            Diagnostic::error(Code::Syntax, FieldPath::root(), error.message).at(error.span);
         return (None, vec![diagnostic]);
     }
     let problems = broken.iter().map(|one| {
         let message = "a double quote inside a double-quoted text ends the text";
         let hint = format!("write {}", one.mended);
-        Diagnostic::error(FieldPath::root(), message)
+        Diagnostic::error(Code::Syntax, FieldPath::root(), message)
             .hint(hint)
             .at(Some(one.span))
     });

@@ -3,14 +3,12 @@
 use super::{CrdShape, GroupKind, ResourceType, Schemas, kinds};
 use crate::{
     api::{ApiTypes, CrdEntry, names},
-    diagnostics::{Diagnostic, Diagnostics, Severity},
+    diagnostics::{Code, Diagnostic, Diagnostics, Severity},
     resources::scope::At,
     value::Key,
 };
 
-/// The message of the one problem that another input may solve: an entry without API types whose `crdFile` could not be
-/// read. See [`lacks_api_types`].
-pub const NO_API_TYPES: &str =
+const NO_API_TYPES: &str =
     "neither `apiTypes` nor a `crdFile` that can be read here say which kind this operates";
 
 /// Whether every error is that an entry names no kind: a Katalog in the cluster whose `crdFile` is a file elsewhere.
@@ -20,7 +18,7 @@ pub fn lacks_api_types(diagnostics: &Diagnostics) -> bool {
         && diagnostics
             .iter()
             .filter(is)
-            .all(|diagnostic| diagnostic.message == NO_API_TYPES)
+            .all(|diagnostic| diagnostic.code == Code::NoApiTypes)
 }
 
 /// The custom resource of the entry `name`; nothing if it is wrong, which is reported at `at`.
@@ -36,6 +34,7 @@ pub(crate) fn resolve(
         (None, Some(shape)) => from_file(&at.field("crdFile"), shape)?,
         (None, None) => {
             at.error_hint(
+                Code::NoApiTypes,
                 NO_API_TYPES,
                 "declare `apiTypes` with group, version, kind and plural",
             );
@@ -49,25 +48,28 @@ pub(crate) fn resolve(
         "crdFile"
     });
     if kind.group.is_empty() || kinds::is_built_in_group(&kind.group) {
-        place.error(format!("{kind} is a kind of Kubernetes itself: operating it needs a label selector, which is not supported yet"));
+        place.error(Code::ReservedKind, format!("{kind} is a kind of Kubernetes itself: operating it needs a label selector, which is not supported yet"));
         return None;
     }
     if &*kind.group == names::GROUP {
-        place.error(format!("{kind} is Orkestra's own"));
+        place.error(Code::ReservedKind, format!("{kind} is Orkestra's own"));
         return None;
     }
     let known = schemas.kind(&kind).map(|shape| shape.namespaced);
     if let (Some(declared), Some(known)) = (entry.namespaced, known)
         && declared != known
     {
-        at.field("namespaced").error(format!(
-            "{kind} is {}",
-            if known {
-                "namespaced"
-            } else {
-                "cluster-scoped"
-            }
-        ));
+        at.field("namespaced").error(
+            Code::KindMismatch,
+            format!(
+                "{kind} is {}",
+                if known {
+                    "namespaced"
+                } else {
+                    "cluster-scoped"
+                }
+            ),
+        );
     }
     Some(ResourceType {
         namespaced: known.or(entry.namespaced),
@@ -77,10 +79,10 @@ pub(crate) fn resolve(
 
 fn from_file(at: &At<'_>, shape: &CrdShape) -> Option<ResourceType> {
     let Some(version) = shape.preferred() else {
-        at.error(format!(
-            "the definition of {} serves no version",
-            shape.group_kind()
-        ));
+        at.error(
+            Code::KindMismatch,
+            format!("the definition of {} serves no version", shape.group_kind()),
+        );
         return None;
     };
     Some(ResourceType {
@@ -116,14 +118,14 @@ fn declared(
         ("plural", plural, names::check_dns1035_label),
     ] {
         if let Err(why) = check(text) {
-            at.field(name).error(why);
+            at.field(name).error(Code::BadName, why);
             complete = false;
         }
     }
     if !group.is_empty()
         && let Err(why) = names::check_dns1123_subdomain(group)
     {
-        at.field("group").error(why);
+        at.field("group").error(Code::BadName, why);
         complete = false;
     }
     if !complete {
@@ -137,6 +139,7 @@ fn declared(
         && shape.group_kind() != group_kind
     {
         at.error_hint(
+            Code::KindMismatch,
             format!(
                 "this is {group_kind} but `crdFile` defines {}",
                 shape.group_kind()
@@ -157,19 +160,21 @@ fn declared(
 
 fn agree(at: &At<'_>, types: &ApiTypes, shape: &CrdShape) {
     if types.plural != shape.plural {
-        at.field("plural").error(format!(
-            "the plural of {} is `{}`",
-            shape.group_kind(),
-            shape.plural
-        ));
+        at.field("plural").error(
+            Code::KindMismatch,
+            format!("the plural of {} is `{}`", shape.group_kind(), shape.plural),
+        );
     }
     if !shape.serves(&types.version) {
-        at.field("version").error(format!(
-            "{} is not served as `{}` but as {}",
-            shape.group_kind(),
-            types.version,
-            shape.served().join(", ")
-        ));
+        at.field("version").error(
+            Code::KindMismatch,
+            format!(
+                "{} is not served as `{}` but as {}",
+                shape.group_kind(),
+                types.version,
+                shape.served().join(", ")
+            ),
+        );
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{ChildPlan, Condition, GroupKind, Leaf, Mode, OperatorPlan, ResourceType, describe};
 use crate::{
+    diagnostics::Code,
     resources::scope::{At, Problems},
     value::Node,
 };
@@ -27,6 +28,7 @@ pub(crate) fn within(at: &At<'_>, children: Vec<ChildPlan>) -> Vec<ChildPlan> {
             kept[position] = child;
         } else {
             at.place(&child.path).error_hint(
+                Code::SameChildTwice,
                 format!("{} is this {} too", other.path, child.kind.kind),
                 "give them different names, or `when` conditions that exclude each other",
             );
@@ -49,6 +51,7 @@ pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
                     if *owner != operator.name && could_both_hold(&other.when, &child.when) =>
                 {
                     problems.place(&child.path).error_hint(
+                        Code::SameChildTwice,
                         format!(
                             "{} is the same {}, whatever the custom resources are called",
                             other.path, child.kind.kind
@@ -71,8 +74,10 @@ pub(crate) fn left_behind(at: &At<'_>, children: &[ChildPlan], owner: Option<&Re
     let anywhere = owner.is_some_and(|owner| owner.namespaced == Some(false));
     for child in children.iter().filter(|_| !anywhere) {
         if child.namespace.is_some() || child.kind.namespaced == Some(false) {
-            at.place(&child.path)
-                .warn("with `finalizers: []` this stays when its custom resource is deleted");
+            at.place(&child.path).warn(
+                Code::LeftBehind,
+                "with `finalizers: []` this stays when its custom resource is deleted",
+            );
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::{
         Lifecycle, OperatorBox, Text,
         children::{self, Control, Custom, Meta},
     },
+    diagnostics::Code,
     resources::{
         config, custom, deployment,
         scope::At,
@@ -206,6 +207,7 @@ impl Surroundings<'_> {
         };
         if kind.group_kind() == *self.owner && entry.control.when.is_empty() {
             at.field("kind").error_hint(
+                Code::EndlessChildren,
                 format!("every {} would make another, without end", self.owner.kind),
                 "add `when`, so that the children make none",
             );
@@ -314,7 +316,7 @@ fn name(at: &At<'_>, text: &str, rule: super::NameRule) -> Option<Leaf> {
     if let Some(literal) = leaf.template.literal()
         && let Err(why) = rule.check(literal.trim())
     {
-        at.error(why);
+        at.error(Code::BadName, why);
         return None;
     }
     Some(leaf)
@@ -323,17 +325,20 @@ fn name(at: &At<'_>, text: &str, rule: super::NameRule) -> Option<Leaf> {
 fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
     let leaf = at.leaf(entry.namespace?, Coerce::OptionalText)?;
     if entry.kind.namespaced == Some(false) {
-        at.warn(format!(
-            "{} is cluster-scoped: its namespace is ignored",
-            entry.kind.group_kind()
-        ));
+        at.warn(
+            Code::NoEffect,
+            format!(
+                "{} is cluster-scoped: its namespace is ignored",
+                entry.kind.group_kind()
+            ),
+        );
         return None;
     }
     match leaf.template.literal().map(str::trim) {
         Some("") => return None,
         Some(literal) => {
             if let Err(why) = super::NameRule::Label1123.check(literal) {
-                at.error(why);
+                at.error(Code::BadName, why);
             }
         }
         None => {}
@@ -345,6 +350,7 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
     let wanted = match (block, control.reconcile) {
         (Block::OnReconcile, Some(false)) => {
             at.field("reconcile").error_hint(
+                Code::NoEffect,
                 "what stands in `onReconcile` is reconciled",
                 "move the entry to `onCreate`",
             );
@@ -354,7 +360,10 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
         (Block::OnCreate, _) => Mode::Once,
     };
     if wanted == Mode::Reconciled && *kind == GroupKind::parse("Job.batch") {
-        at.warn("a Job cannot be changed: it is made once and not reconciled");
+        at.warn(
+            Code::NoEffect,
+            "a Job cannot be changed: it is made once and not reconciled",
+        );
         return Mode::Once;
     }
     wanted
@@ -365,9 +374,12 @@ fn on_false(at: &At<'_>, mode: Mode, control: &Control) -> Option<OnFalse> {
     let declared = control.on_false?;
     let at = at.field("onFalse");
     if control.when.is_empty() {
-        at.warn("without `when` this has no effect");
+        at.warn(Code::NoEffect, "without `when` this has no effect");
     } else if mode == Mode::Once {
-        at.warn("a child that is made once is kept: this has no effect");
+        at.warn(
+            Code::NoEffect,
+            "a child that is made once is kept: this has no effect",
+        );
     }
     Some(match declared {
         children::OnFalse::Delete => OnFalse::Delete,

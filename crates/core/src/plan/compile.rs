@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    GroupKind, KatalogRef, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan, api_types,
-    checks, children, describe, reads, status,
+    GroupKind, KatalogRef, Library, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan,
+    api_types, checks, children, describe, reads, status,
 };
 use crate::{
     api::{CrdEntry, KatalogSpec, names},
-    diagnostics::{Diagnostic, Diagnostics},
+    diagnostics::{Code, Diagnostic, Diagnostics},
     document::{Source, read_what_can_be},
     resources::scope::{At, Problems},
     value::Key,
@@ -32,6 +32,7 @@ pub fn compile(
     katalog: &KatalogRef,
     spec: &KatalogSpec,
     schemas: &Schemas,
+    _library: &Library,
 ) -> Result<(Plan, Vec<Diagnostic>), Diagnostics> {
     let problems = Problems::default();
     let at = At::root(&problems).field("spec").field("crds");
@@ -40,7 +41,7 @@ pub fn compile(
     for (name, entry) in &spec.crds {
         let at = at.field(name);
         if let Err(why) = names::check_dns1123_subdomain(name) {
-            at.error(why);
+            at.error(Code::BadName, why);
         }
         let Some(operator) = operator(&at, katalog, name, entry, schemas) else {
             continue;
@@ -52,11 +53,14 @@ pub fn compile(
         let resource = &operator.resource;
         let version = (resource.group_kind(), resource.version.clone());
         if let Some(other) = kinds.insert(version, name) {
-            at.error(format!(
-                "`{other}` operates version {} of {} already",
-                resource.version,
-                resource.group_kind()
-            ));
+            at.error(
+                Code::SameKindTwice,
+                format!(
+                    "`{other}` operates version {} of {} already",
+                    resource.version,
+                    resource.group_kind()
+                ),
+            );
         }
         operators.push(operator);
     }
@@ -87,7 +91,12 @@ pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
             namespace: document.namespace.unwrap_or_default(),
             name: document.name,
         };
-        if let Err(mut problems) = compile(&katalog, &document.spec, &Schemas::default()) {
+        if let Err(mut problems) = compile(
+            &katalog,
+            &document.spec,
+            &Schemas::default(),
+            &Library::default(),
+        ) {
             problems.0.retain(|problem| problem.text_offset.is_some());
             problems.locate(&document.tree, source.file.as_deref());
             all.extend(problems);
@@ -113,9 +122,10 @@ fn operator(
     let declared = entry.operator_box.as_ref().unwrap_or(&default_box);
     let box_at = at.field("operatorBox");
     if declared.default == Some(false) {
-        box_at
-            .field("default")
-            .error("reconcilers of your own are not supported");
+        box_at.field("default").error(
+            Code::CustomReconciler,
+            "reconcilers of your own are not supported",
+        );
     }
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let compiled = children::compile(&box_at, declared, &owner, schemas, force_conflict);
@@ -137,7 +147,7 @@ fn operator(
     }
     for read in gathered.unreadable {
         at.place(&read.place)
-            .error_in_text(read.offset, read.message, read.hint);
+            .error_in_text(read.code, read.offset, read.message, read.hint);
     }
     let mut operator = OperatorPlan {
         katalog: katalog.clone(),
@@ -170,11 +180,15 @@ fn workers(at: &At<'_>, entry: &CrdEntry) -> u32 {
     for (at, workers) in &places {
         match workers {
             Some(0) => at.error_hint(
+                Code::Workers,
                 "an operator without workers does nothing",
                 "write `enabled: false` to stop it",
             ),
             Some(many) if *many > MOST_WORKERS => {
-                at.error(format!("at most {MOST_WORKERS} workers are allowed"));
+                at.error(
+                    Code::Workers,
+                    format!("at most {MOST_WORKERS} workers are allowed"),
+                );
             }
             _ => {}
         }
@@ -182,9 +196,10 @@ fn workers(at: &At<'_>, entry: &CrdEntry) -> u32 {
     if let (Some(outer), Some(inner)) = (entry.workers, inner)
         && outer != inner
     {
-        at.field("workers").warn(format!(
-            "`operatorBox.reconciler.workers` is set too and wins: {inner}"
-        ));
+        at.field("workers").warn(
+            Code::SetTwice,
+            format!("`operatorBox.reconciler.workers` is set too and wins: {inner}"),
+        );
     }
     entry.declared_workers().unwrap_or(DEFAULT_WORKERS)
 }
@@ -199,8 +214,10 @@ fn resync(at: &At<'_>, entry: &CrdEntry) -> Duration {
         reconciler.and_then(|reconciler| reconciler.resync),
     ) && outer != inner
     {
-        at.field("resync")
-            .warn("`operatorBox.reconciler.resync` is set too and wins");
+        at.field("resync").warn(
+            Code::SetTwice,
+            "`operatorBox.reconciler.resync` is set too and wins",
+        );
     }
     entry.declared_resync().unwrap_or(DEFAULT_RESYNC)
 }
@@ -217,6 +234,7 @@ fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
         Some([only]) if only == names::FINALIZER => true,
         Some(_) => {
             at.field("finalizers").error_hint(
+                Code::Finalizers,
                 "finalizers of your own are not supported yet",
                 "write `[]` to go without ours, or leave it out",
             );

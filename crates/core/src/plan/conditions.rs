@@ -3,6 +3,7 @@
 use super::{Coerce, Condition, Leaf, OnFalse, Operand, Test};
 use crate::{
     api::{GateCondition, GateOperator, scalar::Scalar},
+    diagnostics::Code,
     resources::scope::At,
     value::{Path, Step},
 };
@@ -45,6 +46,7 @@ fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
     let text = text.trim();
     if text.trim_matches('.').is_empty() {
         at.error_hint(
+            Code::ConditionWithoutField,
             "a condition asks for a field",
             "name one, such as `spec.environment`, or write a template",
         );
@@ -53,7 +55,7 @@ fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
     match Path::parse(text) {
         Ok(path) => Some(Operand::Path(path)),
         Err(why) => {
-            at.error(format!("`{text}` is no path: {why}"));
+            at.error(Code::BadPath, format!("`{text}` is no path: {why}"));
             None
         }
     }
@@ -103,7 +105,8 @@ fn tests(at: &At<'_>, condition: &GateCondition) -> Vec<Test> {
             (GateOperator::Equals, Some(scalar)) => leaf("value", scalar).map(Test::Equals),
             (GateOperator::NotEquals, Some(scalar)) => leaf("value", scalar).map(Test::NotEquals),
             (GateOperator::Equals | GateOperator::NotEquals, None) => {
-                at.field("operator").error("the operator needs a `value`");
+                at.field("operator")
+                    .error(Code::OperatorWithoutValue, "the operator needs a `value`");
                 None
             }
             (GateOperator::Exists, _) => Some(Test::Exists),
@@ -111,6 +114,7 @@ fn tests(at: &At<'_>, condition: &GateCondition) -> Vec<Test> {
         });
     } else if value.is_some() {
         at.field("value").error_hint(
+            Code::ValueWithoutOperator,
             "a `value` without an operator",
             "write `equals`, or `operator: equals` beside `value`",
         );
@@ -118,6 +122,7 @@ fn tests(at: &At<'_>, condition: &GateCondition) -> Vec<Test> {
     }
     if tests.is_empty() {
         at.error_hint(
+            Code::AsksNothing,
             "the condition asks nothing",
             "add `equals`, `notEquals`, `exists: true` or `notExists: true`",
         );

@@ -6,7 +6,7 @@ use super::{
     ChildAlias, ChildPlan, Condition, GroupKind, Leaf, Number, Operand, Reads, StatusPlan, kinds,
 };
 use crate::{
-    diagnostics::nearest,
+    diagnostics::{Code, nearest},
     value::{Key, Path, Step},
 };
 
@@ -23,6 +23,8 @@ pub(crate) struct Unreadable {
     pub(crate) place: String,
     /// The byte of the field's text where it reads, if that is known.
     pub(crate) offset: Option<usize>,
+    /// Which kind of problem it is.
+    pub(crate) code: Code,
     /// What is wrong.
     pub(crate) message: String,
     /// What to do about it.
@@ -279,7 +281,13 @@ impl Gathered {
                 .find(&format!(".{read}"))
                 .or_else(|| source.find(read))
         });
+        let is_later = LATER_ROOTS.contains(&read);
         self.unreadable.push(Unreadable {
+            code: if is_later {
+                Code::NotSupportedYet
+            } else {
+                Code::UnknownData
+            },
             place: place.field.to_owned(),
             offset,
             message,

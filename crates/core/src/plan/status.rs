@@ -3,6 +3,7 @@
 use super::{Coerce, CrdVersion, StatusField, StatusPlan, StatusType, conditions};
 use crate::{
     api::{self, StatusSpec},
+    diagnostics::Code,
     resources::scope::At,
     value::{Node, Path, Step},
 };
@@ -25,10 +26,13 @@ pub(crate) fn compile(at: &At<'_>, spec: &StatusSpec, version: Option<&CrdVersio
             .iter()
             .find(|other| is_above(&other.path, &field.path) || is_above(&field.path, &other.path))
         {
-            at.field("path").error(format!(
-                "`{}` and `{}` cannot both be values: one lies below the other",
-                other.path, field.path
-            ));
+            at.field("path").error(
+                Code::StatusOverlap,
+                format!(
+                    "`{}` and `{}` cannot both be values: one lies below the other",
+                    other.path, field.path
+                ),
+            );
         }
         fields.push(field);
     }
@@ -53,9 +57,10 @@ fn field(
         None => match version.map(|version| version.status_type(&path)) {
             Some(StatusType::Takes(coerce)) => Some(coerce),
             Some(StatusType::Absent) => {
-                at.field("path").warn(format!(
-                    "the definition has no `status.{path}`: the API server drops it"
-                ));
+                at.field("path").warn(
+                    Code::StatusUnknown,
+                    format!("the definition has no `status.{path}`: the API server drops it"),
+                );
                 None
             }
             Some(StatusType::Open) | None => None,
@@ -71,7 +76,8 @@ fn field(
     if let Some(literal) = value.template.literal()
         && let Err(misfit) = value.coerce.apply(Node::from(literal))
     {
-        at.field("value").error(misfit.to_string());
+        at.field("value")
+            .error(Code::WrongValue, misfit.to_string());
     }
     Some(StatusField {
         path,
@@ -93,27 +99,31 @@ fn coerce(declared: api::StatusType) -> Coerce {
 
 fn path(at: &At<'_>, text: &str, conditions: bool) -> Option<Path> {
     if text.contains("{{") {
-        at.error("a path is not a template");
+        at.error(Code::NotATemplate, "a path is not a template");
         return None;
     }
     let text = text.trim();
     let path = match Path::parse(text.strip_prefix("status.").unwrap_or(text)) {
         Ok(path) => path,
         Err(why) => {
-            at.error(format!("`{text}` is no path: {why}"));
+            at.error(Code::BadPath, format!("`{text}` is no path: {why}"));
             return None;
         }
     };
     if text.starts_with("status.") {
-        at.warn("paths are relative to `status`: leave `status.` out");
+        at.warn(
+            Code::StatusPrefix,
+            "paths are relative to `status`: leave `status.` out",
+        );
     }
     match path.steps().first() {
         None => {
-            at.error("the path is empty");
+            at.error(Code::BadPath, "the path is empty");
             None
         }
         Some(Step::Field(root)) if conditions && OURS.contains(&&**root) => {
             at.error_hint(
+                Code::StatusReserved,
                 format!("Orkestra writes `status.{root}` itself"),
                 "choose another path, or declare `conditions: false`",
             );

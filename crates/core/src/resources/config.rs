@@ -8,6 +8,7 @@ use crate::{
         children::{ConfigMap, Secret},
         scalar::Text,
     },
+    diagnostics::Code,
     plan::{Coerce, Fields, Tree},
 };
 
@@ -52,8 +53,9 @@ fn check_key(at: &At<'_>, key: &str) {
         || !key.chars().all(legal)
         || matches!(key, "." | "..")
     {
-        at.error(format!(
-            "`{key}` is no legal key: up to {KEY_BYTES} letters, digits, `-`, `_` and `.`"
-        ));
+        at.error(
+            Code::BadKey,
+            format!("`{key}` is no legal key: up to {KEY_BYTES} letters, digits, `-`, `_` and `.`"),
+        );
     }
 }

@@ -3,6 +3,7 @@
 use super::{config, scope::At};
 use crate::{
     api::{children::Custom, names, scalar::Text},
+    diagnostics::Code,
     plan::{Coerce, CrdShape, Fields, GroupKind, ResourceType, Schemas, Tree, kinds},
     value::{Key, Node},
 };
@@ -27,9 +28,12 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
         || version.contains('/')
         || (group.is_empty() && api_version.contains('/'))
     {
-        at.field("apiVersion").error(format!(
-            "`{api_version}` is no API version: `group/version`, or `v1` for the core group"
-        ));
+        at.field("apiVersion").error(
+            Code::BadApiVersion,
+            format!(
+                "`{api_version}` is no API version: `group/version`, or `v1` for the core group"
+            ),
+        );
         return None;
     }
     let mut resource = kinds::resource(group, version, kind);
@@ -43,25 +47,31 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
         check_version(&at.field("apiVersion"), shape, version);
     } else if resource.plural.is_none() {
         if kinds::is_built_in_group(group) {
-            at.field("kind")
-                .error(format!("Kubernetes has no kind {group_kind}"));
+            at.field("kind").error(
+                Code::UnknownKind,
+                format!("Kubernetes has no kind {group_kind}"),
+            );
             return None;
         }
         let plural = kinds::guess_plural(kind);
-        at.field("kind").warn(format!(
-            "{group_kind} is not known here: the rights for it are derived as `{plural}`"
-        ));
+        at.field("kind").warn(
+            Code::GuessedPlural,
+            format!("{group_kind} is not known here: the rights for it are derived as `{plural}`"),
+        );
     }
     match (entry.namespaced, resource.namespaced) {
         (Some(declared), Some(known)) if declared != known => {
-            at.field("namespaced").error(format!(
-                "{group_kind} is {}",
-                if known {
-                    "namespaced"
-                } else {
-                    "cluster-scoped"
-                }
-            ));
+            at.field("namespaced").error(
+                Code::KindMismatch,
+                format!(
+                    "{group_kind} is {}",
+                    if known {
+                        "namespaced"
+                    } else {
+                        "cluster-scoped"
+                    }
+                ),
+            );
         }
         (Some(declared), None) => resource.namespaced = Some(declared),
         _ => {}
@@ -73,13 +83,14 @@ fn literal<'a>(at: &At<'_>, text: &'a Text) -> Option<&'a str> {
     let text = text.as_str().trim();
     if text.contains("{{") {
         at.error_hint(
+            Code::NotATemplate,
             "this is not a template",
             "rights and watches follow from it before any resource exists: write it out",
         );
         return None;
     }
     if text.is_empty() {
-        at.error("this is empty");
+        at.error(Code::Empty, "this is empty");
         return None;
     }
     Some(text)
@@ -87,25 +98,30 @@ fn literal<'a>(at: &At<'_>, text: &'a Text) -> Option<&'a str> {
 
 fn check_version(at: &At<'_>, shape: &CrdShape, version: &str) {
     if !shape.serves(version) {
-        at.error(format!(
-            "{} is not served as `{version}` but as {}",
-            shape.group_kind(),
-            shape.served().join(", ")
-        ));
+        at.error(
+            Code::KindMismatch,
+            format!(
+                "{} is not served as `{version}` but as {}",
+                shape.group_kind(),
+                shape.served().join(", ")
+            ),
+        );
     }
 }
 
 fn refused(at: &At<'_>, kind: &GroupKind) -> bool {
     if kinds::is_transient(kind) {
-        at.field("kind").error(format!(
-            "{kind} is a question to the API server, not an object that can be kept"
-        ));
+        at.field("kind").error(
+            Code::ReservedKind,
+            format!("{kind} is a question to the API server, not an object that can be kept"),
+        );
         return true;
     }
     if &*kind.group == names::GROUP {
-        at.field("kind").error(format!(
-            "{kind} is Orkestra's own: operators declare no operators"
-        ));
+        at.field("kind").error(
+            Code::ReservedKind,
+            format!("{kind} is Orkestra's own: operators declare no operators"),
+        );
         return true;
     }
     false
@@ -118,7 +134,10 @@ pub(crate) fn expand(at: &At<'_>, entry: &Custom, kind: &GroupKind) -> Fields {
     for (key, value) in &entry.body {
         let at = at.field(key);
         if LATER.contains(&&**key) {
-            at.error(format!("`{key}` is not supported here yet"));
+            at.error(
+                Code::NotSupportedYet,
+                format!("`{key}` is not supported here yet"),
+            );
         } else if is_secret && key == "stringData" {
             root.put("data", secret_data(&at, value, entry.body.get("data")));
         } else if !(is_secret && key == "data" && entry.body.contains_key("stringData")) {
@@ -131,13 +150,16 @@ pub(crate) fn expand(at: &At<'_>, entry: &Custom, kind: &GroupKind) -> Fields {
 /// `stringData` as `data`: the API server keeps our ownership of `stringData` whatever happens to `data`.
 fn secret_data(at: &At<'_>, texts: &Node, encoded: Option<&Node>) -> Option<Tree> {
     let (Some(texts), None) = (texts.as_map(), encoded) else {
-        at.error("`stringData` is a map of texts and excludes `data`");
+        at.error(
+            Code::Exclusive,
+            "`stringData` is a map of texts and excludes `data`",
+        );
         return None;
     };
     let texts = texts.iter().filter_map(|(key, value)| {
         let text = value.as_str();
         if text.is_none() {
-            at.field(key).error("this is no text");
+            at.field(key).error(Code::WrongValue, "this is no text");
         }
         Some((key.to_string(), Text::from(text?)))
     });

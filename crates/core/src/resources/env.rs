@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::scope::At;
 use crate::{
     api::children::{Env, EnvFrom, EnvFromSource, EnvSource, EnvValue, EnvVar, KeyRef, NameRef},
+    diagnostics::Code,
     plan::{Coerce, Fields, Tree},
     value::Node,
 };
@@ -24,8 +25,10 @@ pub(super) fn env(at: &At<'_>, env: &Env) -> Tree {
             for (index, variable) in variables.iter().enumerate() {
                 let at = at.index(index);
                 if !seen.insert(variable.name.as_str()) {
-                    at.field("name")
-                        .error(format!("`{}` is declared twice", variable.name));
+                    at.field("name").error(
+                        Code::SetTwice,
+                        format!("`{}` is declared twice", variable.name),
+                    );
                 }
                 items.push(native(&at, variable));
             }
@@ -55,7 +58,7 @@ fn put_source(at: &At<'_>, fields: &mut Fields, source: &EnvSource) {
         + usize::from(secret_key_ref.is_some())
         + usize::from(config_map_key_ref.is_some());
     if given != 1 {
-        at.error(format!(
+        at.error(Code::Exclusive, format!(
             "exactly one of `value`, `secretKeyRef` and `configMapKeyRef` is needed, not {given}"
         ));
     }
@@ -92,7 +95,10 @@ fn native(at: &At<'_>, variable: &EnvVar) -> Tree {
         check_name(&at.field("name"), &variable.name);
     }
     if variable.value.is_some() && variable.value_from.is_some() {
-        at.error("`value` and `valueFrom` exclude each other");
+        at.error(
+            Code::Exclusive,
+            "`value` and `valueFrom` exclude each other",
+        );
     }
     let mut fields = Fields::default();
     fields.put("name", at.text_field("name", Some(&variable.name)));
@@ -120,9 +126,10 @@ fn check_name(at: &At<'_>, name: &str) {
             .bytes()
             .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=')
     {
-        at.error(format!(
-            "`{name}` is no legal name of an environment variable"
-        ));
+        at.error(
+            Code::BadKey,
+            format!("`{name}` is no legal name of an environment variable"),
+        );
     }
 }
 
@@ -142,7 +149,10 @@ fn env_source(at: &At<'_>, source: &EnvFromSource) -> Tree {
         prefix,
     } = source;
     if config_map_ref.is_some() == secret_ref.is_some() {
-        at.error("exactly one of `configMapRef` and `secretRef` is needed");
+        at.error(
+            Code::Exclusive,
+            "exactly one of `configMapRef` and `secretRef` is needed",
+        );
     }
     let mut fields = Fields::default();
     for (name, reference) in [("configMapRef", config_map_ref), ("secretRef", secret_ref)] {

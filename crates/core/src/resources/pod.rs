@@ -8,6 +8,7 @@ use crate::{
         children::{Capabilities, Deployment, PodSecurity, Resources, SecurityContext},
         scalar::{Text, Texts},
     },
+    diagnostics::Code,
     plan::{Coerce, Fields, Leaf, Tree},
     value::Node,
 };
@@ -124,6 +125,7 @@ fn words(at: &At<'_>, texts: &Texts) -> Option<Tree> {
         Texts::Template(text) if text.contains("{{") => at.value(text, Coerce::Native),
         Texts::Template(text) => {
             at.error_hint(
+                Code::Words,
                 "this is a list of words",
                 format!("write `[\"{text}\"]`, or `[sh, -c, …]` for a shell's line"),
             );
@@ -211,6 +213,7 @@ fn check_capability(at: &At<'_>, text: &str) {
     }
     if let Some(short) = text.strip_prefix("CAP_") {
         at.error_hint(
+            Code::Capability,
             format!("`{text}` is no capability's name here"),
             format!("write `{short}`"),
         );
@@ -219,7 +222,7 @@ fn check_capability(at: &At<'_>, text: &str) {
             .bytes()
             .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
     {
-        at.error(format!("`{text}` is no capability's name: capital letters and `_`, such as `NET_BIND_SERVICE`, or `ALL`"));
+        at.error(Code::Capability, format!("`{text}` is no capability's name: capital letters and `_`, such as `NET_BIND_SERVICE`, or `ALL`"));
     }
 }
 

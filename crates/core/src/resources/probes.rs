@@ -3,6 +3,7 @@
 use super::scope::At;
 use crate::{
     api::children::{Probe, Probes},
+    diagnostics::Code,
     plan::{Coerce, Fields, Tree},
 };
 
@@ -33,6 +34,7 @@ fn probe(at: &At<'_>, probe: &Probe, container_port: Option<&Tree>) -> Option<Tr
     };
     if port.is_none() {
         at.error_hint(
+            Code::NoPort,
             "the probe has no port",
             "declare `port` here or on the Deployment",
         );
@@ -68,13 +70,14 @@ fn is_http(at: &At<'_>, probe: &Probe) -> Option<bool> {
         None | Some("") => Some(probe.path.is_some()),
         Some("http") => Some(true),
         Some("tcp") if probe.path.is_some() => {
-            at.field("path").error("a tcp probe has no path");
+            at.field("path")
+                .error(Code::Exclusive, "a tcp probe has no path");
             None
         }
         Some("tcp") => Some(false),
         Some(other) => {
             at.field("type")
-                .error(format!("`{other}` is none of http, tcp"));
+                .error(Code::UnknownWord, format!("`{other}` is none of http, tcp"));
             None
         }
     }

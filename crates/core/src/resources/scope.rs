@@ -10,7 +10,7 @@ use crate::{
         names,
         scalar::{Scalar, Text},
     },
-    diagnostics::{Diagnostic, Diagnostics, FieldPath},
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     plan::{Coerce, Fields, Leaf, Tree},
     template::{Template, TemplateError},
     value::Node,
@@ -87,30 +87,36 @@ impl<'a> At<'a> {
     }
 
     /// Reports a problem that refuses the Katalog.
-    pub(crate) fn error(&self, message: impl Into<String>) {
-        self.report(Diagnostic::error(self.path.clone(), message));
+    pub(crate) fn error(&self, code: Code, message: impl Into<String>) {
+        self.report(Diagnostic::error(code, self.path.clone(), message));
     }
 
     /// Reports a problem that refuses the Katalog, at a byte of the text here if that is known.
     pub(crate) fn error_in_text(
         &self,
+        code: Code,
         offset: Option<usize>,
         message: String,
         hint: Option<String>,
     ) {
-        let mut diagnostic = Diagnostic::error(self.path.clone(), message);
+        let mut diagnostic = Diagnostic::error(code, self.path.clone(), message);
         (diagnostic.text_offset, diagnostic.hint) = (offset, hint);
         self.report(diagnostic);
     }
 
     /// Reports a problem that refuses the Katalog, and what to do about it.
-    pub(crate) fn error_hint(&self, message: impl Into<String>, hint: impl Into<String>) {
-        self.report(Diagnostic::error(self.path.clone(), message).hint(hint));
+    pub(crate) fn error_hint(
+        &self,
+        code: Code,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.report(Diagnostic::error(code, self.path.clone(), message).hint(hint));
     }
 
     /// Reports what the author should know.
-    pub(crate) fn warn(&self, message: impl Into<String>) {
-        self.report(Diagnostic::warning(self.path.clone(), message));
+    pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
+        self.report(Diagnostic::warning(code, self.path.clone(), message));
     }
 
     fn report(&self, diagnostic: Diagnostic) {
@@ -119,9 +125,9 @@ impl<'a> At<'a> {
 
     /// Parses a template; nothing if it has errors, which are reported.
     pub(crate) fn template(&self, text: &str) -> Option<Template> {
-        let report = |error: &TemplateError, new: fn(FieldPath, String) -> Diagnostic| {
+        let report = |error: &TemplateError, new: fn(Code, FieldPath, String) -> Diagnostic| {
             let mut diagnostic =
-                new(self.path.clone(), error.message.clone()).at_text(error.offset);
+                new(error.code, self.path.clone(), error.message.clone()).at_text(error.offset);
             diagnostic.hint.clone_from(&error.hint);
             self.report(diagnostic);
         };
@@ -176,7 +182,7 @@ impl<'a> At<'a> {
         match coerce.apply(node) {
             Ok(node) => node.map(Tree::Fixed),
             Err(misfit) => {
-                self.error(misfit.to_string());
+                self.error(Code::WrongValue, misfit.to_string());
                 None
             }
         }
@@ -195,7 +201,7 @@ impl<'a> At<'a> {
     /// The text here, which is not empty.
     pub(crate) fn required_here(&self, text: &Text) -> Option<Tree> {
         if text.trim().is_empty() {
-            self.error("this is empty");
+            self.error(Code::Empty, "this is empty");
         }
         self.value(text, Coerce::OptionalText)
     }
@@ -225,7 +231,10 @@ impl<'a> At<'a> {
         let literal = literal.trim();
         let word = words.iter().find(|word| word.eq_ignore_ascii_case(literal));
         if word.is_none() && !literal.is_empty() {
-            at.error(format!("`{literal}` is none of {}", words.join(", ")));
+            at.error(
+                Code::UnknownWord,
+                format!("`{literal}` is none of {}", words.join(", ")),
+            );
         }
         word.map(|word| Tree::Fixed(Node::from(*word)))
     }
@@ -258,6 +267,7 @@ impl<'a> At<'a> {
     fn literal_key(&self, key: &str) {
         if key.contains("{{") {
             self.error_hint(
+                Code::NotATemplate,
                 "a key is not a template",
                 "write the key out; only values are rendered",
             );
@@ -283,7 +293,7 @@ impl<'a> At<'a> {
             if !value.contains("{{")
                 && let Err(why) = names::check_label_value(value)
             {
-                at.error(why);
+                at.error(Code::BadName, why);
             }
         }
         self.texts(labels, Coerce::Text)
@@ -300,6 +310,7 @@ impl<'a> At<'a> {
     fn metadata_key(&self, key: &str) {
         if key.starts_with(names::PREFIX) {
             self.error_hint(
+                Code::ReservedLabel,
                 format!(
                     "labels and annotations that start with `{}` are Orkestra's own",
                     names::PREFIX
@@ -309,7 +320,7 @@ impl<'a> At<'a> {
         } else if !key.contains("{{")
             && let Err(why) = names::check_label_key(key)
         {
-            self.error(why);
+            self.error(Code::BadName, why);
         }
     }
 }

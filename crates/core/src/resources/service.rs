@@ -3,6 +3,7 @@
 use super::{deployment::workload_label, pod::PROTOCOLS, scope::At};
 use crate::{
     api::{children::Service, scalar::Scalar},
+    diagnostics::Code,
     plan::{Coerce, Fields, GroupKind, Leaf, Tree},
     template::Template,
 };
@@ -38,8 +39,10 @@ pub(crate) fn expand(
             .as_deref()
             .is_some_and(|declared| !declared.eq_ignore_ascii_case("ClusterIP"))
     {
-        at.field("headless")
-            .error("a headless Service has no address: leave `type` out");
+        at.field("headless").error(
+            Code::Exclusive,
+            "a headless Service has no address: leave `type` out",
+        );
     }
     spec.put("type", type_);
     if headless {
@@ -73,6 +76,7 @@ fn selected<'a, 'b>(
         let hint = "declare `selector` with the labels of the pods";
         if workloads.is_empty() {
             at.error_hint(
+                Code::ServiceSelector,
                 "the Service has no workload to select: this operatorBox declares none",
                 hint,
             );
@@ -86,6 +90,7 @@ fn selected<'a, 'b>(
                 names.join(", ")
             );
             at.error_hint(
+                Code::ServiceSelector,
                 message,
                 format!("{hint}, or name the Service after one of them"),
             );
@@ -140,7 +145,7 @@ fn ports(at: &At<'_>, entry: &Service, workload: Option<&Workload<'_>>) -> Optio
     // A Service that selects nothing has another problem.
     if none && entry.headless != Some(true) && (workload.is_some() || entry.selector.is_some()) {
         let hint = "declare `port` here or on the Deployment that the Service selects";
-        at.error_hint("the Service has no port", hint);
+        at.error_hint(Code::NoPort, "the Service has no port", hint);
     }
     let port = declared.and_then(|(at, port)| at.scalar(port, Coerce::Port));
     let target = at.scalar_field("targetPort", entry.target_port.as_ref(), Coerce::IntOrText);

@@ -1,5 +1,7 @@
 //! What is wrong with a template, and what went wrong in an evaluation.
 
+use crate::diagnostics::Code;
+
 /// Something wrong with the source, found before any evaluation. Also the form of warnings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -8,6 +10,8 @@ pub struct TemplateError {
     pub offset: usize,
     /// How many bytes of the source it concerns; 0 where something is missing.
     pub len: usize,
+    /// Which kind of problem it is.
+    pub code: Code,
     /// What is wrong, without position.
     pub message: String,
     /// What to write instead, if that can be told.

@@ -35,5 +35,5 @@ pub use budget::Budget;
 pub use data::Data;
 pub use entropy::Entropy;
 pub use error::{EvalError, EvalErrorKind, TemplateError};
-pub use notes::{NoteDoc, notes};
+pub use notes::{NoteDoc, notes, notes_markdown, notes_sample};
 pub use template::Template;

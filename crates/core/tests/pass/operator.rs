@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use orkestra_core::{
     document::read_stream,
-    plan::{self, CrdShape, KatalogRef, OperatorPlan, Schemas},
+    plan::{self, CrdShape, KatalogRef, Library, OperatorPlan, Schemas},
     reconcile::{
         crd::CrdFacts,
         record::{CrRecord, kept_paths},
@@ -31,7 +31,7 @@ pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
         namespace: "default".into(),
         name: documents[0].name.clone(),
     };
-    let (plan, _) = plan::compile(&katalog, &documents[0].spec, schemas)
+    let (plan, _) = plan::compile(&katalog, &documents[0].spec, schemas, &Library::default())
         .unwrap_or_else(|problems| panic!("{problems}\n{text}"));
     plan.operators[0].clone()
 }

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Call, Note, Run, Type, Value};
+use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::value::Node;
 
@@ -18,6 +18,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Bool,
         run: Run::Eager(eq),
+        ..PLAIN
     },
     Note {
         name: "ne",
@@ -28,6 +29,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Bool,
         run: Run::Eager(ne),
+        ..PLAIN
     },
     Note {
         name: "lt",
@@ -38,6 +40,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Bool,
         run: Run::Eager(lt),
+        ..PLAIN
     },
     Note {
         name: "le",
@@ -48,6 +51,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Bool,
         run: Run::Eager(le),
+        ..PLAIN
     },
     Note {
         name: "gt",
@@ -58,6 +62,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Bool,
         run: Run::Eager(gt),
+        ..PLAIN
     },
     Note {
         name: "ge",
@@ -68,6 +73,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Bool,
         run: Run::Eager(ge),
+        ..PLAIN
     },
 ];
 

@@ -1,6 +1,6 @@
 //! From one type to another.
 
-use super::{Call, Note, Run, Type, Value};
+use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::template::print;
 use crate::value::Node;
@@ -15,6 +15,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Int,
         run: Run::Eager(to_int),
+        ..PLAIN
     },
     Note {
         name: "toString",
@@ -25,6 +26,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Text,
         run: Run::Eager(to_string),
+        ..PLAIN
     },
 ];
 

@@ -1,6 +1,6 @@
 //! Looking into lists, maps and objects.
 
-use super::{Call, Note, Run, Type, Value};
+use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::value::Node;
 
@@ -8,12 +8,16 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "get",
         doc: "The value under one key after the other; null where one is missing.",
-        example: (r#"{{ get . "status" "phase" | default "none" }}"#, "none"),
+        example: (
+            r#"{{ get . "metadata" "labels" "app" }} {{ get .children "pod" "status" "phase" | default "none" }}"#,
+            "pond none",
+        ),
         min_args: 1,
         max_args: None,
         params: &[Type::Any, Type::Text],
         result: Type::Inside,
         run: Run::Leading(get),
+        ..PLAIN
     },
     Note {
         name: "index",
@@ -24,6 +28,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Inside,
         run: Run::Leading(index),
+        ..PLAIN
     },
     Note {
         name: "len",
@@ -34,6 +39,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Int,
         run: Run::Eager(len),
+        ..PLAIN
     },
 ];
 

@@ -1,7 +1,7 @@
 //! `printf`.
 
 use super::verbs::{Arg, Printer};
-use super::{Call, Note, Run, Type, Value};
+use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::value::Node;
 
@@ -14,6 +14,7 @@ pub(super) static NOTES: &[Note] = &[Note {
     params: &[Type::Text, Type::Any],
     result: Type::Text,
     run: Run::Eager(printf),
+    ..PLAIN
 }];
 
 fn printf<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {

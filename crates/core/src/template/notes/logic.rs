@@ -1,6 +1,6 @@
 //! Conditions and fallbacks.
 
-use super::{Call, Note, Run, Type, Value};
+use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::value::Node;
 
@@ -14,6 +14,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::OneOf(&[]),
         run: Run::Until { empty: true },
+        ..PLAIN
     },
     Note {
         name: "or",
@@ -24,6 +25,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::OneOf(&[]),
         run: Run::Until { empty: false },
+        ..PLAIN
     },
     Note {
         name: "not",
@@ -34,6 +36,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Bool,
         run: Run::Eager(not),
+        ..PLAIN
     },
     Note {
         name: "default",
@@ -47,6 +50,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::OneOf(&[0, 1]),
         run: Run::Eager(default),
+        ..PLAIN
     },
     Note {
         name: "ternary",
@@ -60,6 +64,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::OneOf(&[1, 2]),
         run: Run::Eager(ternary),
+        ..PLAIN
     },
 ];
 

@@ -12,10 +12,16 @@
 mod compare;
 mod convert;
 mod data;
+mod doc;
 mod format;
 mod logic;
 mod text;
 mod verbs;
+
+pub use doc::{NoteDoc, notes, notes_markdown, notes_sample};
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use super::Data;
 use super::budget::Budget;
@@ -23,23 +29,31 @@ use super::error::Failure;
 use super::scope::Value;
 use crate::value::Node;
 
-/// The families, each sorted as it likes; names are unique over all.
-static FAMILIES: [&[Note]; 6] = [
-    compare::NOTES,
-    convert::NOTES,
-    data::NOTES,
-    format::NOTES,
-    logic::NOTES,
-    text::NOTES,
+/// The families by domain, each sorted as it likes; names and aliases are unique over all.
+static FAMILIES: &[(&str, &[Note])] = &[
+    ("collection", data::NOTES),
+    ("comparison", compare::NOTES),
+    ("conditional", logic::NOTES),
+    ("string", format::NOTES),
+    ("string", text::NOTES),
+    ("type", convert::NOTES),
 ];
+
+/// What examples are evaluated on: the names of this map, the moment [`SAMPLE_TIME`], and a constant seed.
+pub(super) const SAMPLE: &str = include_str!("sample.yaml");
+
+/// The present time of examples, a Friday.
+pub(super) const SAMPLE_TIME: &str = "2026-05-08T12:00:00Z";
 
 /// A function of the template language.
 pub(super) struct Note {
     /// Its name.
     pub(super) name: &'static str,
+    /// Other names that mean the same.
+    pub(super) aliases: &'static [&'static str],
     /// What it does, in one sentence.
     pub(super) doc: &'static str,
-    /// A template and its text, which a test compares.
+    /// A template over [`SAMPLE`] and its text, which a test compares.
     pub(super) example: (&'static str, &'static str),
     /// The fewest arguments, a piped one included.
     pub(super) min_args: usize,
@@ -49,9 +63,28 @@ pub(super) struct Note {
     pub(super) params: &'static [Type],
     /// The type of the result.
     pub(super) result: Type,
+    /// Whether it draws from the source of random bytes, so that no two results are equal.
+    pub(super) random: bool,
+    /// Whether it asks for the present time.
+    pub(super) clock: bool,
     /// How it runs.
     pub(super) run: Run,
 }
+
+/// A note of one argument without peculiarities: what the entries of the tables start from.
+const PLAIN: Note = Note {
+    name: "",
+    aliases: &[],
+    doc: "",
+    example: ("", ""),
+    min_args: 1,
+    max_args: Some(1),
+    params: &[Type::Any],
+    result: Type::Any,
+    random: false,
+    clock: false,
+    run: Run::Eager(|_| Ok(Value::null())),
+};
 
 /// How a note runs.
 pub(super) enum Run {
@@ -120,6 +153,11 @@ impl Type {
 }
 
 impl Note {
+    /// Its name, and then its aliases.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
     /// The type of the argument at a position, from 0.
     pub(super) fn param(&self, position: usize) -> Type {
         let last = self.params.last().copied().unwrap_or(Type::Any);
@@ -154,36 +192,6 @@ impl std::fmt::Debug for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
-}
-
-/// What users are told about a note.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoteDoc {
-    /// Its name.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub doc: &'static str,
-    /// How many arguments it takes, in words: `2 arguments`, `at least 1 argument`.
-    pub arguments: String,
-    /// What it gives, in words: `text`, `a list`.
-    pub gives: &'static str,
-    /// A template that uses it, and the text of that.
-    pub example: (&'static str, &'static str),
-}
-
-/// All notes, sorted by name.
-pub fn notes() -> Vec<NoteDoc> {
-    let mut notes: Vec<NoteDoc> = all()
-        .map(|note| NoteDoc {
-            name: note.name,
-            doc: note.doc,
-            arguments: note.arity(),
-            gives: note.result.name(),
-            example: note.example,
-        })
-        .collect();
-    notes.sort_unstable_by_key(|note| note.name);
-    notes
 }
 
 /// One call of a note: its arguments, evaluated and of the types that it declares, and the budget.
@@ -236,14 +244,20 @@ impl<'d> Call<'_, 'd> {
     }
 }
 
-/// The note of a name.
+/// All notes by name and alias.
+static BY_NAME: LazyLock<HashMap<&str, &Note>> = LazyLock::new(|| {
+    let named = all().flat_map(|note| note.names().map(move |name| (name, note)));
+    named.collect()
+});
+
+/// The note of a name or an alias.
 pub(super) fn find(name: &str) -> Option<&'static Note> {
-    all().find(|note| note.name == name)
+    BY_NAME.get(name).copied()
 }
 
 /// All notes.
 pub(super) fn all() -> impl Iterator<Item = &'static Note> {
-    FAMILIES.iter().copied().flatten()
+    FAMILIES.iter().flat_map(|(_, notes)| notes.iter())
 }
 
 /// The name that a mistyped one most likely means.
@@ -252,9 +266,10 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
         return None;
     }
     let lower = name.to_lowercase();
-    let distance = |note: &Note| edits(&lower, &note.name.to_lowercase());
+    let distance = |known: &str| edits(&lower, &known.to_lowercase());
     let (distance, near) = all()
-        .map(|note| (distance(note), note.name))
+        .flat_map(Note::names)
+        .map(|known| (distance(known), known))
         .min_by_key(|(distance, _)| *distance)?;
     let tolerable = (name.chars().count() / 3).max(1);
     (distance <= tolerable).then_some(near)
@@ -278,14 +293,19 @@ fn edits(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::template::Template;
+    use crate::template::{Entropy, Template};
 
     #[test]
     fn every_example_gives_the_text_it_promises() {
+        let sample: Node = serde_saphyr::from_str(SAMPLE).unwrap();
+        let entropy = Entropy::seeded([0; 32]);
+        let data = Data::of(&sample)
+            .at(SAMPLE_TIME.parse().unwrap())
+            .random(&entropy);
         for note in all() {
             let (source, expected) = note.example;
             let template = Template::parse(source).unwrap_or_else(|e| panic!("{source}: {e:?}"));
-            let text = template.render_text(&Data::new(), &mut Budget::default());
+            let text = template.render_text(&data, &mut Budget::default());
             assert_eq!(text.as_deref(), Ok(expected), "{source}");
             assert!(source.contains(note.name), "{source}");
         }
@@ -293,7 +313,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_tables_make_sense() {
-        let mut names: Vec<&str> = all().map(|note| note.name).collect();
+        let mut names: Vec<&str> = all().flat_map(Note::names).collect();
         names.sort_unstable();
         assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
         for note in all() {
@@ -301,18 +321,6 @@ mod tests {
             assert!(note.max_args.is_none_or(|most| most >= note.min_args));
             assert!(note.params.len() <= note.max_args.unwrap_or(usize::MAX));
         }
-    }
-
-    #[test]
-    fn the_list_for_users_has_every_note_in_order() {
-        let listed = notes();
-        assert_eq!(listed.len(), all().count());
-        assert!(listed.is_sorted_by(|a, b| a.name < b.name));
-        let replace = listed.iter().find(|note| note.name == "replace").unwrap();
-        assert_eq!(
-            (&*replace.arguments, replace.gives),
-            ("3 arguments", "text")
-        );
     }
 
     #[test]
@@ -325,11 +333,13 @@ mod tests {
 
     #[test]
     fn null_never_fails_a_note() {
+        let entropy = Entropy::seeded([0; 32]);
+        let data = Data::new().random(&entropy);
         for note in all() {
             for given in note.min_args..=note.max_args.unwrap_or(note.min_args + 2) {
                 let source = format!("{{{{ {} {} }}}}", note.name, ".missing ".repeat(given));
                 let template = Template::parse(&source).unwrap();
-                let value = template.eval(&Data::new(), &mut Budget::default());
+                let value = template.eval(&data, &mut Budget::default());
                 assert!(value.is_ok(), "{source}: {value:?}");
             }
         }

@@ -1,6 +1,6 @@
 //! Texts. The value comes first: `replace .spec.name "_" "-"`.
 
-use super::{Call, Note, Run, Type, Value};
+use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::template::print;
 use crate::value::Node;
@@ -15,6 +15,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Text],
         result: Type::Text,
         run: Run::Eager(to_lower),
+        ..PLAIN
     },
     Note {
         name: "toUpper",
@@ -25,6 +26,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Text],
         result: Type::Text,
         run: Run::Eager(to_upper),
+        ..PLAIN
     },
     Note {
         name: "trimSpace",
@@ -35,6 +37,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Text],
         result: Type::Text,
         run: Run::Eager(trim_space),
+        ..PLAIN
     },
     Note {
         name: "replace",
@@ -45,6 +48,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Text],
         result: Type::Text,
         run: Run::Eager(replace),
+        ..PLAIN
     },
     Note {
         name: "split",
@@ -55,6 +59,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::Text],
         result: Type::List,
         run: Run::Eager(split),
+        ..PLAIN
     },
     Note {
         name: "join",
@@ -65,6 +70,7 @@ pub(super) static NOTES: &[Note] = &[
         params: &[Type::List, Type::Text],
         result: Type::Text,
         run: Run::Eager(join),
+        ..PLAIN
     },
 ];
 

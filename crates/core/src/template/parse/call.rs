@@ -6,6 +6,7 @@ use super::super::notes::{self, Note};
 use super::expr::Operand;
 use super::lexer::{self, Token};
 use super::{Parser, place};
+use crate::diagnostics::Code;
 
 impl Parser<'_> {
     /// A note with its arguments; `piped` says that a pipeline will add one.
@@ -37,7 +38,11 @@ impl Parser<'_> {
         let Some(note) = notes::find(word) else {
             let hint = notes::nearest(word).map(|near| format!("did you mean `{near}`?"));
             let error = lexer::error(name.at, name.end, &format!("unknown note `{word}`"));
-            return Err(TemplateError { hint, ..error });
+            return Err(TemplateError {
+                code: Code::UnknownNote,
+                hint,
+                ..error
+            });
         };
         self.check(note, name, &args, piped);
         if note.name == "default" && !piped {
@@ -63,7 +68,11 @@ impl Parser<'_> {
             );
             let (example, _) = note.example;
             let hint = Some(format!("for example `{example}`"));
-            self.report(TemplateError { hint, ..error });
+            self.report(TemplateError {
+                code: Code::ArgumentCount,
+                hint,
+                ..error
+            });
         }
         for (position, arg) in args.iter().enumerate() {
             let Some(constant) = arg.literal() else {
@@ -73,7 +82,10 @@ impl Parser<'_> {
             if !wanted.accepts(constant) {
                 let at = arg.at as usize;
                 let message = note.wrong_argument(position, constant);
-                self.report(lexer::error(at, at, &message));
+                self.report(TemplateError {
+                    code: Code::ArgumentType,
+                    ..lexer::error(at, at, &message)
+                });
             }
         }
     }

@@ -5,6 +5,7 @@ use super::super::ast::{Expr, Kind, LoopVars, Store};
 use super::super::notes;
 use super::lexer::{self, Tok, Token};
 use super::{MOST_VARIABLES, Parser, literal, place};
+use crate::diagnostics::Code;
 use crate::value::{Key, Node};
 
 /// An operand, or the name of a note that waits for its arguments.
@@ -104,6 +105,7 @@ impl Parser<'_> {
             .ok_or_else(|| {
                 let mut error =
                     lexer::error(var.at, var.end, &format!("undeclared variable `{name}`"));
+                error.code = Code::UnknownVariable;
                 error.hint = Some(format!("declare it before: `{{{{ {name} := … }}}}`"));
                 error
             })
@@ -278,6 +280,7 @@ impl Parser<'_> {
             let end = self.tokens[self.next - 1].end;
             let path = &self.source[token.at..end];
             self.warnings.push(TemplateError {
+                code: Code::MissingDot,
                 hint: Some(format!("write `.{path}`")),
                 ..lexer::error(
                     token.at,
@@ -296,17 +299,20 @@ impl Parser<'_> {
         self.fields(None);
         let end = self.tokens[self.next - 1].end;
         let path = &self.source[token.end..end];
-        let (message, hint) = match notes::find(word) {
+        let (code, message, hint) = match notes::find(word) {
             Some(_) => (
+                Code::ArgumentCount,
                 format!("`{word}` lacks its argument"),
                 format!("`{word} {path}`"),
             ),
             None => (
+                Code::UnknownNote,
                 format!("unknown note `{word}`"),
                 format!("a path begins with a dot: `.{word}{path}`"),
             ),
         };
         Err(TemplateError {
+            code,
             hint: Some(hint),
             ..lexer::error(token.at, end, &message)
         })

@@ -1,6 +1,7 @@
 //! Text and actions; the tokens of an action.
 
 use super::super::TemplateError;
+use crate::diagnostics::Code;
 
 /// What an action is made of. The text of a token is in the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -277,6 +278,7 @@ fn is_word(c: char) -> bool {
 
 pub(super) fn error(at: usize, end: usize, message: &str) -> TemplateError {
     TemplateError {
+        code: Code::TemplateSyntax,
         offset: at,
         len: end.saturating_sub(at),
         message: message.into(),

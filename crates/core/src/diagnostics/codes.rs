@@ -1,0 +1,197 @@
+//! The kinds of problems, each with a stable code.
+//!
+//! A code is never given to another kind of problem, and the number of one that is gone is not used again: people
+//! search for it, and scripts compare with it.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident = $number:literal, $title:literal;)*) => {
+        /// A kind of problem. Displays as `ORK0012`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $($(#[$doc])* $code = $number,)*
+        }
+
+        impl Code {
+            /// All codes, by number.
+            pub const ALL: &[Code] = &[$(Code::$code,)*];
+
+            /// What the problem is, in a few words.
+            pub fn title(self) -> &'static str {
+                match self {
+                    $(Code::$code => $title,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    // Documents.
+    /// The text is no YAML.
+    Syntax = 1, "the YAML cannot be read";
+    /// A limit that protects the reader.
+    TooLarge = 2, "the document is too large";
+    /// A file without any document.
+    NoDocument = 3, "there is no document";
+    /// `apiVersion` is missing, old or not ours.
+    ApiVersion = 4, "the `apiVersion` is not the present one";
+    /// `kind` is missing, unknown or not built yet.
+    DocumentKind = 5, "the `kind` is not one that can be read";
+    /// Fields stand too far left.
+    LostIndentation = 6, "the indentation is lost";
+    /// A file that a document names is missing or no text.
+    Unreadable = 7, "the file cannot be read";
+    /// Two documents of one name.
+    SameNameTwice = 8, "two documents have one name";
+    /// A field that the language does not have.
+    UnknownField = 10, "the field is not known";
+    /// A field or a word of the language that is not built yet.
+    NotSupportedYet = 11, "this is not supported yet";
+    /// A declaration that changes nothing.
+    NoEffect = 12, "this has no effect";
+    /// A list where a map belongs, and the like.
+    WrongShape = 13, "the value has the wrong shape";
+    /// A field that must be there.
+    Missing = 14, "a field is missing";
+    /// A number beyond its bounds.
+    OutOfRange = 15, "the number is out of range";
+    /// None of the words that are possible.
+    UnknownWord = 16, "the word is not known";
+    /// Text that is no duration.
+    BadDuration = 17, "this is no duration";
+    /// An earlier or another spelling.
+    OtherSpelling = 18, "there is a present spelling for this";
+    /// One thing in two spellings.
+    TwoSpellings = 19, "one thing is declared in two spellings";
+    /// A name that Kubernetes does not allow.
+    BadName = 20, "the name is not legal";
+    /// A key of data or an environment variable that Kubernetes does not allow.
+    BadKey = 21, "the key is not legal";
+    /// Nothing where something is needed.
+    Empty = 22, "this is empty";
+    /// One thing set in two places.
+    SetTwice = 23, "this is set twice";
+    /// Fields that cannot stand beside each other, or of which one is needed.
+    Exclusive = 24, "these exclude each other";
+
+    // Templates.
+    /// A template that cannot be parsed.
+    TemplateSyntax = 100, "the template cannot be read";
+    /// A function that does not exist.
+    UnknownNote = 101, "the note is not known";
+    /// Too few or too many arguments.
+    ArgumentCount = 102, "the note takes another number of arguments";
+    /// An argument of a wrong type.
+    ArgumentType = 103, "the note takes another type";
+    /// A variable before its declaration.
+    UnknownVariable = 104, "the variable is not declared";
+    /// A path without its leading dot.
+    MissingDot = 105, "the path lacks its leading dot";
+    /// Data that no template of this place can read.
+    UnknownData = 106, "there is no such data";
+    /// A template where none can be.
+    NotATemplate = 107, "a template is not possible here";
+    /// A template that gives what the field cannot take.
+    WrongValue = 108, "the value does not fit the field";
+
+    // Operators.
+    /// Neither `apiTypes` nor a definition.
+    NoApiTypes = 200, "the operator has no API types";
+    /// What is declared differs from the definition.
+    KindMismatch = 201, "the declaration differs from the definition";
+    /// A kind that nobody may operate or make.
+    ReservedKind = 202, "the kind cannot be used for this";
+    /// Two operators for one kind and version.
+    SameKindTwice = 203, "two operators have one kind";
+    /// A number of workers that makes no sense.
+    Workers = 204, "the number of workers is not possible";
+    /// `default: false`.
+    CustomReconciler = 205, "reconcilers of your own are not supported";
+    /// Finalizers other than ours.
+    Finalizers = 206, "finalizers of your own are not supported";
+    /// A `crdFile` that is no definition.
+    CrdFile = 207, "the definition cannot be used";
+
+    // Children.
+    /// Text that is no API version.
+    BadApiVersion = 300, "this is no API version";
+    /// A kind that Kubernetes does not have.
+    UnknownKind = 301, "Kubernetes has no such kind";
+    /// A kind of which nothing is known.
+    GuessedPlural = 302, "the kind is not known here";
+    /// Two children of one kind and name.
+    SameChildTwice = 303, "two children are the same object";
+    /// A custom resource that makes another of its kind.
+    EndlessChildren = 304, "the children would make children without end";
+    /// A child that nothing removes.
+    LeftBehind = 305, "the child outlives its custom resource";
+    /// A label or annotation under our prefix.
+    ReservedLabel = 306, "the key is Orkestra's own";
+    /// A Service without a workload, or with several.
+    ServiceSelector = 307, "the Service has nothing to select";
+    /// A Service or a probe without a port.
+    NoPort = 308, "there is no port";
+    /// Text that is no capability.
+    Capability = 309, "this is no capability";
+    /// One text where a list of words belongs.
+    Words = 310, "a list of words is needed";
+
+    // Conditions and status.
+    /// A condition that names no field.
+    ConditionWithoutField = 400, "the condition has no field";
+    /// Text that is no path.
+    BadPath = 401, "this is no path";
+    /// `operator` without `value`.
+    OperatorWithoutValue = 402, "the operator needs a value";
+    /// `value` without `operator`.
+    ValueWithoutOperator = 403, "the value needs an operator";
+    /// A condition without a test.
+    AsksNothing = 404, "the condition asks nothing";
+    /// Two status fields of which one lies below the other.
+    StatusOverlap = 410, "one status field lies below another";
+    /// A status field that Orkestra writes.
+    StatusReserved = 411, "Orkestra writes this itself";
+    /// A status field that the definition lacks.
+    StatusUnknown = 412, "the definition has no such status field";
+    /// `status.` at the start of a status path.
+    StatusPrefix = 413, "status paths are relative";
+}
+
+impl Code {
+    /// The code that `text` names, in any case: `ORK0012`.
+    pub fn parse(text: &str) -> Option<Code> {
+        let is_it = |code: &&Code| code.to_string().eq_ignore_ascii_case(text);
+        Code::ALL.iter().find(is_it).copied()
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ORK{:04}", *self as u16)
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_in_order_and_found_by_their_text() {
+        assert!(Code::ALL.is_sorted_by(|a, b| a < b));
+        for code in Code::ALL {
+            assert_eq!(Code::parse(&code.to_string().to_lowercase()), Some(*code));
+        }
+        assert_eq!(Code::NoEffect.to_string(), "ORK0012");
+        assert_eq!(Code::parse("ORK9999"), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! What users are told about notes: one table for `ork notes` and for the reference document.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{FAMILIES, Note, SAMPLE, SAMPLE_TIME, Type};
+
+/// What users are told about a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names that mean the same.
+    pub aliases: &'static [&'static str],
+    /// What it is about, in one lower-case word: `string`, `time`.
+    pub domain: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    /// How it is called: `replace TEXT TEXT TEXT -> text`. What may be left out stands in brackets, and dots say that
+    /// more may follow.
+    pub signature: String,
+    /// How many arguments it takes, in words: `2 arguments`, `at least 1 argument`.
+    pub arguments: String,
+    /// What it gives, in words: `text`, `a list`.
+    pub gives: &'static str,
+    /// A template that uses it, and the text of that: on [`notes_sample`], at its moment.
+    pub example: (&'static str, &'static str),
+    /// Whether it gives something else each time, so that it is only allowed where the value is kept.
+    pub random: bool,
+    /// Whether it asks for the present time.
+    pub clock: bool,
+}
+
+/// All notes, sorted by name.
+pub fn notes() -> Vec<NoteDoc> {
+    let families = FAMILIES.iter();
+    let mut notes: Vec<NoteDoc> = families
+        .flat_map(|(domain, notes)| notes.iter().map(|note| note_doc(domain, note)))
+        .collect();
+    notes.sort_unstable_by_key(|note| note.name);
+    notes
+}
+
+/// The data that the examples of notes read, as YAML, and the moment that they take for the present.
+pub fn notes_sample() -> (&'static str, &'static str) {
+    (SAMPLE, SAMPLE_TIME)
+}
+
+fn note_doc(domain: &'static str, note: &Note) -> NoteDoc {
+    NoteDoc {
+        name: note.name,
+        aliases: note.aliases,
+        domain,
+        doc: note.doc,
+        signature: signature(note),
+        arguments: note.arity(),
+        gives: note.result.name(),
+        example: note.example,
+        random: note.random,
+        clock: note.clock,
+    }
+}
+
+fn signature(note: &Note) -> String {
+    let most = note
+        .max_args
+        .unwrap_or(note.min_args.max(note.params.len()));
+    let mut out = note.name.to_owned();
+    for position in 0..most {
+        let word = word(note.param(position)).to_uppercase();
+        let open_end = note.max_args.is_none() && position + 1 == most;
+        let dots = if open_end { "..." } else { "" };
+        // Writing to a string cannot fail.
+        let _ = if position < note.min_args {
+            write!(out, " {word}{dots}")
+        } else {
+            write!(out, " [{word}{dots}]")
+        };
+    }
+    out + " -> " + word(note.result)
+}
+
+fn word(ty: Type) -> &'static str {
+    match ty {
+        Type::Any | Type::Inside | Type::OneOf(_) => "any",
+        Type::Text => "text",
+        Type::Int => "integer",
+        Type::Number => "number",
+        Type::Bool => "boolean",
+        Type::List => "list",
+        Type::Map => "map",
+    }
+}
+
+/// The reference of all notes in Markdown, by domain.
+pub fn notes_markdown() -> String {
+    let mut domains: BTreeMap<&str, Vec<NoteDoc>> = BTreeMap::new();
+    for note in notes() {
+        domains.entry(note.domain).or_default().push(note);
+    }
+    let (sample, now) = notes_sample();
+    let mut out = format!(
+        "<!-- Generated from crates/core/src/template/notes: UPDATE=1 cargo test -p orkestra-core --lib notes -->\n\
+         # Notes\n\n\
+         Notes are the functions of the template language. Arguments come value first; a piped value is the last argument. \
+         A missing value is the zero of the type that a note wants, and never an error by itself.\n\n\
+         A signature names the types of the arguments and of the result; what may be left out stands in brackets, and dots \
+         say that more may follow. Notes marked *random* are only allowed where a value is made once and kept; notes marked \
+         *clock* ask for the present time.\n\n\
+         The examples read this data, at {now}, and each is executed by a test:\n\n\
+         ```yaml\n{sample}```\n"
+    );
+    for (domain, notes) in domains {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\n## {domain}\n");
+        for note in notes {
+            out.push_str(&entry(&note));
+        }
+    }
+    out
+}
+
+fn entry(note: &NoteDoc) -> String {
+    let mut out = format!("\n### {}\n\n`{}`", note.name, note.signature);
+    for (marked, mark) in [(note.random, "random"), (note.clock, "clock")] {
+        if marked {
+            out = out + " *" + mark + "*";
+        }
+    }
+    out = out + "\n\n" + note.doc;
+    if !note.aliases.is_empty() {
+        out = out + " Also called `" + &note.aliases.join("`, `") + "`.";
+    }
+    let (template, text) = note.example;
+    out + "\n\n```text\n" + template + "\n" + text + "\n```\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_for_users_has_every_note_in_order() {
+        let listed = notes();
+        assert_eq!(listed.len(), super::super::all().count());
+        assert!(listed.is_sorted_by(|a, b| a.name < b.name));
+        let replace = listed.iter().find(|note| note.name == "replace").unwrap();
+        assert_eq!(
+            (&*replace.arguments, replace.gives, replace.domain),
+            ("3 arguments", "text", "string")
+        );
+    }
+
+    #[test]
+    fn signatures_tell_what_may_be_left_out() {
+        let signature = |name| signature(super::super::find(name).unwrap());
+        assert_eq!(signature("replace"), "replace TEXT TEXT TEXT -> text");
+        assert_eq!(signature("get"), "get ANY [TEXT...] -> any");
+        assert_eq!(signature("and"), "and ANY... -> any");
+    }
+
+    #[test]
+    fn the_reference_document_is_current() {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/notes.md");
+        let expected = notes_markdown();
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&file, &expected).unwrap();
+        }
+        let committed = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            committed == expected,
+            "docs/notes.md is stale; run the test again with UPDATE=1"
+        );
+    }
+}
