@@ -74,8 +74,7 @@ fn compile(case: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
         found
     };
     let (plan, warnings) =
-        plan::compile(&reference, &katalog.spec, &Schemas::default(), &library)
-            .map_err(located)?;
+        plan::compile(&reference, &katalog.spec, &Schemas::default(), &library).map_err(located)?;
     found.extend(warnings);
     Ok((plan, located(Diagnostics(found))))
 }
@@ -132,7 +131,12 @@ fn mistakes_are_told_in_the_file_that_makes_them() {
                 failures.push(format!("{} compiles, with {warnings}", case.display()));
             }
             Err(problems) => {
-                expect(&case, "problems.txt", &format!("{problems}\n"), &mut failures);
+                expect(
+                    &case,
+                    "problems.txt",
+                    &format!("{problems}\n"),
+                    &mut failures,
+                );
             }
         }
     }

@@ -113,8 +113,7 @@ struct Identity {
 impl Identity {
     fn of(imports: &[ImportPlan], child: &ChildPlan) -> Self {
         let text = |leaf: &Leaf| {
-            known_text(imports, child, leaf)
-                .unwrap_or_else(|| unknown_text(imports, child, leaf))
+            known_text(imports, child, leaf).unwrap_or_else(|| unknown_text(imports, child, leaf))
         };
         Self {
             kind: child.kind.group_kind(),

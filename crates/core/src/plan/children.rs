@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ChildPlan, Coerce, Fields, GroupKind, ImportPlan, Leaf, Mode, OnFalse, ResourceType, Schemas, conditions,
-    kinds,
+    ChildPlan, Coerce, Fields, GroupKind, ImportPlan, Leaf, Mode, OnFalse, ResourceType, Schemas,
+    conditions, kinds,
 };
 use crate::{
     api::{
@@ -348,11 +348,10 @@ impl Surroundings<'_> {
             import: self.import,
             kind: kind.clone(),
             mode,
-            on_false: on_false(at, mode, control)
-                .unwrap_or_else(|| {
-                    let import = self.import.and_then(|import| self.imports.get(import));
-                    conditions::default_on_false(&when, import)
-                }),
+            on_false: on_false(at, mode, control).unwrap_or_else(|| {
+                let import = self.import.and_then(|import| self.imports.get(import));
+                conditions::default_on_false(&when, import)
+            }),
             when,
             name: name?,
             name_rule,

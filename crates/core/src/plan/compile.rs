@@ -173,11 +173,24 @@ fn with_names(
         );
     }
     let imports = imports::plans(at, imported);
-    let children = children(&box_at, declared, &owner, (imported, &imports), entry, schemas);
+    let children = children(
+        &box_at,
+        declared,
+        &owner,
+        (imported, &imports),
+        entry,
+        schemas,
+    );
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
-    let status = status(&box_at, declared.status.as_ref(), imported, version, context);
+    let status = status(
+        &box_at,
+        declared.status.as_ref(),
+        imported,
+        version,
+        context,
+    );
     let gathered = reads::gather(&children, &status, &imports);
     let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
     if !finalizer {
@@ -216,7 +229,9 @@ fn children(
 ) -> Vec<ChildPlan> {
     let mut blocks = Vec::new();
     for index in imports::merge_order(imported) {
-        let Imported { at: spec, motif, .. } = &imported[index];
+        let Imported {
+            at: spec, motif, ..
+        } = &imported[index];
         if let Some(resources) = &motif.resources {
             let at = spec.as_at(at).field("resources");
             blocks.extend(children::of_motif(&at, resources, index));
@@ -238,7 +253,9 @@ fn status<'a>(
 ) -> StatusPlan {
     let mut lists = Vec::new();
     for index in imports::merge_order(imported) {
-        let Imported { at: spec, motif, .. } = &imported[index];
+        let Imported {
+            at: spec, motif, ..
+        } = &imported[index];
         if let Some(status) = &motif.status {
             lists.push(status::Declared {
                 at: spec.as_at(at).field("status").field("fields"),

@@ -1,8 +1,8 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
 use super::{
-    ChildPlan, Coerce, Condition, ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads,
-    StatusField, Test, Tree,
+    ChildPlan, Coerce, Condition, ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, Operand,
+    OperatorPlan, Reads, StatusField, Test, Tree,
 };
 use crate::{
     template::Template,
@@ -62,7 +62,9 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    map(operator.into_iter().chain(imports.map(|all| ("imports", all))))
+    map(operator
+        .into_iter()
+        .chain(imports.map(|all| ("imports", all))))
 }
 
 fn import(plan: &ImportPlan) -> Node {
@@ -274,7 +276,9 @@ fn of_template(key: &str, template: &Template) -> Node {
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         ("$notes", Node::from(hex))
     });
-    map([(key, Node::from(template.source()))].into_iter().chain(notes))
+    map([(key, Node::from(template.source()))]
+        .into_iter()
+        .chain(notes))
 }
 
 fn list(items: impl Iterator<Item = Node>) -> Node {

@@ -196,10 +196,20 @@ fn check_with(place: &At<'_>, imported: &Imported<'_>) {
         .map(|input| format!("`{}`", input.name))
         .collect();
     if !missing.is_empty() {
-        let inputs = if missing.len() == 1 { "input" } else { "inputs" };
-        let message = format!("`{}` needs the {inputs} {}", imported.name(), missing.join(", "));
+        let inputs = if missing.len() == 1 {
+            "input"
+        } else {
+            "inputs"
+        };
+        let message = format!(
+            "`{}` needs the {inputs} {}",
+            imported.name(),
+            missing.join(", ")
+        );
         let hint = "give it under `with`";
-        place.field("motif").error_hint(Code::MissingInput, message, hint);
+        place
+            .field("motif")
+            .error_hint(Code::MissingInput, message, hint);
     }
 }
 
@@ -209,7 +219,10 @@ fn is_given(with: &BTreeMap<String, Node>, name: &str) -> bool {
 
 fn unknown(place: &At<'_>, imported: &Imported<'_>, with: &BTreeMap<String, Node>) {
     let names = || imported.motif.inputs.iter().map(|input| &*input.name);
-    for name in with.keys().filter(|name| names().all(|known| known != &***name)) {
+    for name in with
+        .keys()
+        .filter(|name| names().all(|known| known != &***name))
+    {
         let at = place.field("with").field(name);
         let message = format!("`{}` has no input `{name}`", imported.name());
         let hint = match nearest(name, names()) {
@@ -231,7 +244,9 @@ fn value(at: &At<'_>, input: &MotifInput, node: &Node) -> Option<Tree> {
         Tree::Leaf(_) | Tree::Fixed(Node::Null) => true,
         Tree::Fixed(Node::List(_) | Node::Map(_)) => false,
         // What a text is made of, a number or a boolean, is text as well.
-        Tree::Fixed(node) => coerce(type_).apply(node.clone()).is_ok_and(|node| node.is_some()),
+        Tree::Fixed(node) => coerce(type_)
+            .apply(node.clone())
+            .is_ok_and(|node| node.is_some()),
         _ => false,
     };
     if fits {

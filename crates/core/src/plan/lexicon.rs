@@ -84,7 +84,9 @@ fn functions(parts: &[Part<'_>]) -> Functions {
                 if other.origin().is_some() {
                     let message = format!("{} declares `{}` too", other.text(), note.name);
                     let hint = "rename one of the two, or declare the note in the Katalog, which goes before both";
-                    place.field("name").error_hint(Code::NoteTwice, message, hint);
+                    place
+                        .field("name")
+                        .error_hint(Code::NoteTwice, message, hint);
                 }
                 continue;
             }

@@ -10,7 +10,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Component, Path, PathBuf},
+    path::{Component, Path},
     sync::Arc,
 };
 
@@ -274,9 +274,8 @@ type Read = (Content, document::Tree, Vec<Diagnostic>);
 fn read(part: Part, source: &Source) -> Result<Read, Diagnostics> {
     let tree = || source.tree.clone();
     match part {
-        Part::Motif => document::read_motif(source).map(|(motif, warnings)| {
-            (Content::Motif(Box::new(motif.spec)), motif.tree, warnings)
-        }),
+        Part::Motif => document::read_motif(source)
+            .map(|(motif, warnings)| (Content::Motif(Box::new(motif.spec)), motif.tree, warnings)),
         Part::Profiles => document::read_included(source, "profiles")
             .map(|(read, warnings)| (Content::Profiles(Box::new(read)), tree(), warnings)),
         Part::Status => document::read_included(source, "status")
@@ -368,12 +367,13 @@ impl<'a> Walk<'a> {
 /// assert_eq!(beside("ponds/katalog.yaml", "/motifs/reeds.yaml"), "/motifs/reeds.yaml");
 /// ```
 pub fn beside(document: &str, text: &str) -> String {
-    let mut path = PathBuf::new();
     let folder = Path::new(document).parent().unwrap_or(Path::new(""));
-    for step in folder.join(text.trim()).components() {
+    let mut path = folder.to_owned();
+    for step in Path::new(text.trim()).components() {
+        let last = path.components().next_back();
         match step {
             Component::CurDir => {}
-            Component::ParentDir if matches!(path.components().next_back(), Some(Component::Normal(_))) => {
+            Component::ParentDir if matches!(last, Some(Component::Normal(_))) => {
                 path.pop();
             }
             step => path.push(step),
@@ -410,7 +410,10 @@ pub(crate) fn refusal(
     if *oci == Some(true) || is_registry {
         later("motif", "Motifs from registries are not supported yet")
     } else if text.contains("://") || text.contains('@') {
-        later("motif", "Motifs from Git and other servers are not supported yet")
+        later(
+            "motif",
+            "Motifs from Git and other servers are not supported yet",
+        )
     } else if version.is_some() {
         later("version", "versions of Motifs are not supported yet")
     } else if auth.is_some() {

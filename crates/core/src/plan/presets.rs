@@ -27,11 +27,15 @@ pub const BUILT_IN_PROFILES: &str = include_str!("profiles.yaml");
 const BUILT_IN_NAME: &str = "built-in profiles";
 
 static BUILT_IN: LazyLock<(Arc<Origin>, Profiles)> = LazyLock::new(|| {
-    let source = document::parse_stream(BUILT_IN_NAME, BUILT_IN_PROFILES).sources.pop();
+    let source = document::parse_stream(BUILT_IN_NAME, BUILT_IN_PROFILES)
+        .sources
+        .pop();
     let profiles = source
         .as_ref()
         .and_then(|source| Some(document::read_included(source, "profiles").ok()?.0));
-    let tree = source.map_or(document::Tree::new(document::TreeValue::Null), |source| source.tree);
+    let tree = source.map_or(document::Tree::new(document::TreeValue::Null), |source| {
+        source.tree
+    });
     let origin = Origin {
         name: BUILT_IN_NAME.into(),
         file: BUILT_IN_NAME.into(),
@@ -171,7 +175,8 @@ pub(crate) fn no_include_inside(at: &At<'_>, has_include: bool) {
     if has_include {
         let hint = "write what it holds here";
         let message = "a file that is included includes no other";
-        at.field("include").error_hint(Code::NotSupportedYet, message, hint);
+        at.field("include")
+            .error_hint(Code::NotSupportedYet, message, hint);
     }
 }
 
@@ -199,7 +204,11 @@ impl<'a, T> Table<'a, T> {
             }
             if find(&self.built_in, &preset.name).is_some() {
                 let message = format!("`{}` hides the built-in preset of this name", preset.name);
-                name.warn_hint(Code::PresetShadows, message, "choose another name, unless it is meant");
+                name.warn_hint(
+                    Code::PresetShadows,
+                    message,
+                    "choose another name, unless it is meant",
+                );
             }
             self.declared.push((place, preset));
         }
@@ -255,7 +264,8 @@ fn find<'t, 'a, T>(
     table: &'t [(At<'a>, &'a Preset<T>)],
     name: &str,
 ) -> Option<&'t (At<'a>, &'a Preset<T>)> {
-    let is_it = |preset: &Preset<T>| preset.name.trim().to_lowercase() == name.trim().to_lowercase();
+    let is_it =
+        |preset: &Preset<T>| preset.name.trim().to_lowercase() == name.trim().to_lowercase();
     table.iter().find(|(_, preset)| is_it(preset))
 }
 

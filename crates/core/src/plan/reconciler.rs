@@ -33,9 +33,8 @@ pub(crate) struct Pace {
 pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
     let layers = layers(at, entry, library);
     let mut places = vec![(at.field("workers"), entry.workers)];
-    places.extend(
-        (layers.iter()).map(|(at, reconciler)| (at.field("workers"), reconciler.workers)),
-    );
+    places
+        .extend((layers.iter()).map(|(at, reconciler)| (at.field("workers"), reconciler.workers)));
     for (at, workers) in &places {
         check_workers(at, *workers);
     }
@@ -53,9 +52,9 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
         let message = "`operatorBox.reconciler.resync` is set too and wins";
         at.field("resync").warn(Code::SetTwice, message);
     }
-    let profile = layers.iter().find_map(|(at, reconciler)| {
-        Some((at.field("profile"), reconciler.profile.as_deref()?))
-    });
+    let profile = layers
+        .iter()
+        .find_map(|(at, reconciler)| Some((at.field("profile"), reconciler.profile.as_deref()?)));
     let profile = profile.and_then(|(at, name)| at.lexicon()?.presets.reconciler.get(&at, name));
     let preset = profile.map(|(_, preset)| preset);
     Pace {
@@ -96,13 +95,13 @@ fn layers<'a>(
 fn check_workers(at: &At<'_>, workers: Option<u32>) {
     match workers {
         Some(0) => at.error_hint(
-            Code::Workers,
+            Code::OutOfRange,
             "an operator without workers does nothing",
             "write `enabled: false` to stop it",
         ),
         Some(many) if many > MOST_WORKERS => {
             let message = format!("at most {MOST_WORKERS} workers are allowed");
-            at.error(Code::Workers, message);
+            at.error(Code::OutOfRange, message);
         }
         _ => {}
     }

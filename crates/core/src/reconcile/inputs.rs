@@ -28,11 +28,7 @@ impl Inputs {
         inputs
     }
 
-    fn data<'d>(
-        &'d self,
-        data: &Data<'d>,
-        import: Option<usize>,
-    ) -> Result<Data<'d>, RenderError> {
+    fn data<'d>(&'d self, data: &Data<'d>, import: Option<usize>) -> Result<Data<'d>, RenderError> {
         match import.and_then(|import| self.0.get(import)) {
             None => Ok(data.clone()),
             Some(Ok(inputs)) => Ok(data.clone().with("inputs", inputs)),

@@ -149,9 +149,13 @@ fn resources(at: &At<'_>, declared: &Resources) -> Option<Tree> {
         requests,
         limits,
     } = declared;
-    let set = [("requests", !requests.is_empty()), ("limits", !limits.is_empty())];
-    let (at, declared) =
-        resolve_profile(at, profile.as_deref(), &set, declared, |presets| &presets.resources)?;
+    let set = [
+        ("requests", !requests.is_empty()),
+        ("limits", !limits.is_empty()),
+    ];
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
+        &presets.resources
+    })?;
     quantities(&at, declared)
 }
 
@@ -178,8 +182,14 @@ fn security_context(at: &At<'_>, declared: &SecurityContext) -> Option<Tree> {
     } = declared;
     let set = [
         ("runAsNonRoot", run_as_non_root.is_some()),
-        ("readOnlyRootFilesystem", read_only_root_filesystem.is_some()),
-        ("allowPrivilegeEscalation", allow_privilege_escalation.is_some()),
+        (
+            "readOnlyRootFilesystem",
+            read_only_root_filesystem.is_some(),
+        ),
+        (
+            "allowPrivilegeEscalation",
+            allow_privilege_escalation.is_some(),
+        ),
         ("capabilities", capabilities.is_some()),
     ];
     let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
@@ -275,8 +285,9 @@ fn pod_security(at: &At<'_>, declared: &PodSecurity) -> Option<Tree> {
         ("runAsGroup", run_as_group.is_some()),
         ("fsGroup", fs_group.is_some()),
     ];
-    let (at, declared) =
-        resolve_profile(at, profile.as_deref(), &set, declared, |presets| &presets.pod_security)?;
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
+        &presets.pod_security
+    })?;
     pod_context(&at, declared)
 }
 

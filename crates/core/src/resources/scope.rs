@@ -243,11 +243,7 @@ impl<'a> At<'a> {
         self.in_template(Diagnostic::warning, error);
     }
 
-    fn in_template(
-        &self,
-        new: fn(Code, FieldPath, String) -> Diagnostic,
-        error: &TemplateError,
-    ) {
+    fn in_template(&self, new: fn(Code, FieldPath, String) -> Diagnostic, error: &TemplateError) {
         let mut diagnostic =
             new(error.code, self.path.clone(), error.message.clone()).at_text(error.offset);
         diagnostic.hint.clone_from(&error.hint);
@@ -267,7 +263,9 @@ impl<'a> At<'a> {
                 Some(template)
             }
             Err(errors) => {
-                errors.iter().for_each(|error| self.error_in_template(error));
+                errors
+                    .iter()
+                    .for_each(|error| self.error_in_template(error));
                 None
             }
         }
