@@ -8,13 +8,14 @@ use std::{
 use orkestra_core::{
     api::names,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{Source, Stream, Tree, parse_stream},
+    document::{MotifDocument, Source, Stream, Tree, parse_stream},
     plan::{NotACrd, Schemas},
 };
 
 use super::{
-    check::{Compiled, check, crd},
+    check::{Compiled, check, crd, in_order},
     find::{TextFile, find},
+    library::motifs,
 };
 
 /// What was found in files.
@@ -35,6 +36,7 @@ pub struct Validated {
 pub async fn validate(paths: &[PathBuf]) -> Validated {
     let mut validated = Validated::default();
     let (mut seen, mut schemas, mut groups) = (BTreeSet::new(), Schemas::default(), Vec::new());
+    let mut given = Vec::new();
     for path in paths {
         let mut files = Vec::new();
         for found in find(path, &mut seen) {
@@ -46,13 +48,15 @@ pub async fn validate(paths: &[PathBuf]) -> Validated {
                 schemas.insert(shape);
             }
         }
+        let sources = files.iter().flatten().flat_map(|file| &file.stream.sources);
+        given.extend(motifs(sources));
         groups.push((path, files));
     }
     for (path, files) in groups {
         let mut is_empty = !files.is_empty();
         for file in files {
             match file {
-                Ok(file) => is_empty &= !validated.add(file, path, &schemas).await,
+                Ok(file) => is_empty &= !validated.add(file, path, (&schemas, &given)).await,
                 Err(problem) => {
                     is_empty = false;
                     validated.problems.push(problem);
@@ -87,7 +91,15 @@ fn parse(file: TextFile, texts: &mut BTreeMap<String, String>) -> Parsed {
 
 impl Validated {
     /// Checks one file; false when there is nothing in it to be checked.
-    async fn add(&mut self, file: Parsed, given: &Path, schemas: &Schemas) -> bool {
+    ///
+    /// `given` is the path that led to it; `known` are the definitions and the Motifs of all files.
+    async fn add(
+        &mut self,
+        file: Parsed,
+        given: &Path,
+        known: (&Schemas, &[MotifDocument]),
+    ) -> bool {
+        let (schemas, motifs) = known;
         let Stream { sources, problems } = file.stream;
         let mut found = problems;
         let is_named = given == file.path || file.path == Path::new("");
@@ -100,17 +112,20 @@ impl Validated {
                 found.push(Diagnostic::error(Code::CrdFile, FieldPath::root(), message));
             }
         }
-        let checked = check(&file.path, &ours, &|_| schemas.clone()).await;
+        let checked = check(&file.path, &ours, &|_| schemas.clone(), motifs).await;
         found.extend(checked.problems);
         for problem in &mut found.0 {
             problem.file.get_or_insert_with(|| file.name.clone());
         }
-        found
-            .0
-            .sort_by_key(|problem| (problem.line, problem.column));
+        in_order(&mut found, &file.path);
         let is_something = !ours.is_empty() || !found.is_empty();
         self.katalogs.extend(checked.katalogs);
-        self.problems.extend(found);
+        // A file that several Katalogs take something from is wrong once.
+        for problem in found {
+            if problem.file.as_ref() == Some(&file.name) || !self.problems.0.contains(&problem) {
+                self.problems.push(problem);
+            }
+        }
         is_something
     }
 }

@@ -6,10 +6,13 @@ use super::{
     ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, Plan,
     ResourceType, Schemas, StatusPlan, api_types, checks, children, describe,
     imports::{self, Imported},
-    reads, reconciler, status,
+    reads::{self, Unreadable},
+    reconciler, status,
 };
 use crate::{
-    api::{CrdEntry, KatalogSpec, OperatorBox, StatusSpec, names},
+    api::{
+        CrdEntry, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec, names,
+    },
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::{Source, read_what_can_be},
     resources::scope::{At, Problems},
@@ -33,7 +36,7 @@ pub fn compile(
     let root = At::root(&problems).field("spec");
     let wide = imports::follow(&root.field("imports"), &spec.imports, library);
     checks::only_contributes(&wide);
-    let lexicon = Lexicon::new(&root, spec, &wide, &[], library);
+    let lexicon = Lexicon::new(&root, own(spec), &wide, library);
     lexicon.presets.check(&root.with(&lexicon));
     let context = Context {
         katalog,
@@ -105,12 +108,56 @@ pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
             &Schemas::default(),
             &Library::default(),
         ) {
-            problems.0.retain(|problem| problem.text_offset.is_some());
+            // What the Motifs declare is not known here.
+            let spec = &document.spec;
+            let imports = !spec.imports.is_empty()
+                || spec.crds.values().any(|entry| !entry.imports.is_empty());
+            problems.0.retain(|problem| {
+                problem.text_offset.is_some() && !(imports && problem.code == Code::UnknownNote)
+            });
             problems.locate(&document.tree, source.file.as_deref());
             all.extend(problems);
         }
     }
     all
+}
+
+/// The presets and notes that a Katalog declares itself.
+fn own(spec: &KatalogSpec) -> (Option<&Profiles>, Option<&Notes>) {
+    (spec.profiles.as_ref(), spec.notes.as_ref())
+}
+
+/// What is wrong with a Motif, whoever imports it. What depends on the operator that does is not looked at: workloads that
+/// Services select, children of others that templates read.
+///
+/// The problems of the Motif itself have paths; those of documents that it takes something from have their file too.
+pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
+    let problems = Problems::default();
+    let root = At::root(&problems).field("spec");
+    let imported = imports::of_motif(&root, motif, library);
+    let own = (motif.profiles.as_ref(), motif.notes.as_ref());
+    let lexicon = Lexicon::new(&root, own, &imported[1..], library);
+    let at = root.with(&lexicon);
+    lexicon.presets.check(&at);
+    let imports = imports::plans(&at, &imported);
+    let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
+    let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
+    let imported = (&*imported, &*imports);
+    let children = children(&at, &declared, &owner, imported, &entry, &schemas);
+    let status = status(&at, None, imported.0, None, library);
+    report(&at, reads::gather(&children, &status, &imports, false).unreadable);
+    let mut found = problems.into_inner();
+    let elsewhere = [Code::ServiceSelector, Code::NoPort];
+    found.0.retain(|problem| !elsewhere.contains(&problem.code));
+    found
+}
+
+/// Reports what cannot be read, where it is read.
+fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
+    for read in unreadable {
+        let place = at.place(&read.place).shared();
+        place.error_in_text(read.code, read.offset, read.message, read.hint);
+    }
 }
 
 /// What all entries of a Katalog need to know.
@@ -142,7 +189,8 @@ fn operator<'a>(
         ..
     } = context;
     let root = at.katalog().field("spec");
-    let lexicon = Lexicon::new(&root, spec, wide, &imported, library);
+    let all = wide.iter().chain(&imported);
+    let lexicon = Lexicon::new(&root, own(spec), all, library);
     let at = at.with(&lexicon);
     lexicon.presets.check(&at);
     with_names(&at, name, entry, &imported, context)
@@ -189,17 +237,14 @@ fn with_names(
         declared.status.as_ref(),
         imported,
         version,
-        context,
+        context.library,
     );
-    let gathered = reads::gather(&children, &status, &imports);
+    let gathered = reads::gather(&children, &status, &imports, true);
     let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
     if !finalizer {
         checks::left_behind(at, &children, resource.as_ref());
     }
-    for read in gathered.unreadable {
-        let place = at.place(&read.place).shared();
-        place.error_in_text(read.code, read.offset, read.message, read.hint);
-    }
+    report(at, gathered.unreadable);
     let mut operator = OperatorPlan {
         katalog: context.katalog.clone(),
         name: name.to_owned(),
@@ -249,7 +294,7 @@ fn status<'a>(
     declared: Option<&'a StatusSpec>,
     imported: &'a [Imported<'a>],
     version: Option<&CrdVersion>,
-    context: &Context<'a>,
+    library: &'a Library,
 ) -> StatusPlan {
     let mut lists = Vec::new();
     for index in imports::merge_order(imported) {
@@ -266,7 +311,7 @@ fn status<'a>(
     }
     if let Some(declared) = declared {
         let at = at.field("status");
-        lists.extend(status::included(&at, declared, context.library));
+        lists.extend(status::included(&at, declared, library));
         lists.push(status::Declared {
             at: at.field("fields"),
             fields: &declared.fields,

@@ -26,7 +26,8 @@ const MOST_IMPORTS: usize = 200;
 pub(crate) struct Imported<'a> {
     /// Where the import is declared.
     pub(crate) place: At<'a>,
-    import: &'a MotifImport,
+    /// None is a Motif that is looked at alone.
+    import: Option<&'a MotifImport>,
     /// The Motif's `spec`.
     pub(crate) at: At<'a>,
     /// What the Motif declares.
@@ -43,12 +44,12 @@ impl Imported<'_> {
 
     /// Whether it gives inputs.
     pub(crate) fn gives_inputs(&self) -> bool {
-        !self.import.with.is_empty()
+        self.import.is_some_and(|import| !import.with.is_empty())
     }
 
     /// The name of the Motif's document.
     pub(crate) fn name(&self) -> &str {
-        self.at.origin().map_or("", |origin| &origin.name)
+        self.at.origin().map_or("this Motif", |origin| &origin.name)
     }
 }
 
@@ -64,6 +65,27 @@ pub(crate) fn follow<'a>(
         path: Vec::new(),
     };
     follow.list(at, imports, None);
+    follow.found
+}
+
+/// A Motif whose `spec` is at `at`, looked at alone, and what it imports.
+pub(crate) fn of_motif<'a>(
+    at: &At<'a>,
+    motif: &'a MotifSpec,
+    library: &'a Library,
+) -> Vec<Imported<'a>> {
+    let mut follow = Follow {
+        library,
+        found: vec![Imported {
+            place: at.clone(),
+            import: None,
+            at: at.clone(),
+            motif,
+            outer: None,
+        }],
+        path: Vec::new(),
+    };
+    follow.list(&at.field("imports"), &motif.imports, Some(0));
     follow.found
 }
 
@@ -109,7 +131,7 @@ impl<'a> Follow<'a> {
         let spec = at.document(&document.origin).field("spec");
         self.found.push(Imported {
             place: at.clone(),
-            import,
+            import: Some(import),
             at: spec.clone(),
             motif,
             outer,
@@ -163,7 +185,7 @@ fn input(
 ) -> InputPlan {
     let place = imported.place.as_at(at).field("with").field(&input.name);
     let inputs = imported.at.as_at(at).field("inputs");
-    let given = imported.import.with.get(&input.name);
+    let given = imported.import.and_then(|import| import.with.get(&input.name));
     let given = given.and_then(|node| value(&place, input, node));
     let default = input.default.as_ref();
     let default =
@@ -189,7 +211,9 @@ fn input(
 
 /// Refuses inputs that the Motif does not have, and asks for those that it needs.
 fn check_with(place: &At<'_>, imported: &Imported<'_>) {
-    let with = &imported.import.with;
+    let Some(MotifImport { with, .. }) = imported.import else {
+        return;
+    };
     unknown(place, imported, with);
     let missing: Vec<String> = (imported.motif.inputs.iter())
         .filter(|input| input.required == Some(true) && !is_given(with, &input.name))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Library, imports::Imported, presets::Presets};
 use crate::{
-    api::{KatalogSpec, Notes, Profiles},
+    api::{Notes, Profiles},
     diagnostics::Code,
     resources::scope::At,
     template::{FunctionPart, FunctionSource, Functions},
@@ -29,22 +29,24 @@ struct Part<'a> {
 }
 
 impl<'a> Lexicon<'a> {
-    /// The lexicon of a Katalog whose `spec` is at `at`, with the Motifs that it imports as a whole and those that an
-    /// entry does: documents that are imported twice count once.
-    pub(crate) fn new(
+    /// The lexicon of a document whose `spec` is at `at` and declares `own`, with the Motifs that it imports: documents that
+    /// are imported twice count once.
+    pub(crate) fn new<'i>(
         at: &At<'a>,
-        katalog: &'a KatalogSpec,
-        wide: &[Imported<'a>],
-        imported: &[Imported<'a>],
+        own: (Option<&'a Profiles>, Option<&'a Notes>),
+        imported: impl IntoIterator<Item = &'i Imported<'a>>,
         library: &'a Library,
-    ) -> Self {
+    ) -> Self
+    where
+        'a: 'i,
+    {
         let mut parts = vec![Part {
             at: at.shared(),
-            profiles: katalog.profiles.as_ref(),
-            notes: katalog.notes.as_ref(),
+            profiles: own.0,
+            notes: own.1,
         }];
         let mut seen: BTreeSet<&str> = BTreeSet::new();
-        for import in wide.iter().chain(imported) {
+        for import in imported {
             if seen.insert(import.name()) {
                 parts.push(Part {
                     at: import.at.clone(),

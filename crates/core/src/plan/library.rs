@@ -106,6 +106,15 @@ impl Library {
     ///
     /// References of kinds that are refused anyhow, such as `oci://`, are not among them.
     pub fn missing(&self, spec: &KatalogSpec) -> Vec<Reference> {
+        self.walk(|walk| walk.katalog(spec))
+    }
+
+    /// The same of a Motif that nobody imports.
+    pub fn missing_of_motif(&self, spec: &MotifSpec) -> Vec<Reference> {
+        self.walk(|walk| walk.motif(None, spec))
+    }
+
+    fn walk<'a>(&'a self, through: impl FnOnce(&mut Walk<'a>)) -> Vec<Reference> {
         if self.documents.len() >= MOST_DOCUMENTS {
             return Vec::new();
         }
@@ -114,7 +123,7 @@ impl Library {
             seen: BTreeSet::new(),
             missing: BTreeSet::new(),
         };
-        walk.katalog(spec);
+        through(&mut walk);
         walk.missing.into_iter().collect()
     }
 
@@ -317,6 +326,11 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn motif(&mut self, from: Option<&Origin>, motif: &MotifSpec) {
+        self.motifs(from, &motif.imports);
+        self.profiles(from, motif.profiles.as_ref());
+    }
+
     fn profiles(&mut self, from: Option<&Origin>, profiles: Option<&Profiles>) {
         if let Some(text) = profiles.and_then(|profiles| profiles.include.as_ref()) {
             self.ask(from, Part::Profiles, text);
@@ -329,9 +343,7 @@ impl<'a> Walk<'a> {
                 && let Content::Motif(motif) = &document.content
                 && self.seen.insert(&document.origin.name)
             {
-                let from = Some(&*document.origin);
-                self.motifs(from, &motif.imports);
-                self.profiles(from, motif.profiles.as_ref());
+                self.motif(Some(&*document.origin), motif);
             }
         }
     }

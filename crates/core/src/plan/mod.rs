@@ -33,7 +33,7 @@ mod types;
 
 pub use api_types::lacks_api_types;
 pub use coerce::Misfit;
-pub use compile::{compile, errors_in_templates};
+pub use compile::{check_motif, compile, errors_in_templates};
 pub use diff::{Change, diff};
 pub use kinds::built_in;
 pub(crate) use lexicon::Lexicon;

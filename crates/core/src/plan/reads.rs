@@ -45,13 +45,15 @@ pub(crate) struct Gathered {
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
-/// Gathers what children, status and the inputs of imports read.
+/// Gathers what children, status and the inputs of imports read. `all` says whether these are all children of an operator,
+/// so that no other can be read.
 pub(crate) fn gather(
     children: &[ChildPlan],
     status: &StatusPlan,
     imports: &[ImportPlan],
+    all: bool,
 ) -> Gathered {
-    let known = Known::new(children);
+    let known = Known::new(children, all);
     let mut gathered = Gathered::default();
     for kind in known.kinds() {
         gathered.reads.children.entry(kind.clone()).or_default();
@@ -99,11 +101,15 @@ impl ChildPlan {
 }
 
 /// The names below `.children` that the declared kinds have.
-struct Known(BTreeMap<String, (GroupKind, Number)>);
+struct Known {
+    names: BTreeMap<String, (GroupKind, Number)>,
+    /// Whether there are no others.
+    all: bool,
+}
 
 impl Known {
     /// Of two kinds that share a name Kubernetes' own has it, else the one that is declared first.
-    fn new(children: &[ChildPlan]) -> Self {
+    fn new(children: &[ChildPlan], all: bool) -> Self {
         let mut known = BTreeMap::new();
         let built_in = children
             .iter()
@@ -127,17 +133,17 @@ impl Known {
                     .or_insert_with(|| (kind.group_kind(), number));
             }
         }
-        Self(known)
+        Self { names: known, all }
     }
 
     fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
-        self.0.values().map(|(kind, _)| kind)
+        self.names.values().map(|(kind, _)| kind)
     }
 
     /// The names as they are preferred, for messages.
     fn listed(&self) -> String {
         let singulars = self
-            .0
+            .names
             .iter()
             .filter(|(name, (kind, _))| **name == kinds::lower_camel(&kind.kind));
         singulars
@@ -269,12 +275,15 @@ impl Gathered {
             return self.all_children(known);
         };
         let found = match name {
-            Step::Field(name) => known.0.get_key_value(&**name),
+            Step::Field(name) => known.names.get_key_value(&**name),
             Step::Index(_) => None,
         };
         let Some((name, (kind, number))) = found else {
+            if !known.all {
+                return;
+            }
             let name = Path::from_iter([name.clone()]);
-            let hint = if known.0.is_empty() {
+            let hint = if known.names.is_empty() {
                 "the operatorBox declares no children".to_owned()
             } else {
                 format!("there is {}", known.listed())
@@ -306,7 +315,7 @@ impl Gathered {
 
     /// `.children` as a whole, each kind under its preferred names.
     fn all_children(&mut self, known: &Known) {
-        for (name, (kind, number)) in &known.0 {
+        for (name, (kind, number)) in &known.names {
             self.reads
                 .children
                 .entry(kind.clone())
