@@ -61,7 +61,7 @@ pub(super) static NOTES: &[Note] = &[
 fn args<'a>(values: &'a [Value<'_>], skipped: usize) -> Vec<Arg<'a>> {
     let arg = |value: &'a Value<'_>| Arg {
         node: value.node(),
-        constant: matches!(value, Value::Shared(_)),
+        constant: !matches!(value, Value::Data(_)),
     };
     values.iter().skip(skipped).map(arg).collect()
 }

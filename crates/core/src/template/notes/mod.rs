@@ -155,7 +155,7 @@ impl Type {
         ) || matches!((self, node), (Type::Number, Node::Str(text)) if text.trim().parse().is_ok_and(f64::is_finite))
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Type::Any | Type::Inside | Type::OneOf(_) => "any value",
             Type::Text => "text",
