@@ -21,6 +21,7 @@ mod logic;
 mod math;
 mod number;
 mod random;
+mod refused;
 mod text;
 mod trim;
 mod types;
@@ -28,6 +29,7 @@ mod verbs;
 mod yaml;
 
 pub use doc::{NoteDoc, notes, notes_markdown, notes_sample};
+pub(super) use refused::refused;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
