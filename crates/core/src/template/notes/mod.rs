@@ -11,11 +11,17 @@
 
 mod compare;
 mod convert;
+mod cron;
 mod data;
 mod doc;
 mod format;
+mod formats;
 mod logic;
+mod net;
+mod quantity;
+mod semver;
 mod text;
+mod time;
 mod verbs;
 
 pub use doc::{NoteDoc, notes, notes_markdown, notes_sample};
@@ -34,8 +40,14 @@ static FAMILIES: &[(&str, &[Note])] = &[
     ("collection", data::NOTES),
     ("comparison", compare::NOTES),
     ("conditional", logic::NOTES),
+    ("cron", cron::NOTES),
+    ("format", formats::NOTES),
+    ("network", net::NOTES),
+    ("quantity", quantity::NOTES),
+    ("semver", semver::NOTES),
     ("string", format::NOTES),
     ("string", text::NOTES),
+    ("time", time::NOTES),
     ("type", convert::NOTES),
 ];
 
