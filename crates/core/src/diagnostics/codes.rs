@@ -97,14 +97,24 @@ codes! {
     NotATemplate = 107, "a template is not possible here";
     /// A template that gives what the field cannot take.
     WrongValue = 108, "the value does not fit the field";
+    /// A function of Go's that would be of harm here.
+    RefusedNote = 109, "the note is refused";
+    /// A random note where its value is not kept.
+    RandomValue = 110, "a random value is not kept here";
+    /// A note of the user that no template can call.
+    NoteName = 111, "the note has no legal name";
+    /// A note of the user that has the name of a built-in one.
+    HiddenNote = 112, "a built-in note is hidden";
+    /// Notes of the user that need their own results.
+    NoteCircle = 113, "notes call each other in a circle";
     /// A path that the schema cannot have.
-    NoSuchField = 109, "the schema has no such field";
+    NoSuchField = 114, "the schema has no such field";
     /// Values of two types that are never equal.
-    ComparedTypes = 110, "values of two types are compared";
+    ComparedTypes = 115, "values of two types are compared";
     /// A word that the schema's list does not have.
-    NotInEnum = 111, "the word is none that the schema lists";
+    NotInEnum = 116, "the word is none that the schema lists";
     /// Text that need not be what the field takes.
-    MayNotFit = 112, "the text may not fit the field";
+    MayNotFit = 117, "the text may not fit the field";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.

@@ -7,8 +7,11 @@ mod calls;
 
 pub(crate) use calls::explain_word;
 
+use std::collections::BTreeMap;
+
 use super::TemplateError;
 use super::ast::{Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
+use super::functions::Function;
 use super::template::Template;
 use crate::diagnostics::{Code, Severity, nearest};
 use crate::schema::{Constant, Kinds, NoField, Type};
@@ -46,13 +49,11 @@ impl Template {
             source: self.source(),
             root,
             vars: Vec::new(),
+            functions: BTreeMap::new(),
             findings: Vec::new(),
             expressions: Vec::new(),
         };
-        let gives = match self.body() {
-            [Stmt::Print(expr)] => infer.seen(expr, root),
-            body => infer.text(body, root),
-        };
+        let gives = infer.template(self);
         let Infer {
             mut findings,
             expressions,
@@ -72,11 +73,41 @@ struct Infer<'t, 'r, 's> {
     root: &'r Type<'s>,
     /// The types of the variables, by slot.
     vars: Vec<Type<'s>>,
+    /// The types of the user's notes that were called.
+    functions: BTreeMap<Box<str>, Type<'s>>,
     findings: Vec<(Severity, TemplateError)>,
     expressions: Vec<TypedExpression>,
 }
 
 impl<'s> Infer<'_, '_, 's> {
+    fn template(&mut self, template: &Template) -> Type<'s> {
+        let root = self.root;
+        match &**template.body() {
+            [Stmt::Print(expr)] => self.seen(expr, root),
+            body => self.text(body, root),
+        }
+    }
+
+    /// What a note of the user gives. What is wrong with it is told where it is declared.
+    fn function(&mut self, function: &Function) -> Type<'s> {
+        if let Some(known) = self.functions.get(&function.name) {
+            return known.clone();
+        }
+        let mut inner = Infer {
+            source: function.template.source(),
+            root: self.root,
+            vars: Vec::new(),
+            functions: std::mem::take(&mut self.functions),
+            findings: Vec::new(),
+            expressions: Vec::new(),
+        };
+        // Its constants stand in another text.
+        let gives = inner.template(&function.template).without_constants();
+        self.functions = inner.functions;
+        self.functions.insert(function.name.clone(), gives.clone());
+        gives
+    }
+
     /// The text that statements make.
     fn text(&mut self, body: &[Stmt], dot: &Type<'s>) -> Type<'s> {
         let may = self.block(body, dot);
@@ -227,6 +258,7 @@ impl<'s> Infer<'_, '_, 's> {
                 self.fields(from, &within.1, expr.at)
             }
             Kind::Call(call) => self.call(call, expr.at, dot, None),
+            Kind::Function(function) => self.function(function),
             Kind::Pipe(stages) => self.pipe(stages, dot),
         }
     }
@@ -299,7 +331,7 @@ impl<'s> Infer<'_, '_, 's> {
 pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Option<String>) {
     let NoField { within, fields } = no_field;
     if fields.is_empty() {
-        return (format!("there is no `{key}`: the value is {within}"), None);
+        return (format!("there is no `{key}` in a value of type {within}"), None);
     }
     let message = format!("the schema has no `{key}` here");
     let hint = match nearest(key, fields.iter().copied()) {

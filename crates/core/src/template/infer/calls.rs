@@ -53,7 +53,7 @@ impl<'s> Infer<'_, '_, 's> {
             }
             all = false;
             let message = format!(
-                "`{}` wants {} as argument {}, and this is {given}",
+                "`{}` wants {} as argument {}, not {given}",
                 note.name,
                 wanted.name(),
                 position + 1
@@ -166,7 +166,9 @@ pub(crate) fn explain_word(node: &Node, words: &[Node]) -> (String, Option<Strin
     let texts: Vec<_> = words.iter().map(Node::to_text).collect();
     let text = node.to_text();
     let message = format!("`{text}` is none of {}", texts.join(", "));
-    let near = nearest(&text, texts.iter().map(|word| &**word));
+    let near = node
+        .as_str()
+        .and_then(|word| nearest(word, texts.iter().map(|known| &**known)));
     (message, near.map(|near| format!("did you mean `{near}`?")))
 }
 
