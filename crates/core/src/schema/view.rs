@@ -44,9 +44,9 @@ impl<'s> Schema<'s> {
     pub(super) fn new(node: &'s Node, built_in: &'s BuiltIn) -> Self {
         Self {
             built_in: Some(built_in),
-            ..Self::of_objects(node, None)
+            ..Self::of_part(node)
         }
-        .part()
+        .resolved()
     }
 
     /// The schema of whole objects in a definition: `openAPIV3Schema`. With `built_in` the metadata is described too.
@@ -60,12 +60,12 @@ impl<'s> Schema<'s> {
         }
     }
 
-    fn part(self) -> Self {
+    /// A part of a definition's schema, such as that of the status.
+    pub fn of_part(node: &'s Node) -> Self {
         Self {
             is_object: false,
-            ..self
+            ..Self::of_objects(node, None)
         }
-        .resolved()
     }
 
     /// The definition that a reference names.
@@ -206,10 +206,16 @@ impl<'s> Schema<'s> {
             .chain(of_all.iter().copied())
     }
 
-    /// The fields that must be there.
+    /// The fields that must be there. Those that the API server sets itself need not.
     pub fn required(&self) -> impl Iterator<Item = &'s str> + use<'s> {
         let listed = self.node.get("required").and_then(Node::as_list);
-        listed.unwrap_or_default().iter().filter_map(Node::as_str)
+        let properties = self.properties();
+        let is_set = move |name: &&str| {
+            let property = properties.and_then(|fields| fields.get(name));
+            property.is_none_or(|property| property.get("default").is_none())
+        };
+        let names = listed.unwrap_or_default().iter().filter_map(Node::as_str);
+        names.filter(is_set)
     }
 
     /// The only values that are possible, where they are listed.
@@ -220,6 +226,15 @@ impl<'s> Schema<'s> {
     /// Whether the value's key is the user's own, as in a map of labels: all such values are of one type.
     pub fn is_of_map(&self) -> bool {
         self.of_map
+    }
+
+    /// `type` as it is written, and `int-or-string`; none where the schema leaves it open.
+    pub fn type_word(&self) -> Option<&'s str> {
+        if self.flag(INT_OR_STRING) {
+            Some("int-or-string")
+        } else {
+            self.type_name()
+        }
     }
 
     /// The kinds of values that it takes; of listed words their kinds.
@@ -253,7 +268,10 @@ impl<'s> Schema<'s> {
         match self.type_name() {
             Some("array") => format!("list of {}", inner(self.item())),
             Some("object") if self.properties().is_some() => "object".to_owned(),
-            Some("object") => format!("map of {}", inner(self.field(""))),
+            Some("object") => match self.field("") {
+                Below::Nowhere => "object without fields".to_owned(),
+                values => format!("map of {}", inner(values)),
+            },
             _ => self.kinds().to_string(),
         }
     }
