@@ -50,6 +50,8 @@ impl Kinds {
             Node::Null => Self::NONE,
             Node::Bool(_) => Self::BOOL,
             Node::Int(_) | Node::UInt(_) => Self::INT,
+            // JSON has one type of number.
+            Node::Float(number) if number.fract() == 0.0 => Self::INT,
             Node::Float(_) => Self::FLOAT,
             Node::Str(text) => Self::of_text(text),
             Node::List(_) => Self::LIST,

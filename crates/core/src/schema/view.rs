@@ -1,5 +1,7 @@
 //! One place in a schema.
 
+use std::sync::LazyLock;
+
 use super::{BuiltIn, Kinds};
 use crate::value::{Map, Node, Path, Step};
 
@@ -9,6 +11,8 @@ const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
 /// References behind one another: far above any there is.
 const MOST_REFERENCES: usize = 8;
+
+static EMPTY: LazyLock<Node> = LazyLock::new(|| Node::object([("type", Node::from("object"))]));
 
 /// Fields that every object has, whatever its schema says.
 const OF_ALL: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -66,6 +70,11 @@ impl<'s> Schema<'s> {
             is_object: false,
             ..Self::of_objects(node, None)
         }
+    }
+
+    /// That of an object without any field.
+    pub fn empty() -> Self {
+        Self::of_part(&EMPTY)
     }
 
     /// The definition that a reference names.
@@ -239,13 +248,18 @@ impl<'s> Schema<'s> {
 
     /// The kinds of values that it takes; of listed words their kinds.
     pub fn kinds(&self) -> Kinds {
+        match self.words() {
+            Some(words) => words
+                .iter()
+                .fold(Kinds::NONE, |kinds, word| kinds | Kinds::of(word)),
+            None => self.kinds_of_type(),
+        }
+    }
+
+    /// The kinds of values of its type, whatever words it lists.
+    pub fn kinds_of_type(&self) -> Kinds {
         if self.flag(INT_OR_STRING) {
             return Kinds::INT | Kinds::TEXT;
-        }
-        if let Some(words) = self.words() {
-            return words
-                .iter()
-                .fold(Kinds::NONE, |kinds, word| kinds | Kinds::of(word));
         }
         match self.node.get("type") {
             Some(Node::List(types)) => types.iter().fold(Kinds::NONE, |kinds, one| {

@@ -82,7 +82,8 @@ struct Infer<'t, 'r, 's> {
 impl<'s> Infer<'_, '_, 's> {
     fn template(&mut self, template: &Template) -> Type<'s> {
         let root = self.root;
-        match &**template.body() {
+        let body: &[Stmt] = template.body();
+        match body {
             [Stmt::Print(expr)] => self.seen(expr, root),
             body => self.text(body, root),
         }
