@@ -12,6 +12,9 @@ const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 /// References behind one another: far above any there is.
 const MOST_REFERENCES: usize = 8;
 
+/// What [`Schema::describe`] says of an object whose schema has no field.
+pub const NO_FIELDS: &str = "object without fields";
+
 static EMPTY: LazyLock<Node> = LazyLock::new(|| Node::object([("type", Node::from("object"))]));
 
 /// Fields that every object has, whatever its schema says.
@@ -283,7 +286,7 @@ impl<'s> Schema<'s> {
             Some("array") => format!("list of {}", inner(self.item())),
             Some("object") if self.properties().is_some() => "object".to_owned(),
             Some("object") => match self.field("") {
-                Below::Nowhere => "object without fields".to_owned(),
+                Below::Nowhere => NO_FIELDS.to_owned(),
                 values => format!("map of {}", inner(values)),
             },
             _ => self.kinds().to_string(),

@@ -14,7 +14,7 @@ use super::ast::{Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
 use super::functions::Function;
 use super::template::Template;
 use crate::diagnostics::{Code, Severity, nearest};
-use crate::schema::{Constant, Kinds, NoField, Type};
+use crate::schema::{Constant, Kinds, NO_FIELDS, NoField, Type};
 use crate::value::{Key, Node};
 
 /// Most fields that a hint lists.
@@ -332,7 +332,11 @@ impl<'s> Infer<'_, '_, 's> {
 pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Option<String>) {
     let NoField { within, fields } = no_field;
     if fields.is_empty() {
-        return (format!("there is no `{key}` in a value of type {within}"), None);
+        let hint = (within == NO_FIELDS).then(|| {
+            "the API server drops what a schema does not describe: add the field to the definition".to_owned()
+        });
+        let message = format!("there is no `{key}` in a value of type {within}");
+        return (message, hint);
     }
     let message = format!("the schema has no `{key}` here");
     let hint = match nearest(key, fields.iter().copied()) {

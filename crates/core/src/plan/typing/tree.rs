@@ -9,6 +9,9 @@ use crate::{
     value::Key,
 };
 
+/// Parts of an object that shorthand takes as they are, under the same name.
+const TAKEN: [&str; 2] = ["volumeMounts", "volumes"];
+
 /// A place in an object that is made.
 #[derive(Clone)]
 pub(super) struct Place<'a> {
@@ -24,12 +27,14 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     pub(super) fn field(&self, key: &str) -> Self {
+        let is_written = self.is_written || TAKEN.contains(&key);
         Self {
-            at: if self.is_written {
+            at: if is_written {
                 self.at.field(key)
             } else {
                 self.at.clone()
             },
+            is_written,
             path: if self.path.is_empty() {
                 key.to_owned()
             } else {
@@ -53,6 +58,9 @@ impl Place<'_> {
 
     /// Tells that the kind has no such field.
     pub(super) fn unknown_field(&self, key: &str, schema: Schema<'_>) {
+        if key.contains("{{") {
+            return; // Told already: a key is no template.
+        }
         let field = self.field(key);
         let message = format!("{} has no `{}`", self.kind, field.path);
         match nearest(key, schema.fields()) {
