@@ -16,6 +16,7 @@ mod read;
 mod rules;
 mod source;
 mod tree;
+mod verbatim;
 mod yaml;
 
 pub use kinds::DocumentKind;

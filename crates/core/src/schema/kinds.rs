@@ -93,6 +93,26 @@ impl Kinds {
         may
     }
 
+    /// What the values read as when they are printed.
+    pub fn as_text(self) -> Kinds {
+        if self.meets(Self::LIST | Self::MAP) {
+            return Self::TEXT;
+        }
+        let mut text = Self::NONE;
+        for (kind, sample) in Self::samples() {
+            if self.meets(kind) {
+                text = text | Self::of(&Node::from(&*sample.to_text()));
+            }
+        }
+        text
+    }
+
+    /// These kinds but for some.
+    #[must_use]
+    pub fn without(self, other: Kinds) -> Kinds {
+        Kinds(self.0 & !other.0)
+    }
+
     /// One value of each kind.
     pub(crate) fn samples() -> [(Kinds, Node); 10] {
         [

@@ -53,7 +53,10 @@ impl Template {
             findings: Vec::new(),
             expressions: Vec::new(),
         };
-        let gives = infer.template(self);
+        let gives = match &**self.body() {
+            [Stmt::Print(expr)] => infer.seen(expr, root),
+            body => infer.text(body, root),
+        };
         let Infer {
             mut findings,
             expressions,
@@ -80,16 +83,7 @@ struct Infer<'t, 'r, 's> {
 }
 
 impl<'s> Infer<'_, '_, 's> {
-    fn template(&mut self, template: &Template) -> Type<'s> {
-        let root = self.root;
-        let body: &[Stmt] = template.body();
-        match body {
-            [Stmt::Print(expr)] => self.seen(expr, root),
-            body => self.text(body, root),
-        }
-    }
-
-    /// What a note of the user gives. What is wrong with it is told where it is declared.
+    /// What a note of the user gives: text, but for `true` and `false`, which are booleans. What is wrong with it is told where it is declared.
     fn function(&mut self, function: &Function) -> Type<'s> {
         if let Some(known) = self.functions.get(&function.name) {
             return known.clone();
@@ -102,8 +96,16 @@ impl<'s> Infer<'_, '_, 's> {
             findings: Vec::new(),
             expressions: Vec::new(),
         };
-        // Its constants stand in another text.
-        let gives = inner.template(&function.template).without_constants();
+        let text = match &**function.template.body() {
+            [Stmt::Print(expr)] => inner.seen(expr, self.root).may.as_text() | Kinds::BLANK,
+            body => inner.text(body, self.root).may,
+        };
+        let boolean = if text.meets(Kinds::BOOL_TEXT) {
+            Kinds::BOOL
+        } else {
+            Kinds::NONE
+        };
+        let gives = Type::of(text.without(Kinds::BOOL_TEXT) | boolean);
         self.functions = inner.functions;
         self.functions.insert(function.name.clone(), gives.clone());
         gives

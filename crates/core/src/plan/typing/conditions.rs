@@ -6,7 +6,7 @@ use crate::{
     plan::{Condition, Leaf, Operand, Test},
     schema::{Kinds, Type},
     template::{TemplateError, explain_no_field},
-    value::{Node, Path, Step},
+    value::{Path, Step},
 };
 
 impl<'s> Typing<'_, 's> {
@@ -68,7 +68,7 @@ impl<'s> Typing<'_, 's> {
                 self.word(&leaf.path, &constant.node, words, constant.at as usize);
             }
         }
-        let (left_text, right_text) = (as_text(left.may), as_text(right.may));
+        let (left_text, right_text) = (compared(left.may), compared(right.may));
         let is_known = left.may != Kinds::NONE && right.may != Kinds::NONE;
         if is_known && !left_text.meets(right_text) && !right_text.meets(Kinds::BLANK) {
             let shown = match right.constants() {
@@ -86,20 +86,13 @@ impl<'s> Typing<'_, 's> {
     }
 }
 
-/// What values read as when they are texts.
-fn as_text(may: Kinds) -> Kinds {
-    let mut text = Kinds::NONE;
-    for (kind, sample) in Kinds::samples() {
-        if may.meets(kind) {
-            text = text | Kinds::of(&Node::from(&*sample.to_text()));
-        }
+/// What values read as when they are compared. A number of either kind may equal one of the other.
+fn compared(may: Kinds) -> Kinds {
+    let numbers = Kinds::INT_TEXT | Kinds::FLOAT_TEXT;
+    let text = may.as_text();
+    if text.meets(numbers) {
+        text | numbers
+    } else {
+        text
     }
-    if may.meets(Kinds::LIST | Kinds::MAP) {
-        text = Kinds::TEXT;
-    }
-    // A number of either kind may be compared with one of the other.
-    if text.meets(Kinds::INT_TEXT | Kinds::FLOAT_TEXT) {
-        text = text | Kinds::INT_TEXT | Kinds::FLOAT_TEXT;
-    }
-    text
 }

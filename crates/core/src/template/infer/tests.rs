@@ -196,6 +196,11 @@ fn notes_of_a_user_have_the_types_that_they_give() {
         expression: "{{ .spec.nothing }}x",
         shadow: false,
     });
+    declared.push(FunctionSource {
+        name: "yes",
+        expression: "{{ .spec.ha }}",
+        shadow: false,
+    });
     let expressions: Vec<String> = declared.iter().map(|one| one.expression.replace("add", "or")).collect();
     for (one, expression) in declared.iter_mut().zip(&expressions) {
         one.expression = expression;
@@ -205,7 +210,7 @@ fn notes_of_a_user_have_the_types_that_they_give() {
     let node: Node = serde_json::from_str(CRD).unwrap();
     let spec = Schema::of_objects(&node, None).field("spec");
     let root = Type::of_names([("spec".to_owned(), Type::of_below(spec))]);
-    for (source, expected) in [("{{ n0 }}", "integer"), ("{{ tier }}", "text")] {
+    for (source, expected) in [("{{ n0 }}", "text"), ("{{ tier }}", "text"), ("{{ yes }}", "boolean or text")] {
         let inference = Template::parse_with(source, &functions).unwrap().infer(&root);
         assert_eq!(inference.gives.to_string(), expected);
         assert!(inference.findings.is_empty(), "{:?}", inference.findings);

@@ -220,7 +220,7 @@ impl Parser<'_> {
         if keys.is_empty() {
             return Ok(Operand::Expr(base));
         }
-        if base.literal().is_some() || matches!(base.kind, Kind::Dot) {
+        if base.literal().is_some() || token.tok == Tok::Dot {
             let field = self.tokens[self.next - keys.len()];
             return Err(unexpected(field, self.slice(field)));
         }
