@@ -314,13 +314,26 @@ impl<'a> At<'a> {
         for (key, value) in labels {
             let at = self.field(key);
             at.metadata_key(key);
-            if !value.contains("{{")
-                && let Err(why) = names::check_label_value(value)
-            {
-                at.error(Code::BadName, why);
+            if let Ok(template) = Template::parse(value) {
+                at.legal(&template, names::check_label_value);
             }
         }
         self.texts(labels, Coerce::Text)
+    }
+
+    /// Whether the text here may be what `check` allows; what no value can mend is reported.
+    pub(crate) fn legal(
+        &self,
+        template: &Template,
+        check: impl Fn(&str) -> Result<(), String>,
+    ) -> bool {
+        let [shortest, longer] = template.samples("a");
+        let (Err(why), Err(_)) = (check(&longer), check(&shortest)) else {
+            return true;
+        };
+        let shown = template.samples("…")[1].clone();
+        self.error(Code::BadName, why.replace(longer.trim(), shown.trim()));
+        false
     }
 
     /// The annotations here.

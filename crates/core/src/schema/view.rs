@@ -294,6 +294,17 @@ impl<'s> Schema<'s> {
     }
 }
 
+/// A type's words in a sentence: `an integer`, `a list of text`, `text`.
+pub fn with_article(words: &str) -> String {
+    let first = words.split(' ').next().unwrap_or_default();
+    let article = match first {
+        "integer" | "object" => "an ",
+        "number" | "boolean" | "list" | "map" => "a ",
+        _ => "",
+    };
+    format!("{article}{words}")
+}
+
 fn kind(type_name: &str) -> Kinds {
     match type_name {
         "integer" => Kinds::INT,

@@ -387,6 +387,23 @@ fn assignments(body: &Block, slots: &mut Vec<u16>) {
     }
 }
 
+impl Template {
+    /// The shortest text and a longer one that the template can give: every action as nothing, and as `filler`. What no
+    /// value can mend is wrong with both.
+    pub(crate) fn samples(&self, filler: &str) -> [String; 2] {
+        ["", filler].map(|filler| {
+            let piece = |stmt: &Stmt| match stmt {
+                Stmt::Text(from, to) => {
+                    let piece = self.source().get(*from as usize..*to as usize);
+                    piece.unwrap_or_default().to_owned()
+                }
+                _ => filler.to_owned(),
+            };
+            self.body().iter().map(piece).collect()
+        })
+    }
+}
+
 /// The constant texts that a body may give as a whole: those of the arms of a single `if`. Whether it gives no others.
 fn alternatives(body: &[Stmt], source: &str, constants: &mut Vec<Constant>) -> bool {
     match body {

@@ -4,7 +4,7 @@ use super::{Typing, problem};
 use crate::{
     diagnostics::{Code, Severity},
     plan::{Condition, Leaf, Operand, Test},
-    schema::{Kinds, Type},
+    schema::{Kinds, Type, with_article},
     template::{TemplateError, explain_no_field},
     value::{Path, Step},
 };
@@ -73,12 +73,13 @@ impl<'s> Typing<'_, 's> {
         if is_known && !left_text.meets(right_text) && !right_text.meets(Kinds::BLANK) {
             let shown = match right.constants() {
                 [only] if right.is_constant() => format!("`{}`", super::shortened(&only.node.to_text())),
-                _ => right.to_string(),
+                _ => with_article(&right.to_string()),
             };
             let operand = match &condition.operand {
                 Operand::Path(path) => format!("`{path}`"),
                 Operand::Template(_) => "the template".to_owned(),
             };
+            let left = with_article(&left.to_string());
             let message = format!("{operand} is {left}, which is never {shown}");
             let found = problem(Code::ComparedTypes, 0, message);
             self.tell(&leaf.path, Severity::Warning, found);

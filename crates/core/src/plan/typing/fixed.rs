@@ -3,7 +3,7 @@
 use super::{shortened, tree::Place};
 use crate::{
     diagnostics::Code,
-    schema::{Below, Kinds, Schema},
+    schema::{Below, Kinds, Schema, with_article},
     template::explain_word,
     value::Node,
 };
@@ -16,7 +16,7 @@ pub(super) fn check(node: &Node, schema: Schema<'_>, place: &Place<'_>) {
     let takes = schema.kinds_of_type();
     if !takes.meets(Kinds::of(node)) {
         let is_text_missing = takes.within(Kinds::TEXT) && Kinds::of(node).within(Kinds::BOOL | Kinds::NUMBER);
-        let message = format!("`{}` takes {}, not {}", place.path, schema.describe(), shown(node));
+        let message = format!("`{}` takes {}, not {}", place.path, with_article(&schema.describe()), shown(node));
         if is_text_missing {
             let hint = "put it into quotes";
             place.at.error_hint(Code::WrongValue, message, hint);

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     diagnostics::{Code, Severity},
     resources::scope::At,
-    schema::{Below, BuiltIn, Constant, Kinds, Schema, Type},
+    schema::{Below, BuiltIn, Constant, Kinds, Schema, Type, with_article},
     template::{Inference, Template, TemplateError, explain_word},
     value::Node,
 };
@@ -131,7 +131,7 @@ impl<'a, 's> Typing<'a, 's> {
         {
             let message = format!(
                 "the definition takes {} as `status.{}`",
-                schema.describe(),
+                with_article(&schema.describe()),
                 field.path
             );
             let at = self.at.place(&field.value.path);
@@ -150,6 +150,11 @@ impl<'a, 's> Typing<'a, 's> {
         self.list(&leaf.path, &leaf.template, &inference, Some((field, &target)));
         if leaf.template.literal().is_none() {
             self.fit(&leaf.path, &inference.gives, &target);
+        } else if let Some(words) = target.words() {
+            // Whether a literal is of the right type, whoever made the leaf has told.
+            for Constant { node, at } in inference.gives.constants() {
+                self.word(&leaf.path, node, words, *at as usize);
+            }
         }
     }
 
@@ -175,6 +180,12 @@ impl<'a, 's> Typing<'a, 's> {
             return self.tell(path, Severity::Error, problem(Code::WrongValue, 0, message));
         }
         let words = target.words();
+        if let (Some(words), Some(given)) = (words, gives.schema().and_then(|schema| schema.words()))
+            && given.iter().all(|word| !words.contains(word))
+        {
+            let message = format!("this takes {}, and the template gives {gives}", target.describe());
+            return self.tell(path, Severity::Error, problem(Code::NotInEnum, 0, message));
+        }
         for Constant { node, at } in gives.constants() {
             let offset = *at as usize;
             if !takes.meets(Kinds::of(node)) && *node != Node::Null {
@@ -264,7 +275,7 @@ impl<'s> Target<'s> {
             Coerce::IntOrText => "an integer or text".to_owned(),
             Coerce::Base64 => "text".to_owned(),
             _ => match self.schema {
-                Some(schema) => schema.describe(),
+                Some(schema) => with_article(&schema.describe()),
                 None if matches!(self.coerce, Coerce::Native | Coerce::Auto) => {
                     "anything".to_owned()
                 }
@@ -278,7 +289,7 @@ impl<'s> Target<'s> {
         if reads && gives.may.within(Kinds::TEXT) {
             "text that never is one".to_owned()
         } else {
-            gives.to_string()
+            with_article(&gives.to_string())
         }
     }
 }

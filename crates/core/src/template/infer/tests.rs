@@ -128,15 +128,15 @@ fn what_cannot_be_is_told_with_its_place() {
         ),
         (
             "{{ toUpper .spec.replicas }}",
-            "11: error: `toUpper` wants text as argument 1, not integer (-)",
+            "11: error: `toUpper` wants text as argument 1, not an integer (-)",
         ),
         (
             "{{ .spec.ha | join .spec.ports }}",
-            "3: error: `join` wants text as argument 2, not boolean (-)",
+            "3: error: `join` wants text as argument 2, not a boolean (-)",
         ),
         (
             "{{ eq .spec.replicas \"3\" }}",
-            "21: warning: `eq` compares integer with text (write 3 without quotes)",
+            "21: warning: `eq` compares an integer with text (write 3 without quotes)",
         ),
         (
             "{{ if eq .spec.mode \"prd\" }}{{ end }}",
