@@ -36,6 +36,13 @@ impl FieldPath {
         self.with(Segment::Index(index))
     }
 
+    /// The field `name` beside the one at this path.
+    #[must_use]
+    pub fn sibling(&self, name: &str) -> Self {
+        let parent = &self.0[..self.0.len().saturating_sub(1)];
+        FieldPath(parent.to_vec()).field(name)
+    }
+
     /// The steps, from the root.
     pub fn segments(&self) -> &[Segment] {
         &self.0

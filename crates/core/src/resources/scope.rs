@@ -10,7 +10,7 @@ use crate::{
         names,
         scalar::{Scalar, Text},
     },
-    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity},
     plan::{Coerce, Fields, Leaf, Tree},
     template::{Template, TemplateError},
     value::Node,
@@ -71,6 +71,19 @@ impl<'a> At<'a> {
         }
     }
 
+    /// The field `name` beside the one here.
+    pub(crate) fn sibling(&self, name: &str) -> Self {
+        Self {
+            problems: self.problems,
+            path: self.path.sibling(name),
+        }
+    }
+
+    /// The place.
+    pub(crate) fn path(&self) -> &FieldPath {
+        &self.path
+    }
+
     /// The place as text.
     pub(crate) fn text(&self) -> Box<str> {
         let text: Box<str> = self.path.to_string().into();
@@ -121,6 +134,17 @@ impl<'a> At<'a> {
 
     fn report(&self, diagnostic: Diagnostic) {
         self.problems.found.borrow_mut().push(diagnostic);
+    }
+
+    /// Reports what is found in the text here.
+    pub(crate) fn report_in_text(&self, severity: Severity, found: TemplateError) {
+        let new = match severity {
+            Severity::Error => Diagnostic::error,
+            Severity::Warning => Diagnostic::warning,
+        };
+        let mut diagnostic = new(found.code, self.path.clone(), found.message);
+        (diagnostic.text_offset, diagnostic.hint) = (Some(found.offset), found.hint);
+        self.report(diagnostic);
     }
 
     /// Parses a template; nothing if it has errors, which are reported.
@@ -290,13 +314,26 @@ impl<'a> At<'a> {
         for (key, value) in labels {
             let at = self.field(key);
             at.metadata_key(key);
-            if !value.contains("{{")
-                && let Err(why) = names::check_label_value(value)
-            {
-                at.error(Code::BadName, why);
+            if let Ok(template) = Template::parse(value) {
+                at.legal(&template, names::check_label_value);
             }
         }
         self.texts(labels, Coerce::Text)
+    }
+
+    /// Whether the text here may be what `check` allows; what no value can mend is reported.
+    pub(crate) fn legal(
+        &self,
+        template: &Template,
+        check: impl Fn(&str) -> Result<(), String>,
+    ) -> bool {
+        let [shortest, longer] = template.samples("a");
+        let (Err(why), Err(_)) = (check(&longer), check(&shortest)) else {
+            return true;
+        };
+        let shown = template.samples("…")[1].clone();
+        self.error(Code::BadName, why.replace(longer.trim(), shown.trim()));
+        false
     }
 
     /// The annotations here.
