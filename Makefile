@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check go-cases go-cases-check crds control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ go-cases-check: ## whether the committed results are those of Go (needs Go)
 
 crds: binaries ## write crds/ from the API types
 	$(ORK) crds --output crds
+
+kube-schemas: binaries control-plane ## write the schemas of Kubernetes' own kinds, as the control plane has them
+	$(TESTBED) schemas crates/core/src/schema/kubernetes.bin
 
 control-plane: ## build etcd, kube-apiserver and their like (6 minutes, once; needs Go)
 	@hack/control-plane/build
