@@ -2,17 +2,14 @@
 //!
 //! Each takes the bytes of one input and panics when a promise is broken.
 
-use std::sync::Arc;
+#[path = "../passes/mod.rs"]
+mod passes;
 
 use orkestra_core::{
     diagnostics::{Diagnostic, Diagnostics},
     document::{Source, parse_stream, read_katalog, read_stream},
     plan::{self, KatalogRef, Library, OperatorPlan, Plan, Schemas},
-    reconcile::{
-        record::{CrRecord, Observed, kept_paths},
-        status::written_paths,
-        step::{Cycle, Scopes, step},
-    },
+    reconcile::step::Cycle,
     template::{Budget, Data, Template},
     value::{Node, project},
 };
@@ -151,7 +148,7 @@ pub(crate) fn plan(input: &[u8]) {
     let Ok((documents, _)) = read_stream(FILE, text) else {
         return;
     };
-    for document in documents {
+    for document in documents.katalogs {
         let katalog = KatalogRef {
             namespace: "default".into(),
             name: document.name.clone(),
@@ -190,22 +187,11 @@ fn compiled(plan: &Plan, again: &Plan) {
 }
 
 /// One pass over a custom resource that has no children yet.
-fn decide(plan: &Arc<OperatorPlan>) -> Cycle {
+fn decide(plan: &OperatorPlan) -> Cycle {
     let mut object = template_data();
     object["apiVersion"] = json!("water.example/v1");
     object["kind"] = json!("Pond");
     object["metadata"]["uid"] = json!("0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10");
     object["metadata"]["resourceVersion"] = json!("70");
-    let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
-    let observed = Observed {
-        cr: Arc::new(CrRecord::read(&Node::from(&object), &paths).unwrap()),
-        children: Vec::new().into_iter().collect(),
-        unseen: Vec::new().into_iter().collect(),
-        reported: None,
-    };
-    let kinds = plan.children.iter().map(|child| &child.kind);
-    let scopes: Scopes = kinds
-        .map(|kind| (kind.group_kind(), kind.namespaced.unwrap_or(true)))
-        .collect();
-    step(plan, &scopes, &observed)
+    passes::first(plan, &object)
 }
