@@ -159,6 +159,12 @@ codes! {
     StatusUnknown = 412, "the definition has no such status field";
     /// `status.` at the start of a status path.
     StatusPrefix = 413, "status paths are relative";
+
+    // Custom resources, where they are rendered.
+    /// A custom resource of a kind or version that no Katalog operates.
+    NotOperated = 500, "nobody operates the custom resource";
+    /// A template that fails over a custom resource, or gives what the field cannot take.
+    CannotRender = 501, "it cannot be rendered";
 }
 
 impl Code {
