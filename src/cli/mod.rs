@@ -6,6 +6,7 @@ mod controller;
 mod crds;
 mod files;
 mod generate;
+mod notes;
 mod options;
 mod output;
 mod release;
@@ -46,6 +47,7 @@ enum Command {
     Run(run::Args),
     Validate(validate::Args),
     Render(render::Args),
+    Notes(notes::Args),
     Generate(generate::Args),
     Release(release::Args),
     Crds(crds::Args),
@@ -112,6 +114,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) => run::execute(args, &cluster).await,
         Command::Validate(args) => validate::execute(args).await,
         Command::Render(args) => render::execute(args).await,
+        Command::Notes(args) => notes::execute(args),
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args, &cluster).await,
         Command::Crds(args) => crds::execute(args),

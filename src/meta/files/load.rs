@@ -80,7 +80,7 @@ pub(super) async fn contents_hash(contents: &[Content]) -> String {
     for Content { path, text } in contents {
         all.push_str(&value::hash_text(text));
         let named = read_stream(&path.display().to_string(), text)
-            .map(|(documents, _)| documents)
+            .map(|(documents, _)| documents.katalogs)
             .unwrap_or_default();
         for entry in named.iter().flat_map(|document| entries(path, document)) {
             for file in entry.setup.iter().chain(&entry.crd).chain(&entry.resources) {

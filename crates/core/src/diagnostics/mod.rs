@@ -4,6 +4,7 @@
 //! document came from a file. The command line, the Katalog's status and the tests show the same.
 
 mod codes;
+mod explain;
 mod nearest;
 mod path;
 
@@ -12,6 +13,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 pub use codes::Code;
+pub use explain::{Explanation, markdown};
 pub use nearest::nearest;
 pub use path::{FieldPath, Segment};
 

@@ -7,6 +7,7 @@ use serde_saphyr::{Location, Options, Spanned};
 
 use super::tree::{Key, Span, Tree, TreeValue, Verbatim};
 use super::verbatim::verbatim;
+use crate::diagnostics::Code;
 
 /// Nested lists and maps allowed. Katalogs need about fifteen.
 pub(crate) const MAX_DEPTH: usize = 64;
@@ -30,6 +31,8 @@ pub(crate) struct Chunk<'a> {
 /// Why a text is no YAML document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
+    /// [`Code::Syntax`], or [`Code::TooLarge`] for a text beyond a limit.
+    pub(crate) code: Code,
     /// The parser's message, without position.
     pub(crate) message: String,
     /// Where it stopped, when it says so.
@@ -94,9 +97,10 @@ pub(crate) fn parse(chunk: Chunk<'_>) -> Result<Option<Tree>, SyntaxError> {
         })),
         Err(error) => {
             let error = error.without_snippet();
-            let message = error.to_string();
+            let (code, message) = say(&error.to_string());
             Err(SyntaxError {
-                message: say(&message),
+                code,
+                message,
                 span: error.location().and_then(to_span).map(|s| moved(s, chunk)),
             })
         }
@@ -122,36 +126,58 @@ fn options() -> Options {
 }
 
 /// What the parser says of texts that it could read and that we refuse, and how we say it.
-const REFUSED: &[(&str, &str)] = &[
-    ("recursion limit exceeded", "values are nested too deeply"),
-    ("budget breached: Depth", "values are nested too deeply"),
-    ("budget breached", "there are too many values"),
-    ("alias replay", "aliases expand to too many values"),
+const REFUSED: &[(&str, Code, &str)] = &[
+    (
+        "recursion limit exceeded",
+        Code::TooLarge,
+        "values are nested too deeply",
+    ),
+    (
+        "budget breached: Depth",
+        Code::TooLarge,
+        "values are nested too deeply",
+    ),
+    (
+        "budget breached",
+        Code::TooLarge,
+        "there are too many values",
+    ),
+    (
+        "alias replay",
+        Code::TooLarge,
+        "aliases expand to too many values",
+    ),
     (
         "recursive references",
+        Code::Syntax,
         "an alias stands inside its own anchor",
     ),
-    ("non-finite float", "infinity and NaN are no values here"),
+    (
+        "non-finite float",
+        Code::Syntax,
+        "infinity and NaN are no values here",
+    ),
     (
         "expected string scalar",
+        Code::Syntax,
         "a key is text, not a list or a map",
     ),
 ];
 
 /// The parser's message in our words: without its position, which a diagnostic shows already, and
 /// without the options of its interface.
-fn say(message: &str) -> String {
+fn say(message: &str) -> (Code, String) {
     let first = message.lines().next().unwrap_or(message);
     if let Some(rest) = first.strip_prefix("duplicate mapping key: ") {
         let key = rest.split(", set ").next().unwrap_or(rest);
-        return format!("the key `{key}` is there twice");
+        return (Code::Syntax, format!("the key `{key}` is there twice"));
     }
-    let refused = REFUSED.iter().find(|(theirs, _)| first.starts_with(theirs));
+    let refused = REFUSED
+        .iter()
+        .find(|(theirs, ..)| first.starts_with(theirs));
     let plain = first.split(" at line ").next().unwrap_or(first);
-    refused
-        .map_or(plain, |(_, ours)| ours)
-        .trim_end_matches([',', ':'])
-        .to_owned()
+    let (code, said) = refused.map_or((Code::Syntax, plain), |(_, code, ours)| (*code, *ours));
+    (code, said.trim_end_matches([',', ':']).to_owned())
 }
 
 fn to_span(location: Location) -> Option<Span> {

@@ -180,13 +180,13 @@ fn workers(at: &At<'_>, entry: &CrdEntry) -> u32 {
     for (at, workers) in &places {
         match workers {
             Some(0) => at.error_hint(
-                Code::Workers,
+                Code::OutOfRange,
                 "an operator without workers does nothing",
                 "write `enabled: false` to stop it",
             ),
             Some(many) if *many > MOST_WORKERS => {
                 at.error(
-                    Code::Workers,
+                    Code::OutOfRange,
                     format!("at most {MOST_WORKERS} workers are allowed"),
                 );
             }
