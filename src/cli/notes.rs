@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn notes_are_searched_in_any_case_and_listed_in_columns() {
         let mut found = notes();
-        found.retain(|note| matches(note, "UPPER"));
-        assert!(found.iter().any(|note| note.name == "upper"));
+        found.retain(|note| matches(note, "FALLBACK"));
+        assert!(found.iter().any(|note| note.name == "default"));
         let text = table(&found);
         let columns: Vec<_> = found
             .iter()

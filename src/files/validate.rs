@@ -8,7 +8,7 @@ use std::{
 use orkestra_core::{
     api::names,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{Source, Stream, Tree, parse_stream},
+    document::{DocumentKind, Source, Stream, Tree, parse_stream},
     plan::{CrdShape, NotACrd, Schemas},
 };
 
@@ -128,7 +128,7 @@ fn is_ours(source: &Source, is_named: bool) -> bool {
     let groups = [names::API_VERSION, names::OLD_API_VERSION].map(group);
     let of_group = text("apiVersion").is_some_and(|version| groups.contains(&group(version)));
     of_group
-        || matches!(text("kind"), Some("Katalog" | "Motif" | "Komposer"))
+        || DocumentKind::of(source).is_some()
         || (is_named && source.tree.get("kind").is_none())
 }
 

@@ -8,6 +8,8 @@
 mod objects;
 mod pick;
 mod print;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
