@@ -12,6 +12,7 @@
 pub mod cli;
 pub mod client;
 pub mod events;
+pub mod files;
 pub mod meta;
 pub mod metrics;
 pub mod runtime;

@@ -11,6 +11,7 @@ mod output;
 mod release;
 mod run;
 mod serve;
+mod validate;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -42,6 +43,7 @@ Exit codes:
 enum Command {
     Controller(controller::Args),
     Run(run::Args),
+    Validate(validate::Args),
     Generate(generate::Args),
     Release(release::Args),
     Crds(crds::Args),
@@ -106,6 +108,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Controller(args) => controller::execute(args, &cluster).await,
         Command::Run(args) => run::execute(args, &cluster).await,
+        Command::Validate(args) => validate::execute(args).await,
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args, &cluster).await,
         Command::Crds(args) => crds::execute(args),

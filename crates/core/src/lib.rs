@@ -8,5 +8,6 @@ pub mod document;
 pub mod plan;
 pub mod reconcile;
 pub mod resources;
+pub mod schema;
 pub mod template;
 pub mod value;

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use orkestra_core::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use orkestra_core::document::{Source, parse_stream, read_katalog, read_stream};
+use orkestra_core::document::{Document, Source, parse_stream, read_katalog, read_stream};
 use proptest::prelude::*;
+use serde::Serialize;
 use serde_json::json;
 
 fn inputs() -> PathBuf {
@@ -40,20 +41,19 @@ fn outcome(file: &str, text: &str) -> String {
             for warning in warnings {
                 writeln!(out, "{warning}").unwrap();
             }
-            for document in documents {
-                let spec = serde_json::to_value(&document.spec).unwrap();
-                let namespace = document.namespace.as_deref().unwrap_or("-");
-                writeln!(
-                    out,
-                    "{} in {namespace}, {:?}",
-                    document.name, document.labels
-                )
-                .unwrap();
-                writeln!(out, "{}", serde_json::to_string_pretty(&spec).unwrap()).unwrap();
-            }
+            out.extend(documents.katalogs.iter().map(show));
+            out.extend(documents.motifs.iter().map(show));
         }
     }
     out
+}
+
+fn show<S: Serialize>(document: &Document<S>) -> String {
+    let spec = serde_json::to_value(&document.spec).unwrap();
+    let spec = serde_json::to_string_pretty(&spec).unwrap();
+    let namespace = document.namespace.as_deref().unwrap_or("-");
+    let (name, labels) = (&document.name, &document.labels);
+    format!("{name} in {namespace}, {labels:?}\n{spec}\n")
 }
 
 #[test]
@@ -75,17 +75,21 @@ fn every_case_gives_what_stands_beside_it() {
 
 #[test]
 fn the_committed_definitions_are_those_of_the_types() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crds/katalogs.yaml");
-    let generated = orkestra_core::api::crds_yaml().unwrap();
-    if env::var_os("UPDATE").is_some() {
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, &generated).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crds");
+    let definitions = orkestra_core::api::crds();
+    for definition in &definitions {
+        let plural = definition["spec"]["names"]["plural"].as_str().unwrap();
+        let file = folder.join(format!("{plural}.yaml"));
+        let generated = format!("---\n{}", serde_saphyr::to_string(definition).unwrap());
+        if env::var_os("UPDATE").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&file, &generated).unwrap();
+        }
+        let committed = fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(committed, generated, "run this test with UPDATE=1");
     }
-    assert_eq!(
-        fs::read_to_string(&file).unwrap(),
-        generated,
-        "run this test with UPDATE=1"
-    );
+    let files = fs::read_dir(&folder).unwrap().count();
+    assert_eq!(files, definitions.len());
 }
 
 #[test]
@@ -117,10 +121,10 @@ fn a_spec_that_is_written_out_reads_back() {
     let (documents, _) = read_stream("forms.yaml", &text).unwrap();
     let object = json!({
         "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "metadata": { "name": "again" },
-        "spec": documents[0].spec,
+        "spec": documents.katalogs[0].spec,
     });
     let (again, warnings) = read_katalog(&Source::from_object(&object).unwrap()).unwrap();
-    assert_eq!(again.spec, documents[0].spec);
+    assert_eq!(again.spec, documents.katalogs[0].spec);
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
@@ -146,7 +150,7 @@ fn an_error_inside_a_template_gets_its_own_column() {
 fn diagnostics_of_others_are_located_at_the_nearest_ancestor() {
     let text = fs::read_to_string(inputs().join("forms.yaml")).unwrap();
     let (documents, _) = read_stream("forms.yaml", &text).unwrap();
-    let document = &documents[0];
+    let document = &documents.katalogs[0];
     let entry = FieldPath::root()
         .field("spec")
         .field("crds")

@@ -12,7 +12,7 @@ use orkestra_core::{
 fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
     let (documents, warnings) = read_stream(file, text)?;
     assert!(warnings.is_empty(), "{file}: {warnings:?}");
-    for document in &documents {
+    for document in &documents.katalogs {
         let reference = KatalogRef {
             namespace: "default".to_owned(),
             name: document.name.clone(),
@@ -29,7 +29,7 @@ fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
         })?;
         assert!(warnings.is_empty(), "{file}: {warnings:?}");
     }
-    Ok(documents.len())
+    Ok(documents.katalogs.len())
 }
 
 /// The fenced YAML blocks of a Markdown text that are whole Katalogs.

@@ -12,6 +12,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::katalog::{Katalog, KatalogSpec};
+use super::motif::{Motif, MotifSpec};
 use super::shape::{Field, Shape};
 use super::status::KatalogStatus;
 
@@ -20,11 +21,18 @@ const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// The definitions of our own kinds as JSON, always the same.
 pub fn crds() -> Vec<Value> {
-    vec![definition(
-        &Katalog::crd(),
-        &root_schema::<KatalogStatus>(&Shape::of::<KatalogSpec>()),
-        &katalog_columns(),
-    )]
+    let mut katalog = root_schema(&Shape::of::<KatalogSpec>(), "What the Katalog declares.");
+    // `status` of a new object is not nothing: with an observed generation that was never there, kstatus takes the
+    // object for one that is being worked on, also while Orkestra is down.
+    let mut status = status_schema::<KatalogStatus>();
+    status["default"] = json!({ "observedGeneration": -1 });
+    katalog["properties"]["status"] = status;
+    let motif = root_schema(&Shape::of::<MotifSpec>(), "What the Motif gives.");
+    let mut katalog = definition(&Katalog::crd(), &katalog, &katalog_columns());
+    katalog["spec"]["versions"][0]["subresources"] = json!({ "status": {} });
+    // No status subresource: it would drop the block `status` that authors write beside `spec`, and nothing of ours is
+    // reported on a Motif.
+    vec![katalog, definition(&Motif::crd(), &motif, &motif_columns())]
 }
 
 /// The definitions as a YAML stream, to be applied as it is.
@@ -64,7 +72,6 @@ fn definition(derived: &CustomResourceDefinition, schema: &Value, columns: &Valu
                 "name": super::names::VERSION,
                 "served": true,
                 "storage": true,
-                "subresources": { "status": {} },
                 "additionalPrinterColumns": columns,
                 "schema": { "openAPIV3Schema": schema },
             }],
@@ -85,11 +92,14 @@ fn katalog_columns() -> Value {
     ])
 }
 
-/// `status` of a new object is not nothing: with an observed generation that was never there, kstatus
-/// takes the object for one that is being worked on, also while Orkestra is down.
-fn root_schema<Status: JsonSchema>(spec: &Shape) -> Value {
-    let mut status = status_schema::<Status>();
-    status["default"] = json!({ "observedGeneration": -1 });
+fn motif_columns() -> Value {
+    json!([
+        { "name": "Version", "type": "string", "jsonPath": ".spec.info.version" },
+        { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" },
+    ])
+}
+
+fn root_schema(spec: &Shape, description: &str) -> Value {
     json!({
         "type": "object",
         PRESERVE: true,
@@ -97,8 +107,7 @@ fn root_schema<Status: JsonSchema>(spec: &Shape) -> Value {
             "apiVersion": { "type": "string" },
             "kind": { "type": "string" },
             "metadata": { "type": "object" },
-            "spec": describe(spec, "What the Katalog declares."),
-            "status": status,
+            "spec": describe(spec, description),
         },
     })
 }
@@ -228,47 +237,51 @@ mod tests {
         }
     }
 
-    fn schema() -> Value {
-        crds()[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+    fn schemas() -> [Value; 2] {
+        let schema = |crd: &Value| crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+        [schema(&crds()[0]), schema(&crds()[1])]
     }
 
     #[test]
     fn the_yaml_is_small_and_always_the_same() {
-        let yaml = crds_yaml().unwrap();
-        assert!(yaml.len() < 200 * 1024, "{} bytes", yaml.len());
-        assert_eq!(yaml, crds_yaml().unwrap());
-        let read: Value = serde_saphyr::from_str(&yaml).unwrap();
-        assert_eq!(read, crds()[0]);
-        let _: CustomResourceDefinition = serde_json::from_value(read).unwrap();
+        assert_eq!(crds_yaml().unwrap(), crds_yaml().unwrap());
+        for definition in crds() {
+            let yaml = serde_saphyr::to_string(&definition).unwrap();
+            assert!(yaml.len() < 200 * 1024, "{} bytes", yaml.len());
+            let read: Value = serde_saphyr::from_str(&yaml).unwrap();
+            assert_eq!(read, definition);
+            let _: CustomResourceDefinition = serde_json::from_value(read).unwrap();
+        }
     }
 
     #[test]
     fn spec_keeps_what_it_does_not_know_at_every_level() {
-        let schema = schema();
-        assert_eq!(schema[PRESERVE], true);
-        let mut levels = 0;
-        visit(
-            &schema["properties"]["spec"],
-            "spec",
-            &mut |path, object| {
-                levels += 1;
-                assert_eq!(object.get(PRESERVE), Some(&Value::Bool(true)), "{path}");
-                let refuses = ["type", "default", "required", "nullable"];
-                assert!(
-                    refuses.iter().all(|key| !object.contains_key(*key)),
-                    "{path}"
-                );
-                let both = object.contains_key("properties")
-                    && object.contains_key("additionalProperties");
-                assert!(!both, "{path}");
-            },
-        );
-        assert!(levels > 100, "{levels}");
+        for schema in schemas() {
+            assert_eq!(schema[PRESERVE], true);
+            let mut levels = 0;
+            visit(
+                &schema["properties"]["spec"],
+                "spec",
+                &mut |path, object| {
+                    levels += 1;
+                    assert_eq!(object.get(PRESERVE), Some(&Value::Bool(true)), "{path}");
+                    let refuses = ["type", "default", "required", "nullable"];
+                    assert!(
+                        refuses.iter().all(|key| !object.contains_key(*key)),
+                        "{path}"
+                    );
+                    let both = object.contains_key("properties")
+                        && object.contains_key("additionalProperties");
+                    assert!(!both, "{path}");
+                },
+            );
+            assert!(levels > 100, "{levels}");
+        }
     }
 
     #[test]
     fn status_is_typed_and_starts_as_never_observed() {
-        let status = &schema()["properties"]["status"];
+        let status = &schemas()[0]["properties"]["status"];
         assert_eq!(status["default"], json!({ "observedGeneration": -1 }));
         visit(status, "status", &mut |path, object| {
             assert!(object.contains_key("type"), "{path}: {object:?}");

@@ -8,18 +8,31 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::Span;
-use super::later::{Accepted, Ignored, Later};
+use super::envelope;
+use super::later::{Ignored, Later};
+use super::motif::{Info, MotifImport};
+use super::notes::Notes;
 use super::operator_box::{OperatorBox, Reconciler};
-use super::scalar::Text;
+use super::profiles::Profiles;
+use super::shape::Shape;
 use super::status::KatalogStatus;
 
-/// Blocks of the language that stand beside `spec` or inside it and are not built yet.
-pub(crate) const LATER_BLOCKS: &[&str] = &[
+/// Fields of `spec` that may stand beside it.
+pub(crate) const BLOCKS: &[&str] = &[
     "gateway",
     "imports",
     "notes",
     "notification",
     "profiles",
+    "providers",
+    "security",
+    "sources",
+];
+
+/// Those that are not built yet.
+const LATER_BLOCKS: &[&str] = &[
+    "gateway",
+    "notification",
     "providers",
     "security",
     "sources",
@@ -46,6 +59,18 @@ pub struct KatalogSpec {
     /// The operators, by name. The name is the operator's own: it appears in `/katalog/{name}`, in
     /// `dependsOn` and in overrides.
     pub crds: BTreeMap<String, CrdEntry>,
+    /// Author, version and the like, for registries and people. A file may have them in `metadata`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub info: Option<Info>,
+    /// Motifs whose presets and notes the whole Katalog may use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<MotifImport>,
+    /// Presets that fields named `profile` refer to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profiles: Option<Profiles>,
+    /// Functions that all templates of the Katalog may call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notes: Option<Notes>,
 }
 
 /// One operator: the custom resource definition it serves and what it does for each resource.
@@ -54,7 +79,7 @@ pub struct KatalogSpec {
 #[schemars(transform = Later(&[
     "allowedNamespaces", "conversion", "deletionProtection", "dependsOn", "endpoints", "enrich",
     "enrichAll", "fieldSelector", "finalizers", "ignoreObservedGeneration", "ignoreStatusPatch",
-    "imports", "labelSelector", "labels", "mutation", "namespace", "normalize", "queue",
+    "labelSelector", "labels", "mutation", "namespace", "normalize", "queue",
     "removeFinalizers", "restrictedNamespaces", "serve", "validation", "webhooks",
 ]))]
 #[schemars(transform = Ignored(&["mode"]))]
@@ -94,6 +119,9 @@ pub struct CrdEntry {
     /// What the operator does for each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator_box: Option<OperatorBox>,
+    /// Motifs that the operator is made of, beside its box.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<MotifImport>,
 }
 
 impl CrdEntry {
@@ -136,42 +164,7 @@ pub struct ApiTypes {
     pub api_path: Option<String>,
 }
 
-/// A Katalog as a document: what may stand beside `spec`. It exists for its schema.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = Later(LATER_BLOCKS))]
-#[expect(dead_code, reason = "only the schema is used")]
-pub(crate) struct KatalogShape {
-    /// `orkestra.orkspace.io/v1`.
-    api_version: Option<String>,
-    /// `Katalog`.
-    kind: Option<String>,
-    /// Name, namespace, labels and annotations, and what a registry shows.
-    metadata: Option<MetadataShape>,
-    /// What the Katalog declares.
-    spec: KatalogSpec,
-    /// Written by Orkestra.
-    status: Option<serde_json::Value>,
-}
-
-/// Metadata of a document. It exists for its schema.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = Accepted(&[
-    "author", "clusterName", "createdBy", "creationTimestamp", "deletionGracePeriodSeconds",
-    "deletionTimestamp", "description", "finalizers", "generateName", "generation", "license",
-    "managedFields", "ownerReferences", "projects", "resourceVersion", "selfLink", "tags", "uid",
-    "version",
-]))]
-#[schemars(transform = Later(&["deprecation"]))]
-#[expect(dead_code, reason = "only the schema is used")]
-struct MetadataShape {
-    /// The Katalog's name.
-    name: Option<String>,
-    /// The Katalog's namespace.
-    namespace: Option<String>,
-    /// Labels of the Katalog.
-    labels: Option<BTreeMap<String, Text>>,
-    /// Annotations of the Katalog.
-    annotations: Option<BTreeMap<String, Text>>,
+/// The shape of a whole Katalog.
+pub(crate) fn document_shape() -> Shape {
+    envelope::shape::<KatalogSpec>(BLOCKS)
 }

@@ -41,6 +41,18 @@ impl Transform for Accepted {
     }
 }
 
+/// Takes fields out of an object's schema.
+pub(crate) struct Without(pub(crate) &'static [&'static str]);
+
+impl Transform for Without {
+    fn transform(&mut self, schema: &mut Schema) {
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+        if let Some(properties) = properties {
+            properties.retain(|name, _| !self.0.contains(&name.as_str()));
+        }
+    }
+}
+
 /// Adds values of the language that are not built yet to an enum's schema.
 pub(crate) struct LaterValues(pub(crate) &'static [&'static str]);
 

@@ -42,7 +42,7 @@ pub struct OperatorBox {
 /// How the operator works through its queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["constructor", "hooks", "include", "profile", "queue", "requeue"]))]
+#[schemars(transform = Later(&["constructor", "hooks", "queue", "requeue"]))]
 pub struct Reconciler {
     /// How many resources are reconciled at a time. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +51,13 @@ pub struct Reconciler {
     /// How often every resource is reconciled without a change, such as `10m`; `0s` is never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resync: Option<Span>,
+    /// A preset for the fields that are left out: a built-in one such as `conservative`, or one of
+    /// `profiles.reconciler`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// File with more fields under `reconciler`, relative to this one. What is written here wins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
 }
 
 /// Children by kind. Within a kind the order of declaration counts.
@@ -117,8 +124,10 @@ pub(crate) const LATER_KINDS: &[&str] = &[
 /// What is written to the custom resource's status.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["include"]))]
 pub struct StatusSpec {
+    /// File with more fields under `fields`, relative to this one. They come first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
     /// `false` leaves out the automatic conditions and `observedGeneration`. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<bool>,

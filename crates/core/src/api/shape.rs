@@ -85,6 +85,19 @@ impl Shape {
         read(&schema, definitions.unwrap_or(&empty), 0)
     }
 
+    /// A map that has one field, which must be there.
+    pub(crate) fn map_of_one(name: &str, shape: Shape) -> Self {
+        let field = Field {
+            shape,
+            required: true,
+            description: String::new(),
+        };
+        Shape::Object(ObjectShape {
+            fields: BTreeMap::from([(name.to_owned(), field)]),
+            rest: None,
+        })
+    }
+
     /// What is expected, for messages: `a list`.
     pub fn describe(&self) -> String {
         match self {

@@ -107,6 +107,16 @@ codes! {
     NotATemplate = 107, "a template is not possible here";
     /// A template that gives what the field cannot take.
     WrongValue = 108, "the value does not fit the field";
+    /// A function of Go's that would be of harm here.
+    RefusedNote = 109, "the note is refused";
+    /// A random note where its value is not kept.
+    RandomValue = 110, "a random value is not kept here";
+    /// A note of the user that no template can call.
+    NoteName = 111, "the note has no legal name";
+    /// A note of the user that has the name of a built-in one.
+    HiddenNote = 112, "a built-in note is hidden";
+    /// Notes of the user that need their own results.
+    NoteCircle = 113, "notes call each other in a circle";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.
@@ -167,6 +177,16 @@ codes! {
     StatusUnknown = 412, "the definition has no such status field";
     /// `status.` at the start of a status path.
     StatusPrefix = 413, "status paths are relative";
+
+    // Schemas and types.
+    /// A path that the schema cannot have.
+    NoSuchField = 500, "the schema has no such field";
+    /// Values of two types that are never equal.
+    ComparedTypes = 501, "values of two types are compared";
+    /// A word that the schema's list does not have.
+    NotInEnum = 502, "the word is none that the schema lists";
+    /// Text that need not be what the field takes.
+    MayNotFit = 503, "the text may not fit the field";
 }
 
 impl Code {

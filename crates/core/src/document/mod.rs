@@ -2,21 +2,26 @@
 //!
 //! ```text
 //! text ─ split, parse ─► Tree (values with positions) ─ normalise ─► Tree in today's spelling
-//!      ─ check against the shape of the API types ─► KatalogSpec, or every problem with its place
+//!      ─ check against the shape of the API types ─► KatalogSpec or MotifSpec, or every problem with its place
 //! ```
 //!
 //! Objects from a cluster take the same way without positions: [`Source::from_object`].
 
 mod check;
 mod edit;
-mod katalog;
+mod kinds;
 mod mend;
 mod normalise;
+mod read;
 mod rules;
 mod source;
 mod tree;
+mod verbatim;
 mod yaml;
 
-pub use katalog::{KatalogDocument, read_katalog, read_what_can_be};
-pub use source::{Source, Stream, parse_stream, read_stream};
+pub use kinds::DocumentKind;
+pub use read::{
+    Document, KatalogDocument, MotifDocument, read_included, read_katalog, read_motif, read_what_can_be,
+};
+pub use source::{Documents, Source, Stream, parse_stream, read_stream};
 pub use tree::{Key, Span, Tree, TreeValue, Verbatim};

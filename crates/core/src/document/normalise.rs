@@ -72,8 +72,43 @@ static KINDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<Lifecyc
     _ => Vec::new(),
 });
 
+/// Moves blocks that stand beside `spec` into it. Both places are right, so there is no warning.
+pub(crate) fn blocks(root: &mut Tree, names: &[&str], found: &mut Diagnostics) {
+    for name in names {
+        let (from, to) = ([*name], ["spec", name]);
+        if root.get(name).is_none() {
+            continue;
+        }
+        if root.below(&to).is_some() {
+            refuse_both(root, &from, &to, &FieldPath::root(), found);
+        } else if root
+            .get("spec")
+            .is_none_or(|spec| spec.is_null() || spec.as_map().is_some())
+            && let Some((key, value)) = root.take(&from)
+        {
+            // Cannot fail: nothing is there, and only a map is on the way.
+            let _ = root.put(&to, key, value);
+        }
+    }
+}
+
+/// Moves everything in a Motif to its present spelling.
+pub(crate) fn motif(root: &mut Tree, found: &mut Diagnostics) {
+    let path = FieldPath::root().field("spec").field("resources");
+    if let Some(resources) = root.below_mut(&["spec", "resources"]) {
+        normalise_lifecycle(resources, &path, found);
+        if let Some(block) = resources.get_mut("onCreate") {
+            normalise_lifecycle(block, &path.field("onCreate"), found);
+        }
+    }
+    if let Some(status) = root.below_mut(&["spec", "status"]) {
+        let path = FieldPath::root().field("spec").field("status");
+        normalise_status(status, &path, found);
+    }
+}
+
 /// Moves everything in a Katalog to its present spelling.
-pub(crate) fn normalise(root: &mut Tree, found: &mut Diagnostics) {
+pub(crate) fn katalog(root: &mut Tree, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec").field("crds");
     let entries = root.below_mut(&["spec", "crds"]).and_then(Tree::as_map_mut);
     for (key, entry) in entries.into_iter().flatten() {
@@ -117,10 +152,14 @@ fn normalise_box(tree: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
             normalise_lifecycle(lifecycle, &path.field(block), found);
         }
     }
-    let path = path.field("status").field("fields");
-    let fields = tree
-        .below_mut(&["status", "fields"])
-        .and_then(Tree::as_list_mut);
+    if let Some(status) = tree.get_mut("status") {
+        normalise_status(status, &path.field("status"), found);
+    }
+}
+
+fn normalise_status(tree: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
+    let path = path.field("fields");
+    let fields = tree.get_mut("fields").and_then(Tree::as_list_mut);
     for (index, field) in fields.into_iter().flatten().enumerate() {
         let path = path.index(index);
         replace_word(field, "type", TYPE_ALIASES);

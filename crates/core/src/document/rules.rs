@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::tree::{Key, Tree};
 use crate::api::shape::Shape;
-use crate::api::{CrdEntry, KatalogSpec, names};
+use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
 static ENTRY_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<CrdEntry>() {
@@ -63,8 +63,8 @@ fn key_of<'a>(tree: &'a Tree, name: &str) -> Option<&'a Key> {
         .find(|key| key.name == name)
 }
 
-/// The Katalog's own name and those of its operators.
-pub(crate) fn check_names(root: &Tree, found: &mut Diagnostics) {
+/// The document's own name.
+pub(crate) fn check_metadata(root: &Tree, found: &mut Diagnostics) {
     for name in ["name", "namespace"] {
         let text = root.below(&["metadata", name]).and_then(Tree::as_str);
         if let Some(Err(why)) = text.map(names::check_dns1123_subdomain) {
@@ -75,6 +75,10 @@ pub(crate) fn check_names(root: &Tree, found: &mut Diagnostics) {
             ));
         }
     }
+}
+
+/// The names of a Katalog's operators.
+pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
     if root
         .get("spec")
@@ -102,9 +106,84 @@ pub(crate) fn check_names(root: &Tree, found: &mut Diagnostics) {
     }
 }
 
-/// What is refused for its value.
-pub(crate) fn check_spec(spec: &KatalogSpec, found: &mut Diagnostics) {
-    let crds = FieldPath::root().field("spec").field("crds");
+/// What is refused for its value in a Motif.
+pub(crate) fn check_motif(spec: &MotifSpec, found: &mut Diagnostics) {
+    let path = FieldPath::root().field("spec");
+    let inputs = path.field("inputs");
+    let names = spec.inputs.iter().map(|input| input.name.as_str());
+    check_list(names, &inputs, true, found);
+    for (index, input) in spec.inputs.iter().enumerate() {
+        if input.required == Some(true) && input.default.is_some() {
+            let message = "a required input has no use for a `default`";
+            let at = inputs.index(index).field("default");
+            let error = Diagnostic::error(Code::Exclusive, at, message);
+            found.push(error.hint("leave out one of the two"));
+        }
+    }
+    check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
+}
+
+/// Notes and presets: their names.
+fn check_shared(
+    notes: Option<&Notes>,
+    profiles: Option<&Profiles>,
+    path: &FieldPath,
+    found: &mut Diagnostics,
+) {
+    if let Some(notes) = notes {
+        let at = path.field("notes");
+        let at = notes.keys().iter().fold(at, |at, key| at.field(key));
+        let names = notes.functions().iter().map(|note| note.name.as_str());
+        check_list(names, &at, true, found);
+    }
+    if let Some(profiles) = profiles {
+        let at = path.field("profiles");
+        for (class, names) in profiles.names() {
+            check_list(names.into_iter(), &at.field(class), false, found);
+        }
+    }
+}
+
+/// The names of a list's items: there once each, and words that templates can call where they must.
+fn check_list<'a>(
+    names: impl Iterator<Item = &'a str>,
+    path: &FieldPath,
+    are_words: bool,
+    found: &mut Diagnostics,
+) {
+    let mut seen: Vec<String> = Vec::new();
+    for (index, name) in names.enumerate() {
+        let at = path.index(index).field("name");
+        if name.trim().is_empty() {
+            found.push(Diagnostic::error(Code::Empty, at, "`name` is empty"));
+            continue;
+        }
+        let is_word = !name.starts_with(|first: char| first.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if are_words && !is_word {
+            let message = format!("`{name}` is no name that a template can use");
+            let error = Diagnostic::error(Code::BadName, at.clone(), message);
+            found.push(error.hint("a letter, then letters, digits and `_`"));
+        }
+        // Only of presets case doesn't count.
+        let key = if are_words {
+            name.to_owned()
+        } else {
+            name.to_lowercase()
+        };
+        if seen.contains(&key) {
+            let message = format!("`{name}` is declared twice");
+            found.push(Diagnostic::error(Code::SetTwice, at, message));
+        }
+        seen.push(key);
+    }
+}
+
+/// What is refused for its value in a Katalog.
+pub(crate) fn check_katalog(spec: &KatalogSpec, found: &mut Diagnostics) {
+    let path = FieldPath::root().field("spec");
+    check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
+    let crds = path.field("crds");
     for (name, entry) in &spec.crds {
         let path = crds.field(name);
         if let Some(api_types) = &entry.api_types {

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::katalog::{KatalogDocument, read_katalog};
+use super::kinds::DocumentKind;
 use super::mend;
+use super::read::{KatalogDocument, MotifDocument, read_katalog, read_motif};
 use super::tree::Tree;
 use super::yaml::{self, Chunk, MAX_DEPTH};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
@@ -99,27 +100,31 @@ pub fn parse_stream(file: &str, text: &str) -> Stream {
     stream
 }
 
-/// Reads every Katalog of a stream, with warnings.
+/// The documents of a stream by kind, each in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Documents {
+    /// Katalogs.
+    pub katalogs: Vec<KatalogDocument>,
+    /// Motifs.
+    pub motifs: Vec<MotifDocument>,
+}
+
+/// Reads every document of a stream, with warnings.
 ///
 /// # Errors
 /// Every problem of every document, in order; also when there is no document at all.
-pub fn read_stream(
-    file: &str,
-    text: &str,
-) -> Result<(Vec<KatalogDocument>, Vec<Diagnostic>), Diagnostics> {
+pub fn read_stream(file: &str, text: &str) -> Result<(Documents, Vec<Diagnostic>), Diagnostics> {
     let Stream { sources, problems } = parse_stream(file, text);
     let mut found = problems;
-    let mut documents = Vec::new();
+    let mut documents = Documents::default();
     for source in &sources {
-        match read_katalog(source) {
-            Ok((document, warnings)) => {
-                documents.push(document);
-                found.extend(warnings);
-            }
-            Err(problems) => found.extend(problems),
-        }
+        let warnings = match DocumentKind::of(source) {
+            Some(DocumentKind::Motif) => keep(read_motif(source), &mut documents.motifs),
+            _ => keep(read_katalog(source), &mut documents.katalogs),
+        };
+        found.extend(warnings.unwrap_or_else(|problems| problems.0));
     }
-    if documents.is_empty() && found.is_empty() {
+    if sources.is_empty() && found.is_empty() {
         found.push(in_file(
             file,
             Diagnostic::error(
@@ -131,6 +136,15 @@ pub fn read_stream(
     }
     found.0.sort_by_key(|d| (d.line, d.column));
     Ok((documents, found.into_result()?))
+}
+
+fn keep<D>(
+    read: Result<(D, Vec<Diagnostic>), Diagnostics>,
+    documents: &mut Vec<D>,
+) -> Result<Vec<Diagnostic>, Diagnostics> {
+    let (document, warnings) = read?;
+    documents.push(document);
+    Ok(warnings)
 }
 
 fn in_file(file: &str, mut diagnostic: Diagnostic) -> Diagnostic {

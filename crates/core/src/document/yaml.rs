@@ -6,6 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_saphyr::{Location, Options, Spanned};
 
 use super::tree::{Key, Span, Tree, TreeValue, Verbatim};
+use super::verbatim::verbatim;
 use crate::diagnostics::Code;
 
 /// Nested lists and maps allowed. Katalogs need about fifteen.
@@ -204,7 +205,12 @@ fn moved(span: Span, chunk: Chunk<'_>) -> Span {
 /// Moves positions from the document's to the file's, and finds what stands in it letter by letter.
 fn settle(tree: &mut Tree, chunk: Chunk<'_>) {
     if let (Some(span), TreeValue::Str(value)) = (tree.span, &tree.value) {
-        tree.verbatim = verbatim(chunk.text, span.offset, value);
+        let parts = verbatim(chunk.text, span, value).into_iter();
+        let in_file = parts.map(|part| Verbatim {
+            span: moved(part.span, chunk),
+            ..part
+        });
+        tree.verbatim = in_file.collect();
     }
     tree.span = tree.span.map(|span| moved(span, chunk));
     match &mut tree.value {
@@ -223,26 +229,6 @@ fn settle(tree: &mut Tree, chunk: Chunk<'_>) {
     }
 }
 
-fn verbatim(text: &str, offset: u32, value: &str) -> Verbatim {
-    let source = usize::try_from(offset).ok().and_then(|at| text.get(at..));
-    let Some(source) = source else {
-        return Verbatim::default();
-    };
-    let (lead, source) = match source.strip_prefix(['"', '\'']) {
-        Some(rest) => (1, rest),
-        None => (0, source),
-    };
-    let same = source
-        .bytes()
-        .zip(value.bytes())
-        .take_while(|(a, b)| a == b && *a != b'\n' && *a != b'\r')
-        .count();
-    Verbatim {
-        lead,
-        len: u32::try_from(same).unwrap_or(u32::MAX),
-    }
-}
-
 /// A tree as it comes from the parser: positions are the document's own.
 struct Raw(Tree);
 
@@ -252,7 +238,7 @@ impl<'de> Deserialize<'de> for Raw {
         Ok(Raw(Tree {
             span: to_span(spanned.defined),
             value: spanned.value.0,
-            verbatim: Verbatim::default(),
+            verbatim: Box::default(),
         }))
     }
 }

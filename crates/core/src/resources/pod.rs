@@ -157,6 +157,7 @@ fn resources(at: &At<'_>, resources: &Resources) -> Option<Tree> {
 
 fn security_context(at: &At<'_>, context: &SecurityContext) -> Option<Tree> {
     let SecurityContext {
+        profile: _,
         run_as_non_root,
         read_only_root_filesystem,
         allow_privilege_escalation,
@@ -228,6 +229,7 @@ fn check_capability(at: &At<'_>, text: &str) {
 
 fn pod_security(at: &At<'_>, security: &PodSecurity) -> Option<Tree> {
     let PodSecurity {
+        profile: _,
         run_as_non_root,
         run_as_user,
         run_as_group,

@@ -273,7 +273,7 @@ fn a_child_that_is_being_deleted_is_not_deleted_again() {
     let mut record = world.record_of(&key("ConfigMap", "a"));
     record.deleting = true;
     observed.children[0].record = record.into();
-    let cycle = orkestra_core::reconcile::step::step(&world.plan, &world.scopes, &observed);
+    let cycle = world.decide_on(&observed);
     assert_eq!(cycle.intents, []);
     assert_eq!(world.pass().written, [key("ConfigMap", "a")]);
 }

@@ -29,9 +29,9 @@ pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
         read_stream("katalog.yaml", text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
     let katalog = KatalogRef {
         namespace: "default".into(),
-        name: documents[0].name.clone(),
+        name: documents.katalogs[0].name.clone(),
     };
-    let (plan, _) = plan::compile(&katalog, &documents[0].spec, schemas, &Library::default())
+    let (plan, _) = plan::compile(&katalog, &documents.katalogs[0].spec, schemas, &Library::default())
         .unwrap_or_else(|problems| panic!("{problems}\n{text}"));
     plan.operators[0].clone()
 }

@@ -83,8 +83,10 @@ pub struct Deployment {
 /// How a change of a Deployment is rolled out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["profile"]))]
 pub struct RollingUpdate {
+    /// A preset that stands for the other fields: a built-in one such as `safe`, or one of `profiles.rollingUpdate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Text>,
     /// Pods above the wanted number, as a number or a percentage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<Scalar>,

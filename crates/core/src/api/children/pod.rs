@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::later::Later;
 use crate::api::scalar::{Scalar, Text};
 
 /// What a container asks for and may use.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["profile"]))]
 pub struct Resources {
+    /// A preset that stands for the other fields: a built-in one such as `small`, or one of `profiles.resources`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Text>,
     /// What is set aside: `cpu`, `memory` and others, as quantities.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, Text>,
@@ -39,8 +40,11 @@ pub struct Probes {
 /// One probe. Times are in seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["profile"]))]
 pub struct Probe {
+    /// A preset that stands for the times and thresholds: a built-in one such as `standard`, or one of
+    /// `profiles.probes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Text>,
     /// `http` or `tcp`. Default: `http` when `path` is set, else `tcp`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<Text>,
@@ -70,8 +74,10 @@ pub struct Probe {
 /// The container's security context.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["profile"]))]
 pub struct SecurityContext {
+    /// A preset that stands for the other fields: a built-in one such as `restricted`, or one of `profiles.containerSecurity`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Text>,
     /// Refuses to start as root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_non_root: Option<Scalar>,
@@ -101,8 +107,10 @@ pub struct Capabilities {
 /// The pod's security context.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["profile"]))]
 pub struct PodSecurity {
+    /// A preset that stands for the other fields: a built-in one such as `restricted`, or one of `profiles.podSecurity`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Text>,
     /// Refuses to start as root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_non_root: Option<Scalar>,

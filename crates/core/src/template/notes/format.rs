@@ -25,7 +25,7 @@ fn printf<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
         .skip(1)
         .map(|value| Arg {
             node: value.node(),
-            constant: matches!(value, Value::Shared(_)),
+            constant: !matches!(value, Value::Data(_)),
         })
         .collect();
     let format = format.node().as_str().unwrap_or_default();

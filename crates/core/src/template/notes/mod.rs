@@ -139,7 +139,7 @@ impl Type {
         ) || matches!((self, node), (Type::Number, Node::Str(text)) if text.trim().parse::<f64>().is_ok())
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Type::Any | Type::Inside | Type::OneOf(_) => "any value",
             Type::Text => "text",
@@ -260,8 +260,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Note> {
     FAMILIES.iter().flat_map(|(_, notes)| notes.iter())
 }
 
-/// The name that a mistyped one most likely means.
-pub(super) fn nearest(name: &str) -> Option<&'static str> {
+/// The name of a note, or among others that are known, that a mistyped one most likely means.
+pub(super) fn nearest<'n>(name: &str, others: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     if name.len() > 64 {
         return None;
     }
@@ -269,6 +269,8 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let distance = |known: &str| edits(&lower, &known.to_lowercase());
     let (distance, near) = all()
         .flat_map(Note::names)
+        .map(|known| -> &'n str { known })
+        .chain(others)
         .map(|known| (distance(known), known))
         .min_by_key(|(distance, _)| *distance)?;
     let tolerable = (name.chars().count() / 3).max(1);
@@ -325,10 +327,10 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_near() {
-        assert_eq!(nearest("tolower"), Some("toLower"));
-        assert_eq!(nearest("replce"), Some("replace"));
-        assert_eq!(nearest("defualt"), Some("default"));
-        assert_eq!(nearest("frobnicate"), None);
+        assert_eq!(nearest("tolower", std::iter::empty()), Some("toLower"));
+        assert_eq!(nearest("replce", std::iter::empty()), Some("replace"));
+        assert_eq!(nearest("defualt", std::iter::empty()), Some("default"));
+        assert_eq!(nearest("frobnicate", std::iter::empty()), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::value::Node;
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "toLower",
+        aliases: &["lower"],
         doc: "The text in lower case.",
         example: (r#"{{ toLower "EU-West" }}"#, "eu-west"),
         min_args: 1,
@@ -19,6 +20,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "toUpper",
+        aliases: &["upper"],
         doc: "The text in upper case.",
         example: (r#"{{ toUpper "eu" }}"#, "EU"),
         min_args: 1,

@@ -1,7 +1,10 @@
 //! Calls, and what can be said about them before they run.
 
+use std::sync::Arc;
+
 use super::super::TemplateError;
 use super::super::ast::{CallExpr, Expr, Kind};
+use super::super::functions::Function;
 use super::super::notes::{self, Note};
 use super::expr::Operand;
 use super::lexer::{self, Token};
@@ -35,8 +38,16 @@ impl Parser<'_> {
             });
         }
         let word = self.slice(name);
+        if let Some(function) = self.functions.find(word) {
+            return self.call_function(
+                &Arc::clone(function),
+                name,
+                args.len() + usize::from(piped),
+            );
+        }
         let Some(note) = notes::find(word) else {
-            let hint = notes::nearest(word).map(|near| format!("did you mean `{near}`?"));
+            let hint = notes::nearest(word, self.functions.names())
+                .map(|near| format!("did you mean `{near}`?"));
             let error = lexer::error(name.at, name.end, &format!("unknown note `{word}`"));
             return Err(TemplateError {
                 code: Code::UnknownNote,
@@ -45,6 +56,7 @@ impl Parser<'_> {
             });
         };
         self.check(note, name, &args, piped);
+        self.mark_note(note, name.at);
         if note.name == "default" && !piped {
             fallback_first(&mut args);
         }
@@ -54,6 +66,30 @@ impl Parser<'_> {
                 note,
                 args: args.into(),
             })),
+        })
+    }
+
+    /// A note of the user, which takes no arguments.
+    fn call_function(
+        &mut self,
+        function: &Arc<Function>,
+        name: Token,
+        given: usize,
+    ) -> Result<Expr, TemplateError> {
+        let word = self.slice(name);
+        if given > 0 {
+            let message = format!("`{word}` is a note of the Katalog and takes no arguments");
+            return Err(TemplateError {
+                code: Code::ArgumentCount,
+                ..lexer::error(name.at, name.end, &message)
+            });
+        }
+        let known = (Arc::clone(function), name.at);
+        self.calls.entry(word.into()).or_insert(known);
+        self.mark_function(&function.template, name.at);
+        Ok(Expr {
+            at: place(name.at),
+            kind: Kind::Function(Arc::clone(function)),
         })
     }
 

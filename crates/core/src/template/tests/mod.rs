@@ -38,4 +38,4 @@ macro_rules! node {
         $crate::value::Node::from(&serde_json::json!($($json)*))
     };
 }
-use node;
+pub(super) use node;

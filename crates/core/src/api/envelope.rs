@@ -1,0 +1,64 @@
+//! Documents as a whole: what stands around `spec`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+
+use super::later::Accepted;
+use super::motif::Info;
+use super::scalar::Text;
+use super::shape::Shape;
+
+/// A document. It exists for its schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+struct Envelope<S> {
+    /// `orkestra.orkspace.io/v1`.
+    api_version: Option<String>,
+    /// The document's kind.
+    kind: Option<String>,
+    /// Name, namespace, labels and annotations, and what a registry shows.
+    metadata: Option<MetadataShape>,
+    /// What the document declares.
+    spec: S,
+    /// Written by Orkestra.
+    status: Option<serde_json::Value>,
+}
+
+/// Metadata of a document. It exists for its schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = Accepted(&[
+    "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generateName",
+    "generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
+]))]
+#[expect(dead_code, reason = "only the schema is used")]
+struct MetadataShape {
+    /// The document's name. Default: the name of the file, or of its folder.
+    name: Option<String>,
+    /// The document's namespace.
+    namespace: Option<String>,
+    /// Labels of the document.
+    labels: Option<BTreeMap<String, Text>>,
+    /// Annotations of the document.
+    annotations: Option<BTreeMap<String, Text>>,
+    /// Author, version and the like.
+    #[serde(flatten)]
+    info: Info,
+}
+
+/// The shape of a document that declares `S`. The `blocks` are fields of `spec` that may stand beside it.
+pub(crate) fn shape<S: JsonSchema>(blocks: &[&str]) -> Shape {
+    let mut shape = Shape::of::<Envelope<S>>();
+    if let Shape::Object(root) = &mut shape
+        && let Some(Shape::Object(spec)) = root.fields.get("spec").map(|field| field.shape.clone())
+    {
+        for block in blocks {
+            if let Some(field) = spec.fields.get(*block) {
+                root.fields.insert((*block).to_owned(), field.clone());
+            }
+        }
+    }
+    shape
+}

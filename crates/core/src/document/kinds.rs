@@ -1,0 +1,118 @@
+//! The kinds of documents, and how each is read.
+
+use std::sync::LazyLock;
+
+use serde::de::DeserializeOwned;
+
+use super::source::Source;
+use super::tree::Tree;
+use super::{normalise, rules};
+use crate::api::shape::Shape;
+use crate::api::{KatalogSpec, MotifSpec, katalog, motif};
+use crate::diagnostics::Diagnostics;
+
+/// A kind of document of the language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DocumentKind {
+    /// Operators.
+    Katalog,
+    /// A part of operators.
+    Motif,
+    /// Katalogs put together.
+    Komposer,
+    /// Tests against a cluster.
+    E2e,
+    /// Tests without a cluster.
+    Simulate,
+}
+
+impl DocumentKind {
+    /// All of them.
+    pub const ALL: [DocumentKind; 5] = [
+        DocumentKind::Katalog,
+        DocumentKind::Motif,
+        DocumentKind::Komposer,
+        DocumentKind::E2e,
+        DocumentKind::Simulate,
+    ];
+
+    /// What documents write as their `kind`.
+    pub fn name(self) -> &'static str {
+        match self {
+            DocumentKind::Katalog => "Katalog",
+            DocumentKind::Motif => "Motif",
+            DocumentKind::Komposer => "Komposer",
+            DocumentKind::E2e => "E2E",
+            DocumentKind::Simulate => "Simulate",
+        }
+    }
+
+    /// Whether documents of the kind do something.
+    pub fn is_supported(self) -> bool {
+        matches!(self, DocumentKind::Katalog | DocumentKind::Motif)
+    }
+
+    /// The kind of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The kind that a document says it is.
+    pub fn of(source: &Source) -> Option<Self> {
+        Self::parse(source.tree.get("kind")?.as_str()?)
+    }
+}
+
+/// What a document of some kind declares.
+pub(crate) trait Readable: DeserializeOwned {
+    /// The kind.
+    const KIND: DocumentKind;
+    /// The shape of the whole document.
+    fn shape() -> &'static Shape;
+    /// Moves everything to its present spelling and place.
+    fn normalise(tree: &mut Tree, found: &mut Diagnostics);
+    /// Rules that a shape cannot say, on what is written.
+    fn check_tree(_: &Tree, _: &mut Diagnostics) {}
+    /// Rules that a shape cannot say, on what was read.
+    fn check(&self, _: &mut Diagnostics) {}
+}
+
+impl Readable for KatalogSpec {
+    const KIND: DocumentKind = DocumentKind::Katalog;
+
+    fn shape() -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(katalog::document_shape);
+        &SHAPE
+    }
+
+    fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
+        normalise::blocks(tree, katalog::BLOCKS, found);
+        normalise::katalog(tree, found);
+    }
+
+    fn check_tree(tree: &Tree, found: &mut Diagnostics) {
+        rules::check_operator_names(tree, found);
+    }
+
+    fn check(&self, found: &mut Diagnostics) {
+        rules::check_katalog(self, found);
+    }
+}
+
+impl Readable for MotifSpec {
+    const KIND: DocumentKind = DocumentKind::Motif;
+
+    fn shape() -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(motif::document_shape);
+        &SHAPE
+    }
+
+    fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
+        normalise::blocks(tree, motif::BLOCKS, found);
+        normalise::motif(tree, found);
+    }
+
+    fn check(&self, found: &mut Diagnostics) {
+        rules::check_motif(self, found);
+    }
+}
