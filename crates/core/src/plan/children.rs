@@ -316,7 +316,7 @@ fn name(at: &At<'_>, text: &str, rule: super::NameRule) -> Option<Leaf> {
     if let Some(literal) = leaf.template.literal()
         && let Err(why) = rule.check(literal.trim())
     {
-        at.error(Code::BadName, why);
+        at.bad_name(literal.trim(), why, rule.as_check());
         return None;
     }
     Some(leaf)
@@ -337,8 +337,9 @@ fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
     match leaf.template.literal().map(str::trim) {
         Some("") => return None,
         Some(literal) => {
-            if let Err(why) = super::NameRule::Label1123.check(literal) {
-                at.error(Code::BadName, why);
+            let rule = super::NameRule::Label1123;
+            if let Err(why) = rule.check(literal) {
+                at.bad_name(literal, why, rule.as_check());
             }
         }
         None => {}

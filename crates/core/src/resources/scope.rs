@@ -10,7 +10,7 @@ use crate::{
         names,
         scalar::{Scalar, Text},
     },
-    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest},
     plan::{Coerce, Fields, Leaf, Tree},
     template::{Template, TemplateError},
     value::Node,
@@ -35,6 +35,7 @@ impl Problems {
         At {
             problems: self,
             path: self.places.borrow().get(text).cloned().unwrap_or_default(),
+            is_key: false,
         }
     }
 }
@@ -44,6 +45,8 @@ impl Problems {
 pub(crate) struct At<'a> {
     problems: &'a Problems,
     path: FieldPath,
+    /// Whether problems are those of the key that leads here.
+    is_key: bool,
 }
 
 impl<'a> At<'a> {
@@ -52,6 +55,7 @@ impl<'a> At<'a> {
         Self {
             problems,
             path: FieldPath::root(),
+            is_key: false,
         }
     }
 
@@ -60,6 +64,7 @@ impl<'a> At<'a> {
         Self {
             problems: self.problems,
             path: self.path.field(name),
+            is_key: false,
         }
     }
 
@@ -68,6 +73,24 @@ impl<'a> At<'a> {
         Self {
             problems: self.problems,
             path: self.path.index(index),
+            is_key: false,
+        }
+    }
+
+    /// The same place, with what is wrong there reported to `problems`.
+    pub(crate) fn quietly<'b>(&self, problems: &'b Problems) -> At<'b> {
+        At {
+            problems,
+            path: self.path.clone(),
+            is_key: self.is_key,
+        }
+    }
+
+    /// The key of the field `name` of the map here: what is reported there stands at the key, not at its value.
+    pub(crate) fn key(&self, name: &str) -> Self {
+        Self {
+            is_key: true,
+            ..self.field(name)
         }
     }
 
@@ -114,12 +137,20 @@ impl<'a> At<'a> {
         self.report(Diagnostic::error(code, self.path.clone(), message).hint(hint));
     }
 
+    /// Reports a name that is not legal as `check` says.
+    pub(crate) fn bad_name(&self, name: &str, why: String, check: fn(&str) -> Result<(), String>) {
+        let mut diagnostic = Diagnostic::error(Code::BadName, self.path.clone(), why);
+        diagnostic.hint = names::instead(name, check);
+        self.report(diagnostic);
+    }
+
     /// Reports what the author should know.
     pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
         self.report(Diagnostic::warning(code, self.path.clone(), message));
     }
 
-    fn report(&self, diagnostic: Diagnostic) {
+    fn report(&self, mut diagnostic: Diagnostic) {
+        diagnostic.at_key = self.is_key;
         self.problems.found.borrow_mut().push(diagnostic);
     }
 
@@ -231,10 +262,17 @@ impl<'a> At<'a> {
         let literal = literal.trim();
         let word = words.iter().find(|word| word.eq_ignore_ascii_case(literal));
         if word.is_none() && !literal.is_empty() {
-            at.error(
-                Code::UnknownWord,
-                format!("`{literal}` is none of {}", words.join(", ")),
-            );
+            let message = format!("`{literal}` is none of {}", words.join(", "));
+            match nearest(literal, words.iter().copied()) {
+                Some(near) => {
+                    at.error_hint(
+                        Code::UnknownWord,
+                        message,
+                        format!("did you mean `{near}`?"),
+                    );
+                }
+                None => at.error(Code::UnknownWord, message),
+            }
         }
         word.map(|word| Tree::Fixed(Node::from(*word)))
     }
@@ -253,9 +291,8 @@ impl<'a> At<'a> {
             Node::Map(entries) => {
                 let mut fields = Fields::default();
                 for (key, value) in entries.iter() {
-                    let at = self.field(key);
-                    at.literal_key(key);
-                    fields.put(key, at.manifest(value));
+                    self.key(key).literal_key(key);
+                    fields.put(key, self.field(key).manifest(value));
                 }
                 Some(fields.into_tree())
             }
@@ -278,9 +315,8 @@ impl<'a> At<'a> {
     pub(crate) fn texts(&self, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Fields {
         let mut fields = Fields::default();
         for (key, text) in texts {
-            let at = self.field(key);
-            at.literal_key(key);
-            fields.put(key, at.value(text, coerce));
+            self.key(key).literal_key(key);
+            fields.put(key, self.field(key).value(text, coerce));
         }
         fields
     }
@@ -288,12 +324,12 @@ impl<'a> At<'a> {
     /// The labels here, or a selector's.
     pub(crate) fn labels(&self, labels: &BTreeMap<String, Text>) -> Fields {
         for (key, value) in labels {
-            let at = self.field(key);
-            at.metadata_key(key);
+            self.key(key).metadata_key(key);
             if !value.contains("{{")
                 && let Err(why) = names::check_label_value(value)
             {
-                at.error(Code::BadName, why);
+                let at = self.field(key);
+                at.bad_name(value, why, names::check_label_value);
             }
         }
         self.texts(labels, Coerce::Text)
@@ -302,7 +338,7 @@ impl<'a> At<'a> {
     /// The annotations here.
     pub(crate) fn annotations(&self, annotations: &BTreeMap<String, Text>) -> Fields {
         for key in annotations.keys() {
-            self.field(key).metadata_key(key);
+            self.key(key).metadata_key(key);
         }
         self.texts(annotations, Coerce::Text)
     }
@@ -320,7 +356,7 @@ impl<'a> At<'a> {
         } else if !key.contains("{{")
             && let Err(why) = names::check_label_key(key)
         {
-            self.error(Code::BadName, why);
+            self.bad_name(key, why, names::check_label_key);
         }
     }
 }
