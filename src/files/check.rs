@@ -55,7 +55,9 @@ pub async fn check(
     let mut checked = Checked::default();
     for source in sources {
         if DocumentKind::of(source) == Some(DocumentKind::Motif) {
-            checked.problems.extend(check_motif(path, source, given).await);
+            checked
+                .problems
+                .extend(check_motif(path, source, given).await);
             continue;
         }
         let (document, found) = read_what_can_be(source);
@@ -132,9 +134,8 @@ async fn compile(
         }
         // Without its definition, what else is said of an entry may follow from that.
         Err(found) if problems.has_errors() => {
-            let certain = |problem: &Diagnostic| {
-                problem.text_offset.is_some() || problem.file.is_some()
-            };
+            let certain =
+                |problem: &Diagnostic| problem.text_offset.is_some() || problem.file.is_some();
             problems.extend(found.into_iter().filter(certain));
             None
         }

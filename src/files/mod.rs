@@ -9,6 +9,8 @@
 mod check;
 mod find;
 mod library;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 pub(crate) use self::{check::in_order, validate::without_katalog};

@@ -8,8 +8,8 @@ use std::{
 use orkestra_core::{
     api::names,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{MotifDocument, Source, Stream, Tree, parse_stream},
-    plan::{NotACrd, Schemas},
+    document::{DocumentKind, MotifDocument, Source, Stream, Tree, parse_stream},
+    plan::{CrdShape, NotACrd, Schemas},
 };
 
 use super::{
@@ -32,43 +32,48 @@ pub struct Validated {
 /// Checks the Katalogs of files, of folders and of standard input (`-`).
 ///
 /// They are compiled with the definitions that they name, and those that are among the files. Objects of other kinds are
-/// passed over; a path without any Katalog is a problem.
+/// passed over; a path without a Katalog or a definition is a problem.
 pub async fn validate(paths: &[PathBuf]) -> Validated {
     let mut validated = Validated::default();
     let (mut seen, mut schemas, mut groups) = (BTreeSet::new(), Schemas::default(), Vec::new());
     let mut given = Vec::new();
     for path in paths {
-        let mut files = Vec::new();
-        for found in find(path, &mut seen) {
-            files.push(found.map(|file| parse(file, &mut validated.texts)));
-        }
-        let streams = files.iter().flatten();
-        for source in streams.flat_map(|file| &file.stream.sources) {
-            if let Ok(shape) = crd(source) {
-                schemas.insert(shape);
-            }
+        let files = find(path, &mut seen).into_iter();
+        let files: Vec<_> = files
+            .map(|found| found.map(|file| parse(file, &mut validated.texts)))
+            .collect();
+        let sources = files.iter().flatten().flat_map(|file| &file.stream.sources);
+        let shapes: Vec<CrdShape> = sources.filter_map(|source| crd(source).ok()).collect();
+        let is_used = !shapes.is_empty();
+        for shape in shapes {
+            schemas.insert(shape);
         }
         let sources = files.iter().flatten().flat_map(|file| &file.stream.sources);
         given.extend(motifs(sources));
-        groups.push((path, files));
+        groups.push((path, files, is_used));
     }
-    for (path, files) in groups {
-        let mut is_empty = !files.is_empty();
+    let mut useless = Vec::new();
+    for (path, files, is_used) in groups {
+        let mut is_something = files.is_empty();
         for file in files {
             match file {
-                Ok(file) => is_empty &= !validated.add(file, path, (&schemas, &given)).await,
+                Ok(file) => is_something |= validated.add(file, path, (&schemas, &given)).await,
                 Err(problem) => {
-                    is_empty = false;
+                    is_something = true;
                     validated.problems.push(problem);
                 }
             }
         }
-        if is_empty {
-            validated
-                .problems
-                .push(without_katalog(&path.display().to_string()));
+        if !is_something {
+            useless.push((path, is_used));
         }
     }
+    // Definitions are of use to Katalogs only.
+    let is_any = !validated.katalogs.is_empty() || validated.problems.has_errors();
+    useless.retain(|(_, is_used)| !(*is_used && is_any));
+    let useless = useless.into_iter();
+    let missing = useless.map(|(path, _)| without_katalog(&path.display().to_string()));
+    validated.problems.extend(missing);
     validated
 }
 
@@ -122,7 +127,7 @@ impl Validated {
         self.katalogs.extend(checked.katalogs);
         // A file that several Katalogs take something from is wrong once.
         for problem in found {
-            if problem.file.as_ref() == Some(&file.name) || !self.problems.0.contains(&problem) {
+            if !self.problems.0.contains(&problem) {
                 self.problems.push(problem);
             }
         }
@@ -138,7 +143,7 @@ fn is_ours(source: &Source, is_named: bool) -> bool {
     let groups = [names::API_VERSION, names::OLD_API_VERSION].map(group);
     let of_group = text("apiVersion").is_some_and(|version| groups.contains(&group(version)));
     of_group
-        || matches!(text("kind"), Some("Katalog" | "Motif" | "Komposer"))
+        || DocumentKind::of(source).is_some()
         || (is_named && source.tree.get("kind").is_none())
 }
 

@@ -103,7 +103,9 @@ fn given(contents: &[Content]) -> Vec<MotifDocument> {
     let sources = contents
         .iter()
         .map(|content| parse_stream(&content.path.display().to_string(), &content.text).sources);
-    sources.flat_map(|sources| files::motifs(&sources)).collect()
+    sources
+        .flat_map(|sources| files::motifs(&sources))
+        .collect()
 }
 
 /// Compiles all Katalogs of the files.
@@ -122,13 +124,13 @@ pub(super) async fn compile(
         let schemas = |document: &KatalogDocument| cluster(&document.tree.to_json());
         let checked = files::check(&content.path, &sources, &schemas, &given).await;
         found.extend(checked.problems);
-        let katalogs = checked.katalogs.into_iter();
-        loaded.extend(katalogs.map(|katalog| Loaded::of(&content.path, katalog)));
-        if sources.is_empty() && found.is_empty() {
+        if checked.katalogs.is_empty() && !found.has_errors() {
             found.push(files::without_katalog(&file));
         }
         files::in_order(&mut found, &content.path);
         problems.extend(found);
+        let katalogs = checked.katalogs.into_iter();
+        loaded.extend(katalogs.map(|katalog| Loaded::of(&content.path, katalog)));
     }
     if let Some(twice) = named_twice(&loaded) {
         problems.push(Diagnostic::error(

@@ -1,21 +1,18 @@
 //! From a Katalog to its plan.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use super::{
-    ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, Plan,
-    ResourceType, Schemas, StatusPlan, api_types, checks, children, describe,
-    imports::{self, Imported},
-    reads::{self, Unreadable},
-    reconciler, status,
+    GroupKind, KatalogRef, Lexicon, Library, Plan, Schemas, Typed, checks, imports,
+    operator::{Context, operator, own},
+    typing::Known,
 };
 use crate::{
-    api::{
-        CrdEntry, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec, names,
-    },
+    api::{KatalogSpec, names},
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::{Source, read_what_can_be},
     resources::scope::{At, Problems},
+    schema::BuiltIn,
     value::Key,
 };
 
@@ -32,7 +29,31 @@ pub fn compile(
     schemas: &Schemas,
     library: &Library,
 ) -> Result<(Plan, Vec<Diagnostic>), Diagnostics> {
+    compile_listing(katalog, spec, schemas, library, None)
+}
+
+/// Every expression of a Katalog with its type, as far as the schemas tell, in the order of compilation; what is wrong
+/// with it is told by [`compile`].
+pub fn types(
+    katalog: &KatalogRef,
+    spec: &KatalogSpec,
+    schemas: &Schemas,
+    library: &Library,
+) -> Vec<Typed> {
+    let listed = RefCell::default();
+    let _ = compile_listing(katalog, spec, schemas, library, Some(&listed));
+    listed.into_inner()
+}
+
+fn compile_listing(
+    katalog: &KatalogRef,
+    spec: &KatalogSpec,
+    schemas: &Schemas,
+    library: &Library,
+    listed: Option<&RefCell<Vec<Typed>>>,
+) -> Result<(Plan, Vec<Diagnostic>), Diagnostics> {
     let problems = Problems::default();
+    let built_in = BuiltIn::new();
     let root = At::root(&problems).field("spec");
     let wide = imports::follow(&root.field("imports"), &spec.imports, library);
     checks::only_contributes(&wide);
@@ -41,18 +62,23 @@ pub fn compile(
     let context = Context {
         katalog,
         spec,
-        schemas,
+        known: Known {
+            schemas,
+            built_in: &built_in,
+        },
         library,
         wide: &wide,
         lexicon: &lexicon,
+        listed,
     };
     let at = root.field("crds");
     let mut operators = Vec::new();
     let mut kinds: BTreeMap<(GroupKind, Key), &str> = BTreeMap::new();
     for (name, entry) in &spec.crds {
         let at = at.field(name);
-        if let Err(why) = names::check_dns1123_subdomain(name) {
-            at.error(Code::BadName, why);
+        let check = names::check_dns1123_subdomain;
+        if let Err(why) = check(name) {
+            at.bad_name(name, why, check);
         }
         let Some(operator) = operator(&at, name, entry, &context) else {
             continue;
@@ -120,221 +146,4 @@ pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
         }
     }
     all
-}
-
-/// The presets and notes that a Katalog declares itself.
-fn own(spec: &KatalogSpec) -> (Option<&Profiles>, Option<&Notes>) {
-    (spec.profiles.as_ref(), spec.notes.as_ref())
-}
-
-/// What is wrong with a Motif, whoever imports it. What depends on the operator that does is not looked at: workloads that
-/// Services select, children of others that templates read.
-///
-/// The problems of the Motif itself have paths; those of documents that it takes something from have their file too.
-pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
-    let problems = Problems::default();
-    let root = At::root(&problems).field("spec");
-    let imported = imports::of_motif(&root, motif, library);
-    let own = (motif.profiles.as_ref(), motif.notes.as_ref());
-    let lexicon = Lexicon::new(&root, own, &imported[1..], library);
-    let at = root.with(&lexicon);
-    lexicon.presets.check(&at);
-    let imports = imports::plans(&at, &imported);
-    let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
-    let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
-    let imported = (&*imported, &*imports);
-    let children = children(&at, &declared, &owner, imported, &entry, &schemas);
-    let status = status(&at, None, imported.0, None, library);
-    report(&at, reads::gather(&children, &status, &imports, false).unreadable);
-    let mut found = problems.into_inner();
-    let elsewhere = [Code::ServiceSelector, Code::NoPort];
-    found.0.retain(|problem| !elsewhere.contains(&problem.code));
-    found
-}
-
-/// Reports what cannot be read, where it is read.
-fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
-    for read in unreadable {
-        let place = at.place(&read.place).shared();
-        place.error_in_text(read.code, read.offset, read.message, read.hint);
-    }
-}
-
-/// What all entries of a Katalog need to know.
-struct Context<'a> {
-    katalog: &'a KatalogRef,
-    spec: &'a KatalogSpec,
-    schemas: &'a Schemas,
-    library: &'a Library,
-    /// The Motifs that the whole Katalog imports.
-    wide: &'a [Imported<'a>],
-    /// What names stand for where an entry imports nothing.
-    lexicon: &'a Lexicon<'a>,
-}
-
-fn operator<'a>(
-    at: &At<'a>,
-    name: &str,
-    entry: &'a CrdEntry,
-    context: &Context<'a>,
-) -> Option<OperatorPlan> {
-    let imported = imports::follow(&at.field("imports"), &entry.imports, context.library);
-    if imported.is_empty() {
-        return with_names(&at.with(context.lexicon), name, entry, &[], context);
-    }
-    let Context {
-        spec,
-        library,
-        wide,
-        ..
-    } = context;
-    let root = at.katalog().field("spec");
-    let all = wide.iter().chain(&imported);
-    let lexicon = Lexicon::new(&root, own(spec), all, library);
-    let at = at.with(&lexicon);
-    lexicon.presets.check(&at);
-    with_names(&at, name, entry, &imported, context)
-}
-
-/// The operator of an entry at whose place it is known what names stand for.
-fn with_names(
-    at: &At<'_>,
-    name: &str,
-    entry: &CrdEntry,
-    imported: &[Imported<'_>],
-    context: &Context<'_>,
-) -> Option<OperatorPlan> {
-    let schemas = context.schemas;
-    let pace = reconciler::pace(at, entry, context.library);
-    let resource = api_types::resolve(at, name, entry, schemas);
-    // Without a kind the box is still checked, as the box of no kind.
-    let owner = resource
-        .as_ref()
-        .map_or_else(|| GroupKind::parse(""), ResourceType::group_kind);
-    let default_box = crate::api::OperatorBox::default();
-    let declared = entry.operator_box.as_ref().unwrap_or(&default_box);
-    let box_at = at.field("operatorBox");
-    if declared.default == Some(false) {
-        box_at.field("default").error(
-            Code::CustomReconciler,
-            "reconcilers of your own are not supported",
-        );
-    }
-    let imports = imports::plans(at, imported);
-    let children = children(
-        &box_at,
-        declared,
-        &owner,
-        (imported, &imports),
-        entry,
-        schemas,
-    );
-    let version = resource
-        .as_ref()
-        .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
-    let status = status(
-        &box_at,
-        declared.status.as_ref(),
-        imported,
-        version,
-        context.library,
-    );
-    let gathered = reads::gather(&children, &status, &imports, true);
-    let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
-    if !finalizer {
-        checks::left_behind(at, &children, resource.as_ref());
-    }
-    report(at, gathered.unreadable);
-    let mut operator = OperatorPlan {
-        katalog: context.katalog.clone(),
-        name: name.to_owned(),
-        resource: resource?,
-        workers: usize::try_from(pace.workers).unwrap_or(1),
-        resync: pace.resync,
-        finalizer,
-        imports,
-        children: children.into(),
-        status,
-        reads: gathered.reads,
-        children_names: gathered.aliases.into_iter().collect(),
-        hash: String::new(),
-    };
-    operator.hash = describe::hash(&operator);
-    Some(operator)
-}
-
-/// The children of Motifs and of the operatorBox at `at`.
-fn children(
-    at: &At<'_>,
-    declared: &OperatorBox,
-    owner: &GroupKind,
-    (imported, imports): (&[Imported<'_>], &[ImportPlan]),
-    entry: &CrdEntry,
-    schemas: &Schemas,
-) -> Vec<ChildPlan> {
-    let mut blocks = Vec::new();
-    for index in imports::merge_order(imported) {
-        let Imported {
-            at: spec, motif, ..
-        } = &imported[index];
-        if let Some(resources) = &motif.resources {
-            let at = spec.as_at(at).field("resources");
-            blocks.extend(children::of_motif(&at, resources, index));
-        }
-    }
-    blocks.extend(children::of_box(at, declared));
-    let force_conflict = entry.force_conflict.unwrap_or(false);
-    let compiled = children::compile(&blocks, imports, owner, schemas, force_conflict);
-    checks::within(at, imports, compiled)
-}
-
-/// What Motifs, the included file and the operatorBox at `at` write to the status.
-fn status<'a>(
-    at: &At<'a>,
-    declared: Option<&'a StatusSpec>,
-    imported: &'a [Imported<'a>],
-    version: Option<&CrdVersion>,
-    library: &'a Library,
-) -> StatusPlan {
-    let mut lists = Vec::new();
-    for index in imports::merge_order(imported) {
-        let Imported {
-            at: spec, motif, ..
-        } = &imported[index];
-        if let Some(status) = &motif.status {
-            lists.push(status::Declared {
-                at: spec.as_at(at).field("status").field("fields"),
-                fields: &status.fields,
-                import: Some(index),
-            });
-        }
-    }
-    if let Some(declared) = declared {
-        let at = at.field("status");
-        lists.extend(status::included(&at, declared, library));
-        lists.push(status::Declared {
-            at: at.field("fields"),
-            fields: &declared.fields,
-            import: None,
-        });
-    }
-    let conditions = declared.and_then(|declared| declared.conditions);
-    status::compile(&lists, conditions.unwrap_or(true), version)
-}
-
-/// Whether the custom resources get our finalizer.
-fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
-    match declared {
-        None => true,
-        Some([]) => false,
-        Some([only]) if only == names::FINALIZER => true,
-        Some(_) => {
-            at.field("finalizers").error_hint(
-                Code::Finalizers,
-                "finalizers of your own are not supported yet",
-                "write `[]` to go without ours, or leave it out",
-            );
-            true
-        }
-    }
 }

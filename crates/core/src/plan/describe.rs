@@ -255,6 +255,7 @@ fn coerced(coerce: Coerce) -> &'static str {
     match coerce {
         Coerce::Native => "$native",
         Coerce::Text => "$text",
+        Coerce::AsText => "$asText",
         Coerce::OptionalText => "$optionalText",
         Coerce::Int => "$int",
         Coerce::Port => "$port",

@@ -185,7 +185,9 @@ fn input(
 ) -> InputPlan {
     let place = imported.place.as_at(at).field("with").field(&input.name);
     let inputs = imported.at.as_at(at).field("inputs");
-    let given = imported.import.and_then(|import| import.with.get(&input.name));
+    let given = imported
+        .import
+        .and_then(|import| import.with.get(&input.name));
     let given = given.and_then(|node| value(&place, input, node));
     let default = input.default.as_ref();
     let default =

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{Library, imports::Imported, presets::Presets};
 use crate::{
     api::{Notes, Profiles},
-    diagnostics::Code,
+    diagnostics::{Code, Severity},
     resources::scope::At,
     template::{FunctionPart, FunctionSource, Functions},
 };
@@ -106,11 +106,12 @@ fn functions(parts: &[Part<'_>]) -> Functions {
             FunctionPart::Name => places[problem.index].field("name"),
             FunctionPart::Expression => places[problem.index].field("expression"),
         };
-        if problem.is_warning {
-            place.warn_in_template(&problem.error);
+        let severity = if problem.is_warning {
+            Severity::Warning
         } else {
-            place.error_in_template(&problem.error);
-        }
+            Severity::Error
+        };
+        place.report_in_text(severity, problem.error);
     }
     functions
 }

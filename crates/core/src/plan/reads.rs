@@ -45,6 +45,11 @@ pub(crate) struct Gathered {
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
+/// What stands under each name below `.children`.
+pub(crate) fn names(children: &[ChildPlan]) -> BTreeMap<String, (GroupKind, Number)> {
+    Known::new(children, true).names
+}
+
 /// Gathers what children, status and the inputs of imports read. `all` says whether these are all children of an operator,
 /// so that no other can be read.
 pub(crate) fn gather(

@@ -23,6 +23,7 @@ pub mod kstatus;
 mod marks;
 pub mod owned;
 mod patch;
+pub mod preview;
 pub mod reason;
 pub mod record;
 pub mod render;

@@ -11,11 +11,14 @@ use crate::{
         names,
         scalar::{Scalar, Text},
     },
-    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity, nearest},
     plan::{Coerce, Fields, Leaf, Lexicon, Origin, Tree},
     template::{Template, TemplateError},
     value::Node,
 };
+
+/// A rule for names: what is wrong with a text.
+type Check = fn(&str) -> Result<(), String>;
 
 /// What is wrong with a Katalog, gathered while it is read.
 #[derive(Default)]
@@ -56,6 +59,8 @@ pub(crate) struct At<'a> {
     /// Whether several parts of the Katalog lead here: what is wrong is told once.
     shared: bool,
     path: FieldPath,
+    /// Whether problems are those of the key that leads here.
+    is_key: bool,
 }
 
 impl<'a> At<'a> {
@@ -67,6 +72,7 @@ impl<'a> At<'a> {
             origin: None,
             shared: false,
             path: FieldPath::root(),
+            is_key: false,
         }
     }
 
@@ -139,6 +145,7 @@ impl<'a> At<'a> {
     pub(crate) fn field(&self, name: &str) -> Self {
         Self {
             path: self.path.field(name),
+            is_key: false,
             ..self.clone()
         }
     }
@@ -147,8 +154,42 @@ impl<'a> At<'a> {
     pub(crate) fn index(&self, index: usize) -> Self {
         Self {
             path: self.path.index(index),
+            is_key: false,
             ..self.clone()
         }
+    }
+
+    /// The same place, with what is wrong there reported to `problems`.
+    pub(crate) fn quietly<'b>(&self, problems: &'b Problems) -> At<'b>
+    where
+        'a: 'b,
+    {
+        At {
+            problems,
+            ..self.clone()
+        }
+    }
+
+    /// The key of the field `name` of the map here: what is reported there stands at the key, not at its value.
+    pub(crate) fn key(&self, name: &str) -> Self {
+        Self {
+            is_key: true,
+            ..self.field(name)
+        }
+    }
+
+    /// The field `name` beside the one here.
+    pub(crate) fn sibling(&self, name: &str) -> Self {
+        Self {
+            path: self.path.sibling(name),
+            is_key: false,
+            ..self.clone()
+        }
+    }
+
+    /// The place.
+    pub(crate) fn path(&self) -> &FieldPath {
+        &self.path
     }
 
     /// The place as text; of another document, after its name.
@@ -197,6 +238,13 @@ impl<'a> At<'a> {
         self.report(Diagnostic::error(code, self.path.clone(), message).hint(hint));
     }
 
+    /// Reports a name that is not legal as `check` says.
+    pub(crate) fn bad_name(&self, name: &str, why: String, check: Check) {
+        let mut diagnostic = Diagnostic::error(Code::BadName, self.path.clone(), why);
+        diagnostic.hint = names::instead(name, check);
+        self.report(diagnostic);
+    }
+
     /// Reports what the author should know.
     pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
         self.report(Diagnostic::warning(code, self.path.clone(), message));
@@ -210,6 +258,7 @@ impl<'a> At<'a> {
     }
 
     fn report(&self, mut diagnostic: Diagnostic) {
+        diagnostic.at_key |= self.is_key;
         if let Some(origin) = self.origin.as_ref().filter(|_| diagnostic.file.is_none()) {
             diagnostic.locate(&origin.tree, Some(&origin.file));
         }
@@ -233,20 +282,14 @@ impl<'a> At<'a> {
         self.report(Diagnostic::warning(code, self.path.clone(), message).hint(hint));
     }
 
-    /// Reports a problem inside of the template here.
-    pub(crate) fn error_in_template(&self, error: &TemplateError) {
-        self.in_template(Diagnostic::error, error);
-    }
-
-    /// Reports what the author of the template here should know.
-    pub(crate) fn warn_in_template(&self, error: &TemplateError) {
-        self.in_template(Diagnostic::warning, error);
-    }
-
-    fn in_template(&self, new: fn(Code, FieldPath, String) -> Diagnostic, error: &TemplateError) {
-        let mut diagnostic =
-            new(error.code, self.path.clone(), error.message.clone()).at_text(error.offset);
-        diagnostic.hint.clone_from(&error.hint);
+    /// Reports what is found in the text here.
+    pub(crate) fn report_in_text(&self, severity: Severity, found: TemplateError) {
+        let new = match severity {
+            Severity::Error => Diagnostic::error,
+            Severity::Warning => Diagnostic::warning,
+        };
+        let mut diagnostic = new(found.code, self.path.clone(), found.message);
+        (diagnostic.text_offset, diagnostic.hint) = (Some(found.offset), found.hint);
         self.report(diagnostic);
     }
 
@@ -258,14 +301,15 @@ impl<'a> At<'a> {
         };
         match parsed {
             Ok(template) => {
-                let warnings = template.warnings().iter();
-                warnings.for_each(|warning| self.warn_in_template(warning));
+                for warning in template.warnings() {
+                    self.report_in_text(Severity::Warning, warning.clone());
+                }
                 Some(template)
             }
             Err(errors) => {
-                errors
-                    .iter()
-                    .for_each(|error| self.error_in_template(error));
+                for error in errors {
+                    self.report_in_text(Severity::Error, error);
+                }
                 None
             }
         }
@@ -355,10 +399,17 @@ impl<'a> At<'a> {
         let literal = literal.trim();
         let word = words.iter().find(|word| word.eq_ignore_ascii_case(literal));
         if word.is_none() && !literal.is_empty() {
-            at.error(
-                Code::UnknownWord,
-                format!("`{literal}` is none of {}", words.join(", ")),
-            );
+            let message = format!("`{literal}` is none of {}", words.join(", "));
+            match nearest(literal, words.iter().copied()) {
+                Some(near) => {
+                    at.error_hint(
+                        Code::UnknownWord,
+                        message,
+                        format!("did you mean `{near}`?"),
+                    );
+                }
+                None => at.error(Code::UnknownWord, message),
+            }
         }
         word.map(|word| Tree::Fixed(Node::from(*word)))
     }
@@ -377,9 +428,8 @@ impl<'a> At<'a> {
             Node::Map(entries) => {
                 let mut fields = Fields::default();
                 for (key, value) in entries.iter() {
-                    let at = self.field(key);
-                    at.literal_key(key);
-                    fields.put(key, at.manifest(value));
+                    self.key(key).literal_key(key);
+                    fields.put(key, self.field(key).manifest(value));
                 }
                 Some(fields.into_tree())
             }
@@ -402,9 +452,8 @@ impl<'a> At<'a> {
     pub(crate) fn texts(&self, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Fields {
         let mut fields = Fields::default();
         for (key, text) in texts {
-            let at = self.field(key);
-            at.literal_key(key);
-            fields.put(key, at.value(text, coerce));
+            self.key(key).literal_key(key);
+            fields.put(key, self.field(key).value(text, coerce));
         }
         fields
     }
@@ -412,21 +461,44 @@ impl<'a> At<'a> {
     /// The labels here, or a selector's.
     pub(crate) fn labels(&self, labels: &BTreeMap<String, Text>) -> Fields {
         for (key, value) in labels {
-            let at = self.field(key);
-            at.metadata_key(key);
-            if !value.contains("{{")
-                && let Err(why) = names::check_label_value(value)
-            {
-                at.error(Code::BadName, why);
+            self.key(key).metadata_key(key);
+            if let Ok(template) = Template::parse(value) {
+                self.field(key)
+                    .legal(&template, |text| text, names::check_label_value);
             }
         }
         self.texts(labels, Coerce::Text)
     }
 
+    /// Whether the name here, which is trimmed once it is rendered, may be what `check` allows; what no value can mend
+    /// is reported.
+    pub(crate) fn legal_name(&self, name: &Template, check: Check) -> bool {
+        self.legal(name, str::trim, check)
+    }
+
+    fn legal(&self, template: &Template, kept: fn(&str) -> &str, check: Check) -> bool {
+        if let Some(literal) = template.literal().map(kept) {
+            return match check(literal) {
+                Ok(()) => true,
+                Err(why) => {
+                    self.bad_name(literal, why, check);
+                    false
+                }
+            };
+        }
+        let [shortest, longer] = template.samples("a");
+        let (Err(why), Err(_)) = (check(kept(&longer)), check(kept(&shortest))) else {
+            return true;
+        };
+        let [_, shown] = template.samples("…");
+        self.error(Code::BadName, why.replace(longer.trim(), shown.trim()));
+        false
+    }
+
     /// The annotations here.
     pub(crate) fn annotations(&self, annotations: &BTreeMap<String, Text>) -> Fields {
         for key in annotations.keys() {
-            self.field(key).metadata_key(key);
+            self.key(key).metadata_key(key);
         }
         self.texts(annotations, Coerce::Text)
     }
@@ -444,7 +516,7 @@ impl<'a> At<'a> {
         } else if !key.contains("{{")
             && let Err(why) = names::check_label_key(key)
         {
-            self.error(Code::BadName, why);
+            self.bad_name(key, why, names::check_label_key);
         }
     }
 }
