@@ -231,7 +231,11 @@ impl Gathered {
                 let meant = match &*name {
                     "Name" | "name" => Some("metadata.name"),
                     "Namespace" | "namespace" => Some("metadata.namespace"),
-                    other => nearest(other, CR_ROOTS.into_iter().chain(["children"])),
+                    other => {
+                        let inside = inputs.map(|_| INPUTS);
+                        let roots = CR_ROOTS.into_iter().chain(["children"]).chain(inside);
+                        nearest(other, roots)
+                    }
                 };
                 let hint = match meant {
                     Some(meant) => format!("did you mean `.{meant}`?"),
@@ -360,9 +364,7 @@ impl Gathered {
         hint: Option<String>,
     ) {
         let offset = place.source.and_then(|source| {
-            source
-                .find(&format!(".{read}"))
-                .or_else(|| source.find(read))
+            offset_of(source, &format!(".{read}")).or_else(|| offset_of(source, read))
         });
         self.unreadable.push(Unreadable {
             code,
@@ -372,6 +374,16 @@ impl Gathered {
             hint,
         });
     }
+}
+
+/// Where `read` stands in a template's source, not as the beginning of a longer name.
+fn offset_of(source: &str, read: &str) -> Option<usize> {
+    let is_whole = |at: &usize| {
+        let rest = &source[at + read.len()..];
+        !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
+    };
+    let mut found = source.match_indices(read).map(|(at, _)| at);
+    found.find(is_whole)
 }
 
 /// The paths, sorted, without those that lie below others.
