@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::GroupKind,
+    reconcile::crd::CrdRecord,
     value,
 };
 use serde_json::json;
@@ -15,13 +16,14 @@ use super::{
         calls::CallError,
         ledger::Wanted,
         release::{ReleaseError, Released, operated, release_kind},
-        revisions::essence,
+        revisions::data,
         status::Verdict,
         supervisor::Holding,
     },
-    Katalog, Release, Running, group_kind,
+    Basis, Katalog, Release, Running, group_kind,
     judge::{Judged, judge, kinds_of},
     known::{known, schemas, storage},
+    taken::{Asked, stored, take},
 };
 
 impl Katalog {
@@ -52,7 +54,9 @@ impl Katalog {
         self.judge();
         if self.candidate.is_some() {
             self.put_finalizer().await?;
-            let revision = self.revisions.store(&self.document).await?;
+            let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
+            let motifs = motifs.unwrap_or_default();
+            let revision = self.revisions.store(&self.document, &motifs).await?;
             if let Some(judged) = self.candidate.take() {
                 self.start(judged, revision).await?;
                 self.verdict = Verdict::Accepted;
@@ -101,8 +105,14 @@ impl Katalog {
     async fn load_last_good(&mut self) -> Result<(), CallError> {
         let stored = self.revisions.list().await?;
         let good = stored.into_iter().rev().find_map(|revision| {
-            let schemas = schemas(&known(&self.shared.context.crds, &revision.document));
-            let judged = judge(&self.reference, &revision.document, &schemas).ok()?;
+            let motif = |name: &str| {
+                let motif = revision.motifs.get(name).cloned();
+                motif.map(Arc::new).ok_or_else(String::new)
+            };
+            let taken = take(&revision.document, &motif);
+            let crds = self.crds_of(&revision.document, &taken.asked);
+            let judged =
+                judge(&self.reference, &revision.document, &taken, &schemas(&crds)).ok()?;
             Some((judged, revision.name))
         });
         if let Some((judged, name)) = good {
@@ -321,15 +331,19 @@ impl Katalog {
         if self
             .judged
             .as_ref()
-            .is_none_or(|(about, _)| *about != generation)
+            .is_none_or(|basis| basis.generation != generation)
         {
             self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
         }
-        let now = (generation, known(&self.shared.context.crds, &self.document));
-        if self.judged.as_ref() == Some(&now) {
+        if self.judged.as_ref() == Some(&self.basis_now()) {
             return;
         }
-        match judge(&self.reference, &self.document, &schemas(&now.1)) {
+        let namespace = &self.reference.namespace;
+        let taken = take(&self.document, &|name| {
+            self.shared.motifs.get(namespace, name)
+        });
+        let crds = self.crds_of(&self.document, &taken.asked);
+        match judge(&self.reference, &self.document, &taken, &schemas(&crds)) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
@@ -340,7 +354,34 @@ impl Katalog {
                 };
             }
         }
-        self.judged = Some(now);
+        self.judged = Some(Basis {
+            generation,
+            crds,
+            motifs: taken.asked,
+        });
+    }
+
+    /// What the verdict would be about now, as long as the same Motifs are asked for.
+    fn basis_now(&self) -> Basis {
+        let before = self.judged.as_ref().map(|basis| &basis.motifs);
+        let namespace = &self.reference.namespace;
+        let motifs: Asked = (before.into_iter().flatten())
+            .map(|(name, _)| (name.clone(), self.shared.motifs.get(namespace, name).ok()))
+            .collect();
+        Basis {
+            generation: self.object.metadata.generation,
+            crds: self.crds_of(&self.document, &motifs),
+            motifs,
+        }
+    }
+
+    /// The CRDs of the kinds that a document and its Motifs name.
+    fn crds_of(&self, document: &serde_json::Value, motifs: &Asked) -> Vec<Arc<CrdRecord>> {
+        let motifs = motifs.iter().filter_map(|(_, motif)| motif.as_deref());
+        known(
+            &self.shared.context.crds,
+            std::iter::once(document).chain(motifs),
+        )
     }
 
     /// A revision that compiles is a candidate, unless it is what runs.
@@ -359,7 +400,7 @@ impl Katalog {
     }
 }
 
-/// Hash of what of a document matters to what runs.
-pub(super) fn document_hash(document: &serde_json::Value) -> String {
-    value::hash(&value::Node::from(&essence(document)))
+/// Hash of what of a document, and of the Motifs that it takes, matters to what runs.
+pub(super) fn document_hash(document: &serde_json::Value, motifs: &Asked) -> String {
+    value::hash(&value::Node::from(&data(document, &stored(motifs))))
 }
