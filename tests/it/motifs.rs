@@ -48,8 +48,13 @@ async fn f_a_motif_is_taken_up_as_it_comes_and_changes_and_what_runs_outlives_it
     scenario.apply(&changed)?;
     maps.until_equal("east-reeds", "/data/hides", json!("a carp"), LIMIT)
         .await?;
-    let second = scenario.objects("katalogs").fetch("marsh").await?["status"]["revision"].clone();
-    ensure!(first.is_string() && first != second, "{first} {second}");
+    scenario
+        .objects("katalogs")
+        .until("marsh", "runs another revision", LIMIT, |katalog| {
+            let revision = &katalog["status"]["revision"];
+            revision.is_string() && *revision != first
+        })
+        .await?;
 
     scenario.kubectl(&["delete", "motifs.orkestra.orkspace.io", "reeds"])?;
     scenario

@@ -18,6 +18,7 @@ mod pass {
     mod genuine;
     mod intents;
     mod leaves;
+    mod motifs;
     mod operator;
     mod report;
     mod report_any;

@@ -107,6 +107,25 @@ pub(crate) fn motif(root: &mut Tree, found: &mut Diagnostics) {
     }
 }
 
+/// Moves everything in a part that a file of its own holds under `key` to its present spelling. A file of status fields may
+/// hold the list alone.
+pub(crate) fn included(root: &mut Tree, key: &str, found: &mut Diagnostics) {
+    if key != "status" {
+        return;
+    }
+    if root.get("fields").is_some() && root.get(key).is_none() {
+        let whole = std::mem::replace(root, Tree::new(TreeValue::Null));
+        let name = Key {
+            name: key.to_owned(),
+            span: whole.span,
+        };
+        *root = Tree::new(TreeValue::Map(vec![(name, whole)]));
+    }
+    if let Some(status) = root.get_mut(key) {
+        normalise_status(status, &FieldPath::root().field(key), found);
+    }
+}
+
 /// Moves everything in a Katalog to its present spelling.
 pub(crate) fn katalog(root: &mut Tree, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec").field("crds");

@@ -281,16 +281,15 @@ fn not_one(part: Part, count: usize) -> Diagnostic {
 type Read = (Content, document::Tree, Vec<Diagnostic>);
 
 fn read(part: Part, source: &Source) -> Result<Read, Diagnostics> {
-    let tree = || source.tree.clone();
     match part {
         Part::Motif => document::read_motif(source)
             .map(|(motif, warnings)| (Content::Motif(Box::new(motif.spec)), motif.tree, warnings)),
         Part::Profiles => document::read_included(source, "profiles")
-            .map(|(read, warnings)| (Content::Profiles(Box::new(read)), tree(), warnings)),
+            .map(|(read, tree, warnings)| (Content::Profiles(Box::new(read)), tree, warnings)),
         Part::Status => document::read_included(source, "status")
-            .map(|(read, warnings)| (Content::Status(read), tree(), warnings)),
+            .map(|(read, tree, warnings)| (Content::Status(read), tree, warnings)),
         Part::Reconciler => document::read_included(source, "reconciler")
-            .map(|(read, warnings)| (Content::Reconciler(read), tree(), warnings)),
+            .map(|(read, tree, warnings)| (Content::Reconciler(read), tree, warnings)),
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) use lexicon::Lexicon;
 pub use library::{Library, Origin, Part, Reference, beside};
 pub use operator::check_motif;
 pub(crate) use presets::resolve_profile;
-pub use presets::{BUILT_IN_PROFILES, built_in_profiles};
+pub use presets::{built_in_profiles, profiles_markdown};
 pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};
 pub(crate) use tree::Fields;
 pub use types::*;
