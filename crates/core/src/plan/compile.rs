@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     GroupKind, KatalogRef, Library, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan,
-    api_types, checks, children, describe, reads, status,
+    api_types, chance, checks, children, describe, reads, status,
 };
 use crate::{
     api::{CrdEntry, KatalogSpec, names},
@@ -141,6 +141,7 @@ fn operator(
         },
     };
     let gathered = reads::gather(&children, &status);
+    chance::check(at, &children, &status);
     let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
     if !finalizer {
         checks::left_behind(at, &children, resource.as_ref());

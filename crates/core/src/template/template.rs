@@ -129,7 +129,14 @@ impl Template {
         self.0.clock
     }
 
-    /// What tells the notes of a user that it calls from others of the same names.
+    /// What tells the notes of a user that it calls, and those that these call, from others of the same names: a
+    /// hash in hexadecimal digits. Nothing where it calls none.
+    pub fn notes_hash(&self) -> Option<String> {
+        let digest = self.0.functions?;
+        Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The bytes of [`Template::notes_hash`].
     pub(super) fn functions_digest(&self) -> Option<[u8; 32]> {
         self.0.functions
     }
