@@ -34,7 +34,7 @@ pub(crate) fn check(at: &At<'_>, children: &[ChildPlan], status: &StatusPlan) {
     };
     for child in children {
         check.leaf(&child.name, NAME);
-        for namespace in &child.namespace {
+        if let Some(namespace) = &child.namespace {
             check.leaf(namespace, NAME);
         }
         check.conditions(&child.when);
