@@ -103,7 +103,11 @@ impl Quantity {
     /// # Errors
     /// [`QuantityError::TooLarge`]
     pub fn add(self, other: Quantity) -> Result<Quantity, QuantityError> {
-        let family = if self.nanos == 0 { other.family } else { self.family };
+        let family = if self.nanos == 0 {
+            other.family
+        } else {
+            self.family
+        };
         let nanos = self.nanos + other.nanos;
         if nanos.abs() > MOST_NANOS {
             return Err(QuantityError::TooLarge);
@@ -149,7 +153,9 @@ impl FromStr for Quantity {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let (number, suffix) = rest.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
@@ -180,7 +186,9 @@ fn read_suffix(suffix: &str) -> Result<(Family, i32, u32), QuantityError> {
         let power = u32::try_from(at + 1).unwrap_or_default() * 10;
         return Ok((Family::Binary, 0, power));
     }
-    let exponent = suffix.strip_prefix(['e', 'E']).ok_or(QuantityError::Syntax)?;
+    let exponent = suffix
+        .strip_prefix(['e', 'E'])
+        .ok_or(QuantityError::Syntax)?;
     let exponent: i32 = exponent.parse().map_err(|_| QuantityError::Syntax)?;
     Ok((Family::Exponent, exponent, 0))
 }
@@ -221,7 +229,9 @@ fn scaled(digits: impl Iterator<Item = u8>, ten: i32, two: u32) -> Result<i128, 
             break;
         }
     }
-    let factor = 10_i128.checked_pow(ten.max(0).unsigned_abs()).ok_or(too_large)?;
+    let factor = 10_i128
+        .checked_pow(ten.max(0).unsigned_abs())
+        .ok_or(too_large)?;
     let nanos = mantissa
         .checked_mul(factor)
         .and_then(|n| n.checked_mul(1 << left))
@@ -247,7 +257,11 @@ impl fmt::Display for Quantity {
             return write!(f, "{number}{suffix}");
         }
         // Only the exponents have no largest.
-        let most = if family == Family::Exponent { i32::MAX } else { 18 };
+        let most = if family == Family::Exponent {
+            i32::MAX
+        } else {
+            18
+        };
         let (mut number, mut exponent) = (nanos, -9);
         while number % 1000 == 0 && exponent < most {
             number /= 1000;
@@ -267,7 +281,10 @@ mod tests {
     use super::*;
 
     fn canonical(text: &str) -> String {
-        text.parse().map_or_else(|error: QuantityError| error.to_string(), |quantity: Quantity| quantity.to_string())
+        text.parse().map_or_else(
+            |error: QuantityError| error.to_string(),
+            |quantity: Quantity| quantity.to_string(),
+        )
     }
 
     #[test]
@@ -330,7 +347,10 @@ mod tests {
         let most: Quantity = "10e27".parse().unwrap();
         assert_eq!(most.add(most), Err(QuantityError::TooLarge));
         assert_eq!("1e29".parse::<Quantity>(), Err(QuantityError::TooLarge));
-        assert_eq!("1e2000000000".parse::<Quantity>(), Err(QuantityError::TooLarge));
+        assert_eq!(
+            "1e2000000000".parse::<Quantity>(),
+            Err(QuantityError::TooLarge)
+        );
     }
 
     /// The expectations are what `resource.ParseQuantity` and `String` of a copy without its text give.
@@ -339,7 +359,31 @@ mod tests {
         for (text, expected) in CANONICAL {
             assert_eq!(canonical(text), *expected, "{text}");
         }
-        for bad in ["", "-", ".", "m", "Ki", "1 ", " 1", "1K", "1ki", "1mi", "1.2.3", "1e", "1e1.5", "1x", "--1", "+-1", "1Kim", "1e5m", "\u{665}", "1\u{b5}", "inf", "nan", &"1".repeat(300)] {
+        for bad in [
+            "",
+            "-",
+            ".",
+            "m",
+            "Ki",
+            "1 ",
+            " 1",
+            "1K",
+            "1ki",
+            "1mi",
+            "1.2.3",
+            "1e",
+            "1e1.5",
+            "1x",
+            "--1",
+            "+-1",
+            "1Kim",
+            "1e5m",
+            "\u{665}",
+            "1\u{b5}",
+            "inf",
+            "nan",
+            &"1".repeat(300),
+        ] {
             assert_eq!(bad.parse::<Quantity>(), Err(QuantityError::Syntax), "{bad}");
         }
     }

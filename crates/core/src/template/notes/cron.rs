@@ -98,7 +98,10 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "cronFromMap",
         doc: "The schedule of a map with `minute`, `hour`, `dayOfMonth`, `month` and `dayOfWeek`; what is missing is `*`.",
-        example: (r#"{{ cronFromMap (cronToMap "30 3 * * *") }}"#, "30 3 * * *"),
+        example: (
+            r#"{{ cronFromMap (cronToMap "30 3 * * *") }}"#,
+            "30 3 * * *",
+        ),
         params: &[Type::Map],
         run: Run::Eager(from_map),
         ..FIELD
@@ -183,13 +186,14 @@ fn part(node: Option<&Node>) -> String {
         None | Some(Node::Null | Node::List(_) | Node::Map(_)) => String::new(),
         Some(node) => node.to_text().trim().to_owned(),
     };
-    if text.is_empty() { "*".to_owned() } else { text }
+    if text.is_empty() {
+        "*".to_owned()
+    } else {
+        text
+    }
 }
 
-fn joined<'d, S: AsRef<str>>(
-    call: &mut Call<'_, 'd>,
-    parts: [S; 5],
-) -> Result<Value<'d>, Failure> {
+fn joined<'d, S: AsRef<str>>(call: &mut Call<'_, 'd>, parts: [S; 5]) -> Result<Value<'d>, Failure> {
     let length: usize = parts.iter().map(|part| part.as_ref().len() + 1).sum();
     call.budget.text(length)?;
     Ok(Node::from(parts.each_ref().map(AsRef::as_ref).join(" ")).into())
@@ -297,14 +301,22 @@ mod tests {
             ("{{ cronFromAny .map }}", "* 3 * * *"),
             ("{{ cronFromAny 7 }}", "* * * * *"),
             ("{{ (cronToMap .map).hour }}", "3"),
-            ("{{ cronToMap \"\" }}", "map[dayOfMonth:* dayOfWeek:* hour:* minute:* month:*]"),
+            (
+                "{{ cronToMap \"\" }}",
+                "map[dayOfMonth:* dayOfWeek:* hour:* minute:* month:*]",
+            ),
             ("{{ cronHour \"\" }}", "*"),
             ("{{ nextCron \"0 0 30 2 *\" }}{{ nextCron \"x\" }}", ""),
         ];
         for (source, expected) in cases {
             assert_eq!(text(source, &root).as_deref(), Ok(expected), "{source}");
         }
-        for source in ["{{ cronHour \"1 2 3\" }}", "{{ cronField \"@daily\" 5 }}", "{{ cronField \"@daily\" -1 }}", "{{ cronFromMap .map.hour }}"] {
+        for source in [
+            "{{ cronHour \"1 2 3\" }}",
+            "{{ cronField \"@daily\" 5 }}",
+            "{{ cronField \"@daily\" -1 }}",
+            "{{ cronFromMap .map.hour }}",
+        ] {
             assert!(text(source, &root).is_err(), "{source}");
         }
     }

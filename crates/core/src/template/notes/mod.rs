@@ -18,6 +18,7 @@ mod format;
 mod formats;
 mod logic;
 mod net;
+mod objects;
 mod quantity;
 mod semver;
 mod text;
@@ -42,13 +43,23 @@ static FAMILIES: &[(&str, &[Note])] = &[
     ("conditional", logic::NOTES),
     ("cron", cron::NOTES),
     ("format", formats::NOTES),
+    ("autoscaling", objects::scaling::NOTES),
+    ("ingress", objects::ingress::NOTES),
+    ("job", objects::jobs::NOTES),
     ("network", net::NOTES),
+    ("node", objects::nodes::NOTES),
+    ("object", objects::generic::NOTES),
+    ("pod", objects::pods::NOTES),
     ("quantity", quantity::NOTES),
     ("semver", semver::NOTES),
+    ("service", objects::services::NOTES),
     ("string", format::NOTES),
     ("string", text::NOTES),
     ("time", time::NOTES),
     ("type", convert::NOTES),
+    ("volume", objects::volumes::NOTES),
+    ("workload", objects::containers::NOTES),
+    ("workload", objects::workloads::NOTES),
 ];
 
 /// What examples are evaluated on: the names of this map, the moment [`SAMPLE_TIME`], and a constant seed.
@@ -75,6 +86,9 @@ pub(super) struct Note {
     pub(super) params: &'static [Type],
     /// The type of the result.
     pub(super) result: Type,
+    /// The paths below its first argument that it reads, where a number is a position in a list; nothing if it reads
+    /// the whole. Through [`Call::object`] it gets no more than these.
+    pub(super) reads: &'static [&'static str],
     /// Whether it draws from the source of random bytes, so that no two results are equal.
     pub(super) random: bool,
     /// Whether it asks for the present time.
@@ -93,6 +107,7 @@ const PLAIN: Note = Note {
     max_args: Some(1),
     params: &[Type::Any],
     result: Type::Any,
+    reads: &[],
     random: false,
     clock: false,
     run: Run::Eager(|_| Ok(Value::null())),
@@ -179,6 +194,11 @@ impl Note {
     /// Whether the result is what lies in the first argument under the others.
     pub(super) fn leads_on(&self) -> bool {
         matches!(self.run, Run::Leading(_))
+    }
+
+    /// Whether it declares which parts of its first argument it reads.
+    pub(super) fn reads_parts(&self) -> bool {
+        !self.reads.is_empty()
     }
 
     /// How many arguments it takes, in words.

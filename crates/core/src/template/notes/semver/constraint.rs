@@ -116,7 +116,10 @@ impl Comparison {
         let (core, suffix) = bare.split_at(end);
         let wildcard = |part: &&str| matches!(*part, "x" | "X" | "*");
         let parts: Vec<&str> = core.split('.').collect();
-        let written = parts.iter().position(|part| wildcard(&part)).unwrap_or(parts.len());
+        let written = parts
+            .iter()
+            .position(|part| wildcard(&part))
+            .unwrap_or(parts.len());
         let sound = |part: &&str| wildcard(part) || read_number(part).is_some();
         if parts.len() > 3 || !parts.iter().all(|part| sound(&part)) {
             return None;
@@ -230,7 +233,11 @@ mod tests {
             ("1.2.3+build", "1.2.3", true),
         ];
         for (constraint, version, expected) in cases {
-            assert_eq!(satisfies(version, constraint), expected, "{version} {constraint}");
+            assert_eq!(
+                satisfies(version, constraint),
+                expected,
+                "{version} {constraint}"
+            );
         }
     }
 
@@ -246,14 +253,19 @@ mod tests {
             ("^1.1.0-beta", "1.1.0-alpha", false),
         ];
         for (constraint, version, expected) in cases {
-            assert_eq!(satisfies(version, constraint), expected, "{version} {constraint}");
+            assert_eq!(
+                satisfies(version, constraint),
+                expected,
+                "{version} {constraint}"
+            );
         }
     }
 
     #[test]
     fn malformed_constraints_hold_for_nothing() {
         for bad in [
-            "", " ", "a", "^", ">", "1.2.3.4", ">=1,", ",1", "1,,2", "1 ||", "|| 1", ">>1", "1 - ", "- 1", ">1 - 2", "1.2.3-", "x.y", "1.a", "==1", "1 - >2",
+            "", " ", "a", "^", ">", "1.2.3.4", ">=1,", ",1", "1,,2", "1 ||", "|| 1", ">>1", "1 - ",
+            "- 1", ">1 - 2", "1.2.3-", "x.y", "1.a", "==1", "1 - >2",
         ] {
             assert!(!satisfies("1.2.3", bad), "{bad}");
         }
