@@ -99,11 +99,11 @@ pub fn fields(text: &str) -> Option<[&str; 5]> {
         return Some(*fields);
     }
     let mut words = trimmed.split_whitespace();
-    let fields = [(); 5].map(|()| words.next());
-    let [Some(a), Some(b), Some(c), Some(d), Some(e)] = fields else {
-        return None;
-    };
-    words.next().is_none().then_some([a, b, c, d, e])
+    let mut fields = [""; 5];
+    for field in &mut fields {
+        *field = words.next()?;
+    }
+    words.next().is_none().then_some(fields)
 }
 
 /// A cron expression, read: which minutes it names.
@@ -199,13 +199,11 @@ impl Schedule {
     fn first_time(&self, from: Time) -> Option<Time> {
         let [minutes, hours, ..] = self.values;
         let this_hour = first_bit(minutes, from.minute()).filter(|_| self.names(1, from.hour()));
-        match this_hour {
-            Some(minute) => Time::new(from.hour(), minute, 0, 0).ok(),
-            None => {
-                let hour = first_bit(hours, from.hour() + 1)?;
-                Time::new(hour, first_bit(minutes, 0)?, 0, 0).ok()
-            }
+        if let Some(minute) = this_hour {
+            return Time::new(from.hour(), minute, 0, 0).ok();
         }
+        let hour = first_bit(hours, from.hour() + 1)?;
+        Time::new(hour, first_bit(minutes, 0)?, 0, 0).ok()
     }
 }
 

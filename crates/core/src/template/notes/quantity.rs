@@ -20,7 +20,7 @@ pub(super) static NOTES: &[Note] = &[
         name: "formatQuantity",
         doc: "A number as a quantity in Kubernetes' canonical form, with a binary suffix where that is shorter.",
         example: (
-            r#"{{ formatQuantity 0.25 }} {{ formatQuantity 2147483648 }}"#,
+            "{{ formatQuantity 0.25 }} {{ formatQuantity 2147483648 }}",
             "250m 2Gi",
         ),
         params: &[Type::Number],

@@ -5,7 +5,7 @@ use super::{Object, joined, name_of, number, text_of};
 use crate::template::error::Failure;
 use crate::value::Node;
 
-/// Where a Deployment, a CronJob and a Pod have their containers.
+/// Where a `Deployment`, a `CronJob` and a `Pod` have their containers.
 const CONTAINERS: &[&str] = &[
     "spec.template.spec.containers",
     "spec.jobTemplate.spec.template.spec.containers",
@@ -23,7 +23,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "containerCount",
         doc: "How many containers a workload has.",
-        example: (r#"{{ containerCount .children.deployment }}"#, "1"),
+        example: ("{{ containerCount .children.deployment }}", "1"),
         params: &[Type::Any],
         result: Type::Int,
         run: Run::Eager(|call| {
@@ -36,7 +36,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "containerImage",
         doc: "The image of a workload's container, by its position from 0; of the first if none is given.",
         example: (
-            r#"{{ containerImage .children.deployment }} {{ containerImage .children.deployment 1 }}"#,
+            "{{ containerImage .children.deployment }} {{ containerImage .children.deployment 1 }}",
             "registry.example/pump:2.4 ",
         ),
         max_args: Some(2),
@@ -62,7 +62,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "containerPort",
         doc: "The first port of a workload's container, by its position from 0; with a port, whether the container has that port.",
         example: (
-            r#"{{ containerPort .children.deployment }} {{ containerPort .children.deployment 0 8080 }}"#,
+            "{{ containerPort .children.deployment }} {{ containerPort .children.deployment 0 8080 }}",
             "8080 true",
         ),
         max_args: Some(3),
@@ -73,10 +73,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hasContainerPort",
         doc: "Whether a workload's container, by its position from 0, has a port.",
-        example: (
-            r#"{{ hasContainerPort .children.deployment 0 81 }}"#,
-            "false",
-        ),
+        example: ("{{ hasContainerPort .children.deployment 0 81 }}", "false"),
         min_args: 3,
         max_args: Some(3),
         params: &[Type::Any, Type::Int, Type::Number],
@@ -87,7 +84,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "containerPorts",
         doc: "The ports of a workload's container, by its position from 0; of all containers if none is given.",
-        example: (r#"{{ containerPorts .children.deployment }}"#, "8080"),
+        example: ("{{ containerPorts .children.deployment }}", "8080"),
         max_args: Some(2),
         result: Type::Text,
         run: Run::Eager(ports),
@@ -110,8 +107,8 @@ pub(in super::super) static NOTES: &[Note] = &[
 ];
 
 fn containers<'o>(object: &'o Object<'_, '_>) -> &'o [Node] {
-    let lists = CONTAINERS.iter().map(|path| object.at(path));
-    lists.filter_map(Node::as_list).next().unwrap_or_default()
+    let mut lists = CONTAINERS.iter().map(|path| object.at(path));
+    lists.find_map(Node::as_list).unwrap_or_default()
 }
 
 /// The container at the position that is the second argument; the first without one.

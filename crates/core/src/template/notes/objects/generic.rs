@@ -13,7 +13,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "meta",
         doc: "The metadata of an object.",
-        example: (r#"{{ (meta .children.deployment).generation }}"#, "2"),
+        example: ("{{ (meta .children.deployment).generation }}", "2"),
         reads: &["metadata"],
         ..MAP
     },
@@ -37,17 +37,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "spec",
         doc: "The spec of an object.",
-        example: (r#"{{ (spec .children.deployment).replicas }}"#, "3"),
+        example: ("{{ (spec .children.deployment).replicas }}", "3"),
         reads: &["spec"],
         ..MAP
     },
     Note {
         name: "status",
         doc: "The status of an object.",
-        example: (
-            r#"{{ (status .children.deployment).updatedReplicas }}"#,
-            "3",
-        ),
+        example: ("{{ (status .children.deployment).updatedReplicas }}", "3"),
         reads: &["status"],
         ..MAP
     },
@@ -55,7 +52,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "name",
         aliases: &["resourceName"],
         doc: "The name of an object.",
-        example: (r#"{{ name .children.deployment }}"#, "koi-pump"),
+        example: ("{{ name .children.deployment }}", "koi-pump"),
         reads: &["metadata.name"],
         ..TEXT
     },
@@ -63,7 +60,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "namespace",
         aliases: &["resourceNamespace"],
         doc: "The namespace of an object; empty if it has none.",
-        example: (r#"{{ namespace .children.deployment }}"#, "garden"),
+        example: ("{{ namespace .children.deployment }}", "garden"),
         reads: &["metadata.namespace"],
         ..TEXT
     },
@@ -71,7 +68,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "resourceUID",
         doc: "The uid of an object.",
         example: (
-            r#"{{ resourceUID . }}"#,
+            "{{ resourceUID . }}",
             "5d1f0a52-8c1e-4f0b-9a55-0c6a2f4e9b11",
         ),
         reads: &["metadata.uid"],
@@ -80,35 +77,35 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "resourceVersion",
         doc: "The resource version of an object.",
-        example: (r#"{{ resourceVersion . }}"#, "4711"),
+        example: ("{{ resourceVersion . }}", "4711"),
         reads: &["metadata.resourceVersion"],
         ..TEXT
     },
     Note {
         name: "creationTimestamp",
         doc: "When an object was created.",
-        example: (r#"{{ creationTimestamp . }}"#, "2026-05-01T06:30:00Z"),
+        example: ("{{ creationTimestamp . }}", "2026-05-01T06:30:00Z"),
         reads: &["metadata.creationTimestamp"],
         ..TEXT
     },
     Note {
         name: "phase",
         doc: "The phase in an object's status.",
-        example: (r#"{{ phase . }}"#, "Filled"),
+        example: ("{{ phase . }}", "Filled"),
         reads: &["status.phase"],
         ..TEXT
     },
     Note {
         name: "ownerKind",
         doc: "The kind of an object's first owner.",
-        example: (r#"{{ ownerKind . }}"#, "Garden"),
+        example: ("{{ ownerKind . }}", "Garden"),
         reads: &["metadata.ownerReferences.0.kind"],
         ..TEXT
     },
     Note {
         name: "ownerName",
         doc: "The name of an object's first owner.",
-        example: (r#"{{ ownerName . }}"#, "north"),
+        example: ("{{ ownerName . }}", "north"),
         reads: &["metadata.ownerReferences.0.name"],
         ..TEXT
     },
@@ -247,7 +244,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "resourceExists",
         doc: "Whether there is an object.",
         example: (
-            r#"{{ resourceExists .children.deployment }} {{ resourceExists .children.secret }}"#,
+            "{{ resourceExists .children.deployment }} {{ resourceExists .children.secret }}",
             "true false",
         ),
         reads: &["_placeholder"],
@@ -261,7 +258,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "isTerminating",
         doc: "Whether an object is being deleted.",
-        example: (r#"{{ isTerminating .children.deployment }}"#, "false"),
+        example: ("{{ isTerminating .children.deployment }}", "false"),
         reads: &["metadata.deletionTimestamp"],
         run: Run::Eager(|call| {
             let object = call.object();
@@ -272,14 +269,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "generation",
         doc: "The generation of an object.",
-        example: (r#"{{ generation .children.deployment }}"#, "2"),
+        example: ("{{ generation .children.deployment }}", "2"),
         reads: &["metadata.generation"],
         ..INT
     },
     Note {
         name: "observedGeneration",
         doc: "The generation that an object's status is about.",
-        example: (r#"{{ observedGeneration .children.deployment }}"#, "1"),
+        example: ("{{ observedGeneration .children.deployment }}", "1"),
         reads: &["status.observedGeneration"],
         ..INT
     },
@@ -287,7 +284,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "isSynced",
         doc: "Whether an object's status is about its present generation; true also if neither is told.",
         example: (
-            r#"{{ isSynced . }} {{ isSynced .children.deployment }}"#,
+            "{{ isSynced . }} {{ isSynced .children.deployment }}",
             "true false",
         ),
         reads: &["metadata.generation", "status.observedGeneration"],
@@ -301,14 +298,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "resourceCPU",
         doc: "The CPU that an object's spec requests.",
-        example: (r#"{{ resourceCPU . }}"#, "500m"),
+        example: ("{{ resourceCPU . }}", "500m"),
         reads: &["spec.resources.requests.cpu"],
         ..TEXT
     },
     Note {
         name: "resourceMemory",
         doc: "The memory that an object's spec requests.",
-        example: (r#"{{ resourceMemory . }}"#, "1Gi"),
+        example: ("{{ resourceMemory . }}", "1Gi"),
         reads: &["spec.resources.requests.memory"],
         ..TEXT
     },

@@ -1,4 +1,4 @@
-//! Ingresses.
+//! `Ingress`.
 
 use super::super::{Call, Note, PLAIN, Run, Type, Value};
 use super::{CHECK, Object, TEXT, joined, number, text_of, unique};
@@ -16,7 +16,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "ingressReady",
         doc: "Whether an Ingress has a load balancer.",
-        example: (r#"{{ ingressReady .children.ingress }}"#, "true"),
+        example: ("{{ ingressReady .children.ingress }}", "true"),
         reads: &[LOAD_BALANCERS],
         run: Run::Eager(|call| {
             let object = call.object();
@@ -27,24 +27,21 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "ingressIP",
         doc: "The address of an Ingress's first load balancer.",
-        example: (r#"{{ ingressIP .children.ingress }}"#, ""),
+        example: ("{{ ingressIP .children.ingress }}", ""),
         reads: &["status.loadBalancer.ingress.0.ip"],
         ..TEXT
     },
     Note {
         name: "ingressHost",
         doc: "The host name of an Ingress's first load balancer.",
-        example: (
-            r#"{{ ingressHost .children.ingress }}"#,
-            "lb.garden.example",
-        ),
+        example: ("{{ ingressHost .children.ingress }}", "lb.garden.example"),
         reads: &["status.loadBalancer.ingress.0.hostname"],
         ..TEXT
     },
     Note {
         name: "ingressClassName",
         doc: "The class of an Ingress.",
-        example: (r#"{{ ingressClassName .children.ingress }}"#, "front"),
+        example: ("{{ ingressClassName .children.ingress }}", "front"),
         reads: &["spec.ingressClassName"],
         ..TEXT
     },
@@ -52,7 +49,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "ingressRules",
         doc: "The hosts of an Ingress's rules.",
         example: (
-            r#"{{ ingressRules .children.ingress }}"#,
+            "{{ ingressRules .children.ingress }}",
             "koi.example, pond.example",
         ),
         reads: &[RULES],
@@ -67,7 +64,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "ingressTLSHosts",
         doc: "The hosts that an Ingress has certificates for.",
-        example: (r#"{{ ingressTLSHosts .children.ingress }}"#, "koi.example"),
+        example: ("{{ ingressTLSHosts .children.ingress }}", "koi.example"),
         reads: &[TLS],
         result: Type::Text,
         run: Run::Eager(tls_hosts),
@@ -77,7 +74,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "ingressLoadBalancerIPs",
         doc: "The addresses or host names of an Ingress's load balancers.",
         example: (
-            r#"{{ ingressLoadBalancerIPs .children.ingress }}"#,
+            "{{ ingressLoadBalancerIPs .children.ingress }}",
             "lb.garden.example, 198.51.100.9",
         ),
         reads: &[ENRICHED_IPS, LOAD_BALANCERS],
@@ -88,7 +85,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "ingressTLSSecretCount",
         doc: "How many Secrets an Ingress has its certificates from.",
-        example: (r#"{{ ingressTLSSecretCount .children.ingress }}"#, "1"),
+        example: ("{{ ingressTLSSecretCount .children.ingress }}", "1"),
         reads: &[ENRICHED_SECRETS, TLS],
         result: Type::Int,
         run: Run::Eager(|call| Ok(tls_secrets(&call.object(), call.budget)?.into())),

@@ -1,4 +1,4 @@
-//! Jobs and CronJobs.
+//! `Job` and `CronJob`.
 
 use super::super::{Call, Note, PLAIN, Run, Type, Value};
 use super::{CHECK, COUNT, TEXT, joined, name_of, text_of};
@@ -18,7 +18,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "jobSucceeded",
         doc: "Whether a Pod of a Job has succeeded.",
-        example: (r#"{{ jobSucceeded .children.job }}"#, "true"),
+        example: ("{{ jobSucceeded .children.job }}", "true"),
         reads: &["status.succeeded"],
         run: Run::Eager(positive),
         ..CHECK
@@ -26,7 +26,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "jobFailed",
         doc: "Whether a Pod of a Job has failed.",
-        example: (r#"{{ jobFailed .children.job }}"#, "false"),
+        example: ("{{ jobFailed .children.job }}", "false"),
         reads: &["status.failed"],
         run: Run::Eager(positive),
         ..CHECK
@@ -34,7 +34,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "jobActive",
         doc: "Whether a Pod of a Job is under way.",
-        example: (r#"{{ jobActive .children.job }}"#, "false"),
+        example: ("{{ jobActive .children.job }}", "false"),
         reads: &["status.active"],
         run: Run::Eager(positive),
         ..CHECK
@@ -42,7 +42,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "jobFirstExitCode",
         doc: "The exit code of the first container that has ended, if the Job is enriched with `pods`; -1 if none has.",
-        example: (r#"{{ jobFirstExitCode .children.job }}"#, "0"),
+        example: ("{{ jobFirstExitCode .children.job }}", "0"),
         result: Type::Int,
         run: Run::Eager(first_exit_code),
         ..PODS_OF_JOB
@@ -50,7 +50,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "jobActivePodNames",
         doc: "The names of a Job's Pods that are pending or running, if it is enriched with `pods`.",
-        example: (r#"{{ jobActivePodNames .children.job }}"#, ""),
+        example: ("{{ jobActivePodNames .children.job }}", ""),
         run: Run::Eager(|call| pods_in(call, &["Pending", "Running"])),
         ..PODS_OF_JOB
     },
@@ -58,7 +58,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "jobSucceededPodNames",
         doc: "The names of a Job's Pods that have succeeded, if it is enriched with `pods`.",
         example: (
-            r#"{{ jobSucceededPodNames .children.job }}"#,
+            "{{ jobSucceededPodNames .children.job }}",
             "koi-clean-x7f2p",
         ),
         run: Run::Eager(|call| pods_in(call, &["Succeeded"])),
@@ -67,14 +67,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "jobFailedPodNames",
         doc: "The names of a Job's Pods that have failed, if it is enriched with `pods`.",
-        example: (r#"{{ jobFailedPodNames .children.job }}"#, ""),
+        example: ("{{ jobFailedPodNames .children.job }}", ""),
         run: Run::Eager(|call| pods_in(call, &["Failed"])),
         ..PODS_OF_JOB
     },
     Note {
         name: "cronJobActiveCount",
         doc: "How many Jobs of a CronJob are under way.",
-        example: (r#"{{ cronJobActiveCount .children.cronJob }}"#, "1"),
+        example: ("{{ cronJobActiveCount .children.cronJob }}", "1"),
         reads: &["status.active"],
         ..COUNT
     },
@@ -82,7 +82,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "cronJobLastScheduleTime",
         doc: "When a CronJob last made a Job.",
         example: (
-            r#"{{ cronJobLastScheduleTime .children.cronJob }}"#,
+            "{{ cronJobLastScheduleTime .children.cronJob }}",
             "2026-05-08T02:00:00Z",
         ),
         reads: &["status.lastScheduleTime"],
@@ -91,7 +91,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "cronJobNextScheduleTime",
         doc: "When a CronJob makes its next Job, where its status tells that.",
-        example: (r#"{{ cronJobNextScheduleTime .children.cronJob }}"#, ""),
+        example: ("{{ cronJobNextScheduleTime .children.cronJob }}", ""),
         reads: &["status.nextScheduleTime"],
         ..TEXT
     },
@@ -99,7 +99,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "cronJobLastSuccessTime",
         doc: "When a Job of a CronJob last succeeded.",
         example: (
-            r#"{{ cronJobLastSuccessTime .children.cronJob }}"#,
+            "{{ cronJobLastSuccessTime .children.cronJob }}",
             "2026-05-07T02:01:10Z",
         ),
         reads: &["status.lastSuccessfulTime"],
@@ -108,10 +108,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "cronJobLastJobName",
         doc: "The name of a CronJob's last Job, if it is enriched with `cronjob`.",
-        example: (
-            r#"{{ cronJobLastJobName .children.cronJob }}"#,
-            "koi-feed-2",
-        ),
+        example: ("{{ cronJobLastJobName .children.cronJob }}", "koi-feed-2"),
         reads: &["_lastJob.name", "_lastJob.metadata.name"],
         ..TEXT
     },
@@ -119,7 +116,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "cronJobLastSuccessfulJobName",
         doc: "The name of a CronJob's last Job that succeeded, if it is enriched with `cronjob`.",
         example: (
-            r#"{{ cronJobLastSuccessfulJobName .children.cronJob }}"#,
+            "{{ cronJobLastSuccessfulJobName .children.cronJob }}",
             "koi-feed-1",
         ),
         reads: &[
@@ -131,10 +128,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "cronJobLastJobSucceeded",
         doc: "Whether a CronJob's last Job succeeded, if it is enriched with `cronjob`.",
-        example: (
-            r#"{{ cronJobLastJobSucceeded .children.cronJob }}"#,
-            "false",
-        ),
+        example: ("{{ cronJobLastJobSucceeded .children.cronJob }}", "false"),
         reads: &["_lastJob.succeeded", "_lastJob.status.succeeded"],
         run: Run::Eager(positive),
         ..CHECK

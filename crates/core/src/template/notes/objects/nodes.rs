@@ -1,4 +1,4 @@
-//! Nodes, and the node that a Pod runs on.
+//! `Node`, and the node that a Pod runs on.
 
 use super::super::{Call, Note, PLAIN, Run, Type, Value};
 use super::{CHECK, KEYED, TEXT, condition, is_true, joined, text_of};
@@ -11,7 +11,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "nodeReady",
         doc: "Whether a node is ready.",
-        example: (r#"{{ nodeReady .children.node }}"#, "true"),
+        example: ("{{ nodeReady .children.node }}", "true"),
         reads: &[CONDITIONS],
         run: Run::Eager(|call| {
             let object = call.object();
@@ -34,21 +34,21 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "nodeAllocatableCPU",
         doc: "The CPU of a node that Pods may take.",
-        example: (r#"{{ nodeAllocatableCPU .children.node }}"#, "3900m"),
+        example: ("{{ nodeAllocatableCPU .children.node }}", "3900m"),
         reads: &["status.allocatable.cpu"],
         ..TEXT
     },
     Note {
         name: "nodeAllocatableMemory",
         doc: "The memory of a node that Pods may take.",
-        example: (r#"{{ nodeAllocatableMemory .children.node }}"#, "15Gi"),
+        example: ("{{ nodeAllocatableMemory .children.node }}", "15Gi"),
         reads: &["status.allocatable.memory"],
         ..TEXT
     },
     Note {
         name: "nodeTaints",
         doc: "The keys of a node's taints.",
-        example: (r#"{{ nodeTaints .children.node }}"#, "dedicated"),
+        example: ("{{ nodeTaints .children.node }}", "dedicated"),
         reads: &[TAINTS],
         result: Type::Text,
         run: Run::Eager(|call| {
@@ -61,28 +61,28 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "podNodeName",
         doc: "The name of the node that a Pod runs on.",
-        example: (r#"{{ podNodeName .children.pod }}"#, "north-1"),
+        example: ("{{ podNodeName .children.pod }}", "north-1"),
         reads: &["_node.name", "spec.nodeName"],
         ..TEXT
     },
     Note {
         name: "podNodeZone",
         doc: "The zone of the node that a Pod runs on, if it is enriched with `node`.",
-        example: (r#"{{ podNodeZone .children.pod }}"#, "north-a"),
+        example: ("{{ podNodeZone .children.pod }}", "north-a"),
         reads: &["_node.zone"],
         ..TEXT
     },
     Note {
         name: "podNodeRegion",
         doc: "The region of the node that a Pod runs on, if it is enriched with `node`.",
-        example: (r#"{{ podNodeRegion .children.pod }}"#, "north"),
+        example: ("{{ podNodeRegion .children.pod }}", "north"),
         reads: &["_node.region"],
         ..TEXT
     },
     Note {
         name: "podNodeInstanceType",
         doc: "The machine type of the node that a Pod runs on, if it is enriched with `node`.",
-        example: (r#"{{ podNodeInstanceType .children.pod }}"#, "large"),
+        example: ("{{ podNodeInstanceType .children.pod }}", "large"),
         reads: &["_node.instanceType"],
         ..TEXT
     },

@@ -41,7 +41,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podNames",
         doc: "The names of a workload's Pods, if it is enriched with `pods`.",
         example: (
-            r#"{{ podNames .children.statefulSet }}"#,
+            "{{ podNames .children.statefulSet }}",
             "koi-tank-0, koi-tank-1",
         ),
         run: Run::Eager(|call| of_each(call, name_of)),
@@ -50,44 +50,35 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "podIPs",
         doc: "The addresses of a workload's Pods, if it is enriched with `pods`.",
-        example: (
-            r#"{{ podIPs .children.statefulSet }}"#,
-            "10.0.0.1, 10.0.0.2",
-        ),
+        example: ("{{ podIPs .children.statefulSet }}", "10.0.0.1, 10.0.0.2"),
         run: Run::Eager(|call| of_each(call, |pod| text_of(pod, "ip"))),
         ..OF_PODS
     },
     Note {
         name: "podPhases",
         doc: "The phases of a workload's Pods, if it is enriched with `pods`.",
-        example: (
-            r#"{{ podPhases .children.statefulSet }}"#,
-            "Running, Pending",
-        ),
+        example: ("{{ podPhases .children.statefulSet }}", "Running, Pending"),
         run: Run::Eager(|call| of_each(call, |pod| text_of(pod, "phase"))),
         ..OF_PODS
     },
     Note {
         name: "podNodes",
         doc: "The nodes of a workload's Pods, if it is enriched with `pods`.",
-        example: (
-            r#"{{ podNodes .children.statefulSet }}"#,
-            "north-1, north-2",
-        ),
+        example: ("{{ podNodes .children.statefulSet }}", "north-1, north-2"),
         run: Run::Eager(|call| of_each(call, |pod| text_of(pod, "node"))),
         ..OF_PODS
     },
     Note {
         name: "podCount",
         doc: "How many Pods a workload has, if it is enriched with `pods`.",
-        example: (r#"{{ podCount .children.statefulSet }}"#, "2"),
+        example: ("{{ podCount .children.statefulSet }}", "2"),
         reads: &[PODS],
         ..COUNT
     },
     Note {
         name: "readyPodCount",
         doc: "How many Pods of a workload are ready, if it is enriched with `pods`.",
-        example: (r#"{{ readyPodCount .children.statefulSet }}"#, "1"),
+        example: ("{{ readyPodCount .children.statefulSet }}", "1"),
         result: Type::Int,
         run: Run::Eager(ready_count),
         ..OF_PODS
@@ -95,7 +86,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "podMaxRestarts",
         doc: "How often the Pod that restarted most did so, if the workload is enriched with `pods`.",
-        example: (r#"{{ podMaxRestarts .children.statefulSet }}"#, "3"),
+        example: ("{{ podMaxRestarts .children.statefulSet }}", "3"),
         result: Type::Int,
         run: Run::Eager(|call| Ok(max_restarts(call)?.into())),
         ..OF_PODS
@@ -103,7 +94,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hasCrashingPod",
         doc: "Whether a Pod of a workload restarted more than twice, if it is enriched with `pods`.",
-        example: (r#"{{ hasCrashingPod .children.statefulSet }}"#, "true"),
+        example: ("{{ hasCrashingPod .children.statefulSet }}", "true"),
         result: Type::Bool,
         run: Run::Eager(|call| Ok((max_restarts(call)? > RESTARTS).into())),
         ..OF_PODS
@@ -112,7 +103,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podByOrdinal",
         doc: "The Pod whose name ends in a number, if the workload is enriched with `pods`; null if there is none.",
         example: (
-            r#"{{ (podByOrdinal .children.statefulSet 1).name }}"#,
+            "{{ (podByOrdinal .children.statefulSet 1).name }}",
             "koi-tank-1",
         ),
         min_args: 2,
@@ -139,7 +130,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podContainerReasons",
         doc: "Why containers of a workload wait or ended, each reason once, if it is enriched with `pods`.",
         example: (
-            r#"{{ podContainerReasons .children.statefulSet }}"#,
+            "{{ podContainerReasons .children.statefulSet }}",
             "CrashLoopBackOff",
         ),
         run: Run::Eager(container_reasons),
@@ -148,10 +139,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "podCrashLoopDetected",
         doc: "Whether a container waits or ended with the reason CrashLoopBackOff, if the workload is enriched with `pods`.",
-        example: (
-            r#"{{ podCrashLoopDetected .children.statefulSet }}"#,
-            "true",
-        ),
+        example: ("{{ podCrashLoopDetected .children.statefulSet }}", "true"),
         run: Run::Eager(|call| has_reason(call, "CrashLoopBackOff")),
         ..REASON
     },
@@ -159,7 +147,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podImagePullBackOffDetected",
         doc: "Whether a container waits or ended with the reason ImagePullBackOff, if the workload is enriched with `pods`.",
         example: (
-            r#"{{ podImagePullBackOffDetected .children.statefulSet }}"#,
+            "{{ podImagePullBackOffDetected .children.statefulSet }}",
             "false",
         ),
         run: Run::Eager(|call| has_reason(call, "ImagePullBackOff")),
@@ -169,7 +157,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podErrImagePullDetected",
         doc: "Whether a container waits or ended with the reason ErrImagePull, if the workload is enriched with `pods`.",
         example: (
-            r#"{{ podErrImagePullDetected .children.statefulSet }}"#,
+            "{{ podErrImagePullDetected .children.statefulSet }}",
             "false",
         ),
         run: Run::Eager(|call| has_reason(call, "ErrImagePull")),
@@ -178,17 +166,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "podErrorDetected",
         doc: "Whether a container waits or ended with the reason Error, if the workload is enriched with `pods`.",
-        example: (r#"{{ podErrorDetected .children.statefulSet }}"#, "false"),
+        example: ("{{ podErrorDetected .children.statefulSet }}", "false"),
         run: Run::Eager(|call| has_reason(call, "Error")),
         ..REASON
     },
     Note {
         name: "podOOMKilledDetected",
         doc: "Whether a container waits or ended with the reason OOMKilled, if the workload is enriched with `pods`.",
-        example: (
-            r#"{{ podOOMKilledDetected .children.statefulSet }}"#,
-            "false",
-        ),
+        example: ("{{ podOOMKilledDetected .children.statefulSet }}", "false"),
         run: Run::Eager(|call| has_reason(call, "OOMKilled")),
         ..REASON
     },
@@ -196,7 +181,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podRunContainerErrorDetected",
         doc: "Whether a container waits or ended with the reason RunContainerError, if the workload is enriched with `pods`.",
         example: (
-            r#"{{ podRunContainerErrorDetected .children.statefulSet }}"#,
+            "{{ podRunContainerErrorDetected .children.statefulSet }}",
             "false",
         ),
         run: Run::Eager(|call| has_reason(call, "RunContainerError")),
@@ -206,7 +191,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podCreateContainerErrorDetected",
         doc: "Whether a container waits or ended with the reason CreateContainerError, if the workload is enriched with `pods`.",
         example: (
-            r#"{{ podCreateContainerErrorDetected .children.statefulSet }}"#,
+            "{{ podCreateContainerErrorDetected .children.statefulSet }}",
             "false",
         ),
         run: Run::Eager(|call| has_reason(call, "CreateContainerError")),
@@ -216,7 +201,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podInvalidImageNameDetected",
         doc: "Whether a container waits or ended with the reason InvalidImageName, if the workload is enriched with `pods`.",
         example: (
-            r#"{{ podInvalidImageNameDetected .children.statefulSet }}"#,
+            "{{ podInvalidImageNameDetected .children.statefulSet }}",
             "false",
         ),
         run: Run::Eager(|call| has_reason(call, "InvalidImageName")),
@@ -226,7 +211,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podPreStartHookErrorDetected",
         doc: "Whether a container waits or ended with the reason PreStartHookError, if the workload is enriched with `pods`.",
         example: (
-            r#"{{ podPreStartHookErrorDetected .children.statefulSet }}"#,
+            "{{ podPreStartHookErrorDetected .children.statefulSet }}",
             "false",
         ),
         run: Run::Eager(|call| has_reason(call, "PreStartHookError")),
@@ -236,7 +221,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "podPostStartHookErrorDetected",
         doc: "Whether a container waits or ended with the reason PostStartHookError, if the workload is enriched with `pods`.",
         example: (
-            r#"{{ podPostStartHookErrorDetected .children.statefulSet }}"#,
+            "{{ podPostStartHookErrorDetected .children.statefulSet }}",
             "false",
         ),
         run: Run::Eager(|call| has_reason(call, "PostStartHookError")),
@@ -245,7 +230,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hasWarnings",
         doc: "Whether there are warnings about an object, if it is enriched with `events`.",
-        example: (r#"{{ hasWarnings .children.deployment }}"#, "true"),
+        example: ("{{ hasWarnings .children.deployment }}", "true"),
         result: Type::Bool,
         run: Run::Eager(has_warnings),
         ..OF_WARNINGS
@@ -253,27 +238,21 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "warningCount",
         doc: "How many warnings there are about an object, if it is enriched with `events`.",
-        example: (r#"{{ warningCount .children.deployment }}"#, "2"),
+        example: ("{{ warningCount .children.deployment }}", "2"),
         reads: &[WARNINGS],
         ..COUNT
     },
     Note {
         name: "firstWarning",
         doc: "The message of the first warning about an object, if it is enriched with `events`.",
-        example: (
-            r#"{{ firstWarning .children.deployment }}"#,
-            "the pump stalls",
-        ),
+        example: ("{{ firstWarning .children.deployment }}", "the pump stalls"),
         run: Run::Eager(|call| first_warning(call, "message")),
         ..OF_WARNINGS
     },
     Note {
         name: "firstWarningReason",
         doc: "The reason of the first warning about an object, if it is enriched with `events`.",
-        example: (
-            r#"{{ firstWarningReason .children.deployment }}"#,
-            "BackOff",
-        ),
+        example: ("{{ firstWarningReason .children.deployment }}", "BackOff"),
         run: Run::Eager(|call| first_warning(call, "reason")),
         ..OF_WARNINGS
     },
@@ -281,7 +260,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "warningMessages",
         doc: "The messages of all warnings about an object, if it is enriched with `events`.",
         example: (
-            r#"{{ warningMessages .children.deployment }}"#,
+            "{{ warningMessages .children.deployment }}",
             "the pump stalls, the pump is hot",
         ),
         run: Run::Eager(warning_messages),
@@ -290,7 +269,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "warningReasons",
         doc: "The reasons of the warnings about an object, each once, if it is enriched with `events`.",
-        example: (r#"{{ warningReasons .children.deployment }}"#, "BackOff"),
+        example: ("{{ warningReasons .children.deployment }}", "BackOff"),
         run: Run::Eager(warning_reasons),
         ..OF_WARNINGS
     },
@@ -319,7 +298,7 @@ fn max_restarts(call: &mut Call<'_, '_>) -> Result<i64, Failure> {
     Ok(restarts.max().unwrap_or_default())
 }
 
-/// The number behind the last hyphen of a Pod's name, as StatefulSets give them.
+/// The number behind the last hyphen of a Pod's name, as a `StatefulSet` gives it.
 fn ordinal(pod: &Node) -> Option<i64> {
     let (_, digits) = name_of(pod).rsplit_once('-')?;
     let sound = digits.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscalers.
+//! `HorizontalPodAutoscaler`.
 
 use super::super::{Call, Note, PLAIN, Run, Type, Value};
 use super::{CHECK, INT, TEXT, is_true, joined, text_of};
@@ -23,28 +23,28 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hpaCurrentReplicas",
         doc: "How many replicas an autoscaler sees.",
-        example: (r#"{{ hpaCurrentReplicas .children.hpa }}"#, "2"),
+        example: ("{{ hpaCurrentReplicas .children.hpa }}", "2"),
         reads: &[CURRENT],
         ..INT
     },
     Note {
         name: "hpaDesiredReplicas",
         doc: "How many replicas an autoscaler wants.",
-        example: (r#"{{ hpaDesiredReplicas .children.hpa }}"#, "4"),
+        example: ("{{ hpaDesiredReplicas .children.hpa }}", "4"),
         reads: &[DESIRED],
         ..INT
     },
     Note {
         name: "hpaMaxReplicas",
         doc: "How many replicas an autoscaler may ask for.",
-        example: (r#"{{ hpaMaxReplicas .children.hpa }}"#, "6"),
+        example: ("{{ hpaMaxReplicas .children.hpa }}", "6"),
         reads: &[MOST],
         ..INT
     },
     Note {
         name: "hpaMinReplicas",
         doc: "How few replicas an autoscaler may ask for; 1 if it does not say.",
-        example: (r#"{{ hpaMinReplicas .children.hpa }}"#, "1"),
+        example: ("{{ hpaMinReplicas .children.hpa }}", "1"),
         reads: &[LEAST],
         run: Run::Eager(|call| Ok(call.object().at(LEAST).as_i64().unwrap_or(1).into())),
         ..INT
@@ -52,28 +52,28 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hpaScalingActive",
         doc: "Whether an autoscaler can measure and reckon: its condition ScalingActive.",
-        example: (r#"{{ hpaScalingActive .children.hpa }}"#, "true"),
+        example: ("{{ hpaScalingActive .children.hpa }}", "true"),
         run: Run::Eager(|call| has_condition(call, "ScalingActive")),
         ..CONDITION
     },
     Note {
         name: "hpaAbleToScale",
         doc: "Whether an autoscaler can change its target: its condition AbleToScale.",
-        example: (r#"{{ hpaAbleToScale .children.hpa }}"#, "true"),
+        example: ("{{ hpaAbleToScale .children.hpa }}", "true"),
         run: Run::Eager(|call| has_condition(call, "AbleToScale")),
         ..CONDITION
     },
     Note {
         name: "hpaScalingLimited",
         doc: "Whether an autoscaler wants more or less than it may ask for: its condition ScalingLimited.",
-        example: (r#"{{ hpaScalingLimited .children.hpa }}"#, "false"),
+        example: ("{{ hpaScalingLimited .children.hpa }}", "false"),
         run: Run::Eager(|call| has_condition(call, "ScalingLimited")),
         ..CONDITION
     },
     Note {
         name: "hpaScaling",
         doc: "Whether an autoscaler is active and wants another number of replicas than there are.",
-        example: (r#"{{ hpaScaling .children.hpa }}"#, "true"),
+        example: ("{{ hpaScaling .children.hpa }}", "true"),
         reads: &[CONDITIONS, CURRENT, DESIRED],
         run: Run::Eager(|call| {
             let object = call.object();
@@ -85,7 +85,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hpaAtMax",
         doc: "Whether there are as many replicas as an autoscaler may ask for.",
-        example: (r#"{{ hpaAtMax .children.hpa }}"#, "false"),
+        example: ("{{ hpaAtMax .children.hpa }}", "false"),
         reads: &[CURRENT, MOST],
         run: Run::Eager(|call| {
             let object = call.object();
@@ -97,7 +97,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hpaScaleTargetName",
         doc: "The name of what an autoscaler scales.",
-        example: (r#"{{ hpaScaleTargetName .children.hpa }}"#, "koi-pump"),
+        example: ("{{ hpaScaleTargetName .children.hpa }}", "koi-pump"),
         reads: &[
             "_scaleTarget.name",
             "_scaleTarget.metadata.name",
@@ -108,14 +108,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hpaScaleTargetKind",
         doc: "The kind of what an autoscaler scales.",
-        example: (r#"{{ hpaScaleTargetKind .children.hpa }}"#, "Deployment"),
+        example: ("{{ hpaScaleTargetKind .children.hpa }}", "Deployment"),
         reads: &["_scaleTarget.kind", "spec.scaleTargetRef.kind"],
         ..TEXT
     },
     Note {
         name: "hpaMetricTypes",
         doc: "The types of the metrics that an autoscaler goes by.",
-        example: (r#"{{ hpaMetricTypes .children.hpa }}"#, "Resource"),
+        example: ("{{ hpaMetricTypes .children.hpa }}", "Resource"),
         result: Type::Text,
         reads: METRICS,
         run: Run::Eager(metric_types),

@@ -1,4 +1,4 @@
-//! Services and their endpoints.
+//! `Service` and its endpoints.
 
 use super::super::{Call, Note, PLAIN, Run, Type, Value};
 use super::{CHECK, COUNT, INT, TEXT, joined, name_of, text_of};
@@ -21,14 +21,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "serviceClusterIP",
         doc: "The address of a Service inside the cluster.",
-        example: (r#"{{ serviceClusterIP .children.service }}"#, "10.96.7.20"),
+        example: ("{{ serviceClusterIP .children.service }}", "10.96.7.20"),
         reads: &["spec.clusterIP"],
         ..TEXT
     },
     Note {
         name: "serviceNodePort",
         doc: "The port that a Service's first port has on the nodes; 0 if it has none.",
-        example: (r#"{{ serviceNodePort .children.service }}"#, "30080"),
+        example: ("{{ serviceNodePort .children.service }}", "30080"),
         reads: &["spec.ports.0.nodePort"],
         ..INT
     },
@@ -36,7 +36,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "serviceLoadBalancerIP",
         doc: "The address of a Service's load balancer.",
         example: (
-            r#"{{ serviceLoadBalancerIP .children.service }}"#,
+            "{{ serviceLoadBalancerIP .children.service }}",
             "198.51.100.7",
         ),
         reads: &["status.loadBalancer.ingress.0.ip"],
@@ -45,7 +45,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "serviceLoadBalancerHost",
         doc: "The host name of a Service's load balancer.",
-        example: (r#"{{ serviceLoadBalancerHost .children.service }}"#, ""),
+        example: ("{{ serviceLoadBalancerHost .children.service }}", ""),
         reads: &["status.loadBalancer.ingress.0.hostname"],
         ..TEXT
     },
@@ -53,7 +53,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "endpointsReady",
         doc: "Whether an EndpointSlice, or a Service that is enriched with `endpoints`, has a ready address.",
         example: (
-            r#"{{ endpointsReady .children.service }} {{ endpointsReady .children.endpointSlice }}"#,
+            "{{ endpointsReady .children.service }} {{ endpointsReady .children.endpointSlice }}",
             "true true",
         ),
         reads: &[ENDPOINTS, SLICE, SUBSETS],
@@ -63,7 +63,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hasEndpoints",
         doc: "Whether a Service has endpoints, if it is enriched with `endpoints`.",
-        example: (r#"{{ hasEndpoints .children.service }}"#, "true"),
+        example: ("{{ hasEndpoints .children.service }}", "true"),
         reads: &[ENDPOINTS],
         run: Run::Eager(|call| {
             let object = call.object();
@@ -74,7 +74,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "serviceEndpointCount",
         doc: "How many endpoints a Service has, if it is enriched with `endpoints`.",
-        example: (r#"{{ serviceEndpointCount .children.service }}"#, "2"),
+        example: ("{{ serviceEndpointCount .children.service }}", "2"),
         reads: &[ENDPOINTS],
         ..COUNT
     },
@@ -82,7 +82,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "serviceEndpoints",
         doc: "The addresses and ports of a Service's endpoints, if it is enriched with `endpoints`.",
         example: (
-            r#"{{ serviceEndpoints .children.service }}"#,
+            "{{ serviceEndpoints .children.service }}",
             "10.0.0.1:8080, 10.0.0.2:8080",
         ),
         run: Run::Eager(|call| endpoints(call, usize::MAX)),
@@ -92,7 +92,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "serviceFirstEndpoint",
         doc: "The address and port of a Service's first endpoint, if it is enriched with `endpoints`.",
         example: (
-            r#"{{ serviceFirstEndpoint .children.service }}"#,
+            "{{ serviceFirstEndpoint .children.service }}",
             "10.0.0.1:8080",
         ),
         run: Run::Eager(|call| endpoints(call, 1)),
@@ -101,7 +101,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "backingPodCount",
         doc: "How many Pods are behind a Service, if it is enriched with `backingpods`.",
-        example: (r#"{{ backingPodCount .children.service }}"#, "2"),
+        example: ("{{ backingPodCount .children.service }}", "2"),
         reads: &[PODS],
         ..COUNT
     },
@@ -109,7 +109,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "backingPodNames",
         doc: "The names of the Pods behind a Service, if it is enriched with `backingpods`.",
         example: (
-            r#"{{ backingPodNames .children.service }}"#,
+            "{{ backingPodNames .children.service }}",
             "koi-tank-0, koi-tank-1",
         ),
         reads: &[PODS],
@@ -125,7 +125,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
 ];
 
-/// Of an EndpointSlice an address counts as ready if nothing is said; of Endpoints all in `addresses` are.
+/// Of an `EndpointSlice` an address counts as ready if nothing is said; of `Endpoints` all in `addresses` are.
 ///
 /// Source: discovery.k8s.io/v1 `EndpointConditions`, v1 `EndpointSubset`.
 fn ready<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {

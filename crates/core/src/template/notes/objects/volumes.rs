@@ -1,4 +1,4 @@
-//! PersistentVolumeClaims.
+//! `PersistentVolumeClaim`.
 
 use super::super::{Call, Note, PLAIN, Run, Type, Value};
 use super::{CHECK, TEXT, joined, text_of};
@@ -13,7 +13,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "pvcBound",
         doc: "Whether a volume claim is bound.",
-        example: (r#"{{ pvcBound .children.pvc }}"#, "true"),
+        example: ("{{ pvcBound .children.pvc }}", "true"),
         reads: &[PHASE],
         run: Run::Eager(|call| Ok((call.object().text(PHASE) == "Bound").into())),
         ..CHECK
@@ -21,28 +21,28 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "pvcPhase",
         doc: "The phase of a volume claim.",
-        example: (r#"{{ pvcPhase .children.pvc }}"#, "Bound"),
+        example: ("{{ pvcPhase .children.pvc }}", "Bound"),
         reads: &[PHASE],
         ..TEXT
     },
     Note {
         name: "pvcCapacity",
         doc: "The storage that a volume claim requests.",
-        example: (r#"{{ pvcCapacity .children.pvc }}"#, "10Gi"),
+        example: ("{{ pvcCapacity .children.pvc }}", "10Gi"),
         reads: &["spec.resources.requests.storage"],
         ..TEXT
     },
     Note {
         name: "pvcStorageClass",
         doc: "The storage class of a volume claim.",
-        example: (r#"{{ pvcStorageClass .children.pvc }}"#, "fast"),
+        example: ("{{ pvcStorageClass .children.pvc }}", "fast"),
         reads: &["spec.storageClassName"],
         ..TEXT
     },
     Note {
         name: "pvcAccessModes",
         doc: "The access modes of a volume claim.",
-        example: (r#"{{ pvcAccessModes .children.pvc }}"#, "ReadWriteOnce"),
+        example: ("{{ pvcAccessModes .children.pvc }}", "ReadWriteOnce"),
         reads: &[MODES],
         result: Type::Text,
         run: Run::Eager(|call| {
@@ -55,10 +55,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "pvcProvisioner",
         doc: "What made the volume of a claim, if it is enriched with `pv`.",
-        example: (
-            r#"{{ pvcProvisioner .children.pvc }}"#,
-            "disks.garden.example",
-        ),
+        example: ("{{ pvcProvisioner .children.pvc }}", "disks.garden.example"),
         reads: &[VOLUME],
         result: Type::Text,
         run: Run::Eager(provisioner),
@@ -67,7 +64,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "pvcVolumeMode",
         doc: "Whether the volume of a claim is a `Filesystem` or a `Block` device.",
-        example: (r#"{{ pvcVolumeMode .children.pvc }}"#, "Block"),
+        example: ("{{ pvcVolumeMode .children.pvc }}", "Block"),
         reads: &["_pv.volumeMode", "_pv.spec.volumeMode", "spec.volumeMode"],
         ..TEXT
     },
@@ -75,7 +72,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "pvcStorageClassProvisioner",
         doc: "What makes the volumes of a claim's storage class, if it is enriched with `storageclass`.",
         example: (
-            r#"{{ pvcStorageClassProvisioner .children.pvc }}"#,
+            "{{ pvcStorageClassProvisioner .children.pvc }}",
             "disks.garden.example",
         ),
         reads: &["_storageClass.provisioner"],
@@ -84,16 +81,13 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "pvcStorageClassReclaimPolicy",
         doc: "What becomes of volumes of a claim's storage class, if it is enriched with `storageclass`.",
-        example: (
-            r#"{{ pvcStorageClassReclaimPolicy .children.pvc }}"#,
-            "Retain",
-        ),
+        example: ("{{ pvcStorageClassReclaimPolicy .children.pvc }}", "Retain"),
         reads: &["_storageClass.reclaimPolicy"],
         ..TEXT
     },
 ];
 
-/// As enriched, or as a PersistentVolume tells it: the annotation, or the driver.
+/// As enriched, or as a `PersistentVolume` tells it: the annotation, or the driver.
 fn provisioner<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let object = call.object();
     let volume = object.at(VOLUME);

@@ -1,4 +1,4 @@
-//! Deployments, StatefulSets and ReplicaSets.
+//! `Deployment`, `StatefulSet` and `ReplicaSet`.
 
 use super::super::{Call, Note, Run, Type, Value};
 use super::{CHECK, COUNT, INT, Object, PLAIN, TEXT, name_of};
@@ -14,7 +14,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "desiredReplicas",
         doc: "How many replicas a workload should have; 1 if it does not say.",
-        example: (r#"{{ desiredReplicas .children.deployment }}"#, "3"),
+        example: ("{{ desiredReplicas .children.deployment }}", "3"),
         reads: &[DESIRED],
         run: Run::Eager(|call| Ok(desired(&call.object()).into())),
         ..INT
@@ -22,21 +22,21 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "readyReplicas",
         doc: "How many replicas of a workload are ready.",
-        example: (r#"{{ readyReplicas .children.deployment }}"#, "2"),
+        example: ("{{ readyReplicas .children.deployment }}", "2"),
         reads: &[READY],
         ..INT
     },
     Note {
         name: "availableReplicas",
         doc: "How many replicas of a workload have been ready for long enough.",
-        example: (r#"{{ availableReplicas .children.deployment }}"#, "1"),
+        example: ("{{ availableReplicas .children.deployment }}", "1"),
         reads: &["status.availableReplicas"],
         ..INT
     },
     Note {
         name: "updatedReplicas",
         doc: "How many replicas of a workload are of its present template.",
-        example: (r#"{{ updatedReplicas .children.deployment }}"#, "3"),
+        example: ("{{ updatedReplicas .children.deployment }}", "3"),
         reads: &[UPDATED],
         ..INT
     },
@@ -45,7 +45,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         aliases: &["replicasReady"],
         doc: "Whether as many replicas of a workload are ready as should be; false if there is no workload.",
         example: (
-            r#"{{ allReplicasReady .children.deployment }} {{ allReplicasReady .children.statefulSet }}"#,
+            "{{ allReplicasReady .children.deployment }} {{ allReplicasReady .children.statefulSet }}",
             "false true",
         ),
         reads: &[DESIRED, READY],
@@ -55,7 +55,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "rolloutComplete",
         doc: "Whether all replicas of a workload are of its present template; false if there is no workload.",
-        example: (r#"{{ rolloutComplete .children.deployment }}"#, "true"),
+        example: ("{{ rolloutComplete .children.deployment }}", "true"),
         reads: &[DESIRED, UPDATED],
         run: Run::Eager(|call| Ok(reached(&call.object(), UPDATED).into())),
         ..CHECK
@@ -64,7 +64,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "statefulSetCurrentRevision",
         doc: "The revision that a StatefulSet's Pods had before the update under way.",
         example: (
-            r#"{{ statefulSetCurrentRevision .children.statefulSet }}"#,
+            "{{ statefulSetCurrentRevision .children.statefulSet }}",
             "koi-tank-1",
         ),
         reads: &["status.currentRevision"],
@@ -74,7 +74,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "statefulSetUpdateRevision",
         doc: "The revision that a StatefulSet's Pods are updated to.",
         example: (
-            r#"{{ statefulSetUpdateRevision .children.statefulSet }}"#,
+            "{{ statefulSetUpdateRevision .children.statefulSet }}",
             "koi-tank-2",
         ),
         reads: &["status.updateRevision"],
@@ -83,17 +83,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "statefulSetPVCCount",
         doc: "How many volume claims a StatefulSet has, if it is enriched with `pvcs`.",
-        example: (r#"{{ statefulSetPVCCount .children.statefulSet }}"#, "2"),
+        example: ("{{ statefulSetPVCCount .children.statefulSet }}", "2"),
         reads: &["_pvcs"],
         ..COUNT
     },
     Note {
         name: "deploymentReplicaSetCount",
         doc: "How many ReplicaSets a Deployment has, those without replicas included, if it is enriched with `replicasets`.",
-        example: (
-            r#"{{ deploymentReplicaSetCount .children.deployment }}"#,
-            "2",
-        ),
+        example: ("{{ deploymentReplicaSetCount .children.deployment }}", "2"),
         reads: &[REPLICA_SETS],
         ..COUNT
     },
@@ -101,7 +98,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "deploymentReplicaSets",
         doc: "The names of a Deployment's ReplicaSets, if it is enriched with `replicasets`.",
         example: (
-            r#"{{ deploymentReplicaSets .children.deployment }}"#,
+            "{{ deploymentReplicaSets .children.deployment }}",
             "[koi-pump-6c5 koi-pump-7d9]",
         ),
         result: Type::List,
@@ -113,7 +110,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "oldDeploymentReplicaSets",
         doc: "The names of a Deployment's ReplicaSets that are not of its present template, if it is enriched with `replicasets`.",
         example: (
-            r#"{{ oldDeploymentReplicaSets .children.deployment }}"#,
+            "{{ oldDeploymentReplicaSets .children.deployment }}",
             "[koi-pump-6c5]",
         ),
         result: Type::List,
@@ -124,10 +121,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "replicaSetOwnerName",
         doc: "The name of a ReplicaSet's owner.",
-        example: (
-            r#"{{ replicaSetOwnerName .children.replicaSet }}"#,
-            "koi-pump",
-        ),
+        example: ("{{ replicaSetOwnerName .children.replicaSet }}", "koi-pump"),
         reads: &["_owner.name", "metadata.ownerReferences.0.name"],
         ..TEXT
     },
@@ -135,7 +129,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "replicaSetOwnerKind",
         doc: "The kind of a ReplicaSet's owner.",
         example: (
-            r#"{{ replicaSetOwnerKind .children.replicaSet }}"#,
+            "{{ replicaSetOwnerKind .children.replicaSet }}",
             "Deployment",
         ),
         reads: &["_owner.kind", "metadata.ownerReferences.0.kind"],
