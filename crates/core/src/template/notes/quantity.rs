@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn numbers_are_quantities_and_other_text_is_refused() {
-        let root = node!({"cpu": 2, "half": 0.5, "big": u64::MAX, "list": [1]});
+        let root = node!({"cpu": 2, "half": 0.5, "big": u64::MAX, "list": [1], "inf": "inf"});
         let cases = [
             ("{{ sumQuantity .cpu .half }}", "2500m"),
             ("{{ sumQuantity .nope \"1Gi\" }}", "1Gi"),
@@ -130,7 +130,7 @@ mod tests {
             "{{ parseQuantity \"1x\" }}",
             "{{ parseQuantity .list }}",
             "{{ sumQuantity \"9e27\" \"9e27\" }}",
-            "{{ formatQuantity \"inf\" }}",
+            "{{ formatQuantity .inf }}",
         ] {
             assert!(text(source, &root).is_err(), "{source}");
         }

@@ -3,6 +3,7 @@
 mod bounds;
 mod errors;
 mod go;
+mod notes;
 mod properties;
 mod reads;
 mod results;
