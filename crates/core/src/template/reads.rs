@@ -142,7 +142,9 @@ impl Walk {
                 let keys: Vec<Key> = path.split('.').map(Key::new).collect();
                 self.consume(object.clone().fields(&keys));
             }
-            others.iter().for_each(|arg| self.whole(arg, dot));
+            for arg in others {
+                self.whole(arg, dot);
+            }
             return Origin::Read;
         }
         let ([from, keys @ ..], true) = (&*call.args, call.note.leads_on()) else {

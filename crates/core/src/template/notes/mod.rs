@@ -76,6 +76,7 @@ static FAMILIES: &[(&str, &[Note])] = &[
     ("type", types::NOTES),
     ("validation", formats::NOTES),
     ("volume", objects::volumes::NOTES),
+    ("warning", objects::warnings::NOTES),
     ("workload", objects::containers::NOTES),
     ("workload", objects::workloads::NOTES),
 ];
@@ -312,6 +313,12 @@ static BY_NAME: LazyLock<HashMap<&str, &Note>> = LazyLock::new(|| {
 /// The note of a name or an alias.
 pub(super) fn find(name: &str) -> Option<&'static Note> {
     BY_NAME.get(name).copied()
+}
+
+/// Whether a name starts with `_` and is a key that notes look for in objects: no object has it by itself.
+pub(crate) fn is_added_key(name: &str) -> bool {
+    let first = |path: &&str| path.split('.').next() == Some(name);
+    name.starts_with('_') && all().any(|note| note.reads.iter().any(|path| first(path)))
 }
 
 /// All notes.

@@ -38,7 +38,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 2,
         max_args: Some(2),
         result: Type::Text,
-        run: Run::Eager(|call| combine(call, Quantity::add)),
+        run: Run::Eager(|call| combine(call, Quantity::plus)),
         ..PLAIN
     },
     Note {
@@ -48,7 +48,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 2,
         max_args: Some(2),
         result: Type::Text,
-        run: Run::Eager(|call| combine(call, Quantity::subtract)),
+        run: Run::Eager(|call| combine(call, Quantity::minus)),
         ..PLAIN
     },
 ];

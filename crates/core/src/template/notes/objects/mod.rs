@@ -15,6 +15,7 @@ pub(super) mod services;
 #[cfg(test)]
 mod tests;
 pub(super) mod volumes;
+pub(super) mod warnings;
 pub(super) mod workloads;
 
 use super::{Call, Note, PLAIN, Run, Type, Value};

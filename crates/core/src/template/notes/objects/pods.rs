@@ -1,8 +1,7 @@
-//! The Pods of a workload and the warnings about an object, as `enrich` adds them.
+//! The Pods of a workload, as `enrich` adds them.
 //!
 //! `_pods` is a list of maps with `name`, `ip`, `phase`, `ready`, `node`, `restartCount` and `containers`, whose items
-//! have `name`, `state`, `reason` and, once they have ended, `exitCode`. `_warnings` is a list of maps with `reason`
-//! and `message`.
+//! have `name`, `state`, `reason` and, once they have ended, `exitCode`.
 
 use super::super::{Call, Note, PLAIN, Run, Type, Value};
 use super::{CHECK, COUNT, Object, joined, name_of, number, text_of, unique};
@@ -11,7 +10,6 @@ use crate::template::error::Failure;
 use crate::value::{Key, Map, Node};
 
 const PODS: &str = "_pods";
-const WARNINGS: &str = "_warnings";
 
 /// A Pod that restarted more often is crashing.
 const RESTARTS: i64 = 2;
@@ -27,13 +25,6 @@ const OF_PODS: Note = Note {
 const REASON: Note = Note {
     reads: &[PODS],
     ..CHECK
-};
-
-/// Texts of the warnings.
-const OF_WARNINGS: Note = Note {
-    reads: &[WARNINGS],
-    result: Type::Text,
-    ..PLAIN
 };
 
 pub(in super::super) static NOTES: &[Note] = &[
@@ -227,52 +218,6 @@ pub(in super::super) static NOTES: &[Note] = &[
         run: Run::Eager(|call| has_reason(call, "PostStartHookError")),
         ..REASON
     },
-    Note {
-        name: "hasWarnings",
-        doc: "Whether there are warnings about an object, if it is enriched with `events`.",
-        example: ("{{ hasWarnings .children.deployment }}", "true"),
-        result: Type::Bool,
-        run: Run::Eager(has_warnings),
-        ..OF_WARNINGS
-    },
-    Note {
-        name: "warningCount",
-        doc: "How many warnings there are about an object, if it is enriched with `events`.",
-        example: ("{{ warningCount .children.deployment }}", "2"),
-        reads: &[WARNINGS],
-        ..COUNT
-    },
-    Note {
-        name: "firstWarning",
-        doc: "The message of the first warning about an object, if it is enriched with `events`.",
-        example: ("{{ firstWarning .children.deployment }}", "the pump stalls"),
-        run: Run::Eager(|call| first_warning(call, "message")),
-        ..OF_WARNINGS
-    },
-    Note {
-        name: "firstWarningReason",
-        doc: "The reason of the first warning about an object, if it is enriched with `events`.",
-        example: ("{{ firstWarningReason .children.deployment }}", "BackOff"),
-        run: Run::Eager(|call| first_warning(call, "reason")),
-        ..OF_WARNINGS
-    },
-    Note {
-        name: "warningMessages",
-        doc: "The messages of all warnings about an object, if it is enriched with `events`.",
-        example: (
-            "{{ warningMessages .children.deployment }}",
-            "the pump stalls, the pump is hot",
-        ),
-        run: Run::Eager(warning_messages),
-        ..OF_WARNINGS
-    },
-    Note {
-        name: "warningReasons",
-        doc: "The reasons of the warnings about an object, each once, if it is enriched with `events`.",
-        example: ("{{ warningReasons .children.deployment }}", "BackOff"),
-        run: Run::Eager(warning_reasons),
-        ..OF_WARNINGS
-    },
 ];
 
 fn of_each<'d>(
@@ -378,35 +323,4 @@ fn has_reason<'d>(call: &mut Call<'_, 'd>, wanted: &str) -> Result<Value<'d>, Fa
     let object = call.object();
     let found = reasons(&object, call.budget)?.any(|reason| reason == wanted);
     Ok(found.into())
-}
-
-fn warnings<'o>(object: &'o Object<'_, '_>, budget: &mut Budget) -> Result<&'o [Node], Failure> {
-    object.list(WARNINGS, budget)
-}
-
-fn has_warnings<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
-    Ok((!warnings(&object, call.budget)?.is_empty()).into())
-}
-
-fn first_warning<'d>(call: &mut Call<'_, 'd>, key: &str) -> Result<Value<'d>, Failure> {
-    let object = call.object();
-    let first = warnings(&object, call.budget)?.first();
-    joined(first.map(|warning| text_of(warning, key)), call.budget)
-}
-
-fn warning_messages<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
-    let warnings = warnings(&object, call.budget)?.iter();
-    joined(
-        warnings.map(|warning| text_of(warning, "message")),
-        call.budget,
-    )
-}
-
-fn warning_reasons<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
-    let warnings = warnings(&object, call.budget)?.iter();
-    let reasons = unique(warnings.map(|warning| text_of(warning, "reason")));
-    joined(reasons, call.budget)
 }

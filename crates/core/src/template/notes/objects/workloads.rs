@@ -146,7 +146,7 @@ fn reached(object: &Object<'_, '_>, count: &str) -> bool {
     object.int(count) == desired(object)
 }
 
-/// The names of all ReplicaSets, or of those whose template is not that of the newest.
+/// The names of all replica sets, or of those whose template is not that of the newest.
 fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Failure> {
     let object = call.object();
     let sets = object.list(REPLICA_SETS, call.budget)?;
@@ -162,14 +162,14 @@ fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Fai
     Ok(Node::from(names).into())
 }
 
-/// Which of a Deployment's templates a ReplicaSet is of; later ones have higher numbers.
+/// Which of a Deployment's templates a replica set is of; later ones have higher numbers.
 fn revision(set: &Node) -> i64 {
     let annotations = set.get("metadata").and_then(|meta| meta.get("annotations"));
     let text = annotations.and_then(|a| a.get("deployment.kubernetes.io/revision")?.as_str());
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// The hash that a ReplicaSet's template has.
+/// The hash that a replica set's template has.
 fn template_hash(set: &Node) -> &str {
     let labels = set.get("metadata").and_then(|meta| meta.get("labels"));
     let hash = labels.and_then(|labels| labels.get("pod-template-hash")?.as_str());
