@@ -8,7 +8,7 @@ use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
 static ENTRY_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<CrdEntry>() {
-    Shape::Object(object) => object.fields.into_keys().collect(),
+    Shape::Object(object) => object.fields.keys().cloned().collect(),
     _ => Vec::new(),
 });
 
