@@ -3,14 +3,16 @@
 # that lint, test, demo and the cluster share what is compiled. CARGO_TARGET_DIR and KUBEBUILDER_ASSETS are respected.
 
 SHELL := /bin/bash
-TARGET := $(or $(CARGO_TARGET_DIR),target)
-ORK := $(TARGET)/debug/ork
-TESTBED := $(TARGET)/debug/testbed
+BUILT := $(or $(CARGO_TARGET_DIR),target)
+ORK := $(BUILT)/debug/ork
+TESTBED := $(BUILT)/debug/testbed
 # Where `make cluster-up` keeps its cluster.
 CLUSTER ?= .cluster
+# What Go's templates give, which ours are compared with.
+GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,8 +39,25 @@ advisories: cargo ## known vulnerabilities of the dependencies (needs cargo-deny
 	@cargo deny --version >/dev/null 2>&1 || { echo "make: cargo-deny is missing: cargo install --locked cargo-deny"; exit 1; }
 	cargo deny --locked check --hide-inclusion-graph advisories
 
+go-cases: ## write what Go's text/template gives for the cases of hack/go-templates (needs Go)
+	cd hack/go-templates && go run . > $(CURDIR)/$(GO_CASES).new
+	mv $(GO_CASES).new $(GO_CASES)
+
+go-cases-check: ## whether the committed results are those of Go (needs Go)
+	@cd hack/go-templates && go vet . && go run . | diff -q - $(CURDIR)/$(GO_CASES) >/dev/null || { echo "make: $(GO_CASES) is stale: make go-cases"; exit 1; }
+
+fuzz: cargo ## search for inputs that break a promise (TARGET=document, plan or template; TIME=600 seconds)
+	@hack/fuzz $(or $(TARGET),template) $(or $(TIME),600)
+
+bench-core: cargo ## what compiling, a pass and templates cost, beside Go's text/template (optimised; needs Go)
+	cd hack/go-templates && go run . bench > $(abspath $(BUILT))/go-templates.txt
+	GO_TEMPLATES=$(abspath $(BUILT))/go-templates.txt cargo bench -p orkestra-core --bench core --locked
+
 crds: binaries ## write crds/ from the API types
 	$(ORK) crds --output crds
+
+kube-schemas: binaries control-plane ## write the schemas of Kubernetes' own kinds, as the control plane has them
+	$(TESTBED) schemas crates/core/src/schema/kubernetes.bin
 
 control-plane: ## build etcd, kube-apiserver and their like (6 minutes, once; needs Go)
 	@hack/control-plane/build
@@ -59,7 +78,7 @@ define phase
 endef
 
 test: cargo ## everything CI checks: formatting, clippy, documents, licences, every test
-	$(foreach target,lint docs $(if $(shell command -v cargo-deny),deny) control-plane suite,$(call phase,$(target)))
+	$(foreach target,lint docs go-cases-check $(if $(shell command -v cargo-deny),deny) control-plane suite,$(call phase,$(target)))
 	@command -v cargo-deny >/dev/null || echo "== deny: left out, cargo-deny is not installed (cargo install --locked cargo-deny)"
 
 check: test ## exactly what CI runs: test, then demo

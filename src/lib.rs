@@ -12,8 +12,10 @@
 pub mod cli;
 pub mod client;
 pub mod events;
+pub mod files;
 pub mod meta;
 pub mod metrics;
+pub mod render;
 pub mod runtime;
 pub mod server;
 pub mod telemetry;

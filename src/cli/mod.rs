@@ -6,11 +6,14 @@ mod controller;
 mod crds;
 mod files;
 mod generate;
+mod notes;
 mod options;
 mod output;
 mod release;
+mod render;
 mod run;
 mod serve;
+mod validate;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -42,6 +45,9 @@ Exit codes:
 enum Command {
     Controller(controller::Args),
     Run(run::Args),
+    Validate(validate::Args),
+    Render(render::Args),
+    Notes(notes::Args),
     Generate(generate::Args),
     Release(release::Args),
     Crds(crds::Args),
@@ -106,6 +112,9 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Controller(args) => controller::execute(args, &cluster).await,
         Command::Run(args) => run::execute(args, &cluster).await,
+        Command::Validate(args) => validate::execute(args).await,
+        Command::Render(args) => render::execute(args).await,
+        Command::Notes(args) => notes::execute(args),
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args, &cluster).await,
         Command::Crds(args) => crds::execute(args),

@@ -2,7 +2,8 @@
 
 // Writing to a String cannot fail: those results are dropped.
 use std::{
-    fmt::Write as _,
+    collections::BTreeMap,
+    fmt::{self, Write as _},
     io::{self, Write as _},
 };
 
@@ -10,10 +11,9 @@ use anyhow::Context as _;
 use clap::builder::styling::{AnsiColor, Style};
 use orkestra_core::diagnostics::{Diagnostic, Severity};
 
-const STRONG: Style = Style::new().bold();
+mod snippet;
+
 const RED: Style = AnsiColor::Red.on_default().bold();
-const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
-const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// Prints a result. A reader that has seen enough, as `head` does, is no error.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
@@ -49,64 +49,64 @@ pub(super) fn error(error: &anyhow::Error) {
     say(&text);
 }
 
-/// Prints problems a line each, with hints below; then how many there are, when any is an error.
-pub(super) fn diagnostics<'a>(problems: impl IntoIterator<Item = &'a Diagnostic>) {
-    let (mut text, mut errors, mut warnings) = (String::new(), 0, 0);
-    for problem in problems {
-        match problem.severity {
-            Severity::Error => errors += 1,
-            Severity::Warning => warnings += 1,
-        }
-        text.push_str(&diagnostic(problem));
+/// Prints problems as compilers do, each with its line, and then how many there are, when any is an error.
+pub(super) fn diagnostics(problems: &[Diagnostic]) {
+    snippets(problems, &BTreeMap::new());
+    let counts = Counts::of(problems);
+    if counts.errors > 0 {
+        note(&counts.to_string());
     }
-    let count = |number: usize, word: &str| {
-        format!("{number} {word}{}", if number == 1 { "" } else { "s" })
-    };
-    if errors > 0 {
-        let all = [(errors, "error"), (warnings, "warning")];
-        let counts = all.map(|(number, word)| (number > 0).then(|| count(number, word)));
-        let _ = writeln!(
-            text,
-            "{}",
-            counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-        );
+}
+
+/// Prints problems, each with its line. `texts` holds files by the names that problems use; others are read again.
+pub(super) fn snippets(problems: &[Diagnostic], texts: &BTreeMap<String, String>) {
+    let mut read = BTreeMap::new();
+    let mut text = String::new();
+    for problem in problems {
+        let file = problem.file.as_deref().unwrap_or_default();
+        let source = texts.get(file).unwrap_or_else(|| {
+            read.entry(file)
+                .or_insert_with(|| std::fs::read_to_string(file).unwrap_or_default())
+        });
+        text.push_str(&snippet::render(problem, source));
+        text.push('\n');
     }
     say(&text);
 }
 
-fn diagnostic(problem: &Diagnostic) -> String {
-    let place = match (&problem.file, problem.line, problem.column) {
-        (Some(file), Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
-        (Some(file), _, _) => format!("{file}: "),
-        (None, Some(line), Some(column)) => format!("{line}:{column}: "),
-        (None, _, _) => String::new(),
-    };
-    let colour = match problem.severity {
-        Severity::Error => RED,
-        Severity::Warning => YELLOW,
-    };
-    let path = if problem.path.is_root() {
-        String::new()
-    } else {
-        format!("{}: ", one_line(&problem.path.to_string()))
-    };
-    let mut text = format!(
-        "{STRONG}{place}{STRONG:#}{colour}{}[{}]:{colour:#} {path}{}\n",
-        problem.severity,
-        problem.code,
-        one_line(&problem.message)
-    );
-    if let Some(hint) = &problem.hint {
-        let _ = writeln!(text, "  {CYAN}hint:{CYAN:#} {}", one_line(hint));
-    }
-    text
+/// How many problems there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) errors: usize,
+    pub(super) warnings: usize,
 }
 
-/// Text of a user's file may hold anything; a terminal gets no control characters of it.
-fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+impl Counts {
+    pub(super) fn of<'a>(problems: impl IntoIterator<Item = &'a Diagnostic>) -> Self {
+        let mut counts = Self::default();
+        for problem in problems {
+            match problem.severity {
+                Severity::Error => counts.errors += 1,
+                Severity::Warning => counts.warnings += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// `2 errors, 1 warning`; what there is none of is left out.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [(self.errors, "error"), (self.warnings, "warning")];
+        let some = all.iter().filter(|(number, _)| *number > 0);
+        let counts: Vec<String> = some.map(|(number, word)| count(*number, word)).collect();
+        f.write_str(&counts.join(", "))
+    }
+}
+
+/// `1 file`, `2 files`.
+pub(super) fn count(number: usize, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
 fn say(text: &str) {

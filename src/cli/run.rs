@@ -66,7 +66,7 @@ async fn tell(mut notices: mpsc::UnboundedReceiver<Notice>) -> bool {
     while let Some(notice) = notices.recv().await {
         match notice {
             Notice::Refused(FileError::Invalid(problems)) => {
-                output::diagnostics(&problems);
+                output::diagnostics(&problems.0);
                 output::note("the last good revision stays");
             }
             Notice::Refused(error) => output::error(&anyhow::Error::new(error)),

@@ -175,7 +175,7 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         match error {
             FileError::Invalid(problems) => {
-                super::output::diagnostics(&problems);
+                super::output::diagnostics(&problems.0);
                 Self::Reported
             }
             error if error.is_unreachable() => Self::Cluster(error.into()),

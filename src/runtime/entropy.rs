@@ -1,4 +1,4 @@
-//! Where jitter comes from: one source, handed down, so that a test's seed decides every delay.
+//! Where jitter and the random values of passes come from: one source, handed down, so that a test's seed decides all.
 
 use std::{
     fmt,
@@ -19,9 +19,9 @@ impl fmt::Debug for Entropy {
 }
 
 impl Entropy {
-    /// Seeded by the operating system.
+    /// Seeded by the operating system, with as many bits as nobody guesses: passwords are made from it.
     pub fn system() -> Self {
-        Self::seeded(rand::random())
+        Self(Arc::new(Mutex::new(StdRng::from_seed(rand::random()))))
     }
 
     /// The same seed gives the same sequence.
@@ -37,6 +37,11 @@ impl Entropy {
     /// 64 random bits.
     pub fn bits(&self) -> u64 {
         self.draw(Rng::next_u64)
+    }
+
+    /// 256 random bits, to seed the source of one pass.
+    pub fn seed(&self) -> [u8; 32] {
+        self.draw(RngExt::random)
     }
 
     /// `duration` less up to `spread` of it; `spread` is a fraction, 0.2 gives 80 to 100 percent.

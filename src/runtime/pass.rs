@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reconcile::{
@@ -11,6 +12,7 @@ use orkestra_core::{
         step::{Cycle, step},
         verdict::{Executed, verdict},
     },
+    template,
     value::project,
 };
 
@@ -112,7 +114,8 @@ pub(super) async fn pass(
         shared.rebind.notify_one();
     }
     shared.context.faults.run_before_pass(&bound.plan.name, key);
-    let cycle = decide(shared, bound, &observed).await;
+    let now = shared.context.clock.now();
+    let cycle = decide(shared, bound, &observed, now).await;
     let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
         Ok(None) => return Passed::settled(),
@@ -146,7 +149,7 @@ pub(super) async fn pass(
         cr: with_snapshot(&cr, &observed.cr),
         ..observe(bound, &cr)
     };
-    let written = report(shared, bound, &after, &mut executed).await;
+    let written = report(shared, bound, &after, &mut executed, now).await;
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);
     memory.ready = verdict.ready;
@@ -160,9 +163,10 @@ pub(super) async fn pass(
 }
 
 /// The pure part, of which only as many run at a time as there are cores.
-async fn decide(shared: &Shared, bound: &Bound, observed: &Observed) -> Cycle {
+async fn decide(shared: &Shared, bound: &Bound, observed: &Observed, now: Timestamp) -> Cycle {
     let _permit = shared.context.passes.acquire().await;
-    step(&bound.plan, &bound.scopes, observed)
+    let entropy = template::Entropy::seeded(shared.context.entropy.seed());
+    step(&bound.plan, &bound.scopes, observed, now, &entropy)
 }
 
 /// The custom resource as the server has it now, with the status as the pass saw it: a state machine moves one step a pass.
@@ -173,14 +177,14 @@ fn with_snapshot(now: &Arc<CrRecord>, seen: &CrRecord) -> Arc<CrRecord> {
 }
 
 /// Writes the status where it differs.
-async fn report(shared: &Shared, bound: &Bound, after: &Observed, executed: &mut Executed) -> Next {
-    let Some(patch) = status(
-        &bound.plan,
-        &bound.facts,
-        after,
-        executed,
-        shared.context.clock.now(),
-    ) else {
+async fn report(
+    shared: &Shared,
+    bound: &Bound,
+    after: &Observed,
+    executed: &mut Executed,
+    now: Timestamp,
+) -> Next {
+    let Some(patch) = status(&bound.plan, &bound.facts, after, executed, now) else {
         return Next::Settled;
     };
     let key = &after.cr.id.key;

@@ -1,6 +1,7 @@
 //! A control plane for a person: `testbed up` starts one that stays, `testbed down` ends it.
 
 mod cluster;
+mod schemas;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,6 +44,12 @@ enum Command {
     },
     /// Print a free loopback port
     Port,
+    /// Start one, write the schemas of its kinds to a file and end it
+    #[command(hide = true)]
+    Schemas {
+        /// The file
+        file: PathBuf,
+    },
     /// Run one in the foreground until SIGTERM or Ctrl-C; `up` starts this
     Serve {
         #[command(flatten)]
@@ -67,6 +74,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Up { place, nodes } => cluster::up(&place.dir, nodes),
         Command::Down { place } => cluster::down(&place.dir),
+        Command::Schemas { file } => schemas::write(&file),
         Command::Port => testbed::free_port().map(|port| println!("{port}")),
         Command::Serve {
             place,

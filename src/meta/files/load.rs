@@ -9,8 +9,8 @@ use std::{
 use kube::Client;
 use orkestra_core::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{KatalogDocument, parse_stream, read_stream},
-    plan::{self, CrdShape, GroupKind, KatalogRef, Library, Plan, Schemas},
+    document::{KatalogDocument, Stream, parse_stream, read_stream},
+    plan::{GroupKind, KatalogRef, Plan, Schemas},
     value::{self, Node},
 };
 use serde_json::Value;
@@ -22,9 +22,7 @@ use super::{
     },
     FileError,
 };
-
-/// Namespace of Katalogs from files, in paths of the HTTP API.
-const NAMESPACE: &str = "default";
+use crate::files::{self, Compiled, beside};
 
 /// A text file.
 #[derive(Debug)]
@@ -68,7 +66,7 @@ pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<Content>, FileError> {
 
 /// Reads one text file.
 pub(super) async fn read_text(path: &Path) -> Result<String, FileError> {
-    tokio::fs::read_to_string(path)
+    files::read_text(path)
         .await
         .map_err(|source| FileError::Read {
             path: path.display().to_string(),
@@ -100,36 +98,25 @@ pub(super) async fn compile(
     contents: &[Content],
     cluster: &(dyn Fn(&Value) -> Schemas + Sync),
 ) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
-    let (mut loaded, mut warnings, mut problems) = (Vec::new(), Vec::new(), Diagnostics::default());
+    let (mut loaded, mut problems) = (Vec::new(), Diagnostics::default());
     for content in contents {
         let file = content.path.display().to_string();
-        let documents = match read_stream(&file, &content.text) {
-            Ok((documents, found)) => {
-                warnings.extend(found);
-                documents.katalogs
-            }
-            Err(mut found) => {
-                let sources = parse_stream(&file, &content.text).sources;
-                found.extend(plan::errors_in_templates(&sources));
-                found
-                    .0
-                    .sort_by_key(|problem| (problem.line, problem.column));
-                problems.extend(found);
-                continue;
-            }
-        };
-        for document in documents {
-            match compile_one(&content.path, &document, cluster(&document.tree.to_json())).await? {
-                Ok((katalog, found)) => {
-                    warnings.extend(found);
-                    loaded.push(katalog);
-                }
-                Err(mut found) => {
-                    found.locate(&document.tree, Some(&file));
-                    problems.extend(found);
-                }
-            }
+        let Stream {
+            sources,
+            problems: mut found,
+        } = parse_stream(&file, &content.text);
+        let schemas = |document: &KatalogDocument| cluster(&document.tree.to_json());
+        let checked = files::check(&content.path, &sources, &schemas).await;
+        found.extend(checked.problems);
+        if checked.katalogs.is_empty() && !found.has_errors() {
+            found.push(files::without_katalog(&file));
         }
+        found
+            .0
+            .sort_by_key(|problem| (problem.line, problem.column));
+        problems.extend(found);
+        let katalogs = checked.katalogs.into_iter();
+        loaded.extend(katalogs.map(|katalog| Loaded::of(&content.path, katalog)));
     }
     if let Some(twice) = named_twice(&loaded) {
         problems.push(Diagnostic::error(
@@ -138,97 +125,39 @@ pub(super) async fn compile(
             format!("two Katalogs have the name `{twice}`"),
         ));
     }
-    if problems.has_errors() {
-        Err(FileError::Invalid(problems))
-    } else {
-        Ok((loaded, warnings))
-    }
+    Ok((loaded, problems.into_result().map_err(FileError::Invalid)?))
 }
 
-type Compiled = Result<(Loaded, Vec<Diagnostic>), Diagnostics>;
-
-async fn compile_one(
-    path: &Path,
-    document: &KatalogDocument,
-    mut schemas: Schemas,
-) -> Result<Compiled, FileError> {
-    let reference = KatalogRef {
-        namespace: NAMESPACE.to_owned(),
-        name: document.name.clone(),
-    };
-    let mut problems = Diagnostics::default();
-    for (name, entry) in &document.spec.crds {
-        let Some(file) = entry.crd_file.as_ref().filter(|_| entry.is_enabled()) else {
-            continue;
+impl Loaded {
+    fn of(path: &Path, katalog: Compiled) -> Self {
+        let Compiled {
+            document,
+            schemas,
+            plan,
+        } = katalog;
+        let written = document.tree.to_json();
+        let mut hash = value::hash(&Node::from(&written));
+        hash.truncate(10);
+        let stored = |kind: GroupKind| {
+            let version = schemas
+                .kind(&kind)?
+                .versions
+                .iter()
+                .find(|version| version.storage)?
+                .name
+                .clone();
+            Some((kind, version))
         };
-        let at = || {
-            FieldPath::root()
-                .field("spec")
-                .field("crds")
-                .field(name)
-                .field("crdFile")
-        };
-        if file.starts_with("https://") || file.starts_with("http://") {
-            let error =
-                Diagnostic::error(Code::NotSupportedYet, at(), "a URL is not supported yet");
-            problems.push(error.hint("download the definition and name the file"));
-            continue;
-        }
-        match read_crd(&beside(path, file)).await? {
-            Ok(shape) => schemas.insert_file(name, shape),
-            Err(why) => problems.push(Diagnostic::error(
-                Code::CrdFile,
-                at(),
-                format!("{file}: {why}"),
-            )),
+        Self {
+            revision: format!("{}-{hash}", plan.katalog.name),
+            reference: plan.katalog.clone(),
+            storage: kinds_of(&plan).into_iter().filter_map(stored).collect(),
+            disabled: disabled(&document.spec),
+            document: Arc::new(written),
+            entries: entries(path, &document),
+            plan,
         }
     }
-    if problems.has_errors() {
-        return Ok(Err(problems));
-    }
-    let (plan, warnings) =
-        match plan::compile(&reference, &document.spec, &schemas, &Library::default()) {
-            Ok(compiled) => compiled,
-            Err(problems) => return Ok(Err(problems)),
-        };
-    let written = document.tree.to_json();
-    let mut hash = value::hash(&Node::from(&written));
-    hash.truncate(10);
-    let stored = |kind: GroupKind| {
-        let version = schemas
-            .kind(&kind)?
-            .versions
-            .iter()
-            .find(|version| version.storage)?
-            .name
-            .clone();
-        Some((kind, version))
-    };
-    let loaded = Loaded {
-        revision: format!("{}-{hash}", reference.name),
-        reference,
-        storage: kinds_of(&plan).into_iter().filter_map(stored).collect(),
-        plan: Arc::new(plan),
-        disabled: disabled(&document.spec),
-        document: Arc::new(written),
-        entries: entries(path, document),
-    };
-    Ok(Ok((loaded, warnings)))
-}
-
-/// The definition in a file: the first of its documents that is one.
-async fn read_crd(path: &Path) -> Result<Result<CrdShape, String>, FileError> {
-    let text = read_text(path).await?;
-    let stream = parse_stream(&path.display().to_string(), &text);
-    let found = stream
-        .sources
-        .iter()
-        .map(|source| CrdShape::from_crd(&Node::from(&source.tree.to_json())));
-    let found = found.reduce(|first, next| if first.is_ok() { first } else { next });
-    Ok(match found {
-        Some(shape) => shape.map_err(|why| why.to_string()),
-        None => Err("there is no definition in it".to_owned()),
-    })
 }
 
 /// What the enabled entries ask to be applied, in the order of their names.
@@ -253,11 +182,6 @@ fn entries(katalog: &Path, document: &KatalogDocument) -> Vec<Entry> {
                 .collect(),
         })
         .collect()
-}
-
-/// Files are named relative to the Katalog that names them.
-fn beside(katalog: &Path, file: &str) -> PathBuf {
-    katalog.parent().unwrap_or(Path::new("")).join(file)
 }
 
 fn named_twice(loaded: &[Loaded]) -> Option<&str> {
@@ -334,22 +258,6 @@ mod tests {
         assert_eq!(
             declared(&object),
             [("water.example".to_owned(), "Pond".to_owned())]
-        );
-    }
-
-    #[test]
-    fn files_are_named_relative_to_their_katalog() {
-        assert_eq!(
-            beside(Path::new("a/k.yaml"), "crd.yaml"),
-            Path::new("a/crd.yaml")
-        );
-        assert_eq!(
-            beside(Path::new("k.yaml"), "./crd.yaml"),
-            Path::new("./crd.yaml")
-        );
-        assert_eq!(
-            beside(Path::new("a/k.yaml"), "/crd.yaml"),
-            Path::new("/crd.yaml")
         );
     }
 }

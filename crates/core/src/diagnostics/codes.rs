@@ -2,6 +2,9 @@
 //!
 //! A code is never given to another kind of problem, and the number of one that is gone is not used again: people
 //! search for it, and scripts compare with it.
+//!
+//! Each has its file in `samples/`, called after it: its cause in prose, a document that has the problem and one that
+//! has not. A code without that file does not compile, and a test executes the documents.
 
 use std::fmt;
 
@@ -23,6 +26,13 @@ macro_rules! codes {
             pub fn title(self) -> &'static str {
                 match self {
                     $(Code::$code => $title,)*
+                }
+            }
+
+            /// The file with its cause and samples.
+            pub(super) fn file(self) -> &'static str {
+                match self {
+                    $(Code::$code => include_str!(concat!("samples/", stringify!($code), ".md")),)*
                 }
             }
         }
@@ -97,6 +107,18 @@ codes! {
     NotATemplate = 107, "a template is not possible here";
     /// A template that gives what the field cannot take.
     WrongValue = 108, "the value does not fit the field";
+    /// A function of others that templates here cannot call.
+    RefusedNote = 109, "the note is refused";
+    /// A random note where its value is not kept.
+    RandomValue = 110, "a random value is not kept here";
+    /// A note of the user that no template can call.
+    NoteName = 111, "the note has no legal name";
+    /// A note of the user that has the name of a built-in one.
+    HiddenNote = 112, "a built-in note is hidden";
+    /// Notes of the user that need their own results.
+    NoteCircle = 113, "notes call each other in a circle";
+    /// A `default` with its value before its fallback.
+    FallbackFirst = 114, "the fallback comes first";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.
@@ -107,8 +129,6 @@ codes! {
     ReservedKind = 202, "the kind cannot be used for this";
     /// Two operators for one kind and version.
     SameKindTwice = 203, "two operators have one kind";
-    /// A number of workers that makes no sense.
-    Workers = 204, "the number of workers is not possible";
     /// `default: false`.
     CustomReconciler = 205, "reconcilers of your own are not supported";
     /// Finalizers other than ours.
@@ -159,6 +179,22 @@ codes! {
     StatusUnknown = 412, "the definition has no such status field";
     /// `status.` at the start of a status path.
     StatusPrefix = 413, "status paths are relative";
+
+    // Schemas and types.
+    /// A path that the schema cannot have.
+    NoSuchField = 500, "the schema has no such field";
+    /// Values of two types that are never equal.
+    ComparedTypes = 501, "values of two types are compared";
+    /// A word that the schema's list does not have.
+    NotInEnum = 502, "the word is none that the schema lists";
+    /// Text that need not be what the field takes.
+    MayNotFit = 503, "the text may not fit the field";
+
+    // Custom resources, where they are rendered.
+    /// A custom resource of a kind or version that no Katalog operates.
+    NotOperated = 900, "nobody operates the custom resource";
+    /// A template that fails over a custom resource, or gives what the field cannot take.
+    CannotRender = 901, "it cannot be rendered";
 }
 
 impl Code {

@@ -100,7 +100,6 @@ impl Readable for KatalogSpec {
     fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
         normalise::blocks(tree, katalog::BLOCKS, found);
         normalise::normalise(tree, Self::shape(), found);
-        normalise::warn_twice(tree, found);
     }
 
     fn check_tree(tree: &Tree, found: &mut Diagnostics) {

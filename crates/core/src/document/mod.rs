@@ -7,9 +7,11 @@
 //!
 //! Objects from a cluster take the same way without positions: [`Source::from_object`].
 
+mod advice;
 pub mod aliases;
 mod check;
 mod edit;
+mod hints;
 mod kinds;
 mod mend;
 mod normalise;
@@ -17,6 +19,7 @@ mod read;
 mod rules;
 mod source;
 mod tree;
+mod verbatim;
 mod yaml;
 
 pub use kinds::DocumentKind;

@@ -148,20 +148,6 @@ fn change_words(tree: &mut Tree, object: &ObjectShape, path: &FieldPath, found: 
     }
 }
 
-/// `workers` has two good places; the inner one wins.
-pub(crate) fn warn_twice(root: &Tree, found: &mut Diagnostics) {
-    let path = FieldPath::root().field("spec").field("crds");
-    let entries = root.below(&["spec", "crds"]).and_then(Tree::as_map);
-    for (key, entry) in entries.into_iter().flatten() {
-        let inner = entry.below(&["operatorBox", "reconciler", "workers"]);
-        if let (Some(outer), Some(_)) = (entry.get("workers"), inner) {
-            let message = "`workers` has no effect beside `operatorBox.reconciler.workers`";
-            let path = path.field(&key.name).field("workers");
-            found.push(Diagnostic::warning(Code::SetTwice, path, message).at(outer.span));
-        }
-    }
-}
-
 /// `labels` as a list of `{key, value}` becomes a map.
 fn labels_as_map(labels: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
     let TreeValue::List(items) = &labels.value else {

@@ -31,7 +31,7 @@ impl Source {
     pub fn from_object(object: &Value) -> Result<Self, Diagnostics> {
         if exceeds(object, MAX_DEPTH) {
             let message = format!("values are nested more than {MAX_DEPTH} deep");
-            return Err(Diagnostic::error(Code::Syntax, FieldPath::root(), message).into());
+            return Err(Diagnostic::error(Code::TooLarge, FieldPath::root(), message).into());
         }
         Ok(Source {
             file: None,
@@ -190,8 +190,9 @@ fn parse_chunk(chunk: Chunk<'_>) -> Parsed {
     };
     let broken = mend::broken_quotes(chunk);
     if broken.is_empty() {
-        let diagnostic =
-            Diagnostic::error(Code::Syntax, FieldPath::root(), error.message).at(error.span);
+        let mut diagnostic =
+            Diagnostic::error(error.code, FieldPath::root(), error.message).at(error.span);
+        diagnostic.hint = error.hint;
         return (None, vec![diagnostic]);
     }
     let problems = broken.iter().map(|one| {

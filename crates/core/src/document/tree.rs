@@ -24,17 +24,17 @@ pub struct Tree {
     pub span: Option<Span>,
     /// The value.
     pub value: TreeValue,
-    /// Which part of a text stands in the file letter by letter.
-    pub verbatim: Verbatim,
+    /// The parts of a text that stand in the file letter by letter, in order.
+    pub verbatim: Box<[Verbatim]>,
 }
 
-/// Which part of a text stands in the file letter by letter, on the line that it begins on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// A part of a text that stands in the file letter by letter, on one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verbatim {
-    /// Bytes between the start of the span and the text: 1 for a quote.
-    pub lead: u32,
-    /// Bytes of the text, from its start, that are the same in the file.
-    pub len: u32,
+    /// Bytes of the text before it.
+    pub start: u32,
+    /// Where it stands.
+    pub span: Span,
 }
 
 /// A value.
@@ -73,7 +73,7 @@ impl Tree {
         Tree {
             span: None,
             value,
-            verbatim: Verbatim::default(),
+            verbatim: Box::default(),
         }
     }
 
@@ -177,10 +177,19 @@ impl Tree {
         span
     }
 
+    /// Where the key of the field at `path` stands, or else the field.
+    pub fn locate_key(&self, path: &FieldPath) -> Option<Span> {
+        let (last, parents) = path.segments().split_last()?;
+        let parent = parents
+            .iter()
+            .try_fold(self, |tree, segment| Some(tree.step(segment)?.1));
+        let key = parent.and_then(|parent| parent.step(last)?.0);
+        key.or_else(|| self.locate(path))
+    }
+
     /// Where byte `offset` of the text at `path` stands.
     ///
-    /// Exact where the file has the text letter by letter up to there, on one line; else where the text
-    /// starts.
+    /// Exact where the file has that part of the text letter by letter; else where the text starts.
     pub fn locate_in_text(&self, path: &FieldPath, offset: usize) -> Option<Span> {
         let start = self.locate(path)?;
         let exact = self.at(path).and_then(|tree| tree.span_in_text(offset));
@@ -194,17 +203,19 @@ impl Tree {
     }
 
     fn span_in_text(&self, offset: usize) -> Option<Span> {
-        let (span, text) = (self.span?, self.as_str()?);
+        let text = self.as_str()?;
         let at = u32::try_from(offset).ok()?;
-        if at > self.verbatim.len {
+        let later = self.verbatim.partition_point(|part| part.start <= at);
+        let Verbatim { start, span } = *self.verbatim.get(later.checked_sub(1)?)?;
+        if at - start > span.len {
             return None;
         }
-        let columns = u32::try_from(text.get(..offset)?.chars().count()).ok()?;
+        let before = text.get(usize::try_from(start).ok()?..offset)?;
         Some(Span {
-            line: span.line,
-            column: span.column + self.verbatim.lead + columns,
-            offset: span.offset + self.verbatim.lead + at,
+            column: span.column + u32::try_from(before.chars().count()).ok()?,
+            offset: span.offset + (at - start),
             len: 0,
+            ..span
         })
     }
 

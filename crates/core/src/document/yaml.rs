@@ -5,7 +5,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Options, Spanned};
 
+use super::advice::advise;
 use super::tree::{Key, Span, Tree, TreeValue, Verbatim};
+use super::verbatim::verbatim;
+use crate::diagnostics::Code;
 
 /// Nested lists and maps allowed. Katalogs need about fifteen.
 pub(crate) const MAX_DEPTH: usize = 64;
@@ -29,8 +32,12 @@ pub(crate) struct Chunk<'a> {
 /// Why a text is no YAML document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
-    /// The parser's message, without position.
+    /// [`Code::Syntax`], or [`Code::TooLarge`] for a text beyond a limit.
+    pub(crate) code: Code,
+    /// What is wrong.
     pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
     /// Where it stopped, when it says so.
     pub(crate) span: Option<Span>,
 }
@@ -45,7 +52,7 @@ pub(crate) fn split(text: &str) -> Vec<Chunk<'_>> {
     let mut chunks = Vec::new();
     let (mut start, mut first_line, mut has_content) = (0, 0, false);
     let mut at = 0;
-    for (number, line) in (0u32..).zip(text.split_inclusive('\n')) {
+    for (number, line) in (0u32..).zip(lines(text)) {
         let ends = is_marker(line, "...");
         if is_marker(line, "---") && has_content {
             chunks.push(chunk(text, start, at, first_line));
@@ -63,6 +70,21 @@ pub(crate) fn split(text: &str) -> Vec<Chunk<'_>> {
         chunks.push(chunk(text, start, text.len(), first_line));
     }
     chunks
+}
+
+/// The lines of a text with their ends, as the parser counts them: a carriage return alone ends one, too.
+///
+/// Source: YAML 1.2.2, section 5.4 (Line Break Characters).
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.find(['\n', '\r']).map_or(rest.len(), |at| {
+            at + if rest[at..].starts_with("\r\n") { 2 } else { 1 }
+        });
+        let line;
+        (line, rest) = rest.split_at(end);
+        (!line.is_empty()).then_some(line)
+    })
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {
@@ -93,11 +115,10 @@ pub(crate) fn parse(chunk: Chunk<'_>) -> Result<Option<Tree>, SyntaxError> {
         })),
         Err(error) => {
             let error = error.without_snippet();
-            let message = error.to_string();
-            Err(SyntaxError {
-                message: say(&message),
-                span: error.location().and_then(to_span).map(|s| moved(s, chunk)),
-            })
+            let span = error.location().and_then(to_span);
+            let mut told = advise(chunk, &error.to_string(), span);
+            told.span = told.span.map(|span| moved(span, chunk));
+            Err(told)
         }
     }
 }
@@ -118,39 +139,6 @@ fn options() -> Options {
             max_replay_stack_depth: 16,
         },
     }
-}
-
-/// What the parser says of texts that it could read and that we refuse, and how we say it.
-const REFUSED: &[(&str, &str)] = &[
-    ("recursion limit exceeded", "values are nested too deeply"),
-    ("budget breached: Depth", "values are nested too deeply"),
-    ("budget breached", "there are too many values"),
-    ("alias replay", "aliases expand to too many values"),
-    (
-        "recursive references",
-        "an alias stands inside its own anchor",
-    ),
-    ("non-finite float", "infinity and NaN are no values here"),
-    (
-        "expected string scalar",
-        "a key is text, not a list or a map",
-    ),
-];
-
-/// The parser's message in our words: without its position, which a diagnostic shows already, and
-/// without the options of its interface.
-fn say(message: &str) -> String {
-    let first = message.lines().next().unwrap_or(message);
-    if let Some(rest) = first.strip_prefix("duplicate mapping key: ") {
-        let key = rest.split(", set ").next().unwrap_or(rest);
-        return format!("the key `{key}` is there twice");
-    }
-    let refused = REFUSED.iter().find(|(theirs, _)| first.starts_with(theirs));
-    let plain = first.split(" at line ").next().unwrap_or(first);
-    refused
-        .map_or(plain, |(_, ours)| ours)
-        .trim_end_matches([',', ':'])
-        .to_owned()
 }
 
 fn to_span(location: Location) -> Option<Span> {
@@ -178,7 +166,12 @@ fn moved(span: Span, chunk: Chunk<'_>) -> Span {
 /// Moves positions from the document's to the file's, and finds what stands in it letter by letter.
 fn settle(tree: &mut Tree, chunk: Chunk<'_>) {
     if let (Some(span), TreeValue::Str(value)) = (tree.span, &tree.value) {
-        tree.verbatim = verbatim(chunk.text, span.offset, value);
+        let parts = verbatim(chunk.text, span, value).into_iter();
+        let in_file = parts.map(|part| Verbatim {
+            span: moved(part.span, chunk),
+            ..part
+        });
+        tree.verbatim = in_file.collect();
     }
     tree.span = tree.span.map(|span| moved(span, chunk));
     match &mut tree.value {
@@ -197,26 +190,6 @@ fn settle(tree: &mut Tree, chunk: Chunk<'_>) {
     }
 }
 
-fn verbatim(text: &str, offset: u32, value: &str) -> Verbatim {
-    let source = usize::try_from(offset).ok().and_then(|at| text.get(at..));
-    let Some(source) = source else {
-        return Verbatim::default();
-    };
-    let (lead, source) = match source.strip_prefix(['"', '\'']) {
-        Some(rest) => (1, rest),
-        None => (0, source),
-    };
-    let same = source
-        .bytes()
-        .zip(value.bytes())
-        .take_while(|(a, b)| a == b && *a != b'\n' && *a != b'\r')
-        .count();
-    Verbatim {
-        lead,
-        len: u32::try_from(same).unwrap_or(u32::MAX),
-    }
-}
-
 /// A tree as it comes from the parser: positions are the document's own.
 struct Raw(Tree);
 
@@ -226,7 +199,7 @@ impl<'de> Deserialize<'de> for Raw {
         Ok(Raw(Tree {
             span: to_span(spanned.defined),
             value: spanned.value.0,
-            verbatim: Verbatim::default(),
+            verbatim: Box::default(),
         }))
     }
 }

@@ -3,7 +3,7 @@
 //! Source: Kubernetes API reference, version 1.34.
 
 use super::{GroupKind, NameRule, ResourceType};
-use crate::value::Key;
+use crate::{diagnostics::nearest, value::Key};
 
 /// A built-in kind: plural, whether it is namespaced.
 type Known = (&'static str, &'static str, bool);
@@ -201,6 +201,25 @@ pub fn built_in(kind: &GroupKind) -> Option<(&'static str, bool)> {
 /// Whether a group belongs to Kubernetes itself: the core group and those of the table.
 pub(crate) fn is_built_in_group(group: &str) -> bool {
     KINDS.iter().any(|(known, _)| *known == group) || QUESTIONS.contains(&group)
+}
+
+/// The built-in kind that is meant by one that does not exist: a kind of this name in another group, or one in the same
+/// group with a similar name.
+pub(crate) fn meant(kind: &GroupKind) -> Option<GroupKind> {
+    let all = || {
+        KINDS.iter().flat_map(|(group, kinds)| {
+            kinds.iter().map(|(name, ..)| GroupKind {
+                group: Key::from(*group),
+                kind: Key::from(*name),
+            })
+        })
+    };
+    let same_name = all().find(|known| known.kind.eq_ignore_ascii_case(&kind.kind));
+    same_name.or_else(|| {
+        let names: Vec<GroupKind> = all().filter(|known| known.group == kind.group).collect();
+        let near = nearest(&kind.kind, names.iter().map(|known| &*known.kind))?;
+        names.iter().find(|known| &*known.kind == near).cloned()
+    })
 }
 
 /// Whether objects of this kind cannot be kept: they are no stored objects.

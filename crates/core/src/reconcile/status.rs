@@ -124,7 +124,8 @@ fn relative(path: &Path) -> Path {
 /// The patch that makes the status say what a pass did; none where it says so already.
 ///
 /// `observed.cr` is the custom resource as the pass saw it, `observed.children` what stands after its writes.
-/// A field that cannot be rendered is added to `executed.failures` and keeps its old value.
+/// A field that cannot be rendered is added to `executed.failures` and keeps its old value. `now` is the moment of the
+/// pass, for templates and for transitions of conditions.
 pub fn status(
     plan: &OperatorPlan,
     facts: &CrdFacts,
@@ -135,7 +136,7 @@ pub fn status(
     let live = observed.cr.view.get("status").cloned();
     let live = live.unwrap_or_else(|| Node::Map(Map::default()));
     let mut wanted = live.clone();
-    declared_fields(plan, facts, observed, executed, &mut wanted);
+    declared_fields(plan, facts, observed, executed, &mut wanted, now);
     if plan.status.conditions {
         write_conditions(facts, observed, executed, &mut wanted, now);
     }
@@ -156,9 +157,12 @@ fn declared_fields(
     observed: &Observed,
     executed: &mut Executed,
     wanted: &mut Node,
+    now: jiff::Timestamp,
 ) {
     let children = children_data(plan, observed, &plan.field_manager());
-    let data = Data::of(&observed.cr.view).with("children", &children);
+    let data = Data::of(&observed.cr.view)
+        .with("children", &children)
+        .at(now);
     let owner_kind = plan.resource.group_kind();
     let mut budget = Budget::default();
     let mut renderer = Renderer {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::{
     children::children_data,
     inventory::Inventory,
@@ -15,7 +17,7 @@ use crate::{
     plan::{
         ChildKey, ChildPlan, GroupKind, Leaf, Mode, NameRule, ObjectKey, OnFalse, OperatorPlan,
     },
-    template::{Budget, Data},
+    template::{Budget, Data, Entropy},
     value::{Node, hash},
 };
 
@@ -92,11 +94,21 @@ impl From<RenderError> for Failure {
     }
 }
 
-/// Decides one pass over a custom resource that is not being deleted. `scopes` holds the kinds that are served.
-pub fn step(plan: &OperatorPlan, scopes: &Scopes, observed: &Observed) -> Cycle {
+/// Decides one pass over a custom resource that is not being deleted. `scopes` holds the kinds that are served, `now` is
+/// what templates take for the present time: the same as for the status of the pass. `entropy` is a source of the pass's
+/// own, from which the children that are made once draw.
+pub fn step(
+    plan: &OperatorPlan,
+    scopes: &Scopes,
+    observed: &Observed,
+    now: Timestamp,
+    entropy: &Entropy,
+) -> Cycle {
     let manager = plan.field_manager();
     let children = children_data(plan, observed, &manager);
-    let data = Data::of(&observed.cr.view).with("children", &children);
+    let data = Data::of(&observed.cr.view)
+        .with("children", &children)
+        .at(now);
     let owner_kind = plan.resource.group_kind();
     let mut budget = Budget::default();
     let renderer = Renderer {
@@ -110,6 +122,7 @@ pub fn step(plan: &OperatorPlan, scopes: &Scopes, observed: &Observed) -> Cycle 
         observed,
         manager,
         renderer,
+        entropy,
         wanted: BTreeSet::new(),
         open: BTreeSet::new(),
         closed: Vec::new(),
@@ -131,6 +144,7 @@ struct Pass<'a, 'd> {
     observed: &'a Observed,
     manager: String,
     renderer: Renderer<'a, 'd>,
+    entropy: &'a Entropy,
     /// Children that shall exist or stay.
     wanted: BTreeSet<ChildKey>,
     /// Those among them that a declaration with an open gate makes.
@@ -291,7 +305,7 @@ impl Pass<'_, '_> {
         declared: &ChildPlan,
         index: usize,
     ) -> Result<Rendered, RenderError> {
-        let mut object = self.renderer.tree(&declared.body)?.unwrap_or_default();
+        let mut object = self.body(key, declared)?;
         marks::own(&mut object, key, self.plan, self.observed);
         let hash = hash(&object);
         marks::set_in(
@@ -306,6 +320,26 @@ impl Pass<'_, '_> {
             object,
             hash,
         })
+    }
+
+    /// The object without what ownership adds. What is made once may draw random bytes: each child its own, so that none
+    /// depends on what else a pass makes.
+    fn body(&mut self, key: &ChildKey, declared: &ChildPlan) -> Result<Node, RenderError> {
+        let tree = &declared.body;
+        let rendered = if declared.mode == Mode::Once {
+            let purpose = format!("{} {key}", self.observed.cr.id.uid);
+            let entropy = self.entropy.fork(&purpose);
+            let data = self.renderer.data.clone().random(&entropy);
+            let mut renderer = Renderer {
+                data: &data,
+                budget: &mut *self.renderer.budget,
+                owner: self.renderer.owner,
+            };
+            renderer.tree(tree)
+        } else {
+            self.renderer.tree(tree)
+        };
+        Ok(rendered?.unwrap_or_default())
     }
 
     fn finish(mut self) -> Cycle {

@@ -21,21 +21,9 @@ const LATER: [&str; 7] = [
 
 /// The kind of the object, as far as it is known; nothing if it is wrong, which is reported.
 pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<ResourceType> {
-    let api_version = literal(&at.field("apiVersion"), &entry.api_version)?;
+    let text = literal(&at.field("apiVersion"), &entry.api_version)?;
     let kind = literal(&at.field("kind"), &entry.kind)?;
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    if version.is_empty()
-        || version.contains('/')
-        || (group.is_empty() && api_version.contains('/'))
-    {
-        at.field("apiVersion").error(
-            Code::BadApiVersion,
-            format!(
-                "`{api_version}` is no API version: `group/version`, or `v1` for the core group"
-            ),
-        );
-        return None;
-    }
+    let (group, version) = api_version(&at.field("apiVersion"), text)?;
     let mut resource = kinds::resource(group, version, kind);
     let group_kind = resource.group_kind();
     if refused(at, &group_kind) {
@@ -47,10 +35,15 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
         check_version(&at.field("apiVersion"), shape, version);
     } else if resource.plural.is_none() {
         if kinds::is_built_in_group(group) {
-            at.field("kind").error(
-                Code::UnknownKind,
-                format!("Kubernetes has no kind {group_kind}"),
-            );
+            let message = format!("Kubernetes has no kind {group_kind}");
+            match kinds::meant(&group_kind) {
+                Some(meant) => at.field("kind").error_hint(
+                    Code::UnknownKind,
+                    message,
+                    format!("did you mean {meant}?"),
+                ),
+                None => at.field("kind").error(Code::UnknownKind, message),
+            }
             return None;
         }
         let plural = kinds::guess_plural(kind);
@@ -77,6 +70,28 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
         _ => {}
     }
     Some(resource)
+}
+
+/// Group and version; nothing if the text is none, which is reported.
+fn api_version<'a>(at: &At<'_>, text: &'a str) -> Option<(&'a str, &'a str)> {
+    match text.split_once('/') {
+        // The core group has one version.
+        None if text == "v1" => return Some(("", text)),
+        Some((group, version))
+            if !group.is_empty() && !version.is_empty() && !version.contains('/') =>
+        {
+            return Some((group, version));
+        }
+        _ => {}
+    }
+    let message =
+        format!("`{text}` is no API version: `group/version`, or `v1` for the core group");
+    if kinds::is_built_in_group(text) {
+        at.error_hint(Code::BadApiVersion, message, format!("write `{text}/v1`"));
+    } else {
+        at.error(Code::BadApiVersion, message);
+    }
+    None
 }
 
 fn literal<'a>(at: &At<'_>, text: &'a Text) -> Option<&'a str> {

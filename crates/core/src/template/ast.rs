@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::functions::Function;
 use super::notes::Note;
 use crate::value::{Key, Node};
 
@@ -102,6 +103,8 @@ pub(super) enum Kind {
     Within(Box<(Expr, Box<[Key]>)>),
     /// A note and its arguments.
     Call(Box<CallExpr>),
+    /// A note of a user.
+    Function(Arc<Function>),
     /// Stages; the value of one is the last argument of the next, and all but the first are calls.
     Pipe(Box<[Expr]>),
 }

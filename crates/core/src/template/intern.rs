@@ -19,10 +19,10 @@ struct Table {
     sweep_at: usize,
 }
 
-/// The template of this source, if one is alive.
+/// The template of this source that calls no note of a user, if one is alive.
 pub(super) fn find(source: &str) -> Option<Arc<Inner>> {
     let table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-    table.find(source)
+    table.find(source, None)
 }
 
 /// Makes a template known, and returns the one to use: an equal one may have come first.
@@ -32,16 +32,17 @@ pub(super) fn share(template: Inner) -> Arc<Inner> {
 }
 
 impl Table {
-    fn find(&self, source: &str) -> Option<Arc<Inner>> {
+    /// The template of this source and of these notes of a user.
+    fn find(&self, source: &str, functions: Option<[u8; 32]>) -> Option<Arc<Inner>> {
         let known = self.known.get(&self.state.hash_one(source))?;
         known
             .iter()
             .filter_map(Weak::upgrade)
-            .find(|template| *template.source == *source)
+            .find(|template| *template.source == *source && template.functions == functions)
     }
 
     fn share(&mut self, template: Inner) -> Arc<Inner> {
-        if let Some(known) = self.find(&template.source) {
+        if let Some(known) = self.find(&template.source, template.functions) {
             return known;
         }
         if self.known.len() >= self.sweep_at {

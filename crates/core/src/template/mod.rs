@@ -17,6 +17,8 @@ mod data;
 mod entropy;
 mod error;
 mod eval;
+mod functions;
+mod infer;
 mod intern;
 mod notes;
 mod parse;
@@ -35,5 +37,9 @@ pub use budget::Budget;
 pub use data::Data;
 pub use entropy::Entropy;
 pub use error::{EvalError, EvalErrorKind, TemplateError};
+pub use functions::{FunctionPart, FunctionProblem, FunctionSource, Functions};
+pub use infer::{Inference, TypedExpression};
 pub use notes::{NoteDoc, notes, notes_markdown, notes_sample};
 pub use template::Template;
+
+pub(crate) use infer::{explain_no_field, explain_word};

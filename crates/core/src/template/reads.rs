@@ -119,6 +119,11 @@ impl Walk {
             Kind::Field(keys) => dot.clone().fields(keys),
             Kind::Within(within) => self.origin(&within.0, dot).fields(&within.1),
             Kind::Call(call) => self.call(call, dot),
+            Kind::Function(function) => {
+                let read = function.template.reads().iter().cloned();
+                self.read.extend(read);
+                Origin::Read
+            }
             Kind::Pipe(stages) => {
                 for stage in stages {
                     self.whole(stage, dot);

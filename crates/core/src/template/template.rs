@@ -6,19 +6,25 @@ use std::sync::Arc;
 
 use super::ast::{Block, Expr, Stmt};
 use super::eval::Eval;
+use super::functions::{self, Functions};
 use super::{Budget, Data, EvalError, TemplateError, intern, parse, reads};
 use crate::value::{Node, Path};
 
-/// A checked template. A clone is a reference, and so is another template of the same source.
+/// A checked template. A clone is a reference, and so is another template of the same source that calls the same
+/// notes.
 #[derive(Clone)]
 pub struct Template(Arc<Inner>);
 
-/// What templates of one source share.
+/// What templates of one source and of the same notes share.
 pub(super) struct Inner {
     pub(super) source: Box<str>,
     body: Block,
     warnings: Box<[TemplateError]>,
     reads: Box<[Path]>,
+    /// What tells the notes of a user that it calls from others; nothing where it calls none.
+    pub(super) functions: Option<[u8; 32]>,
+    random: Option<usize>,
+    clock: bool,
 }
 
 impl Template {
@@ -34,12 +40,43 @@ impl Template {
         if let Some(known) = intern::find(source) {
             return Ok(Template(known));
         }
-        let parsed = parse::parse(source)?;
+        Template::compile(source, &Functions::default())
+    }
+
+    /// Parses and checks a text that may call notes of a user by their bare names. They hide built-in notes.
+    ///
+    /// # Errors
+    /// As [`Template::parse`], and a note of the user that is given arguments.
+    pub fn parse_with(source: &str, functions: &Functions) -> Result<Template, Vec<TemplateError>> {
+        if functions.is_empty() || !source.contains("{{") {
+            return Template::parse(source);
+        }
+        Template::compile(source, functions)
+    }
+
+    /// The template that gives nothing.
+    pub(super) fn empty() -> Template {
+        Template(intern::share(Inner {
+            source: Box::default(),
+            body: Block::default(),
+            warnings: Box::default(),
+            reads: Box::default(),
+            functions: None,
+            random: None,
+            clock: false,
+        }))
+    }
+
+    fn compile(source: &str, functions: &Functions) -> Result<Template, Vec<TemplateError>> {
+        let parsed = parse::parse(source, functions)?;
         Ok(Template(intern::share(Inner {
             source: source.into(),
             reads: reads::reads(&parsed.body),
             body: parsed.body,
             warnings: parsed.warnings.into(),
+            functions: functions::digest(&parsed.calls),
+            random: parsed.random,
+            clock: parsed.clock,
         })))
     }
 
@@ -73,6 +110,33 @@ impl Template {
     /// evaluation that succeeds on some data gives the same on [`project`](crate::value::project)ed data.
     pub fn reads(&self) -> &[Path] {
         &self.0.reads
+    }
+
+    /// Whether an evaluation draws random bytes, so that each gives something else: only good for values that
+    /// are kept. Notes of a user that it calls count.
+    pub fn is_random(&self) -> bool {
+        self.0.random.is_some()
+    }
+
+    /// Where the first call in the source is that makes it random, in bytes from 0.
+    pub fn random_offset(&self) -> Option<usize> {
+        self.0.random
+    }
+
+    /// Whether an evaluation asks for the present time, so that another moment may give something else. Notes of
+    /// a user that it calls count.
+    pub fn reads_clock(&self) -> bool {
+        self.0.clock
+    }
+
+    /// What tells the notes of a user that it calls from others of the same names.
+    pub(super) fn functions_digest(&self) -> Option<[u8; 32]> {
+        self.0.functions
+    }
+
+    /// The statements.
+    pub(super) fn body(&self) -> &Block {
+        &self.0.body
     }
 
     /// Evaluates the template: a single expression to a node of its native type, borrowed from the data
@@ -130,7 +194,8 @@ impl Template {
 
 impl PartialEq for Template {
     fn eq(&self, other: &Template) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.source == other.0.source
+        Arc::ptr_eq(&self.0, &other.0)
+            || self.0.source == other.0.source && self.0.functions == other.0.functions
     }
 }
 

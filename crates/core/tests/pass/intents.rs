@@ -141,7 +141,7 @@ fn a_strangers_object_of_the_name_does_not_count_as_made() {
 
 #[test]
 fn a_job_is_made_once_whatever_the_block_says() {
-    let job = "custom: [{ apiVersion: batch/v1, kind: Job, metadata: { name: j }, spec: { x: '{{ .spec.x }}' } }]";
+    let job = "custom: [{ apiVersion: batch/v1, kind: Job, metadata: { name: j }, spec: { parallelism: '{{ .spec.x }}', template: {} } }]";
     let mut world = World::new(
         &operator(&format!("onReconcile: {{ {job} }}")),
         pond(&json!({ "x": 1 }), &json!({})),
@@ -273,7 +273,7 @@ fn a_child_that_is_being_deleted_is_not_deleted_again() {
     let mut record = world.record_of(&key("ConfigMap", "a"));
     record.deleting = true;
     observed.children[0].record = record.into();
-    let cycle = orkestra_core::reconcile::step::step(&world.plan, &world.scopes, &observed);
+    let cycle = world.decide_on(&observed);
     assert_eq!(cycle.intents, []);
     assert_eq!(world.pass().written, [key("ConfigMap", "a")]);
 }

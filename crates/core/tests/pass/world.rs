@@ -9,6 +9,7 @@ use orkestra_core::{
         record::{ChildRecord, CrRecord, Observed, ObservedChild},
         step::{Cycle, Intent, Rendered, Scopes, step},
     },
+    template::Entropy,
     value::{Node, Path},
 };
 use serde_json::Value;
@@ -27,6 +28,8 @@ pub(crate) struct World {
     pub(crate) unseen: BTreeSet<GroupKind>,
     pub(crate) scopes: Scopes,
     pub(crate) reported: Option<bool>,
+    /// The moment of the next pass.
+    pub(crate) now: jiff::Timestamp,
     /// Every object that was ever made has another uid.
     made: usize,
 }
@@ -49,6 +52,7 @@ impl World {
             objects: BTreeMap::new(),
             unseen: BTreeSet::new(),
             reported: None,
+            now: jiff::Timestamp::UNIX_EPOCH,
             scopes: scopes(plan),
             made: 0,
         }
@@ -83,7 +87,13 @@ impl World {
     }
 
     pub(crate) fn decide(&self) -> Cycle {
-        step(&self.plan, &self.scopes, &self.observe())
+        self.decide_on(&self.observe())
+    }
+
+    /// Another seed as long as objects are made, as in a cluster: what was made from one must not be made anew.
+    pub(crate) fn decide_on(&self, observed: &Observed) -> Cycle {
+        let entropy = Entropy::seeded([u8::try_from(self.made % 256).unwrap(); 32]);
+        step(&self.plan, &self.scopes, observed, self.now, &entropy)
     }
 
     /// Decides and writes, the inventory first.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::ast::{Arm, Block, Branches, CallExpr, Expr, Kind, Stmt, Store};
 use super::budget::Budget;
 use super::error::{EvalError, Failure};
+use super::functions::Function;
 use super::notes::{Call, Run};
 use super::scope::{Value, copied};
 use super::{Data, print};
@@ -188,6 +189,7 @@ impl<'e, 'd> Eval<'e, 'd> {
                 self.fields(base, keys).map_err(|e| e.at(at))
             }
             Kind::Call(call) => self.call(call, at, dot, None),
+            Kind::Function(function) => self.function(function, at),
             Kind::Pipe(stages) => {
                 let mut piped = None;
                 for stage in stages {
@@ -202,6 +204,25 @@ impl<'e, 'd> Eval<'e, 'd> {
                 Ok(piped.unwrap_or(Value::null()))
             }
         }
+    }
+
+    /// The text of a note of the user, evaluated on the root data; `true` and `false` are booleans.
+    fn function(&mut self, function: &Function, at: u32) -> Result<Value<'d>, EvalError> {
+        self.budget.enter().map_err(|e| e.at(at))?;
+        let template = &function.template;
+        let eval = Eval::new(template.source(), self.data, self.budget);
+        let text = eval.text(template.body()).map_err(|error| EvalError {
+            offset: at as usize,
+            message: format!("in the note `{}`: {}", function.name, error.message),
+            kind: error.kind,
+        })?;
+        self.budget.leave();
+        Ok(match text.trim() {
+            "true" => true.into(),
+            "false" => false.into(),
+            trimmed if trimmed.len() == text.len() => Node::from(text).into(),
+            trimmed => Node::from(trimmed).into(),
+        })
     }
 
     fn fields(&mut self, base: Value<'d>, keys: &[Key]) -> Result<Value<'d>, Failure> {

@@ -13,9 +13,18 @@ impl<'d> Eval<'_, 'd> {
         let at = range.over.at;
         let over = self.expr(&range.over, dot)?;
         let over = self.settled(over).map_err(|e| e.at(at))?.shared();
-        if let LoopVars::Declare { with_key } = range.vars {
-            let count = if with_key { 2 } else { 1 };
-            self.vars.resize(scope + count, over.clone());
+        // What goes round is what the variables hold as long as there is no turn.
+        match range.vars {
+            LoopVars::Nowhere => {}
+            LoopVars::Declare { with_key } => {
+                let count = if with_key { 2 } else { 1 };
+                self.vars.resize(scope + count, over.clone());
+            }
+            LoopVars::Assign { key, item } => {
+                for slot in key.into_iter().chain([item]) {
+                    self.assign(slot, over.clone());
+                }
+            }
         }
         let length = length(range, over.node()).map_err(|e| e.at(at))?;
         let flow = match length {

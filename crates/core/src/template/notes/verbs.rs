@@ -2,6 +2,7 @@
 //!
 //! Source: Go's package fmt, "Printing". One difference: `%v` writes floats exactly, without an exponent.
 
+mod float;
 mod number;
 mod quote;
 
@@ -20,13 +21,21 @@ const STEPS_A_VALUE: u64 = 4;
 #[derive(Clone, Copy)]
 pub(super) struct Arg<'a> {
     pub(super) node: &'a Node,
-    /// Whether the template holds it: its integers are of Go's type `int`, those of data `int64`.
+    /// Whether it does not come from the data: its integers are of Go's type `int`, those of data `int64`.
     pub(super) constant: bool,
 }
 
-impl Arg<'_> {
+impl<'a> Arg<'a> {
+    /// A part of a list or a map: no constant is one of those, so this is data, or was copied from it.
+    fn within(node: &'a Node) -> Arg<'a> {
+        Arg {
+            node,
+            constant: false,
+        }
+    }
+
     /// The name of the type in Go; nothing for null.
-    fn type_name(&self) -> Option<&'static str> {
+    fn type_name(self) -> Option<&'static str> {
         match self.node {
             Node::Null => None,
             Node::Bool(_) => Some("bool"),
@@ -99,6 +108,24 @@ impl<'a> Printer<'a> {
         self.write(cursor.rest)?;
         if !cursor.reordered && cursor.arg < self.args.len() {
             self.extra(cursor.arg)?;
+        }
+        Ok(self.out)
+    }
+
+    /// All arguments by `%v`: spaces between any two and a line break at the end, or spaces only between two that are
+    /// no texts.
+    pub(super) fn print(mut self, line: bool) -> Result<String, Failure> {
+        let mut text_before = true;
+        for (at, arg) in self.args.iter().enumerate() {
+            let text = matches!(arg.node, Node::Str(_));
+            if at > 0 && (line || !text && !text_before) {
+                self.write(" ")?;
+            }
+            self.arg(*arg, 'v')?;
+            text_before = text;
+        }
+        if line {
+            self.write("\n")?;
         }
         Ok(self.out)
     }
@@ -211,7 +238,10 @@ impl<'a> Printer<'a> {
     fn arg(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
         self.budget.step(STEPS_A_VALUE)?;
         if verb == 'T' {
-            return self.pad(arg.type_name().unwrap_or("<nil>"));
+            return match arg.type_name() {
+                Some(name) => self.text(name, 's'),
+                None => self.pad("<nil>"),
+            };
         }
         match (arg.node, verb) {
             (Node::Null, 'v') => self.pad("<nil>"),
@@ -222,7 +252,7 @@ impl<'a> Printer<'a> {
             (Node::UInt(n), _) if number::INTEGER_VERBS.contains(verb) => {
                 self.integer(i128::from(*n), verb)
             }
-            (Node::Float(n), _) if number::FLOAT_VERBS.contains(verb) => self.float(*n, verb),
+            (Node::Float(n), _) if float::VERBS.contains(verb) => self.float(*n, verb),
             (Node::Str(text), 's' | 'v' | 'q' | 'x' | 'X') => self.text(text, verb),
             (Node::List(_) | Node::Map(_), verb) if verb != 'p' => {
                 self.budget.enter()?;
@@ -235,30 +265,21 @@ impl<'a> Printer<'a> {
     }
 
     fn tree(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
-        let within = |node| Arg { node, ..arg };
         match arg.node {
             Node::Map(map) => {
                 self.write("map[")?;
                 for (at, (key, item)) in map.iter().enumerate() {
                     self.write(if at == 0 { "" } else { " " })?;
-                    let key = Node::from(key.as_str());
-                    let constant = arg.constant;
-                    self.arg(
-                        Arg {
-                            node: &key,
-                            constant,
-                        },
-                        verb,
-                    )?;
+                    self.arg(Arg::within(&Node::from(key.as_str())), verb)?;
                     self.write(":")?;
-                    self.item(within(item), verb)?;
+                    self.item(Arg::within(item), verb)?;
                 }
             }
             node => {
                 self.write("[")?;
                 for (at, item) in node.as_list().unwrap_or_default().iter().enumerate() {
                     self.write(if at == 0 { "" } else { " " })?;
-                    self.item(within(item), verb)?;
+                    self.item(Arg::within(item), verb)?;
                 }
             }
         }

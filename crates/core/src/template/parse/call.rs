@@ -1,7 +1,10 @@
 //! Calls, and what can be said about them before they run.
 
+use std::sync::Arc;
+
 use super::super::TemplateError;
 use super::super::ast::{CallExpr, Expr, Kind};
+use super::super::functions::Function;
 use super::super::notes::{self, Note};
 use super::expr::Operand;
 use super::lexer::{self, Token};
@@ -35,18 +38,26 @@ impl Parser<'_> {
             });
         }
         let word = self.slice(name);
+        if let Some(function) = self.functions.find(word) {
+            return self.call_function(
+                &Arc::clone(function),
+                name,
+                args.len() + usize::from(piped),
+            );
+        }
         let Some(note) = notes::find(word) else {
-            let hint = notes::nearest(word).map(|near| format!("did you mean `{near}`?"));
-            let error = lexer::error(name.at, name.end, &format!("unknown note `{word}`"));
-            return Err(TemplateError {
-                code: Code::UnknownNote,
-                hint,
-                ..error
-            });
+            return Err(self.unknown(name));
         };
         self.check(note, name, &args, piped);
-        if note.name == "default" && !piped {
-            fallback_first(&mut args);
+        self.mark_note(note, name.at);
+        if note.name == "default" && !piped && fallback_first(&mut args) {
+            let message =
+                "the fallback comes first; this is read with the constant as the fallback";
+            self.warnings.push(TemplateError {
+                code: Code::FallbackFirst,
+                hint: Some("write the value last, or pipe it: `{{ .spec.x | default 1 }}`".into()),
+                ..lexer::error(name.at, name.end, message)
+            });
         }
         Ok(Expr {
             at: place(name.at),
@@ -54,6 +65,49 @@ impl Parser<'_> {
                 note,
                 args: args.into(),
             })),
+        })
+    }
+
+    /// What to say of a name that no note has.
+    fn unknown(&self, name: Token) -> TemplateError {
+        let word = self.slice(name);
+        if let Some((message, hint)) = notes::refused(word) {
+            return TemplateError {
+                code: Code::RefusedNote,
+                hint: hint.map(str::to_owned),
+                ..lexer::error(name.at, name.end, &message)
+            };
+        }
+        let near = notes::nearest(word, self.functions.names());
+        let message = format!("unknown note `{word}`");
+        TemplateError {
+            code: Code::UnknownNote,
+            hint: near.map(|near| format!("did you mean `{near}`?")),
+            ..lexer::error(name.at, name.end, &message)
+        }
+    }
+
+    /// A note of the user, which takes no arguments.
+    fn call_function(
+        &mut self,
+        function: &Arc<Function>,
+        name: Token,
+        given: usize,
+    ) -> Result<Expr, TemplateError> {
+        let word = self.slice(name);
+        if given > 0 {
+            let message = format!("`{word}` is a note of the Katalog and takes no arguments");
+            return Err(TemplateError {
+                code: Code::ArgumentCount,
+                ..lexer::error(name.at, name.end, &message)
+            });
+        }
+        let known = (Arc::clone(function), name.at);
+        self.calls.entry(word.into()).or_insert(known);
+        self.mark_function(&function.template, name.at);
+        Ok(Expr {
+            at: place(name.at),
+            kind: Kind::Function(Arc::clone(function)),
         })
     }
 
@@ -91,15 +145,17 @@ impl Parser<'_> {
     }
 }
 
-/// Puts the arguments of a `default` that is not piped into the note's order.
+/// Puts the arguments of a `default` that is not piped into the note's order; yes if they were not.
 ///
 /// The fallback comes first, but documents also show `default .spec.tag "latest"`: where only the second
 /// argument is a constant, it must be the fallback.
-fn fallback_first(args: &mut [Expr]) {
+fn fallback_first(args: &mut [Expr]) -> bool {
     if let [value, fallback] = args
         && value.literal().is_none()
         && fallback.literal().is_some()
     {
         std::mem::swap(value, fallback);
+        return true;
     }
+    false
 }

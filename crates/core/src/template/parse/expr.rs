@@ -220,7 +220,7 @@ impl Parser<'_> {
         if keys.is_empty() {
             return Ok(Operand::Expr(base));
         }
-        if base.literal().is_some() || matches!(base.kind, Kind::Dot) {
+        if base.literal().is_some() || token.tok == Tok::Dot {
             let field = self.tokens[self.next - keys.len()];
             return Err(unexpected(field, self.slice(field)));
         }
@@ -275,7 +275,9 @@ impl Parser<'_> {
                 })),
             };
         }
-        if ROOTS.contains(&word) && (dotted.is_some() || notes::find(word).is_none()) {
+        let own = self.functions.find(word).is_some();
+        let known = own || notes::find(word).is_some();
+        if ROOTS.contains(&word) && (dotted.is_some() || !known) {
             let keys = self.fields(Some(Key::new(word)));
             let end = self.tokens[self.next - 1].end;
             let path = &self.source[token.at..end];
@@ -300,6 +302,11 @@ impl Parser<'_> {
         let end = self.tokens[self.next - 1].end;
         let path = &self.source[token.end..end];
         let (code, message, hint) = match notes::find(word) {
+            _ if own => (
+                Code::TemplateSyntax,
+                format!("`{word}` is text, which has no fields"),
+                format!("write `{word}` alone"),
+            ),
             Some(_) => (
                 Code::ArgumentCount,
                 format!("`{word}` lacks its argument"),

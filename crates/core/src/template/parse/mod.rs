@@ -5,8 +5,10 @@ mod expr;
 mod lexer;
 mod literal;
 
-use super::TemplateError;
 use super::ast::{Arm, Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
+use super::functions::{Calls, Functions};
+use super::notes::Note;
+use super::{Template, TemplateError};
 use crate::value::Node;
 use lexer::{SPACE, Tok, Token};
 
@@ -24,10 +26,16 @@ const MOST_ERRORS: usize = 32;
 pub(super) struct Parsed {
     pub(super) body: Block,
     pub(super) warnings: Vec<TemplateError>,
+    /// The notes of the user that it calls.
+    pub(super) calls: Calls,
+    /// Where it first calls a note that gives something else each time, if it does.
+    pub(super) random: Option<usize>,
+    /// Whether it asks for the present time.
+    pub(super) clock: bool,
 }
 
-/// Parses and checks a source.
-pub(super) fn parse(source: &str) -> Result<Parsed, Vec<TemplateError>> {
+/// Parses and checks a source that may call these notes of a user.
+pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<TemplateError>> {
     if source.len() > MOST_SOURCE && source.contains("{{") {
         let error = lexer::error(
             MOST_SOURCE,
@@ -38,6 +46,7 @@ pub(super) fn parse(source: &str) -> Result<Parsed, Vec<TemplateError>> {
     }
     let mut parser = Parser {
         source,
+        functions,
         at: 0,
         trim: false,
         tokens: Vec::new(),
@@ -50,6 +59,9 @@ pub(super) fn parse(source: &str) -> Result<Parsed, Vec<TemplateError>> {
         muted: false,
         errors: Vec::new(),
         warnings: Vec::new(),
+        calls: Calls::new(),
+        random: None,
+        clock: false,
     };
     let mut body = Vec::new();
     loop {
@@ -67,6 +79,9 @@ pub(super) fn parse(source: &str) -> Result<Parsed, Vec<TemplateError>> {
         return Ok(Parsed {
             body: body.into(),
             warnings: parser.warnings,
+            calls: parser.calls,
+            random: parser.random,
+            clock: parser.clock,
         });
     }
     parser.errors.sort_by_key(|error| error.offset);
@@ -76,6 +91,7 @@ pub(super) fn parse(source: &str) -> Result<Parsed, Vec<TemplateError>> {
 
 struct Parser<'s> {
     source: &'s str,
+    functions: &'s Functions,
     /// Where the source goes on after the current action.
     at: usize,
     /// Whether the white space there is to go.
@@ -94,6 +110,9 @@ struct Parser<'s> {
     muted: bool,
     errors: Vec<TemplateError>,
     warnings: Vec<TemplateError>,
+    calls: Calls,
+    random: Option<usize>,
+    clock: bool,
 }
 
 /// What ends a block.
@@ -335,6 +354,22 @@ impl<'s> Parser<'s> {
         }
         self.depth += 1;
         true
+    }
+
+    /// Remembers what a called note means for the whole template.
+    fn mark_note(&mut self, note: &Note, at: usize) {
+        if note.random {
+            self.random.get_or_insert(at);
+        }
+        self.clock |= note.clock;
+    }
+
+    /// As for a built-in note, for what a note of the user calls.
+    fn mark_function(&mut self, template: &Template, at: usize) {
+        if template.is_random() {
+            self.random.get_or_insert(at);
+        }
+        self.clock |= template.reads_clock();
     }
 
     /// Stands in for an expression that could not be read.

@@ -1,0 +1,106 @@
+//! What users are told about a kind of problem: one source for `ork explain` and for the reference document.
+
+use super::Code;
+
+/// What users are told about a kind of problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Explanation {
+    /// The kind of problem.
+    pub code: Code,
+    /// What it is, in a few words.
+    pub title: &'static str,
+    /// Why a document is refused or warned of for it: prose, in lines of at most 120 characters.
+    pub cause: &'static str,
+    /// YAML that has the problem and no other. What a document needs beside it, such as definitions, stands in further
+    /// documents of the stream.
+    pub wrong: &'static str,
+    /// The same YAML, mended.
+    pub right: &'static str,
+}
+
+/// What opens and what closes a sample in a code's file.
+const FENCES: [&str; 2] = ["```yaml\n", "```\n"];
+
+impl Code {
+    /// Its cause, and samples that a test executes.
+    pub fn explain(self) -> Explanation {
+        let [open, close] = FENCES;
+        let mut parts = self.file().split(open);
+        let cause = parts.next().unwrap_or_default().trim_end();
+        // Tests see to it that both are there.
+        let mut sample = || parts.next()?.split(close).next();
+        Explanation {
+            code: self,
+            title: self.title(),
+            cause,
+            wrong: sample().unwrap_or_default(),
+            right: sample().unwrap_or_default(),
+        }
+    }
+}
+
+/// The reference of all codes in Markdown, by number.
+pub fn markdown() -> String {
+    let mut out = "<!-- Generated from crates/core/src/diagnostics: UPDATE=1 cargo test -p orkestra-core --lib diagnostics -->\n\
+         # Diagnostics\n\n\
+         Every problem that `ork` tells of has a code. A code is never given to another kind of problem. \
+         `ork explain CODE` prints what stands here; a test executes every sample.\n"
+        .to_owned();
+    let [open, close] = FENCES;
+    for code in Code::ALL {
+        let Explanation {
+            title,
+            cause,
+            wrong,
+            right,
+            ..
+        } = code.explain();
+        let entry = format!(
+            "\n## {code}: {title}\n\n{cause}\n\nWrong:\n\n{open}{wrong}{close}\nRight:\n\n{open}{right}{close}"
+        );
+        out.push_str(&entry);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_cause_and_two_samples() {
+        for code in Code::ALL {
+            let Explanation {
+                cause,
+                wrong,
+                right,
+                ..
+            } = code.explain();
+            assert!(!cause.is_empty() && cause.ends_with('.'), "{code}: {cause}");
+            assert!(
+                cause.lines().all(|line| line.chars().count() <= 120),
+                "{code}: {cause}"
+            );
+            assert!(
+                !wrong.is_empty() && !right.is_empty() && wrong != right,
+                "{code}"
+            );
+            assert_eq!(code.file().matches("```").count(), 4, "{code}");
+        }
+    }
+
+    #[test]
+    fn the_reference_document_is_current() {
+        let file =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/diagnostics.md");
+        let expected = markdown();
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&file, &expected).unwrap();
+        }
+        let committed = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            committed == expected,
+            "docs/diagnostics.md is stale; run the test again with UPDATE=1"
+        );
+    }
+}

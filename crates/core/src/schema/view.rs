@@ -1,0 +1,423 @@
+//! One place in a schema.
+
+use std::sync::LazyLock;
+
+use super::{BuiltIn, Kinds};
+use crate::value::{Map, Node, Path, Step};
+
+const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+
+/// References behind one another: far above any there is.
+const MOST_REFERENCES: usize = 8;
+
+/// What [`Schema::describe`] says of an object whose schema has no field.
+pub const NO_FIELDS: &str = "object without fields";
+
+static EMPTY: LazyLock<Node> = LazyLock::new(|| Node::object([("type", Node::from("object"))]));
+
+/// Fields that every object has, whatever its schema says.
+const OF_ALL: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// A place in a structural schema.
+///
+/// Source: Kubernetes, "Specifying a structural schema" and "Field pruning".
+#[derive(Clone, Copy, Debug)]
+pub struct Schema<'s> {
+    node: &'s Node,
+    built_in: Option<&'s BuiltIn>,
+    /// Whether it describes whole objects.
+    is_object: bool,
+    /// Whether fields of which it says nothing are kept, as those above are.
+    keeps: bool,
+    /// Whether the value's key is the user's own: an annotation, a label.
+    of_map: bool,
+}
+
+/// What lies under a field, or in a list.
+#[derive(Clone, Copy, Debug)]
+pub enum Below<'s> {
+    /// What this describes.
+    Schema(Schema<'s>),
+    /// Whatever is written.
+    Anything,
+    /// Nothing: the API server drops it.
+    Nowhere,
+}
+
+impl<'s> Schema<'s> {
+    /// A place in the schemas of Kubernetes' own kinds.
+    pub(super) fn new(node: &'s Node, built_in: &'s BuiltIn) -> Self {
+        Self {
+            built_in: Some(built_in),
+            ..Self::of_part(node)
+        }
+        .resolved()
+    }
+
+    /// The schema of whole objects in a definition: `openAPIV3Schema`. With `built_in` the metadata is described too.
+    pub fn of_objects(node: &'s Node, built_in: Option<&'s BuiltIn>) -> Self {
+        Self {
+            node,
+            built_in,
+            is_object: true,
+            keeps: false,
+            of_map: false,
+        }
+    }
+
+    /// A part of a definition's schema, such as that of the status.
+    pub fn of_part(node: &'s Node) -> Self {
+        Self {
+            is_object: false,
+            ..Self::of_objects(node, None)
+        }
+    }
+
+    /// That of an object without any field.
+    pub fn empty() -> Self {
+        Self::of_part(&EMPTY)
+    }
+
+    /// The definition that a reference names.
+    fn resolved(mut self) -> Self {
+        for _ in 0..MOST_REFERENCES {
+            let Some(name) = self.text("$ref") else {
+                break;
+            };
+            let found = self.built_in.and_then(|known| known.definition(name));
+            match found {
+                Some(node) => self.node = node,
+                None => break,
+            }
+        }
+        self
+    }
+
+    fn text(&self, key: &str) -> Option<&'s str> {
+        self.node.get(key)?.as_str()
+    }
+
+    fn flag(&self, key: &str) -> bool {
+        self.node.get(key).and_then(Node::as_bool) == Some(true)
+    }
+
+    fn properties(&self) -> Option<&'s Map> {
+        self.node.get("properties")?.as_map()
+    }
+
+    fn below(&self, node: &'s Node) -> Below<'s> {
+        // What is kept above is kept here too, where nothing is said.
+        let keeps = self.keeps || self.flag(PRESERVE);
+        let below = Self {
+            node,
+            keeps,
+            is_object: false,
+            of_map: false,
+            ..*self
+        };
+        Below::Schema(below.resolved())
+    }
+
+    fn keeps_unknown(&self) -> bool {
+        let says_nothing = || {
+            !["properties", "additionalProperties", "items"]
+                .iter()
+                .any(|key| self.node.get(key).is_some())
+        };
+        self.flag(PRESERVE) || (self.keeps && says_nothing()) || self.type_name().is_none()
+    }
+
+    /// `type`, where it is one; objects need not say so.
+    fn type_name(&self) -> Option<&'s str> {
+        self.text("type")
+            .or_else(|| self.properties().map(|_| "object"))
+    }
+
+    /// What lies under a field of the object or map here.
+    pub fn field(&self, key: &str) -> Below<'s> {
+        if (self.is_object || self.flag(EMBEDDED)) && OF_ALL.contains(&key) {
+            return self.of_all(key);
+        }
+        if let Some(found) = self.properties().and_then(|fields| fields.get(key)) {
+            return self.below(found);
+        }
+        match self.node.get("additionalProperties") {
+            Some(Node::Bool(true)) => Below::Anything,
+            Some(values @ Node::Map(_)) => match self.below(values) {
+                Below::Schema(schema) => Below::Schema(Schema {
+                    of_map: true,
+                    ..schema
+                }),
+                other => other,
+            },
+            _ if self.keeps_unknown() => Below::Anything,
+            _ => Below::Nowhere,
+        }
+    }
+
+    /// `apiVersion`, `kind` and `metadata` of an object.
+    fn of_all(&self, key: &str) -> Below<'s> {
+        let known = self.built_in.and_then(|known| match key {
+            "metadata" => known.object_meta(),
+            _ => match known.object_meta()?.field("name") {
+                Below::Schema(text) => Some(text),
+                _ => None,
+            },
+        });
+        known.map_or(Below::Anything, Below::Schema)
+    }
+
+    /// What lies in the list here.
+    pub fn item(&self) -> Below<'s> {
+        match self.node.get("items") {
+            Some(items) => self.below(items),
+            None if self.type_name() == Some("array") || self.keeps_unknown() => Below::Anything,
+            None => Below::Nowhere,
+        }
+    }
+
+    /// What lies under any key: the items of a list, the values of a map whose keys are the user's own.
+    pub fn any_value(&self) -> Below<'s> {
+        match self.type_name() {
+            Some("array") => self.item(),
+            Some("object") if self.properties().is_none() => self.field(""),
+            _ => Below::Anything,
+        }
+    }
+
+    /// What lies at a path from here. A number addresses an item, if a list is there.
+    pub fn at(&self, path: &[Step]) -> Below<'s> {
+        let mut at = *self;
+        for step in path {
+            let below = match step {
+                Step::Index(_) => at.item(),
+                Step::Field(key) if at.type_name() == Some("array") && is_number(key) => at.item(),
+                Step::Field(key) => at.field(key),
+            };
+            match below {
+                Below::Schema(schema) => at = schema,
+                end => return end,
+            }
+        }
+        Below::Schema(at)
+    }
+
+    /// As [`Schema::at`].
+    pub fn at_path(&self, path: &Path) -> Below<'s> {
+        self.at(path.steps())
+    }
+
+    /// The names of the fields here.
+    pub fn fields(&self) -> impl Iterator<Item = &'s str> + use<'s> {
+        let own = self.properties().into_iter().flat_map(Map::keys);
+        let of_all = if self.is_object { &OF_ALL[..] } else { &[] };
+        own.map(crate::value::Key::as_str)
+            .filter(move |name| !of_all.contains(name))
+            .chain(of_all.iter().copied())
+    }
+
+    /// The fields that must be there. Those that the API server sets itself need not.
+    pub fn required(&self) -> impl Iterator<Item = &'s str> + use<'s> {
+        let listed = self.node.get("required").and_then(Node::as_list);
+        let properties = self.properties();
+        let is_set = move |name: &&str| {
+            let property = properties.and_then(|fields| fields.get(name));
+            property.is_none_or(|property| property.get("default").is_none())
+        };
+        let names = listed.unwrap_or_default().iter().filter_map(Node::as_str);
+        names.filter(is_set)
+    }
+
+    /// The only values that are possible, where they are listed.
+    pub fn words(&self) -> Option<&'s [Node]> {
+        self.node.get("enum")?.as_list()
+    }
+
+    /// Whether the value's key is the user's own, as in a map of labels: all such values are of one type.
+    pub fn is_of_map(&self) -> bool {
+        self.of_map
+    }
+
+    /// `type` as it is written, and `int-or-string`; none where the schema leaves it open.
+    pub fn type_word(&self) -> Option<&'s str> {
+        if self.flag(INT_OR_STRING) {
+            Some("int-or-string")
+        } else {
+            self.type_name()
+        }
+    }
+
+    /// The kinds of values that it takes; of listed words their kinds.
+    pub fn kinds(&self) -> Kinds {
+        match self.words() {
+            Some(words) => words
+                .iter()
+                .fold(Kinds::NONE, |kinds, word| kinds | Kinds::of(word)),
+            None => self.kinds_of_type(),
+        }
+    }
+
+    /// The kinds of values of its type, whatever words it lists.
+    pub fn kinds_of_type(&self) -> Kinds {
+        if self.flag(INT_OR_STRING) {
+            return Kinds::INT | Kinds::TEXT;
+        }
+        match self.node.get("type") {
+            Some(Node::List(types)) => types.iter().fold(Kinds::NONE, |kinds, one| {
+                kinds | one.as_str().map_or(Kinds::ANY, kind)
+            }),
+            _ => self.type_name().map_or(Kinds::ANY, kind),
+        }
+    }
+
+    /// In words: `integer`, `list of text`, `map of text`, `object`, `one of dev, prod`.
+    pub fn describe(&self) -> String {
+        let inner = |below: Below<'s>| match below {
+            Below::Schema(schema) => schema.describe(),
+            Below::Anything | Below::Nowhere => "anything".to_owned(),
+        };
+        if let Some(words) = self.words() {
+            let words: Vec<_> = words.iter().map(Node::to_text).collect();
+            return format!("one of {}", words.join(", "));
+        }
+        match self.type_name() {
+            Some("array") => format!("list of {}", inner(self.item())),
+            Some("object") if self.properties().is_some() => "object".to_owned(),
+            Some("object") => match self.field("") {
+                Below::Nowhere => NO_FIELDS.to_owned(),
+                values => format!("map of {}", inner(values)),
+            },
+            _ => self.kinds().to_string(),
+        }
+    }
+}
+
+/// A type's words in a sentence: `an integer`, `a list of text`, `text`.
+pub fn with_article(words: &str) -> String {
+    let first = words.split(' ').next().unwrap_or_default();
+    let article = match first {
+        "integer" | "object" => "an ",
+        "number" | "boolean" | "list" | "map" => "a ",
+        _ => "",
+    };
+    format!("{article}{words}")
+}
+
+fn kind(type_name: &str) -> Kinds {
+    match type_name {
+        "integer" => Kinds::INT,
+        "number" => Kinds::NUMBER,
+        "boolean" => Kinds::BOOL,
+        "string" => Kinds::TEXT,
+        "array" => Kinds::LIST,
+        "object" => Kinds::MAP,
+        _ => Kinds::ANY,
+    }
+}
+
+fn is_number(key: &str) -> bool {
+    key.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CRD: &str = r#"{"type": "object", "properties": {
+        "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
+        "spec": {"type": "object", "required": ["size"], "properties": {
+            "size": {"type": "integer"}, "mode": {"type": "string", "enum": ["dev", "prod"]},
+            "port": {"x-kubernetes-int-or-string": true}, "empty": {"type": "object"},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "steps": {"type": "array", "items": {"type": "object", "properties": {"took": {"type": "number"}}}},
+            "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+                "known": {"type": "object", "properties": {"a": {"type": "string"}}}, "silent": {"type": "object"}}},
+            "any": {"type": "object", "additionalProperties": true}, "untyped": {},
+            "pod": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true}
+        }}}}"#;
+
+    fn tell(path: &str) -> String {
+        let node: Node = serde_json::from_str(CRD).unwrap();
+        let built_in = BuiltIn::new();
+        let schema = Schema::of_objects(&node, Some(&built_in));
+        match schema.at_path(&Path::parse(path).unwrap()) {
+            Below::Schema(schema) => schema.describe(),
+            Below::Anything => "?".to_owned(),
+            Below::Nowhere => "-".to_owned(),
+        }
+    }
+
+    #[test]
+    fn paths_lead_where_the_api_server_keeps_values() {
+        for (path, told) in [
+            ("", "object"),
+            ("spec.size", "integer"),
+            ("spec.mode", "one of dev, prod"),
+            ("spec.port", "integer or text"),
+            ("spec.labels", "map of text"),
+            ("spec.labels[\"a.b/c\"]", "text"),
+            ("spec.steps", "list of object"),
+            ("spec.steps[3].took", "number"),
+            ("spec.steps.0.took", "number"),
+            ("spec.raw.known.a", "text"),
+            ("spec.pod.metadata.name", "text"),
+            ("metadata.name", "text"),
+            ("metadata.labels.x", "text"),
+            ("metadata.ownerReferences[0].controller", "boolean"),
+            ("kind", "text"),
+            ("spec.raw.x.y", "?"),
+            ("spec.raw.silent.y", "?"),
+            ("spec.any.x.y", "?"),
+            ("spec.untyped.x", "?"),
+            ("spec.pod.spec", "?"),
+            ("spec.sise", "-"),
+            ("spec.empty.x", "-"),
+            ("spec.size.x", "-"),
+            ("spec.steps.took", "-"),
+            ("spec.labels.x.y", "-"),
+            ("spec.raw.known.b", "-"),
+            ("metadata.nam", "-"),
+            ("status", "-"),
+        ] {
+            assert_eq!(tell(path), told, "{path}");
+        }
+    }
+
+    #[test]
+    fn built_in_kinds_are_walked_through_their_references() {
+        let built_in = BuiltIn::new();
+        let deployment = built_in.kind("apps", "v1", "Deployment").unwrap();
+        let told = |path: &str| match deployment.at_path(&Path::parse(path).unwrap()) {
+            Below::Schema(schema) => schema.describe(),
+            Below::Anything => "?".to_owned(),
+            Below::Nowhere => "-".to_owned(),
+        };
+        for (path, expected) in [
+            ("spec.replicas", "integer"),
+            ("spec.template.spec.containers[0].image", "text"),
+            (
+                "spec.template.spec.containers[0].imagePullPolicy",
+                "one of Always, IfNotPresent, Never",
+            ),
+            ("spec.strategy.rollingUpdate.maxSurge", "integer or text"),
+            (
+                "spec.template.spec.containers[0].resources.limits.cpu",
+                "number or text",
+            ),
+            ("spec.replcas", "-"),
+            ("metadata.managedFields[0].fieldsV1.x", "?"),
+        ] {
+            assert_eq!(told(path), expected, "{path}");
+        }
+        assert_eq!(
+            deployment.fields().collect::<Vec<_>>(),
+            ["apiVersion", "kind", "metadata", "spec", "status"]
+        );
+        let Below::Schema(spec) = deployment.field("spec") else {
+            panic!("no spec");
+        };
+        assert_eq!(spec.required().collect::<Vec<_>>(), ["selector", "template"]);
+    }
+}

@@ -1,0 +1,373 @@
+//! Notes of a user: named expressions without arguments, which templates call by their bare name.
+//!
+//! ```text
+//!  declared ── names ──► stubs ── parse, who calls whom ──► order ── parse ──► Functions
+//! ```
+//!
+//! Each is compiled after those that it calls and holds on to them, so that a call needs no look-up and no
+//! note can call itself, however indirectly.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::{Template, TemplateError, notes, parse};
+use crate::diagnostics::Code;
+
+/// Notes that call notes that call notes: so many levels, and no more.
+const MOST_LEVELS: usize = 50;
+/// More notes than these no human wrote.
+const MOST_FUNCTIONS: usize = 1000;
+
+/// Words that begin statements or are constants; no note can have them for a name.
+const RESERVED: [&str; 13] = [
+    "block", "break", "continue", "define", "else", "end", "false", "if", "nil", "range",
+    "template", "true", "with",
+];
+
+/// One note as a user declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionSource<'a> {
+    /// Its name: letters, digits and `_`, not starting with a digit.
+    pub name: &'a str,
+    /// A template. It is evaluated on the root data of whoever calls it, without the caller's variables and dot.
+    pub expression: &'a str,
+    /// Whether it is meant to hide a built-in note of its name.
+    pub shadow: bool,
+}
+
+/// Something wrong with a declared note, or odd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionProblem {
+    /// Which of the declared notes, from 0.
+    pub index: usize,
+    /// What of it.
+    pub part: FunctionPart,
+    /// Whether everything works all the same.
+    pub is_warning: bool,
+    /// What is wrong; its place counts from the start of the part.
+    pub error: TemplateError,
+}
+
+/// The parts of a declared note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionPart {
+    /// The name.
+    Name,
+    /// The expression.
+    Expression,
+}
+
+/// A set of notes of a user, compiled together. A clone is a reference.
+///
+/// ```
+/// use orkestra_core::template::{Budget, Data, FunctionSource, Functions, Template};
+/// use orkestra_core::value::Node;
+///
+/// let declared = [FunctionSource { name: "tier", expression: "{{ .spec.tier | default \"small\" }}", shadow: false }];
+/// let (functions, problems) = Functions::compile(&declared);
+/// assert!(problems.is_empty());
+///
+/// let spec = Node::object([("tier", Node::from("large"))]);
+/// let text = Template::parse_with("{{ tier }}-pond", &functions)
+///     .map_err(|errors| errors[0].clone())?
+///     .render_text(&Data::new().with("spec", &spec), &mut Budget::default())?;
+/// assert_eq!(text, "large-pond");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Functions(Arc<BTreeMap<Box<str>, Arc<Function>>>);
+
+/// One note of a user.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) name: Box<str>,
+    pub(super) template: Template,
+    /// Of its name, its expression, and of the notes that this calls.
+    pub(super) digest: [u8; 32],
+}
+
+/// The notes that a template calls: who, and where first in the source.
+pub(super) type Calls = BTreeMap<Box<str>, (Arc<Function>, usize)>;
+
+impl Functions {
+    /// Compiles notes that may call each other, in whatever order they come.
+    ///
+    /// Problems come in the order of the declarations. A note with an error is known by its name all the same,
+    /// and gives nothing, so that those who call it are not blamed for it.
+    ///
+    /// The errors are: a name that is no name, a name that comes twice, an expression that does not parse, notes
+    /// that call each other in a circle or more than 50 levels deep, more than 1000 notes. A name that hides a
+    /// built-in note without `shadow` is a warning; so is what [`Template::warnings`] has to say.
+    pub fn compile(declared: &[FunctionSource<'_>]) -> (Functions, Vec<FunctionProblem>) {
+        let mut compiler = Compiler {
+            declared,
+            positions: BTreeMap::new(),
+            functions: Functions::default(),
+            problems: Vec::new(),
+        };
+        compiler.names();
+        compiler.expressions();
+        let mut problems = compiler.problems;
+        problems.sort_by_key(|problem| (problem.index, problem.part as u8, problem.error.offset));
+        (compiler.functions, problems)
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(|name| &**name)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The compiled expression of a note.
+    pub fn get(&self, name: &str) -> Option<&Template> {
+        self.0.get(name).map(|function| &function.template)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&Arc<Function>> {
+        self.0.get(name)
+    }
+}
+
+impl Function {
+    fn new(name: &str, template: Template) -> Function {
+        let mut hash = Sha256::new();
+        for part in [name, template.source()] {
+            hash.update(part.len().to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        hash.update(template.functions_digest().unwrap_or_default());
+        Function {
+            name: name.into(),
+            template,
+            digest: hash.finalize().into(),
+        }
+    }
+}
+
+/// What tells the notes that a template calls from others of the same names; nothing where it calls none.
+pub(super) fn digest(calls: &Calls) -> Option<[u8; 32]> {
+    if calls.is_empty() {
+        return None;
+    }
+    let mut hash = Sha256::new();
+    for (function, _) in calls.values() {
+        hash.update(function.digest);
+    }
+    Some(hash.finalize().into())
+}
+
+struct Compiler<'a> {
+    declared: &'a [FunctionSource<'a>],
+    /// Where in the list a name is declared.
+    positions: BTreeMap<&'a str, usize>,
+    /// Stubs, and what is compiled already.
+    functions: Functions,
+    problems: Vec<FunctionProblem>,
+}
+
+/// For each note that parses, the notes that it calls, and where.
+type Graph<'a> = BTreeMap<&'a str, BTreeMap<Box<str>, usize>>;
+
+impl<'a> Compiler<'a> {
+    /// Makes a stub for each name.
+    fn names(&mut self) {
+        for (index, declared) in self.declared.iter().enumerate() {
+            let FunctionSource { name, shadow, .. } = *declared;
+            if index == MOST_FUNCTIONS {
+                let message = format!("more than {MOST_FUNCTIONS} notes");
+                self.of_name(index, Code::TooLarge, message, None);
+                return;
+            }
+            if let Err(message) = check_name(name) {
+                let hint = "a name has letters, digits and `_`, and does not start with a digit";
+                self.of_name(index, Code::NoteName, message, Some(hint));
+                continue;
+            }
+            if let Some(first) = self.positions.get(name) {
+                let message = format!("the note at position {first} is called `{name}` already");
+                self.of_name(index, Code::SetTwice, message, None);
+                continue;
+            }
+            if notes::find(name).is_some() && !shadow {
+                let message = format!("`{name}` hides the built-in note of this name");
+                let hint = "choose another name, or say `shadow: true`";
+                self.of_name(index, Code::HiddenNote, message, Some(hint));
+                if let Some(problem) = self.problems.last_mut() {
+                    problem.is_warning = true;
+                }
+            }
+            self.positions.insert(name, index);
+            self.put(Function::new(name, Template::empty()));
+        }
+    }
+
+    /// Puts compiled notes in the place of stubs, each after those that it calls.
+    fn expressions(&mut self) {
+        let mut graph = Graph::new();
+        for (name, index) in &self.positions {
+            match parse::parse(self.declared[*index].expression, &self.functions) {
+                Ok(parsed) => {
+                    let calls = parsed.calls.into_iter();
+                    graph.insert(name, calls.map(|(name, (_, at))| (name, at)).collect());
+                }
+                Err(errors) => {
+                    let problem = |error| FunctionProblem {
+                        index: *index,
+                        part: FunctionPart::Expression,
+                        is_warning: false,
+                        error,
+                    };
+                    self.problems.extend(errors.into_iter().map(problem));
+                }
+            }
+        }
+        let mut levels: BTreeMap<&str, usize> = BTreeMap::new();
+        loop {
+            // Those whose callees are all compiled, or will never be for an error of their own.
+            let ready: Vec<&str> = graph
+                .iter()
+                .filter(|(_, calls)| !calls.keys().any(|name| graph.contains_key(&**name)))
+                .map(|(name, _)| *name)
+                .collect();
+            if ready.is_empty() {
+                break;
+            }
+            for name in ready {
+                let calls = graph.remove(name).unwrap_or_default();
+                let below = calls.keys().filter_map(|name| levels.get(&**name)).max();
+                let level = below.map_or(1, |below| below + 1);
+                self.compile(name, level);
+                levels.insert(name, level);
+            }
+        }
+        self.circles(&graph);
+    }
+
+    /// Compiles one note, with those that it calls compiled before.
+    fn compile(&mut self, name: &str, level: usize) {
+        let Some(&index) = self.positions.get(name) else {
+            return;
+        };
+        if level > MOST_LEVELS {
+            let message = format!("`{name}` calls notes that call notes, {level} levels deep");
+            let hint = format!("at most {MOST_LEVELS} are allowed");
+            self.of_name(index, Code::TooLarge, message, Some(&hint));
+            return;
+        }
+        // It has parsed before, with stubs.
+        let Ok(template) = Template::parse_with(self.declared[index].expression, &self.functions)
+        else {
+            return;
+        };
+        let warnings = template.warnings().iter().map(|warning| FunctionProblem {
+            index,
+            part: FunctionPart::Expression,
+            is_warning: true,
+            error: warning.clone(),
+        });
+        self.problems.extend(warnings);
+        self.put(Function::new(name, template));
+    }
+
+    /// Reports the circles among what could not be ordered. A note that only leads into one is not blamed.
+    fn circles(&mut self, graph: &Graph<'a>) {
+        let next = |name: &str| {
+            let (known, calls) = graph.get_key_value(name)?;
+            let (callee, at) = calls
+                .iter()
+                .find(|(name, _)| graph.contains_key(&***name))?;
+            let (callee, _) = graph.get_key_value(&**callee)?;
+            Some((*known, *callee, *at))
+        };
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        let mut names: Vec<&str> = graph.keys().copied().collect();
+        names.sort_by_key(|name| self.positions.get(name));
+        for start in names {
+            let mut walked: Vec<(&str, usize)> = Vec::new();
+            let mut at_name = start;
+            while seen.insert(at_name) {
+                let Some((name, callee, at)) = next(at_name) else {
+                    break;
+                };
+                walked.push((name, at));
+                at_name = callee;
+            }
+            let Some(begins) = walked.iter().position(|(name, _)| *name == at_name) else {
+                continue; // it leads to what is told already
+            };
+            self.circle(&walked[begins..]);
+        }
+    }
+
+    /// Reports a circle at its member that is declared first.
+    fn circle(&mut self, members: &[(&str, usize)]) {
+        let position = |(name, _): &(&str, usize)| self.positions.get(name).copied();
+        let first = (0..members.len()).min_by_key(|at| position(&members[*at]));
+        let Some((first, index)) = first.and_then(|at| Some((at, position(&members[at])?))) else {
+            return;
+        };
+        let (name, offset) = members[first];
+        let turn = members.iter().cycle().skip(first);
+        let path: Vec<&str> = turn
+            .take(members.len() + 1)
+            .map(|(name, _)| *name)
+            .collect();
+        let after = path.get(1).map_or(0, |callee| callee.len());
+        self.problems.push(FunctionProblem {
+            index,
+            part: FunctionPart::Expression,
+            is_warning: false,
+            error: TemplateError {
+                offset,
+                len: after,
+                code: Code::NoteCircle,
+                message: format!("`{name}` calls itself: {}", path.join(" → ")),
+                hint: Some("a note cannot need its own result".into()),
+            },
+        });
+    }
+
+    fn put(&mut self, function: Function) {
+        let functions = Arc::make_mut(&mut self.functions.0);
+        functions.insert(function.name.clone(), Arc::new(function));
+    }
+
+    fn of_name(&mut self, index: usize, code: Code, message: String, hint: Option<&str>) {
+        self.problems.push(FunctionProblem {
+            index,
+            part: FunctionPart::Name,
+            is_warning: false,
+            error: TemplateError {
+                offset: 0,
+                len: self.declared[index].name.len(),
+                code,
+                message,
+                hint: hint.map(str::to_owned),
+            },
+        });
+    }
+}
+
+/// Whether templates can call something by this name.
+///
+/// Source: the Go language specification, "Identifiers".
+fn check_name(name: &str) -> Result<(), String> {
+    if RESERVED.contains(&name) {
+        return Err(format!("`{name}` is a word of the template language"));
+    }
+    let mut chars = name.chars();
+    let starts = chars.next().is_some_and(|c| c == '_' || c.is_alphabetic());
+    if !starts || !chars.all(|c| c == '_' || c.is_alphanumeric()) {
+        return Err(format!("`{name}` is no name that a template can call"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

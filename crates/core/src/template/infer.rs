@@ -1,0 +1,466 @@
+//! Which types of values a template gives, as far as schemas and notes tell, and what cannot be.
+//!
+//! The walk mirrors the evaluation: expressions have types where that has values. What is not known may be anything, and
+//! null may come everywhere, so what is found holds for every value that fits the schemas.
+
+mod calls;
+
+pub(crate) use calls::explain_word;
+
+use std::collections::BTreeMap;
+
+use super::TemplateError;
+use super::ast::{Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
+use super::functions::Function;
+use super::template::Template;
+use crate::diagnostics::{Code, Severity, nearest};
+use crate::schema::{Constant, Kinds, NO_FIELDS, NoField, Type};
+use crate::value::{Key, Node};
+
+/// Most fields that a hint lists.
+const MOST_LISTED: usize = 8;
+
+/// What is known of a template.
+#[derive(Clone, Debug)]
+pub struct Inference<'s> {
+    /// What it gives: of a single expression its own type, else text.
+    pub gives: Type<'s>,
+    /// What is wrong, in the order of the source.
+    pub findings: Vec<(Severity, TemplateError)>,
+    /// The expressions that are printed, tested or stored, in the order of the source.
+    pub expressions: Vec<TypedExpression>,
+}
+
+/// An expression of a template and its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedExpression {
+    /// Where it starts in the source, in bytes.
+    pub offset: usize,
+    /// Its text.
+    pub source: String,
+    /// Its type, in words.
+    pub type_name: String,
+}
+
+impl Template {
+    /// Infers the types of all expressions, where `root` is what is known of the data.
+    pub fn infer<'s>(&self, root: &Type<'s>) -> Inference<'s> {
+        let mut infer = Infer {
+            source: self.source(),
+            root,
+            vars: Vec::new(),
+            functions: BTreeMap::new(),
+            findings: Vec::new(),
+            expressions: Vec::new(),
+        };
+        let gives = match &**self.body() {
+            [Stmt::Print(expr)] => infer.seen(expr, root),
+            body => infer.text(body, root),
+        };
+        let Infer {
+            mut findings,
+            expressions,
+            ..
+        } = infer;
+        findings.sort_by_key(|(_, found)| found.offset);
+        Inference {
+            gives,
+            findings,
+            expressions,
+        }
+    }
+}
+
+struct Infer<'t, 'r, 's> {
+    source: &'t str,
+    root: &'r Type<'s>,
+    /// The types of the variables, by slot.
+    vars: Vec<Type<'s>>,
+    /// The types of the user's notes that were called.
+    functions: BTreeMap<Box<str>, Type<'s>>,
+    findings: Vec<(Severity, TemplateError)>,
+    expressions: Vec<TypedExpression>,
+}
+
+impl<'s> Infer<'_, '_, 's> {
+    /// What a note of the user gives: text, but for `true` and `false`, which are booleans. What is wrong with it is told where it is declared.
+    fn function(&mut self, function: &Function) -> Type<'s> {
+        if let Some(known) = self.functions.get(&function.name) {
+            return known.clone();
+        }
+        let mut inner = Infer {
+            source: function.template.source(),
+            root: self.root,
+            vars: Vec::new(),
+            functions: std::mem::take(&mut self.functions),
+            findings: Vec::new(),
+            expressions: Vec::new(),
+        };
+        let text = match &**function.template.body() {
+            [Stmt::Print(expr)] => inner.seen(expr, self.root).may.as_text() | Kinds::BLANK,
+            body => inner.text(body, self.root).may,
+        };
+        let boolean = if text.meets(Kinds::BOOL_TEXT) {
+            Kinds::BOOL
+        } else {
+            Kinds::NONE
+        };
+        let gives = Type::of(text.without(Kinds::BOOL_TEXT) | boolean);
+        self.functions = inner.functions;
+        self.functions.insert(function.name.clone(), gives.clone());
+        gives
+    }
+
+    /// The text that statements make.
+    fn text(&mut self, body: &[Stmt], dot: &Type<'s>) -> Type<'s> {
+        let may = self.block(body, dot);
+        let mut constants = Vec::new();
+        let is_all = alternatives(body, self.source, &mut constants);
+        if is_all {
+            Type::of_constants(constants)
+        } else {
+            Type::with_constants(may, constants)
+        }
+    }
+
+    /// What the text of a block may read as.
+    fn block(&mut self, block: &[Stmt], dot: &Type<'s>) -> Kinds {
+        let scope = self.vars.len();
+        let mut may = Kinds::TEXT;
+        for stmt in block {
+            may = may & self.statement(stmt, dot);
+        }
+        self.vars.truncate(scope);
+        may
+    }
+
+    fn statement(&mut self, stmt: &Stmt, dot: &Type<'s>) -> Kinds {
+        match stmt {
+            Stmt::Text(from, to) => {
+                let piece = self.source.get(*from as usize..*to as usize);
+                return Kinds::of_text_with(piece.unwrap_or_default());
+            }
+            Stmt::Break | Stmt::Continue => {}
+            Stmt::Print(expr) => {
+                self.seen(expr, dot);
+            }
+            Stmt::Declare(expr) => {
+                let given = self.seen(expr, dot);
+                self.vars.push(given);
+            }
+            Stmt::Assign(slot, expr) => {
+                let given = self.seen(expr, dot);
+                self.assign(*slot, given);
+            }
+            Stmt::If(branches) => return self.branches(branches, dot, false),
+            Stmt::With(branches) => return self.branches(branches, dot, true),
+            Stmt::Range(range) => self.range(range, dot),
+        }
+        Kinds::TEXT
+    }
+
+    /// What a variable had before may still be there.
+    fn assign(&mut self, slot: u16, given: Type<'s>) {
+        if let Some(var) = self.vars.get_mut(usize::from(slot)) {
+            *var = var.clone().or(given).without_constants();
+        }
+    }
+
+    fn store(&mut self, store: Store, given: &Type<'s>) {
+        match store {
+            Store::Nowhere => {}
+            Store::Declare => self.vars.push(given.clone()),
+            Store::Assign(slot) => self.assign(slot, given.clone()),
+        }
+    }
+
+    fn branches(&mut self, branches: &Branches, dot: &Type<'s>, is_with: bool) -> Kinds {
+        let scope = self.vars.len();
+        let mut may = Kinds::NONE;
+        for arm in &branches.arms {
+            let test = self.seen(&arm.test, dot);
+            self.store(arm.store, &test);
+            let dot = if is_with { &test } else { dot };
+            may = may | self.block(&arm.body, dot);
+        }
+        may = may | self.block(&branches.otherwise, dot);
+        self.vars.truncate(scope);
+        may
+    }
+
+    fn range(&mut self, range: &Loop, dot: &Type<'s>) {
+        let scope = self.vars.len();
+        let over = self.seen(&range.over, dot);
+        let mut item = over.each();
+        let mut key = Type::of(Kinds::NONE);
+        if over.may.meets(Kinds::MAP) {
+            key = key.or(Type::of(Kinds::TEXT));
+        }
+        if over.may.meets(Kinds::LIST | Kinds::NUMBER) {
+            key = key.or(Type::of(Kinds::INT));
+        }
+        if over.may.meets(Kinds::NUMBER) {
+            let of_rest = over.may.meets(Kinds::LIST | Kinds::MAP);
+            let turns = Type::of(Kinds::INT);
+            item = if of_rest { item.or(turns) } else { turns };
+        }
+        match range.vars {
+            LoopVars::Nowhere => {}
+            LoopVars::Declare { with_key } => {
+                if with_key {
+                    self.vars.push(key);
+                }
+                self.vars.push(item.clone());
+            }
+            LoopVars::Assign { key: slot, item: at } => {
+                if let Some(slot) = slot {
+                    self.assign(slot, key);
+                }
+                self.assign(at, item.clone());
+            }
+        }
+        // What one turn assigns is there in the next, before it is assigned.
+        let mut assigned = Vec::new();
+        assignments(&range.body, &mut assigned);
+        for slot in assigned {
+            if let Some(var) = self.vars.get_mut(usize::from(slot)) {
+                *var = Type::any();
+            }
+        }
+        self.block(&range.body, &item);
+        self.block(&range.otherwise, dot);
+        self.vars.truncate(scope);
+    }
+
+    /// The type of an expression of its own, which is listed.
+    fn seen(&mut self, expr: &Expr, dot: &Type<'s>) -> Type<'s> {
+        let index = self.expressions.len();
+        let given = self.expr(expr, dot);
+        let offset = expr.at as usize;
+        let expression = TypedExpression {
+            offset,
+            source: expression_text(self.source.get(offset..).unwrap_or_default()).to_owned(),
+            type_name: given.to_string(),
+        };
+        self.expressions.insert(index, expression);
+        given
+    }
+
+    fn expr(&mut self, expr: &Expr, dot: &Type<'s>) -> Type<'s> {
+        match &expr.kind {
+            Kind::Literal(node) => Type::constant(node, expr.at),
+            Kind::Dot => dot.clone(),
+            Kind::Root => self.root.clone(),
+            Kind::Var(slot) => {
+                let var = self.vars.get(usize::from(*slot));
+                var.unwrap_or(self.root).clone()
+            }
+            Kind::Field(keys) => self.fields(dot.clone(), keys, expr.at),
+            Kind::Within(within) => {
+                let from = self.expr(&within.0, dot);
+                self.fields(from, &within.1, expr.at)
+            }
+            Kind::Call(call) => self.call(call, expr.at, dot, None),
+            Kind::Function(function) => self.function(function),
+            Kind::Pipe(stages) => self.pipe(stages, dot),
+        }
+    }
+
+    fn pipe(&mut self, stages: &[Expr], dot: &Type<'s>) -> Type<'s> {
+        let mut piped: Option<(u32, Type<'s>)> = None;
+        for stage in stages {
+            let given = match (&stage.kind, piped.take()) {
+                (Kind::Call(call), piped) => self.call(call, stage.at, dot, piped),
+                _ => self.expr(stage, dot),
+            };
+            piped = Some((stage.at, given));
+        }
+        piped.map_or_else(Type::any, |(_, given)| given)
+    }
+
+    /// What lies behind some keys, which stand one after the other from `at` on.
+    fn fields(&mut self, from: Type<'s>, keys: &[Key], at: u32) -> Type<'s> {
+        let mut given = from;
+        let mut end = at as usize;
+        for (position, key) in keys.iter().enumerate() {
+            let is_bare = position == 0 && self.rest(end).starts_with(&**key);
+            let start = if is_bare {
+                end
+            } else {
+                let found = self.rest(end).find(&format!(".{key}"));
+                found.map_or(end, |dots| end + dots + 1)
+            };
+            end = start + key.len();
+            given = match given.field(key) {
+                Ok(below) => below,
+                Err(no_field) => {
+                    self.no_field(key, &no_field, start);
+                    return Type::any();
+                }
+            };
+        }
+        given
+    }
+
+    fn rest(&self, from: usize) -> &str {
+        self.source.get(from..).unwrap_or_default()
+    }
+
+    fn no_field(&mut self, key: &str, no_field: &NoField<'_>, offset: usize) {
+        let (message, hint) = explain_no_field(key, no_field);
+        self.report(Severity::Error, Code::NoSuchField, offset, message, hint);
+    }
+
+    fn report(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        offset: usize,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let found = TemplateError {
+            code,
+            offset,
+            len: 0,
+            message,
+            hint,
+        };
+        self.findings.push((severity, found));
+    }
+}
+
+/// What to say of a field that a value cannot have: a message and a hint.
+pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Option<String>) {
+    let NoField { within, fields } = no_field;
+    if fields.is_empty() {
+        let hint = (within == NO_FIELDS).then(|| {
+            "the API server drops what a schema does not describe: add the field to the definition".to_owned()
+        });
+        let message = format!("there is no `{key}` in a value of type {within}");
+        return (message, hint);
+    }
+    let message = format!("the schema has no `{key}` here");
+    let hint = match nearest(key, fields.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let listed: Vec<String> = fields
+                .iter()
+                .take(MOST_LISTED)
+                .map(|name| format!("`{name}`"))
+                .collect();
+            let more = if fields.len() > MOST_LISTED {
+                " and others"
+            } else {
+                ""
+            };
+            format!("there is {}{more}", listed.join(", "))
+        }
+    };
+    (message, Some(hint))
+}
+
+/// The variables that a body assigns.
+fn assignments(body: &Block, slots: &mut Vec<u16>) {
+    for stmt in body {
+        match stmt {
+            Stmt::Assign(slot, _) => slots.push(*slot),
+            Stmt::If(branches) | Stmt::With(branches) => {
+                for arm in &branches.arms {
+                    if let Store::Assign(slot) = arm.store {
+                        slots.push(slot);
+                    }
+                    assignments(&arm.body, slots);
+                }
+                assignments(&branches.otherwise, slots);
+            }
+            Stmt::Range(range) => {
+                if let LoopVars::Assign { key, item } = range.vars {
+                    slots.extend(key);
+                    slots.push(item);
+                }
+                assignments(&range.body, slots);
+                assignments(&range.otherwise, slots);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Template {
+    /// The shortest text and a longer one that the template can give: every action as nothing, and as `filler`. What no
+    /// value can mend is wrong with both.
+    pub(crate) fn samples(&self, filler: &str) -> [String; 2] {
+        ["", filler].map(|filler| {
+            let piece = |stmt: &Stmt| match stmt {
+                Stmt::Text(from, to) => {
+                    let piece = self.source().get(*from as usize..*to as usize);
+                    piece.unwrap_or_default().to_owned()
+                }
+                _ => filler.to_owned(),
+            };
+            self.body().iter().map(piece).collect()
+        })
+    }
+}
+
+/// The constant texts that a body may give as a whole: those of the arms of a single `if`. Whether it gives no others.
+fn alternatives(body: &[Stmt], source: &str, constants: &mut Vec<Constant>) -> bool {
+    match body {
+        [] => true,
+        [Stmt::Text(from, to)] => {
+            let text = source.get(*from as usize..*to as usize).unwrap_or_default();
+            let blank = text.len() - text.trim_start().len();
+            constants.push(Constant {
+                node: Node::from(text),
+                at: *from + u32::try_from(blank).unwrap_or_default(),
+            });
+            true
+        }
+        [Stmt::Print(expr)] => match expr.literal() {
+            Some(node) => {
+                constants.push(Constant {
+                    node: Node::from(&*node.to_text()),
+                    at: expr.at,
+                });
+                true
+            }
+            None => false,
+        },
+        [Stmt::If(branches) | Stmt::With(branches)] => {
+            let mut is_all = true;
+            for arm in &branches.arms {
+                is_all &= alternatives(&arm.body, source, constants);
+            }
+            is_all & alternatives(&branches.otherwise, source, constants)
+        }
+        _ => false,
+    }
+}
+
+/// The expression that a text begins with: up to the end of its action.
+fn expression_text(text: &str) -> &str {
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some('"' | '\'') if c == '\\' => escaped = true,
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
+            None if text[at..].starts_with("}}") => {
+                let inside = text[..at].trim_end();
+                // A trim marker.
+                return inside
+                    .strip_suffix(" -")
+                    .map_or(inside, str::trim_end);
+            }
+            None => {}
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! The types of calls.
+
+use super::Infer;
+use crate::diagnostics::{Code, Severity, nearest};
+use crate::schema::{Constant, Kinds, Type, with_article};
+use crate::template::ast::CallExpr;
+use crate::template::notes::{self, Note};
+use crate::value::Node;
+
+/// An argument, and where it stands.
+type Arg<'s> = (u32, Type<'s>);
+
+impl<'s> Infer<'_, '_, 's> {
+    /// A call, whose last argument a pipeline may bring.
+    pub(super) fn call(
+        &mut self,
+        call: &CallExpr,
+        at: u32,
+        dot: &Type<'s>,
+        piped: Option<Arg<'s>>,
+    ) -> Type<'s> {
+        let mut args: Vec<Arg<'s>> = Vec::with_capacity(call.args.len() + 1);
+        for arg in &call.args {
+            let given = self.expr(arg, dot);
+            args.push((arg.at, given));
+        }
+        args.extend(piped);
+        let note = call.note;
+        if !self.fit(note, &args) {
+            return result(note.result);
+        }
+        match note.name {
+            "eq" | "ne" | "lt" | "le" | "gt" | "ge" => self.compare(note, at, &args),
+            _ => {}
+        }
+        match note.result {
+            notes::Type::Inside if note.leads_on() => self.lead_on(note, args),
+            notes::Type::Inside => args.first().map_or_else(Type::any, |(_, from)| from.each()),
+            notes::Type::OneOf(positions) => one_of(note, positions, args),
+            other => result(other),
+        }
+    }
+
+    /// Whether the arguments may be of the types that the note takes; what can never be is reported.
+    fn fit(&mut self, note: &'static Note, args: &[Arg<'s>]) -> bool {
+        let mut all = true;
+        for (position, (at, given)) in args.iter().enumerate() {
+            let wanted = note.param(position);
+            let takes = Kinds::that(|sample| wanted.accepts(&sample));
+            // The parser has told of constants.
+            if given.may == Kinds::NONE || given.may.meets(takes) || given.is_constant() {
+                continue;
+            }
+            all = false;
+            let message = format!(
+                "`{}` wants {} as argument {}, not {}",
+                note.name,
+                wanted.name(),
+                position + 1,
+                with_article(&given.to_string())
+            );
+            self.report(Severity::Error, Code::ArgumentType, *at as usize, message, None);
+        }
+        all
+    }
+
+    /// `get` and `index`: what lies under the keys, one after the other.
+    fn lead_on(&mut self, note: &'static Note, args: Vec<Arg<'s>>) -> Type<'s> {
+        let mut args = args.into_iter();
+        let Some((_, mut given)) = args.next() else {
+            return Type::any();
+        };
+        for (at, key) in args {
+            let constant = match key.constants() {
+                [only] if key.is_constant() => Some(&only.node),
+                _ => None,
+            };
+            given = match constant {
+                Some(Node::Str(name)) => {
+                    if note.name == "index" && given.may == Kinds::LIST {
+                        let message = format!("`{name}` is no position in a {given}");
+                        let hint = Some("positions of a list are numbers from 0".to_owned());
+                        self.report(
+                            Severity::Error,
+                            Code::ArgumentType,
+                            at as usize,
+                            message,
+                            hint,
+                        );
+                        return Type::any();
+                    }
+                    match given.field(name) {
+                        Ok(below) => below,
+                        Err(no_field) => {
+                            self.no_field(name, &no_field, at as usize);
+                            return Type::any();
+                        }
+                    }
+                }
+                _ if given.may.within(Kinds::LIST | Kinds::MAP) => given.each(),
+                _ => Type::any(),
+            };
+        }
+        given
+    }
+
+    /// What is odd in a comparison: types that are never equal, words that do not exist.
+    fn compare(&mut self, note: &'static Note, at: u32, args: &[Arg<'s>]) {
+        let Some(((_, first), others)) = args.split_first() else {
+            return;
+        };
+        for (other_at, other) in others {
+            if let (Some(one), Some(two)) = (comparable(first), comparable(other))
+                && one != two
+            {
+                let [first, other_words] =
+                    [first, other].map(|one| with_article(&one.to_string()));
+                let message = format!("`{}` compares {first} with {other_words}", note.name);
+                let hint = match (other.constants(), one) {
+                    ([Constant { node: Node::Str(text), .. }], "number")
+                        if Kinds::of(&Node::Str(text.clone())).within(Kinds::INT_TEXT | Kinds::FLOAT_TEXT) =>
+                    {
+                        Some(format!("write {} without quotes", text.trim()))
+                    }
+                    _ => None,
+                };
+                let place = if other.is_constant() { *other_at } else { at };
+                self.report(
+                    Severity::Warning,
+                    Code::ComparedTypes,
+                    place as usize,
+                    message,
+                    hint,
+                );
+            } else if matches!(note.name, "eq" | "ne") {
+                self.check_word(first, other);
+                self.check_word(other, first);
+            }
+        }
+    }
+
+    /// A constant that a list of words does not have.
+    fn check_word(&mut self, listed: &Type<'s>, constant: &Type<'s>) {
+        let Some(words) = listed.schema().and_then(|schema| schema.words()) else {
+            return;
+        };
+        if !constant.is_constant() {
+            return;
+        }
+        for Constant { node, at } in constant.constants() {
+            // Nothing is how a missing value is asked for.
+            if node.is_empty_value() || words.contains(node) {
+                continue;
+            }
+            let (message, hint) = explain_word(node, words);
+            self.report(
+                Severity::Error,
+                Code::NotInEnum,
+                *at as usize,
+                message,
+                hint,
+            );
+        }
+    }
+}
+
+/// What to say of a value that is none of the words of a schema: a message and a hint.
+pub(crate) fn explain_word(node: &Node, words: &[Node]) -> (String, Option<String>) {
+    let texts: Vec<_> = words.iter().map(Node::to_text).collect();
+    let text = node.to_text();
+    let message = format!("`{text}` is none of {}", texts.join(", "));
+    let near = node
+        .as_str()
+        .and_then(|word| nearest(word, texts.iter().map(|known| &**known)));
+    (message, near.map(|near| format!("did you mean `{near}`?")))
+}
+
+/// The class of values that can be compared, if it is one.
+fn comparable(given: &Type<'_>) -> Option<&'static str> {
+    let classes = [
+        (Kinds::NUMBER, "number"),
+        (Kinds::TEXT, "text"),
+        (Kinds::BOOL, "boolean"),
+        (Kinds::LIST, "list"),
+        (Kinds::MAP, "map"),
+    ];
+    let class = classes.iter().find(|(kinds, _)| given.may.within(*kinds));
+    class.map(|(_, name)| *name)
+}
+
+/// Of `and` and `or` what comes before the last argument ends them only if it is empty, or only if it is not.
+fn one_of<'s>(note: &Note, positions: &[usize], args: Vec<Arg<'s>>) -> Type<'s> {
+    let last = args.len().saturating_sub(1);
+    let mut given = Type::of(Kinds::NONE);
+    for (position, (_, arg)) in args.into_iter().enumerate() {
+        if !positions.is_empty() && !positions.contains(&position) {
+            continue;
+        }
+        let arg = if matches!(note.name, "and" | "or") && position != last {
+            arg.without_constants()
+        } else {
+            arg
+        };
+        given = given.or(arg);
+    }
+    given
+}
+
+fn result<'s>(declared: notes::Type) -> Type<'s> {
+    Type::of(match declared {
+        notes::Type::Any | notes::Type::Inside | notes::Type::OneOf(_) => Kinds::ANY,
+        notes::Type::Text => Kinds::TEXT,
+        notes::Type::Int => Kinds::INT,
+        notes::Type::Number => Kinds::NUMBER,
+        notes::Type::Bool => Kinds::BOOL,
+        notes::Type::List => Kinds::LIST,
+        notes::Type::Map => Kinds::MAP,
+    })
+}

@@ -1,0 +1,218 @@
+use crate::schema::{BuiltIn, Schema, Type};
+use crate::template::{FunctionSource, Functions, Template};
+use crate::value::Node;
+
+const CRD: &str = r#"{"type": "object", "properties": {
+    "spec": {"type": "object", "properties": {
+        "replicas": {"type": "integer"}, "image": {"type": "string"}, "ratio": {"type": "number"}, "ha": {"type": "boolean"},
+        "mode": {"type": "string", "enum": ["dev", "prod"]}, "level": {"type": "integer", "enum": [1, 2]},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "ports": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}, "number": {"type": "integer"}}}},
+        "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+    }},
+    "status": {"type": "object", "properties": {"phase": {"type": "string"}}}
+}}"#;
+
+/// The type of a template, and what is found, as lines of `byte: severity: message (hint)`.
+fn infer(source: &str) -> (String, Vec<String>) {
+    let node: Node = serde_json::from_str(CRD).unwrap();
+    let built_in = BuiltIn::new();
+    let root = Schema::of_objects(&node, Some(&built_in));
+    let names = ["metadata", "apiVersion", "kind", "spec", "status"];
+    let names = names.map(|name| (name.to_owned(), Type::of_below(root.field(name))));
+    let template = Template::parse(source).unwrap_or_else(|errors| panic!("{source}: {errors:?}"));
+    let inference = template.infer(&Type::of_names(names));
+    let told = inference.findings.iter().map(|(severity, found)| {
+        let hint = found.hint.as_deref().unwrap_or("-");
+        format!("{}: {severity}: {} ({hint})", found.offset, found.message)
+    });
+    (inference.gives.to_string(), told.collect())
+}
+
+#[test]
+fn types_follow_paths_notes_variables_and_loops() {
+    for (source, expected) in [
+        ("{{ .spec.replicas }}", "integer"),
+        ("{{ .spec.mode }}", "one of dev, prod"),
+        ("{{ .spec.labels }}", "map of text"),
+        ("{{ .spec.ports }}", "list of object"),
+        ("{{ .spec.raw.x }}", "anything"),
+        ("{{ .unknown.x }}", "anything"),
+        ("{{ .metadata.generation }}", "integer"),
+        ("{{ . }}", "map"),
+        ("x{{ .spec.replicas }}", "text"),
+        ("{{ .spec.image | toUpper }}", "text"),
+        ("{{ .spec.replicas | default 3 }}", "integer"),
+        ("{{ .spec.replicas | default \"three\" }}", "integer or text"),
+        ("{{ ternary .spec.ha 3 .spec.ratio }}", "number"),
+        ("{{ or .spec.replicas .spec.ratio }}", "number"),
+        ("{{ eq .spec.replicas 3 }}", "boolean"),
+        ("{{ index .spec.ports 0 }}", "object"),
+        ("{{ (index .spec.ports 0).number }}", "integer"),
+        ("{{ get .spec \"labels\" \"a\" }}", "text"),
+        ("{{ index .spec.labels .spec.image }}", "text"),
+        ("{{ len .spec.ports }}", "integer"),
+        ("{{ split .spec.image \"/\" }}", "list"),
+    ] {
+        assert_eq!(infer(source), (expected.to_owned(), vec![]), "{source}");
+    }
+}
+
+#[test]
+fn each_expression_is_listed_with_its_type() {
+    let source = "{{ range $i, $p := .spec.ports }}{{ $i }}{{ with $p.number }}{{ . }}{{- end }}{{ end }}{{ $x := \"}}\" }}{{ $x -}}";
+    let inference = Template::parse(source)
+        .unwrap()
+        .infer(&{
+            let schema: Node = serde_json::from_str(CRD).unwrap();
+            let schema: &'static Node = Box::leak(Box::new(schema));
+            let spec = Schema::of_objects(schema, None).field("spec");
+            Type::of_names([("spec".to_owned(), Type::of_below(spec))])
+        });
+    let told: Vec<String> = inference
+        .expressions
+        .iter()
+        .map(|one| format!("{} {}: {}", one.offset, one.source, one.type_name))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "19 .spec.ports: list of object",
+            "36 $i: integer",
+            "49 $p.number: integer",
+            "64 .: integer",
+            "96 \"}}\": text",
+            "106 $x: text",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_is_told_with_its_place() {
+    for (source, expected) in [
+        (
+            "{{ .spec.replcas }}",
+            "9: error: the schema has no `replcas` here (did you mean `replicas`?)",
+        ),
+        (
+            "{{ if .status.fase }}x{{ end }}",
+            "14: error: the schema has no `fase` here (there is `phase`)",
+        ),
+        (
+            "{{ .metadata.nam }}",
+            "13: error: the schema has no `nam` here (did you mean `name`?)",
+        ),
+        (
+            "{{ .spec.replicas.x }}",
+            "18: error: there is no `x` in a value of type integer (-)",
+        ),
+        (
+            "{{ range .spec.ports }}{{ .nmber }}{{ end }}",
+            "27: error: the schema has no `nmber` here (did you mean `number`?)",
+        ),
+        (
+            "{{ $p := index .spec.ports 0 }}{{ $p.nummer }}",
+            "37: error: the schema has no `nummer` here (did you mean `number`?)",
+        ),
+        (
+            "{{ with .spec }}{{ $.spec.imag }}{{ end }}",
+            "26: error: the schema has no `imag` here (did you mean `image`?)",
+        ),
+        (
+            "{{ get .spec \"imag\" }}",
+            "13: error: the schema has no `imag` here (did you mean `image`?)",
+        ),
+        (
+            "{{ .spec.ports.name }}",
+            "15: error: there is no `name` in a value of type list of object (-)",
+        ),
+        (
+            "{{ toUpper .spec.replicas }}",
+            "11: error: `toUpper` wants text as argument 1, not an integer (-)",
+        ),
+        (
+            "{{ .spec.ha | join .spec.ports }}",
+            "3: error: `join` wants text as argument 2, not a boolean (-)",
+        ),
+        (
+            "{{ eq .spec.replicas \"3\" }}",
+            "21: warning: `eq` compares an integer with text (write 3 without quotes)",
+        ),
+        (
+            "{{ if eq .spec.mode \"prd\" }}{{ end }}",
+            "20: error: `prd` is none of dev, prod (did you mean `prod`?)",
+        ),
+        (
+            "{{ ne \"stage\" .spec.mode }}",
+            "6: error: `stage` is none of dev, prod (-)",
+        ),
+        (
+            "{{ eq .spec.level 3 }}",
+            "18: error: `3` is none of 1, 2 (-)",
+        ),
+    ] {
+        let (_, found) = infer(source);
+        assert_eq!(found, [expected], "{source}");
+    }
+}
+
+#[test]
+fn what_is_not_known_to_be_wrong_is_not_told() {
+    for source in [
+        "{{ .spec.raw.any.thing }}{{ .other.x.y }}{{ .spec.labels.whatever }}",
+        "{{ toUpper .spec.raw.x }}{{ toUpper .nothing }}{{ toUpper nil }}",
+        "{{ eq .spec.mode \"\" }}{{ eq .spec.mode \"dev\" \"prod\" }}{{ eq .spec.raw.n \"3\" }}",
+        "{{ eq .spec.replicas .spec.ratio 3 }}{{ eq nil .spec.replicas }}",
+        "{{ $n := \"\" }}{{ range .spec.ports }}{{ $n = .number }}{{ end }}{{ eq $n 3 }}",
+        "{{ $n := 1 }}{{ range .spec.ports }}{{ toUpper $n }}{{ $n = .name }}{{ end }}",
+        "{{ $m := .spec }}{{ if .spec.ha }}{{ $m = .status }}{{ end }}{{ $m.phase }}{{ $m.image }}",
+        "{{ (default .spec .spec.raw).x }}",
+        "{{ eq (default \"none\" .spec.mode) \"none\" }}",
+        "{{ range 3 }}{{ . }}{{ end }}{{ range $k, $v := .spec.labels }}{{ toUpper $k }}{{ toUpper $v }}{{ end }}",
+        "{{ index .spec.labels \"a.b/c\" }}{{ index .metadata.annotations \"x\" }}",
+    ] {
+        assert_eq!(infer(source).1, Vec::<String>::new(), "{source}");
+    }
+}
+
+#[test]
+fn notes_of_a_user_have_the_types_that_they_give() {
+    let deep: Vec<(String, String)> = (0..40)
+        .map(|level| {
+            let below = level + 1;
+            (format!("n{level}"), format!("{{{{ add n{below} n{below} }}}}"))
+        })
+        .collect();
+    let mut declared: Vec<FunctionSource<'_>> = deep
+        .iter()
+        .map(|(name, expression)| FunctionSource {
+            name,
+            expression: if name == "n39" { "{{ .spec.replicas }}" } else { expression },
+            shadow: false,
+        })
+        .collect();
+    declared.push(FunctionSource {
+        name: "tier",
+        expression: "{{ .spec.nothing }}x",
+        shadow: false,
+    });
+    declared.push(FunctionSource {
+        name: "yes",
+        expression: "{{ .spec.ha }}",
+        shadow: false,
+    });
+    let expressions: Vec<String> = declared.iter().map(|one| one.expression.replace("add", "or")).collect();
+    for (one, expression) in declared.iter_mut().zip(&expressions) {
+        one.expression = expression;
+    }
+    let (functions, problems) = Functions::compile(&declared);
+    assert!(problems.is_empty(), "{problems:?}");
+    let node: Node = serde_json::from_str(CRD).unwrap();
+    let spec = Schema::of_objects(&node, None).field("spec");
+    let root = Type::of_names([("spec".to_owned(), Type::of_below(spec))]);
+    for (source, expected) in [("{{ n0 }}", "text"), ("{{ tier }}", "text"), ("{{ yes }}", "boolean or text")] {
+        let inference = Template::parse_with(source, &functions).unwrap().infer(&root);
+        assert_eq!(inference.gives.to_string(), expected);
+        assert!(inference.findings.is_empty(), "{:?}", inference.findings);
+    }
+}

@@ -1,0 +1,171 @@
+//! One file in `inputs/mistakes` is one mistake as a user makes it; what is told of it stands beside it, as `.out`. The
+//! samples of every diagnostic code are executed the same way.
+//!
+//! `UPDATE=1 cargo test -p orkestra-core --test mistakes` writes the expected files anew; read them as a reviewer: is the
+//! place exactly that of the mistake, is the message plain, does the hint name the mend?
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a case that cannot be read is a fault of the test"
+)]
+
+use std::{collections::BTreeSet, env, fs, path::Path, path::PathBuf};
+
+use orkestra_core::{
+    diagnostics::{Code, Diagnostic, Diagnostics, Severity},
+    document::{Source, parse_stream, read_katalog, read_stream},
+    plan::{self, CrdShape, KatalogRef, Library, Schemas},
+    value::Node,
+};
+
+/// Codes that are told by what reads files, outside of this package; its tests execute their samples.
+const OF_FILES: [Code; 3] = [Code::Unreadable, Code::SameNameTwice, Code::CrdFile];
+
+/// Codes of custom resources: there too.
+const OF_RESOURCES: [Code; 2] = [Code::NotOperated, Code::CannotRender];
+
+/// Everything that is told of a text without a cluster: parsing, reading, compiling. Definitions in it are known to all
+/// of its Katalogs, and `crdFile` names the last of them.
+fn check(file: &str, text: &str) -> Diagnostics {
+    let stream = parse_stream(file, text);
+    let (definitions, others): (Vec<Source>, Vec<Source>) = stream
+        .sources
+        .into_iter()
+        .partition(|source| text_at(source, "kind") == Some("CustomResourceDefinition"));
+    let definitions: Vec<CrdShape> = definitions
+        .iter()
+        .map(|source| CrdShape::from_crd(&Node::from(&source.tree.to_json())).unwrap())
+        .collect();
+    let mut found = stream.problems;
+    if others.is_empty() && found.is_empty() {
+        return read_stream(file, text).unwrap_err();
+    }
+    for source in &others {
+        found.extend(check_one(source, &definitions).0);
+    }
+    found.0.sort_by_key(|d| (d.line, d.column));
+    found
+}
+
+fn check_one(source: &Source, definitions: &[CrdShape]) -> Diagnostics {
+    let (document, warnings) = match read_katalog(source) {
+        Ok(read) => read,
+        Err(mut found) => {
+            found.extend(plan::errors_in_templates(std::slice::from_ref(source)).0);
+            return found;
+        }
+    };
+    let mut schemas = Schemas::default();
+    for shape in definitions {
+        schemas.insert(shape.clone());
+        for (name, _) in document
+            .spec
+            .crds
+            .iter()
+            .filter(|(_, entry)| entry.crd_file.is_some())
+        {
+            schemas.insert_file(name, shape.clone());
+        }
+    }
+    let katalog = KatalogRef {
+        namespace: "gardens".to_owned(),
+        name: document.name,
+    };
+    let compiled = plan::compile(&katalog, &document.spec, &schemas, &Library::default());
+    let mut found = match compiled {
+        Ok((_, warnings)) => Diagnostics(warnings),
+        Err(problems) => problems,
+    };
+    found.locate(&document.tree, source.file.as_deref());
+    found.extend(warnings);
+    found
+}
+
+fn text_at<'a>(source: &'a Source, name: &str) -> Option<&'a str> {
+    source.tree.get(name)?.as_str()
+}
+
+fn inputs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/mistakes")
+}
+
+fn files(extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(inputs())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries
+        .filter(|path| path.extension().is_some_and(|end| end == extension))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The line of a problem in an expected file.
+fn line(problem: &Diagnostic) -> String {
+    let unnamed = Diagnostic {
+        file: None,
+        ..problem.clone()
+    };
+    format!("{unnamed}\n")
+}
+
+#[test]
+fn every_mistake_is_told_at_its_place() {
+    let mut wrong = Vec::new();
+    for path in files("yaml") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let found = check(name, &fs::read_to_string(&path).unwrap());
+        let got: String = found.iter().map(line).collect();
+        let beside = path.with_extension("out");
+        if env::var_os("UPDATE").is_some() {
+            fs::write(&beside, &got).unwrap();
+        }
+        let unplaced =
+            |problem: &&Diagnostic| problem.line.is_none() && problem.code != Code::NoDocument;
+        if found.is_empty() {
+            wrong.push(format!("== {name}: nothing is told"));
+        }
+        if let Some(problem) = found.iter().find(unplaced) {
+            wrong.push(format!("== {name}: no position: {problem}"));
+        }
+        if fs::read_to_string(&beside).unwrap_or_default() != got {
+            wrong.push(format!("== {name}\n{got}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn there_are_at_least_150_mistakes_and_no_stray_expectation() {
+    let stems = |extension| -> BTreeSet<PathBuf> {
+        let files = files(extension).into_iter();
+        files.map(|file| file.with_extension("")).collect()
+    };
+    assert!(stems("yaml").len() >= 150);
+    let alone: Vec<PathBuf> = stems("out")
+        .symmetric_difference(&stems("yaml"))
+        .cloned()
+        .collect();
+    assert!(alone.is_empty(), "{alone:?}");
+}
+
+#[test]
+fn every_wrong_sample_has_its_problem_and_no_other_and_every_right_one_has_none() {
+    let mut failures = Vec::new();
+    let codes = Code::ALL.iter();
+    for code in codes.filter(|code| !OF_RESOURCES.contains(code)) {
+        let explained = code.explain();
+        if !OF_FILES.contains(code) {
+            let found = check("wrong.yaml", explained.wrong);
+            if found.is_empty() || found.iter().any(|problem| problem.code != *code) {
+                failures.push(format!("{code:?}, wrong: {found}"));
+            }
+        }
+        let found = check("right.yaml", explained.right);
+        if !found.is_empty() {
+            failures.push(format!("{code:?}, right: {found}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

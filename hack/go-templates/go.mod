@@ -1,0 +1,3 @@
+module orkestra/hack/go-templates
+
+go 1.26

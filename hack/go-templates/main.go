@@ -1,0 +1,179 @@
+// The templates whose results in Go's own text/template the evaluator of crates/core is compared with.
+//
+//	go run .          writes the cases with Go's results to standard output (`make go-cases`)
+//	go run . bench    times the templates of bench.go (`make bench-core`)
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strconv"
+	"strings"
+	"text/template"
+)
+
+//go:embed data.json
+var dataText []byte
+
+// A topic is a list of templates that are about one thing.
+type topic struct {
+	name      string
+	templates []string
+}
+
+// What Go makes of one template: text, or an error. In the list of differences: what we give, unless we refuse it, and why.
+type result struct {
+	Topic    string  `json:"topic,omitempty"`
+	Template string  `json:"template"`
+	Text     *string `json:"text,omitempty"`
+	Error    bool    `json:"error,omitempty"`
+	Ours     *string `json:"ours,omitempty"`
+	Why      string  `json:"why,omitempty"`
+}
+
+func main() {
+	log.SetFlags(0)
+	data, err := numbers(dataText)
+	if err != nil {
+		log.Fatal(err)
+	}
+	switch {
+	case len(os.Args) == 1:
+		if err := write(os.Stdout, data); err != nil {
+			log.Fatal(err)
+		}
+	case len(os.Args) == 2 && os.Args[1] == "bench":
+		bench(data)
+	default:
+		log.Fatal("usage: go run . [bench]")
+	}
+}
+
+// Writes the cases, one a line, so that a change shows as the lines that it concerns.
+func write(to io.Writer, data any) error {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, dataText); err != nil {
+		return err
+	}
+	cases, err := lines(caseResults(data))
+	if err != nil {
+		return err
+	}
+	differences, err := lines(differenceResults(data))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(to, "{\n\"data\": %s,\n\"cases\": [\n%s\n],\n\"differences\": [\n%s\n]\n}\n", compact.String(), cases, differences)
+	return err
+}
+
+func lines(results []result) (string, error) {
+	var all []string
+	for _, result := range results {
+		var line bytes.Buffer
+		encoder := json.NewEncoder(&line)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(result); err != nil {
+			return "", err
+		}
+		all = append(all, strings.TrimSpace(line.String()))
+	}
+	return strings.Join(all, ",\n"), nil
+}
+
+func caseResults(data any) []result {
+	var results []result
+	seen := map[string]bool{}
+	for _, topic := range topics() {
+		for _, source := range topic.templates {
+			if seen[source] {
+				log.Fatalf("%s is there twice", source)
+			}
+			seen[source] = true
+			given := run(source, data)
+			if given.Error != (topic.name == "refused") {
+				log.Fatalf("%s is of the wrong topic: refused by Go is %t", source, given.Error)
+			}
+			given.Topic = topic.name
+			results = append(results, given)
+		}
+	}
+	return results
+}
+
+func differenceResults(data any) []result {
+	var results []result
+	for _, difference := range differences {
+		given := run(difference.template, data)
+		given.Why = difference.why
+		same := given.Error == (difference.ours == refused)
+		if same && (given.Error || *given.Text == difference.ours) {
+			log.Fatalf("%s is no difference: Go gives the same", difference.template)
+		}
+		if difference.ours != refused {
+			given.Ours = &difference.ours
+		}
+		results = append(results, given)
+	}
+	return results
+}
+
+// What Go gives for a template: with missing keys as zero values, and what it prints for those left out.
+func run(source string, data any) result {
+	var out strings.Builder
+	parsed, err := template.New("").Option("missingkey=zero").Parse(source)
+	if err == nil {
+		err = parsed.Execute(&out, data)
+	}
+	if err != nil {
+		return result{Template: source, Error: true}
+	}
+	text := strings.ReplaceAll(out.String(), "<no value>", "")
+	return result{Template: source, Text: &text}
+}
+
+// Reads JSON as the objects of a cluster are read: whole numbers are int64 (uint64 where that is too small), others float64.
+func numbers(text []byte) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var data any
+	if err := decoder.Decode(&data); err != nil {
+		return nil, err
+	}
+	return settle(data)
+}
+
+func settle(node any) (any, error) {
+	switch node := node.(type) {
+	case json.Number:
+		if n, err := node.Int64(); err == nil {
+			return n, nil
+		}
+		if n, err := strconv.ParseUint(node.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		return node.Float64()
+	case []any:
+		for at := range node {
+			item, err := settle(node[at])
+			if err != nil {
+				return nil, err
+			}
+			node[at] = item
+		}
+	case map[string]any:
+		for key := range node {
+			item, err := settle(node[key])
+			if err != nil {
+				return nil, err
+			}
+			node[key] = item
+		}
+	}
+	return node, nil
+}

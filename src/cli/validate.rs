@@ -1,0 +1,143 @@
+//! `ork validate`
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use orkestra_core::diagnostics::{Diagnostic, Severity};
+use serde::Serialize;
+
+use super::{
+    Failure,
+    output::{self, Counts},
+};
+use crate::files::{self, Validated};
+
+/// Checks Katalogs without a cluster, and tells everything that is wrong with them
+///
+/// They are compiled with the definitions that they name as crdFile, and those that are among the files. Of a folder every
+/// *.yaml and *.yml in it and below it is read; objects of other kinds are passed over. A template, a field or a type that is
+/// wrong is an error; what works and is not meant so is a warning.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// Katalog files and folders; `-` is standard input
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// How problems are told
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Format,
+    /// Let warnings fail too
+    #[arg(long)]
+    strict: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people, with the lines that are meant
+    #[default]
+    Human,
+    /// An array of objects with file, line, column, path, severity, code, message and hint; null where there is none
+    Json,
+}
+
+pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+    let found = files::validate(&args.paths).await;
+    match args.output {
+        Format::Human => {
+            output::snippets(&found.problems.0, &found.texts);
+            output::note(&summary(&found));
+        }
+        Format::Json => output::print(&to_json(&found.problems)?)?,
+    }
+    let counts = Counts::of(&found.problems);
+    if counts.errors > 0 || (args.strict && counts.warnings > 0) {
+        return Err(Failure::Reported);
+    }
+    Ok(())
+}
+
+/// `2 Katalogs in 3 files: 1 warning`.
+fn summary(found: &Validated) -> String {
+    let counts = Counts::of(&found.problems);
+    let result = if counts == Counts::default() {
+        "no problems".to_owned()
+    } else {
+        counts.to_string()
+    };
+    format!("{}: {result}", output::count(found.texts.len(), "file"))
+}
+
+/// A problem as programs read it: every field is always there.
+#[derive(Debug, Serialize)]
+struct Problem<'a> {
+    file: Option<&'a str>,
+    line: Option<u32>,
+    column: Option<u32>,
+    path: String,
+    severity: Severity,
+    code: String,
+    message: &'a str,
+    hint: Option<&'a str>,
+}
+
+impl<'a> From<&'a Diagnostic> for Problem<'a> {
+    fn from(problem: &'a Diagnostic) -> Self {
+        let Diagnostic {
+            severity,
+            code,
+            file,
+            line,
+            column,
+            path,
+            text_offset: _,
+            at_key: _,
+            message,
+            hint,
+        } = problem;
+        Self {
+            file: file.as_deref(),
+            line: *line,
+            column: *column,
+            path: path.to_string(),
+            severity: *severity,
+            code: code.to_string(),
+            message,
+            hint: hint.as_deref(),
+        }
+    }
+}
+
+fn to_json<'a>(problems: impl IntoIterator<Item = &'a Diagnostic>) -> anyhow::Result<String> {
+    let problems: Vec<Problem<'_>> = problems.into_iter().map(Problem::from).collect();
+    Ok(serde_json::to_string_pretty(&problems)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use orkestra_core::diagnostics::{Code, FieldPath};
+
+    use super::*;
+
+    #[test]
+    fn every_field_of_a_problem_is_there_for_programs() {
+        let path = FieldPath::root().field("spec");
+        let problem = Diagnostic::warning(Code::NoEffect, path, "say \"x\"");
+        assert_eq!(
+            to_json([&problem]).unwrap(),
+            r#"[
+  {
+    "file": null,
+    "line": null,
+    "column": null,
+    "path": "spec",
+    "severity": "warning",
+    "code": "ORK0012",
+    "message": "say \"x\"",
+    "hint": null
+  }
+]
+"#
+        );
+        assert_eq!(to_json([]).unwrap(), "[]\n");
+    }
+}

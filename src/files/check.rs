@@ -1,0 +1,212 @@
+//! Documents to plans, with the files that they name.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use orkestra_core::{
+    api::CrdEntry,
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
+    document::{DocumentKind, KatalogDocument, Source, parse_stream, read_motif, read_what_can_be},
+    plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas},
+    value::Node,
+};
+
+/// Namespace of Katalogs from files, in labels of children and in paths of the HTTP API.
+const NAMESPACE: &str = "default";
+
+/// A Katalog that can run.
+#[derive(Debug)]
+pub struct Compiled {
+    /// What is declared.
+    pub document: KatalogDocument,
+    /// What was known of custom resource definitions, those of its `crdFile`s among it.
+    pub schemas: Schemas,
+    /// What it compiles to.
+    pub plan: Arc<Plan>,
+}
+
+/// What checking documents came to.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// Those that can run, in order.
+    pub katalogs: Vec<Compiled>,
+    /// Every problem of every document, warnings among them, each with its place, in the order of the file.
+    pub problems: Diagnostics,
+}
+
+/// Checks the documents of one file: Motifs as far as they go by themselves, Katalogs, of which those that are sound are
+/// compiled.
+///
+/// `path` is the file: what a document names lies beside it. `schemas` gives what is known of the kinds that a document
+/// names, beside its `crdFile`s.
+pub async fn check(
+    path: &Path,
+    sources: &[Source],
+    schemas: &(dyn Fn(&KatalogDocument) -> Schemas + Sync),
+) -> Checked {
+    let mut checked = Checked::default();
+    for source in sources {
+        if DocumentKind::of(source) == Some(DocumentKind::Motif) {
+            let found = match read_motif(source) {
+                Ok((_, warnings)) => Diagnostics(warnings),
+                Err(problems) => problems,
+            };
+            checked.problems.extend(found);
+            continue;
+        }
+        let (document, found) = read_what_can_be(source);
+        let sound = !found.has_errors();
+        checked.problems.extend(found);
+        let Some(document) = document.filter(|_| sound) else {
+            let found = plan::errors_in_templates(std::slice::from_ref(source));
+            checked.problems.extend(found);
+            continue;
+        };
+        let schemas = schemas(&document);
+        let (compiled, mut found) = compile(path, document, schemas).await;
+        found.locate(&compiled.0.tree, source.file.as_deref());
+        checked.problems.extend(found);
+        let (document, schemas, plan) = compiled;
+        checked.katalogs.extend(plan.map(|plan| Compiled {
+            document,
+            schemas,
+            plan: Arc::new(plan),
+        }));
+    }
+    let in_order = |problem: &Diagnostic| (problem.line, problem.column);
+    checked.problems.0.sort_by_key(in_order);
+    checked
+}
+
+type Parts = (KatalogDocument, Schemas, Option<Plan>);
+
+async fn compile(
+    path: &Path,
+    document: KatalogDocument,
+    mut schemas: Schemas,
+) -> (Parts, Diagnostics) {
+    let mut problems = Diagnostics::default();
+    for (name, entry) in &document.spec.crds {
+        if let Some(problem) = read_crd_file(path, name, entry, &mut schemas).await {
+            problems.push(problem);
+        }
+    }
+    let reference = KatalogRef {
+        namespace: NAMESPACE.to_owned(),
+        name: document.name.clone(),
+    };
+    let compiled = plan::compile(&reference, &document.spec, &schemas, &Library::default());
+    let plan = match compiled {
+        Ok((plan, warnings)) => {
+            problems.extend(warnings);
+            Some(plan)
+        }
+        // Without its definition, what else is said of an entry may follow from that.
+        Err(found) if problems.has_errors() => {
+            let certain = |problem: &Diagnostic| problem.text_offset.is_some();
+            problems.extend(found.into_iter().filter(certain));
+            None
+        }
+        Err(found) => {
+            problems.extend(found);
+            None
+        }
+    };
+    let plan = plan.filter(|_| !problems.has_errors());
+    ((document, schemas, plan), problems)
+}
+
+/// Adds the definition that an entry's `crdFile` holds, or says why it cannot.
+async fn read_crd_file(
+    katalog: &Path,
+    name: &str,
+    entry: &CrdEntry,
+    schemas: &mut Schemas,
+) -> Option<Diagnostic> {
+    let file = entry.crd_file.as_ref().filter(|_| entry.is_enabled())?;
+    let at = FieldPath::root()
+        .field("spec")
+        .field("crds")
+        .field(name)
+        .field("crdFile");
+    if file.starts_with("https://") || file.starts_with("http://") {
+        let error = Diagnostic::error(Code::NotSupportedYet, at, "a URL is not supported yet");
+        return Some(error.hint("download the definition and name the file"));
+    }
+    let path = beside(katalog, file);
+    let text = match read_text(&path).await {
+        Ok(text) => text,
+        Err(why) => {
+            let message = format!("cannot read {}: {why}", path.display());
+            return Some(Diagnostic::error(Code::Unreadable, at, message));
+        }
+    };
+    match definition(file, &text) {
+        Ok(shape) => {
+            schemas.insert_file(name, shape);
+            None
+        }
+        Err(why) => {
+            let message = format!("{file}: {why}");
+            Some(Diagnostic::error(Code::CrdFile, at, message))
+        }
+    }
+}
+
+/// The definition in a text: the first of its documents that is one.
+fn definition(file: &str, text: &str) -> Result<CrdShape, String> {
+    let sources = parse_stream(file, text).sources;
+    let mut why = "there is no definition in it".to_owned();
+    for source in &sources {
+        match crd(source) {
+            Ok(shape) => return Ok(shape),
+            Err(not) => why = not.to_string(),
+        }
+    }
+    Err(why)
+}
+
+/// The definition that a document is.
+///
+/// # Errors
+/// As [`CrdShape::from_crd`].
+pub(super) fn crd(source: &Source) -> Result<CrdShape, NotACrd> {
+    CrdShape::from_crd(&Node::from(&source.tree.to_json()))
+}
+
+/// Reads one text file.
+///
+/// # Errors
+/// When it is not there, cannot be read, or is no UTF-8 text.
+pub async fn read_text(path: &Path) -> io::Result<String> {
+    tokio::fs::read_to_string(path).await
+}
+
+/// The path of a file that a Katalog names: relative to the Katalog.
+pub fn beside(katalog: &Path, file: &str) -> PathBuf {
+    katalog.parent().unwrap_or(Path::new("")).join(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_relative_to_their_katalog() {
+        assert_eq!(
+            beside(Path::new("a/k.yaml"), "crd.yaml"),
+            Path::new("a/crd.yaml")
+        );
+        assert_eq!(
+            beside(Path::new("k.yaml"), "./crd.yaml"),
+            Path::new("./crd.yaml")
+        );
+        assert_eq!(
+            beside(Path::new("a/k.yaml"), "/crd.yaml"),
+            Path::new("/crd.yaml")
+        );
+    }
+}

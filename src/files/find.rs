@@ -1,0 +1,122 @@
+//! Paths to texts.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use orkestra_core::diagnostics::{Code, Diagnostic, FieldPath};
+
+use super::without_katalog;
+
+/// The path that stands for standard input.
+pub const STDIN: &str = "-";
+/// How messages call it.
+const STDIN_NAME: &str = "<stdin>";
+
+/// A text file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFile {
+    /// How messages call it: its path as it was given, `<stdin>` for standard input.
+    pub name: String,
+    /// Its path; empty for standard input.
+    pub path: PathBuf,
+    /// What it holds.
+    pub text: String,
+}
+
+/// Reads the YAML files that `path` names: a file, every `*.yaml` and `*.yml` in a folder and below it, or standard input.
+///
+/// Files of a folder come sorted by path; what is hidden, as `.git` is, is passed over, and so are links to folders. `seen` holds the files that were read, which
+/// are not read again. What cannot be read is told as a problem of its file.
+pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, Diagnostic>> {
+    if path == Path::new(STDIN) {
+        return if seen.insert(path.to_owned()) {
+            vec![read_stdin()]
+        } else {
+            Vec::new()
+        };
+    }
+    let mut found = Vec::new();
+    if path.is_dir() {
+        walk(path, &mut found);
+        if found.is_empty() {
+            found.push(Err(without_katalog(&path.display().to_string())));
+        }
+    } else {
+        found.push(Ok(path.to_owned()));
+    }
+    let read = found.into_iter().filter_map(|file| match file {
+        Ok(path) => {
+            let known = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            seen.insert(known).then(|| read_file(&path))
+        }
+        Err(problem) => Some(Err(problem)),
+    });
+    read.collect()
+}
+
+fn walk(folder: &Path, found: &mut Vec<Result<PathBuf, Diagnostic>>) {
+    let mut paths = match list(folder) {
+        Ok(paths) => paths,
+        Err(why) => {
+            found.push(Err(unreadable(&folder.display().to_string(), &why)));
+            return;
+        }
+    };
+    paths.sort_unstable();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') {
+            continue;
+        }
+        let is_yaml = path
+            .extension()
+            .is_some_and(|ending| ending == "yaml" || ending == "yml");
+        if path.is_dir() {
+            // A link to a folder may lead back here.
+            if !path.is_symlink() {
+                walk(&path, found);
+            }
+        } else if is_yaml {
+            found.push(Ok(path));
+        }
+    }
+}
+
+fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect()
+}
+
+fn read_file(path: &Path) -> Result<TextFile, Diagnostic> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|why| unreadable(&name, &why))?;
+    Ok(TextFile {
+        name,
+        path: path.to_owned(),
+        text,
+    })
+}
+
+fn read_stdin() -> Result<TextFile, Diagnostic> {
+    let mut text = String::new();
+    io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|why| unreadable(STDIN_NAME, &why))?;
+    Ok(TextFile {
+        name: STDIN_NAME.to_owned(),
+        path: PathBuf::new(),
+        text,
+    })
+}
+
+fn unreadable(file: &str, why: &io::Error) -> Diagnostic {
+    let message = format!("cannot be read: {why}");
+    let mut problem = Diagnostic::error(Code::Unreadable, FieldPath::root(), message);
+    problem.file = Some(file.to_owned());
+    problem
+}

@@ -1,0 +1,20 @@
+//! Katalog files: found, read, checked and compiled, without a cluster.
+//!
+//! ```text
+//!  paths ── find ──► TextFile ── parse ──► documents ── check ──► Compiled (a plan each) and Diagnostics
+//!                                             │  ▲
+//!                                             └──┴─ the files that they name: crdFile
+//! ```
+
+mod check;
+mod find;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+pub(crate) use self::validate::without_katalog;
+pub use self::{
+    check::{Checked, Compiled, beside, check, read_text},
+    find::{STDIN, TextFile, find},
+    validate::{Validated, validate},
+};

@@ -1,0 +1,148 @@
+//! `ork validate`: everything that can be said of files without a cluster.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use orkestra_core::{
+    api::names,
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
+    document::{DocumentKind, Source, Stream, Tree, parse_stream},
+    plan::{CrdShape, NotACrd, Schemas},
+};
+
+use super::{
+    check::{Compiled, check, crd},
+    find::{TextFile, find},
+};
+
+/// What was found in files.
+#[derive(Debug, Default)]
+pub struct Validated {
+    /// The Katalogs that can run, in the order of the files.
+    pub katalogs: Vec<Compiled>,
+    /// Every problem of every file, warnings among them: by path as given, then in the order of the file.
+    pub problems: Diagnostics,
+    /// Texts of the files by their name, for the lines that a problem is about.
+    pub texts: BTreeMap<String, String>,
+}
+
+/// Checks the Katalogs of files, of folders and of standard input (`-`).
+///
+/// They are compiled with the definitions that they name, and those that are among the files. Objects of other kinds are
+/// passed over; a path without a Katalog or a definition is a problem.
+pub async fn validate(paths: &[PathBuf]) -> Validated {
+    let mut validated = Validated::default();
+    let (mut seen, mut schemas, mut groups) = (BTreeSet::new(), Schemas::default(), Vec::new());
+    for path in paths {
+        let files = find(path, &mut seen).into_iter();
+        let files: Vec<_> = files
+            .map(|found| found.map(|file| parse(file, &mut validated.texts)))
+            .collect();
+        let sources = files.iter().flatten().flat_map(|file| &file.stream.sources);
+        let shapes: Vec<CrdShape> = sources.filter_map(|source| crd(source).ok()).collect();
+        let is_used = !shapes.is_empty();
+        for shape in shapes {
+            schemas.insert(shape);
+        }
+        groups.push((path, files, is_used));
+    }
+    let mut useless = Vec::new();
+    for (path, files, is_used) in groups {
+        let mut is_something = files.is_empty();
+        for file in files {
+            match file {
+                Ok(file) => is_something |= validated.add(file, path, &schemas).await,
+                Err(problem) => {
+                    is_something = true;
+                    validated.problems.push(problem);
+                }
+            }
+        }
+        if !is_something {
+            useless.push((path, is_used));
+        }
+    }
+    // Definitions are of use to Katalogs only.
+    let is_any = !validated.katalogs.is_empty() || validated.problems.has_errors();
+    useless.retain(|(_, is_used)| !(*is_used && is_any));
+    let useless = useless.into_iter();
+    let missing = useless.map(|(path, _)| without_katalog(&path.display().to_string()));
+    validated.problems.extend(missing);
+    validated
+}
+
+/// A file and its documents.
+struct Parsed {
+    name: String,
+    path: PathBuf,
+    stream: Stream,
+}
+
+fn parse(file: TextFile, texts: &mut BTreeMap<String, String>) -> Parsed {
+    let stream = parse_stream(&file.name, &file.text);
+    texts.insert(file.name.clone(), file.text);
+    Parsed {
+        name: file.name,
+        path: file.path,
+        stream,
+    }
+}
+
+impl Validated {
+    /// Checks one file; false when there is nothing in it to be checked.
+    async fn add(&mut self, file: Parsed, given: &Path, schemas: &Schemas) -> bool {
+        let Stream { sources, problems } = file.stream;
+        let mut found = problems;
+        let is_named = given == file.path || file.path == Path::new("");
+        let (ours, others): (Vec<Source>, Vec<Source>) = sources
+            .into_iter()
+            .partition(|source| is_ours(source, is_named));
+        for other in &others {
+            if let Err(NotACrd::Field(field)) = crd(other) {
+                let message = format!("the CustomResourceDefinition has no {field}");
+                found.push(Diagnostic::error(Code::CrdFile, FieldPath::root(), message));
+            }
+        }
+        let checked = check(&file.path, &ours, &|_| schemas.clone()).await;
+        found.extend(checked.problems);
+        for problem in &mut found.0 {
+            problem.file.get_or_insert_with(|| file.name.clone());
+        }
+        found
+            .0
+            .sort_by_key(|problem| (problem.line, problem.column));
+        let is_something = !ours.is_empty() || !found.is_empty();
+        self.katalogs.extend(checked.katalogs);
+        self.problems.extend(found);
+        is_something
+    }
+}
+
+/// Whether a document is one of Orkestra's. Of a file that was given by its name, one that does not say what it is is meant
+/// to be one.
+fn is_ours(source: &Source, is_named: bool) -> bool {
+    let text = |field| source.tree.get(field).and_then(Tree::as_str);
+    let group = |version: &str| version.split('/').next().map(str::to_owned);
+    let groups = [names::API_VERSION, names::OLD_API_VERSION].map(group);
+    let of_group = text("apiVersion").is_some_and(|version| groups.contains(&group(version)));
+    of_group
+        || DocumentKind::of(source).is_some()
+        || (is_named && source.tree.get("kind").is_none())
+}
+
+/// A file or folder holds nothing to run.
+pub(crate) fn without_katalog(file: &str) -> Diagnostic {
+    let mut problem = Diagnostic::error(
+        Code::NoDocument,
+        FieldPath::root(),
+        "there is no Katalog in it",
+    );
+    problem.hint = Some(format!(
+        "a Katalog begins with `apiVersion: {}` and `kind: Katalog`",
+        names::API_VERSION
+    ));
+    problem.file = Some(file.to_owned());
+    problem
+}
