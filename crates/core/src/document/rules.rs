@@ -170,7 +170,7 @@ fn check_list<'a>(
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if are_words && !is_word {
             let message = format!("`{name}` is no name that a template can use");
-            let error = Diagnostic::error(Code::BadName, at.clone(), message);
+            let error = Diagnostic::error(Code::NoteName, at.clone(), message);
             found.push(error.hint("a letter, then letters, digits and `_`"));
         }
         // Only of presets case doesn't count.
