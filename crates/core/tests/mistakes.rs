@@ -13,7 +13,7 @@
 use std::{collections::BTreeSet, env, fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
-    diagnostics::{Code, Diagnostic, Diagnostics, Severity},
+    diagnostics::{Code, Diagnostic, Diagnostics},
     document::{Source, parse_stream, read_katalog, read_stream},
     plan::{self, CrdShape, KatalogRef, Library, Schemas},
     value::Node,

@@ -23,4 +23,4 @@ pub use hash::{hash, hash_text};
 pub use key::Key;
 pub use map::Map;
 pub use node::Node;
-pub use path::{Path, Step};
+pub use path::{BadPath, Path, Step};
