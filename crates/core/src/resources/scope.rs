@@ -10,11 +10,14 @@ use crate::{
         names,
         scalar::{Scalar, Text},
     },
-    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest},
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity, nearest},
     plan::{Coerce, Fields, Leaf, Tree},
     template::{Template, TemplateError},
     value::{BadPath, Node},
 };
+
+/// A rule for names: what is wrong with a text.
+type Check = fn(&str) -> Result<(), String>;
 
 /// What is wrong with a Katalog, gathered while it is read.
 #[derive(Default)]
@@ -94,6 +97,20 @@ impl<'a> At<'a> {
         }
     }
 
+    /// The field `name` beside the one here.
+    pub(crate) fn sibling(&self, name: &str) -> Self {
+        Self {
+            problems: self.problems,
+            path: self.path.sibling(name),
+            is_key: false,
+        }
+    }
+
+    /// The place.
+    pub(crate) fn path(&self) -> &FieldPath {
+        &self.path
+    }
+
     /// The place as text.
     pub(crate) fn text(&self) -> Box<str> {
         let text: Box<str> = self.path.to_string().into();
@@ -145,7 +162,7 @@ impl<'a> At<'a> {
     }
 
     /// Reports a name that is not legal as `check` says.
-    pub(crate) fn bad_name(&self, name: &str, why: String, check: fn(&str) -> Result<(), String>) {
+    pub(crate) fn bad_name(&self, name: &str, why: String, check: Check) {
         let mut diagnostic = Diagnostic::error(Code::BadName, self.path.clone(), why);
         diagnostic.hint = names::instead(name, check);
         self.report(diagnostic);
@@ -159,6 +176,17 @@ impl<'a> At<'a> {
     fn report(&self, mut diagnostic: Diagnostic) {
         diagnostic.at_key = self.is_key;
         self.problems.found.borrow_mut().push(diagnostic);
+    }
+
+    /// Reports what is found in the text here.
+    pub(crate) fn report_in_text(&self, severity: Severity, found: TemplateError) {
+        let new = match severity {
+            Severity::Error => Diagnostic::error,
+            Severity::Warning => Diagnostic::warning,
+        };
+        let mut diagnostic = new(found.code, self.path.clone(), found.message);
+        (diagnostic.text_offset, diagnostic.hint) = (Some(found.offset), found.hint);
+        self.report(diagnostic);
     }
 
     /// Parses a template; nothing if it has errors, which are reported.
@@ -332,14 +360,37 @@ impl<'a> At<'a> {
     pub(crate) fn labels(&self, labels: &BTreeMap<String, Text>) -> Fields {
         for (key, value) in labels {
             self.key(key).metadata_key(key);
-            if !value.contains("{{")
-                && let Err(why) = names::check_label_value(value)
-            {
-                let at = self.field(key);
-                at.bad_name(value, why, names::check_label_value);
+            if let Ok(template) = Template::parse(value) {
+                self.field(key)
+                    .legal(&template, |text| text, names::check_label_value);
             }
         }
         self.texts(labels, Coerce::Text)
+    }
+
+    /// Whether the name here, which is trimmed once it is rendered, may be what `check` allows; what no value can mend
+    /// is reported.
+    pub(crate) fn legal_name(&self, name: &Template, check: Check) -> bool {
+        self.legal(name, str::trim, check)
+    }
+
+    fn legal(&self, template: &Template, kept: fn(&str) -> &str, check: Check) -> bool {
+        if let Some(literal) = template.literal().map(kept) {
+            return match check(literal) {
+                Ok(()) => true,
+                Err(why) => {
+                    self.bad_name(literal, why, check);
+                    false
+                }
+            };
+        }
+        let [shortest, longer] = template.samples("a");
+        let (Err(why), Err(_)) = (check(kept(&longer)), check(kept(&shortest))) else {
+            return true;
+        };
+        let [_, shown] = template.samples("…");
+        self.error(Code::BadName, why.replace(longer.trim(), shown.trim()));
+        false
     }
 
     /// The annotations here.

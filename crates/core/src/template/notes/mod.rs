@@ -12,17 +12,23 @@
 mod access;
 mod compare;
 mod convert;
+mod cron;
 mod data;
 mod doc;
 mod encoding;
 mod format;
+mod formats;
 mod list;
 mod logic;
 mod math;
+mod net;
 mod number;
+mod quantity;
 mod random;
 mod refused;
+mod semver;
 mod text;
+mod time;
 mod trim;
 mod types;
 mod verbs;
@@ -47,12 +53,18 @@ static FAMILIES: &[(&str, &[Note])] = &[
     ("comparison", compare::NOTES),
     ("conditional", access::NOTES),
     ("conditional", logic::NOTES),
+    ("cron", cron::NOTES),
     ("data", encoding::NOTES),
     ("format", format::NOTES),
     ("math", math::NOTES),
+    ("network", net::NOTES),
+    ("quantity", quantity::NOTES),
     ("random", random::NOTES),
+    ("semver", semver::NOTES),
     ("string", text::NOTES),
     ("string", trim::NOTES),
+    ("time", time::NOTES),
+    ("validation", formats::NOTES),
     ("type", convert::NOTES),
     ("type", types::NOTES),
 ];
