@@ -211,9 +211,9 @@ impl Gathered {
                 };
                 let hint = match meant {
                     Some(meant) => format!("did you mean `.{meant}`?"),
-                    None => {
-                        "templates read `.metadata`, `.spec`, `.status` and `.children`".to_owned()
-                    }
+                    None => format!(
+                        "templates read `.metadata`, `.spec`, `.status` and `.children`; a field of the spec is `.spec.{name}`"
+                    ),
                 };
                 self.refuse(place, &name, format!("there is no `.{name}`"), Some(hint));
             }

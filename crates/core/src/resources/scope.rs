@@ -13,7 +13,7 @@ use crate::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity, nearest},
     plan::{Coerce, Fields, Leaf, Tree},
     template::{Template, TemplateError},
-    value::Node,
+    value::{BadPath, Node},
 };
 
 /// A rule for names: what is wrong with a text.
@@ -152,6 +152,13 @@ impl<'a> At<'a> {
         hint: impl Into<String>,
     ) {
         self.report(Diagnostic::error(code, self.path.clone(), message).hint(hint));
+    }
+
+    /// Reports that `path`, which stands in the text here as `written`, is no path.
+    pub(crate) fn bad_path(&self, written: &str, path: &str, why: &BadPath) {
+        let offset = written.find(path).map(|start| start + why.at);
+        let message = format!("`{path}` is no path: {}", why.what);
+        self.error_in_text(Code::BadPath, offset, message, None);
     }
 
     /// Reports a name that is not legal as `check` says.
