@@ -59,9 +59,9 @@ fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
     }
-    let mut before = [0; LONGEST + 1];
-    let mut last: [usize; LONGEST + 1] = std::array::from_fn(|j| j);
-    let mut row = last;
+    let first: [usize; LONGEST + 1] = std::array::from_fn(|j| j);
+    let mut rows = [first, first, first];
+    let [mut before, mut last, mut row] = rows.each_mut();
     for (i, x) in a.iter().enumerate() {
         row[0] = i + 1;
         for (j, y) in b.iter().enumerate() {
@@ -73,10 +73,10 @@ fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
         }
         // A swap looks two rows back.
         let near = |row: &[usize]| row[..=b.len()].iter().any(|edits| *edits <= limit);
-        if !near(&row) && !near(&last) {
+        if !near(row) && !near(last) {
             return None;
         }
-        (before, last) = (last, row);
+        (before, last, row) = (last, row, before);
     }
     let edits = last[b.len()];
     (edits <= limit).then_some(edits)
