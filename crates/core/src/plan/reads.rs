@@ -306,12 +306,13 @@ impl Gathered {
 
 /// The paths, sorted, without those that lie below others.
 fn without_covered(mut paths: Vec<Path>) -> Vec<Path> {
-    paths.sort();
+    paths.sort_by(Path::order_of_places);
     let mut kept: Vec<Path> = Vec::new();
     for path in paths {
-        if !kept.iter().any(|known| path.starts_with(known)) {
+        if !kept.last().is_some_and(|known| path.starts_with(known)) {
             kept.push(path);
         }
     }
+    kept.sort();
     kept
 }
