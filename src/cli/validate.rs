@@ -44,7 +44,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let found = files::validate(&args.paths).await;
     match args.output {
         Format::Human => {
-            output::diagnostics(&found.problems, &found.texts);
+            output::snippets(&found.problems.0, &found.texts);
             output::note(&summary(&found));
         }
         Format::Json => output::print(&to_json(&found.problems)?)?,

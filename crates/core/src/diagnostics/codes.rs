@@ -107,7 +107,7 @@ codes! {
     NotATemplate = 107, "a template is not possible here";
     /// A template that gives what the field cannot take.
     WrongValue = 108, "the value does not fit the field";
-    /// A function of Go's that would be of harm here.
+    /// A function of others that templates here cannot call.
     RefusedNote = 109, "the note is refused";
     /// A random note where its value is not kept.
     RandomValue = 110, "a random value is not kept here";
@@ -117,6 +117,8 @@ codes! {
     HiddenNote = 112, "a built-in note is hidden";
     /// Notes of the user that need their own results.
     NoteCircle = 113, "notes call each other in a circle";
+    /// A `default` with its value before its fallback.
+    FallbackFirst = 114, "the fallback comes first";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.
@@ -187,6 +189,12 @@ codes! {
     NotInEnum = 502, "the word is none that the schema lists";
     /// Text that need not be what the field takes.
     MayNotFit = 503, "the text may not fit the field";
+
+    // Custom resources, where they are rendered.
+    /// A custom resource of a kind or version that no Katalog operates.
+    NotOperated = 900, "nobody operates the custom resource";
+    /// A template that fails over a custom resource, or gives what the field cannot take.
+    CannotRender = 901, "it cannot be rendered";
 }
 
 impl Code {

@@ -53,6 +53,16 @@ impl FieldPath {
         self.0.is_empty()
     }
 
+    /// The reverse of `Display`. Whatever is no path gives the part in front of the mistake.
+    pub fn parse(text: &str) -> Self {
+        let (mut path, mut rest) = (FieldPath::root(), text);
+        while let Some((segment, behind)) = segment(rest) {
+            path.0.push(segment);
+            rest = behind.strip_prefix('.').unwrap_or(behind);
+        }
+        path
+    }
+
     fn with(&self, segment: Segment) -> Self {
         let mut segments = Vec::with_capacity(self.0.len() + 1);
         segments.extend_from_slice(&self.0);
@@ -82,6 +92,22 @@ impl fmt::Display for FieldPath {
     }
 }
 
+/// The first step of a printed path, and what stands behind it.
+fn segment(text: &str) -> Option<(Segment, &str)> {
+    if let Some(inside) = text.strip_prefix('[') {
+        let (index, behind) = inside.split_once(']')?;
+        return Some((Segment::Index(index.parse().ok()?), behind));
+    }
+    if text.starts_with('"') {
+        let mut texts = serde_json::Deserializer::from_str(text).into_iter::<String>();
+        let name = texts.next()?.ok()?;
+        return Some((Segment::Field(name), &text[texts.byte_offset()..]));
+    }
+    let end = text.find(['.', '[']).unwrap_or(text.len());
+    let (name, behind) = text.split_at(end);
+    is_plain(name).then(|| (Segment::Field(name.to_owned()), behind))
+}
+
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -102,5 +128,13 @@ mod tests {
             .field("a.b/c");
         assert_eq!(path.to_string(), "spec.list[2].\"a.b/c\"");
         assert_eq!(FieldPath::root().to_string(), "");
+        for path in [
+            FieldPath::root(),
+            path.clone(),
+            path.index(0).index(1).field("").field("é-\"'\t"),
+        ] {
+            assert_eq!(FieldPath::parse(&path.to_string()), path);
+        }
+        assert_eq!(FieldPath::parse("a.b!.c"), FieldPath::root().field("a"));
     }
 }

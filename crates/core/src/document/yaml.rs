@@ -49,7 +49,7 @@ pub(crate) fn split(text: &str) -> Vec<Chunk<'_>> {
     let mut chunks = Vec::new();
     let (mut start, mut first_line, mut has_content) = (0, 0, false);
     let mut at = 0;
-    for (number, line) in (0u32..).zip(text.split_inclusive('\n')) {
+    for (number, line) in (0u32..).zip(lines(text)) {
         let ends = is_marker(line, "...");
         if is_marker(line, "---") && has_content {
             chunks.push(chunk(text, start, at, first_line));
@@ -67,6 +67,21 @@ pub(crate) fn split(text: &str) -> Vec<Chunk<'_>> {
         chunks.push(chunk(text, start, text.len(), first_line));
     }
     chunks
+}
+
+/// The lines of a text with their ends, as the parser counts them: a carriage return alone ends one, too.
+///
+/// Source: YAML 1.2.2, section 5.4 (Line Break Characters).
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.find(['\n', '\r']).map_or(rest.len(), |at| {
+            at + if rest[at..].starts_with("\r\n") { 2 } else { 1 }
+        });
+        let line;
+        (line, rest) = rest.split_at(end);
+        (!line.is_empty()).then_some(line)
+    })
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {

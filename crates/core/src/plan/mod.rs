@@ -15,6 +15,7 @@ mod children;
 mod coerce;
 mod compile;
 mod conditions;
+mod defaults;
 pub mod describe;
 mod diff;
 pub(crate) mod kinds;

@@ -5,7 +5,7 @@
 
 use super::record::{Identity, Malformed};
 use crate::{
-    plan::GroupKind,
+    plan::{self, GroupKind},
     schema::{Below, Schema},
     value::{Key, Map, Node, Path},
 };
@@ -66,6 +66,19 @@ pub struct CrdFacts {
     pub has_status: bool,
     /// As [`CrdVersion::status_schema`].
     pub status_schema: Option<Node>,
+}
+
+impl CrdFacts {
+    /// The facts of a definition that is at hand as a whole. Without it: it has the status subresource, and keeps every status.
+    pub fn assumed(namespaced: bool, version: Option<&plan::CrdVersion>) -> Self {
+        let open = || Node::object([(PRESERVE, Node::Bool(true))]);
+        Self {
+            namespaced,
+            has_status: version.is_none_or(|version| version.status),
+            status_schema: version
+                .map_or_else(|| Some(open()), |version| status_schema(&version.schema)),
+        }
+    }
 }
 
 impl CrdRecord {
