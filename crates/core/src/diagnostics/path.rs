@@ -48,6 +48,12 @@ impl FieldPath {
         &self.0
     }
 
+    /// The path without its last step; none of the document itself.
+    pub fn parent(&self) -> Option<Self> {
+        let (_, parents) = self.0.split_last()?;
+        Some(FieldPath(parents.to_vec()))
+    }
+
     /// Whether this is the document itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()

@@ -313,7 +313,7 @@ fn shell<'a>(
 
 fn name(at: &At<'_>, text: &str, rule: super::NameRule) -> Option<Leaf> {
     let leaf = at.leaf(text, Coerce::OptionalText)?;
-    let is_legal = at.legal(&leaf.template, |name| rule.check(name.trim()));
+    let is_legal = at.legal_name(&leaf.template, rule.as_check());
     is_legal.then_some(leaf)
 }
 
@@ -329,10 +329,14 @@ fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
         );
         return None;
     }
-    if leaf.template.literal().is_some_and(|literal| literal.trim().is_empty()) {
+    if leaf
+        .template
+        .literal()
+        .is_some_and(|literal| literal.trim().is_empty())
+    {
         return None;
     }
-    at.legal(&leaf.template, |name| super::NameRule::Label1123.check(name.trim()));
+    at.legal_name(&leaf.template, super::NameRule::Label1123.as_check());
     Some(leaf)
 }
 

@@ -70,8 +70,9 @@ fn compile_listing(
     let mut kinds: BTreeMap<(GroupKind, Key), &str> = BTreeMap::new();
     for (name, entry) in &spec.crds {
         let at = at.field(name);
-        if let Err(why) = names::check_dns1123_subdomain(name) {
-            at.error(Code::BadName, why);
+        let check = names::check_dns1123_subdomain;
+        if let Err(why) = check(name) {
+            at.bad_name(name, why, check);
         }
         let Some(operator) = operator(&at, katalog, name, entry, known, listed) else {
             continue;
