@@ -214,6 +214,18 @@ impl<'a> At<'a> {
         self.report(diagnostic);
     }
 
+    /// How many problems there are so far.
+    pub(crate) fn count(&self) -> usize {
+        self.problems.found.borrow().0.len()
+    }
+
+    /// Makes warnings of the problems but for the first `count`.
+    pub(crate) fn demote_from(&self, count: usize) {
+        for problem in self.problems.found.borrow_mut().0.iter_mut().skip(count) {
+            problem.severity = Severity::Warning;
+        }
+    }
+
     /// Parses a template; nothing if it has errors, which are reported, or if nobody would be told of them.
     pub(crate) fn template(&self, text: &str) -> Option<Template> {
         if self.problems.is_full() {
