@@ -90,6 +90,7 @@ impl<'a> From<&'a Diagnostic> for Problem<'a> {
             column,
             path,
             text_offset: _,
+            at_key: _,
             message,
             hint,
         } = problem;

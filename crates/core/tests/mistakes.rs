@@ -121,12 +121,13 @@ fn every_mistake_is_told_at_its_place() {
         if env::var_os("UPDATE").is_some() {
             fs::write(&beside, &got).unwrap();
         }
-        assert!(!found.is_empty(), "{name}: nothing is told");
-        for problem in found.iter() {
-            assert!(
-                problem.line.is_some() || problem.code == Code::NoDocument,
-                "{name}: no position: {problem}"
-            );
+        let unplaced =
+            |problem: &&Diagnostic| problem.line.is_none() && problem.code != Code::NoDocument;
+        if found.is_empty() {
+            wrong.push(format!("== {name}: nothing is told"));
+        }
+        if let Some(problem) = found.iter().find(unplaced) {
+            wrong.push(format!("== {name}: no position: {problem}"));
         }
         if fs::read_to_string(&beside).unwrap_or_default() != got {
             wrong.push(format!("== {name}\n{got}"));
@@ -142,7 +143,11 @@ fn there_are_at_least_150_mistakes_and_no_stray_expectation() {
         files.map(|file| file.with_extension("")).collect()
     };
     assert!(stems("yaml").len() >= 150);
-    assert_eq!(stems("yaml"), stems("out"));
+    let alone: Vec<PathBuf> = stems("out")
+        .symmetric_difference(&stems("yaml"))
+        .cloned()
+        .collect();
+    assert!(alone.is_empty(), "{alone:?}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ codes! {
     NotATemplate = 107, "a template is not possible here";
     /// A template that gives what the field cannot take.
     WrongValue = 108, "the value does not fit the field";
-    /// A function of Go's that would be of harm here.
+    /// A function of others that templates here cannot call.
     RefusedNote = 109, "the note is refused";
     /// A random note where its value is not kept.
     RandomValue = 110, "a random value is not kept here";
@@ -117,6 +117,8 @@ codes! {
     HiddenNote = 112, "a built-in note is hidden";
     /// Notes of the user that need their own results.
     NoteCircle = 113, "notes call each other in a circle";
+    /// A `default` with its value before its fallback.
+    FallbackFirst = 114, "the fallback comes first";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.

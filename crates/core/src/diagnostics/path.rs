@@ -36,9 +36,22 @@ impl FieldPath {
         self.with(Segment::Index(index))
     }
 
+    /// The field `name` beside the one at this path.
+    #[must_use]
+    pub fn sibling(&self, name: &str) -> Self {
+        let parent = &self.0[..self.0.len().saturating_sub(1)];
+        FieldPath(parent.to_vec()).field(name)
+    }
+
     /// The steps, from the root.
     pub fn segments(&self) -> &[Segment] {
         &self.0
+    }
+
+    /// The path without its last step; none of the document itself.
+    pub fn parent(&self) -> Option<Self> {
+        let (_, parents) = self.0.split_last()?;
+        Some(FieldPath(parents.to_vec()))
     }
 
     /// Whether this is the document itself.

@@ -27,13 +27,15 @@ mod schemas;
 mod status;
 mod tree;
 mod types;
+mod typing;
 
 pub use api_types::lacks_api_types;
 pub use coerce::Misfit;
-pub use compile::{compile, errors_in_templates};
+pub use compile::{compile, errors_in_templates, types};
 pub use diff::{Change, diff};
 pub use kinds::built_in;
 pub use library::Library;
 pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};
 pub(crate) use tree::Fields;
 pub use types::*;
+pub use typing::Typed;

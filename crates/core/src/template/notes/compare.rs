@@ -4,6 +4,7 @@
 
 use std::cmp::Ordering;
 
+use super::number::Number;
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::value::Node;
@@ -114,7 +115,7 @@ fn equal(call: &Call<'_, '_>, other: usize) -> Result<bool, Failure> {
         (Node::Null, _) | (_, Node::Null) => Ok(false),
         (Node::Bool(a), Node::Bool(b)) => Ok(a == b),
         (Node::Str(a), Node::Str(b)) => Ok(a == b),
-        (a, b) => match (number(a), number(b)) {
+        (a, b) => match (Number::of(a), Number::of(b)) {
             (Some(a), Some(b)) => Ok(a.order(b) == Some(Ordering::Equal)),
             _ => Err(incomparable(call, other)),
         },
@@ -132,7 +133,7 @@ fn order(call: &Call<'_, '_>) -> Result<Option<Ordering>, Failure> {
         (a, b) => {
             let zero = |node: &Node| match node {
                 Node::Null => Some(Number::Int(0)),
-                node => number(node),
+                node => Number::of(node),
             };
             match (zero(a), zero(b)) {
                 (Some(a), Some(b)) => Ok(a.order(b)),
@@ -145,75 +146,4 @@ fn order(call: &Call<'_, '_>) -> Result<Option<Ordering>, Failure> {
 fn incomparable(call: &Call<'_, '_>, other: usize) -> Failure {
     let (a, b) = (call.node(0).type_name(), call.node(other).type_name());
     Failure::wrong_type(format!("`{}` cannot compare {a} with {b}", call.note.name))
-}
-
-#[derive(Clone, Copy)]
-enum Number {
-    Int(i128),
-    Float(f64),
-}
-
-fn number(node: &Node) -> Option<Number> {
-    match node {
-        Node::Int(n) => Some(Number::Int(i128::from(*n))),
-        Node::UInt(n) => Some(Number::Int(i128::from(*n))),
-        Node::Float(n) => Some(Number::Float(*n)),
-        _ => None,
-    }
-}
-
-impl Number {
-    fn order(self, other: Number) -> Option<Ordering> {
-        match (self, other) {
-            (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
-            (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
-            (Number::Int(a), Number::Float(b)) => order_mixed(a, b),
-            (Number::Float(a), Number::Int(b)) => order_mixed(b, a).map(Ordering::reverse),
-        }
-    }
-}
-
-/// The exact order of a 64-bit integer and a float, without rounding the integer.
-fn order_mixed(a: i128, b: f64) -> Option<Ordering> {
-    const BEYOND: f64 = 1e30;
-    if b.is_nan() {
-        return None;
-    }
-    if b.abs() > BEYOND {
-        return Some(if b > 0.0 {
-            Ordering::Less
-        } else {
-            Ordering::Greater
-        });
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "the whole part, in range")]
-    let whole = b.trunc() as i128;
-    Some(
-        a.cmp(&whole)
-            .then_with(|| 0.0f64.total_cmp(&(b.fract() + 0.0))),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn integers_and_floats_compare_without_rounding() {
-        let big = (1_i128 << 53) + 1;
-        let cases = [
-            (3, 3.0, Ordering::Equal),
-            (3, 3.5, Ordering::Less),
-            (-3, -3.5, Ordering::Greater),
-            (0, -0.0, Ordering::Equal),
-            (0, -0.5, Ordering::Greater),
-            (big, 9_007_199_254_740_992.0, Ordering::Greater),
-            (i128::from(u64::MAX), f64::INFINITY, Ordering::Less),
-            (i128::from(i64::MIN), f64::NEG_INFINITY, Ordering::Greater),
-        ];
-        for (a, b, expected) in cases {
-            assert_eq!(order_mixed(a, b), Some(expected), "{a} {b}");
-        }
-        assert_eq!(order_mixed(0, f64::NAN), None);
-    }
 }

@@ -1,6 +1,7 @@
 //! From one type to another.
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
+use super::number::Number;
+use super::{Call, Note, PLAIN, Run, Type, Value, yaml};
 use crate::template::error::Failure;
 use crate::template::print;
 use crate::value::Node;
@@ -10,65 +11,119 @@ pub(super) static NOTES: &[Note] = &[
         name: "toInt",
         doc: "The value as an integer: decimals are cut off, true is 1, text is read as a number.",
         example: (r#"{{ toInt "4.9" }}"#, "4"),
-        min_args: 1,
-        max_args: Some(1),
-        params: &[Type::Any],
         result: Type::Int,
         run: Run::Eager(to_int),
+        ..PLAIN
+    },
+    Note {
+        name: "toFloat",
+        doc: "The value as a number with its decimals: true is 1, text is read as a number.",
+        example: (r#"{{ toFloat "0.5" }}"#, "0.5"),
+        result: Type::Number,
+        run: Run::Eager(to_float),
+        ..PLAIN
+    },
+    Note {
+        name: "toBool",
+        doc: "The value as a boolean: numbers but 0, and the texts true, yes, on and 1; false, no, off, 0 and no text are false.",
+        example: (r#"{{ toBool "on" }} {{ toBool 0 }}"#, "true false"),
+        result: Type::Bool,
+        run: Run::Eager(to_bool),
         ..PLAIN
     },
     Note {
         name: "toString",
         doc: "The value as text.",
         example: ("{{ toString 12 }}", "12"),
-        min_args: 1,
-        max_args: Some(1),
-        params: &[Type::Any],
         result: Type::Text,
         run: Run::Eager(to_string),
+        ..PLAIN
+    },
+    Note {
+        name: "toJson",
+        aliases: &["toJSON"],
+        doc: "The value as compact JSON, with sorted keys.",
+        example: ("{{ toJson .spec.tiers }}", r#"{"gold":5,"silver":2}"#),
+        result: Type::Text,
+        run: Run::Eager(to_json),
+        ..PLAIN
+    },
+    Note {
+        name: "toList",
+        doc: "The parts of a text between commas, trimmed and without empty ones; a list is itself.",
+        example: (r#"{{ toList "x, y," }}"#, "[x y]"),
+        result: Type::List,
+        run: Run::Eager(to_list),
+        ..PLAIN
+    },
+    Note {
+        name: "asString",
+        doc: "The value as text; lists and maps as compact JSON.",
+        example: (
+            "{{ asString .spec.domains }}",
+            r#"["koi.example","pond.example"]"#,
+        ),
+        result: Type::Text,
+        run: Run::Eager(as_string),
+        ..PLAIN
+    },
+    Note {
+        name: "asList",
+        doc: "The list, or the one that a text is in YAML or JSON; an empty list for everything else.",
+        example: (r#"{{ index (asList "[a, b]") 1 }}"#, "b"),
+        result: Type::List,
+        run: Run::Eager(as_list),
+        ..PLAIN
+    },
+    Note {
+        name: "asMap",
+        doc: "The map, or the one that a text is in YAML or JSON; an empty map for everything else.",
+        example: (r#"{{ (asMap "{k: 1}").k }}"#, "1"),
+        result: Type::Map,
+        run: Run::Eager(as_map),
         ..PLAIN
     },
 ];
 
 fn to_int<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let node = match call.node(0) {
-        Node::Null => Node::Int(0),
-        Node::Bool(b) => Node::Int(i64::from(*b)),
-        Node::Int(n) => Node::Int(*n),
-        Node::UInt(n) => Node::UInt(*n),
-        Node::Float(n) => truncated(*n)?,
-        Node::Str(text) => read_int(text.trim())?,
-        Node::List(_) | Node::Map(_) => return Err(call.wrong(0, "a number, a boolean or text")),
+    let number = number(call)?;
+    let whole = number
+        .truncated()
+        .map(Number::Int)
+        .ok_or_else(|| Failure::refused("`toInt` was given a number that is no 64-bit integer"))?;
+    Ok(whole.into_node().into())
+}
+
+fn to_float<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let number = number(call)?;
+    Ok(Node::Float(number.float()).into())
+}
+
+/// The number that the argument stands for.
+fn number(call: &Call<'_, '_>) -> Result<Number, Failure> {
+    if let Node::List(_) | Node::Map(_) = call.node(0) {
+        return Err(call.wrong(0, "a number, a boolean or text"));
+    }
+    // The text is not quoted: it may be secret.
+    let message = || format!("`{}` was given text that is no number", call.note.name);
+    Number::read(call.node(0)).ok_or_else(|| Failure::refused(message()))
+}
+
+fn to_bool<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    const TRUE: [&str; 4] = ["true", "yes", "on", "1"];
+    const FALSE: [&str; 5] = ["false", "no", "off", "0", ""];
+    let is_among = |words: &[&str], text: &str| words.iter().any(|w| w.eq_ignore_ascii_case(text));
+    let truth = match call.node(0) {
+        Node::Str(text) if is_among(&TRUE, text.trim()) => true,
+        Node::Str(text) if is_among(&FALSE, text.trim()) => false,
+        Node::Str(_) => {
+            let message = "`toBool` was given text that is neither true nor false";
+            return Err(Failure::refused(message));
+        }
+        Node::List(_) | Node::Map(_) => return Err(call.wrong(0, "a boolean, a number or text")),
+        node => !node.is_empty_value(),
     };
-    Ok(node.into())
-}
-
-/// The integer that a text starts from: exact if it is one, else a decimal number cut off.
-fn read_int(text: &str) -> Result<Node, Failure> {
-    if let Ok(n) = text.parse::<i64>() {
-        return Ok(Node::Int(n));
-    }
-    if let Ok(n) = text.parse::<u64>() {
-        return Ok(Node::UInt(n));
-    }
-    match text.parse::<f64>() {
-        Ok(n) => truncated(n),
-        // The text is not quoted: it may be secret.
-        Err(_) => Err(Failure::refused("`toInt` was given text that is no number")),
-    }
-}
-
-fn truncated(n: f64) -> Result<Node, Failure> {
-    const LOWEST: f64 = -9_223_372_036_854_775_808.0; // -2^63
-    const BEYOND: f64 = 9_223_372_036_854_775_808.0; // 2^63
-    let whole = n.trunc();
-    if !(LOWEST..BEYOND).contains(&whole) {
-        return Err(Failure::refused(
-            "`toInt` was given a number that is no 64-bit integer",
-        ));
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
-    Ok(Node::Int(whole as i64))
+    Ok(truth.into())
 }
 
 fn to_string<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
@@ -79,4 +134,61 @@ fn to_string<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let mut out = String::new();
     print::print(&mut out, value.node(), call.budget)?;
     Ok(Node::from(out).into())
+}
+
+fn to_json<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let value = call.take(0);
+    let json = yaml::to_json(value.node(), call.budget)?;
+    Ok(Node::from(json).into())
+}
+
+fn to_list<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let parts = match call.node(0) {
+        Node::List(_) => return Ok(call.take(0)),
+        Node::Null => "",
+        Node::Str(text) => text,
+        _ => return Err(call.wrong(0, "text or a list")),
+    };
+    let (count, length) = (parts.matches(',').count() + 1, parts.len());
+    call.budget.items(count)?;
+    call.budget.take(length)?;
+    let parts = call.text(0).split(',').map(str::trim);
+    let items: Vec<Node> = parts
+        .filter(|part| !part.is_empty())
+        .map(Node::from)
+        .collect();
+    Ok(Node::from(items).into())
+}
+
+fn as_string<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    match call.node(0) {
+        Node::List(_) | Node::Map(_) => to_json(call),
+        _ => to_string(call),
+    }
+}
+
+/// What the text is in YAML or JSON, if it is that.
+fn read(call: &mut Call<'_, '_>) -> Result<Option<Node>, Failure> {
+    let text = call.take(0);
+    yaml::read(text.node().as_str().unwrap_or_default(), call.budget)
+}
+
+fn as_list<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let parsed = match call.node(0) {
+        Node::List(_) => return Ok(call.take(0)),
+        Node::Str(_) => read(call)?,
+        _ => None,
+    };
+    let list = parsed.filter(|node| matches!(node, Node::List(_)));
+    Ok(list.unwrap_or_else(|| Node::from(Vec::new())).into())
+}
+
+fn as_map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let parsed = match call.node(0) {
+        Node::Map(_) => return Ok(call.take(0)),
+        Node::Str(_) => read(call)?,
+        _ => None,
+    };
+    let map = parsed.filter(|node| matches!(node, Node::Map(_)));
+    Ok(map.unwrap_or_else(|| Node::object([])).into())
 }

@@ -31,11 +31,21 @@ pub(super) static NOTES: &[Note] = &[
         ..PLAIN
     },
     Note {
+        name: "slice",
+        doc: "The part of a text or a list from one position to another, as far as there is one; positions of texts are bytes.",
+        example: (
+            r#"{{ slice "kubernetes" 0 4 }} {{ slice .spec.domains 1 }}"#,
+            "kube [pond.example]",
+        ),
+        max_args: Some(4),
+        params: &[Type::Any, Type::Int],
+        run: Run::Eager(slice),
+        ..PLAIN
+    },
+    Note {
         name: "len",
         doc: "The number of items or of bytes; 0 of anything that has none.",
         example: (r#"{{ len "abc" }}"#, "3"),
-        min_args: 1,
-        max_args: Some(1),
         params: &[Type::Any],
         result: Type::Int,
         run: Run::Eager(len),
@@ -85,10 +95,10 @@ fn step<'k>(value: &Value<'_>, key: &'k Node) -> Result<Step<'k>, Failure> {
         (_, Node::Null) => Ok(Step::Nowhere),
         (Node::Map(_), Node::Str(key)) => Ok(Step::Key(key)),
         (Node::List(_), Node::Int(_) | Node::UInt(_)) => {
-            Ok(position(key)?.map_or(Step::Nowhere, Step::Item))
+            Ok(position(key, "index")?.map_or(Step::Nowhere, Step::Item))
         }
         (Node::Str(text), Node::Int(_) | Node::UInt(_)) => {
-            let byte = position(key)?.and_then(|at| text.as_bytes().get(at));
+            let byte = position(key, "index")?.and_then(|at| text.as_bytes().get(at));
             Ok(byte.map_or(Step::Nowhere, |byte| Step::Byte(*byte)))
         }
         (node, key) => {
@@ -101,12 +111,64 @@ fn step<'k>(value: &Value<'_>, key: &'k Node) -> Result<Step<'k>, Failure> {
 }
 
 /// The position that an integer is; none if no list is that long.
-fn position(key: &Node) -> Result<Option<usize>, Failure> {
+fn position(key: &Node, note: &str) -> Result<Option<usize>, Failure> {
     match key {
-        Node::Int(n) if *n < 0 => Err(Failure::refused("`index` was given a negative index")),
+        Node::Int(n) if *n < 0 => {
+            let message = format!("`{note}` was given a negative index");
+            Err(Failure::refused(message))
+        }
         Node::Int(n) => Ok(usize::try_from(*n).ok()),
         _ => Ok(None),
     }
+}
+
+/// What lies beyond the end is not there, where Go fails; a position inside of a character is the one before it.
+fn slice<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let length = match call.node(0) {
+        Node::Null => return Ok(Value::null()),
+        Node::Str(_) if call.len() == 4 => {
+            return Err(Failure::refused(
+                "`slice` takes two positions of a text, not three",
+            ));
+        }
+        Node::Str(text) => text.len(),
+        Node::List(items) => items.len(),
+        _ => return Err(call.wrong(0, "text or a list")),
+    };
+    let mut bounds = [0, length, length];
+    for at in 1..call.len() {
+        bounds[at - 1] = match position(call.node(at), "slice")? {
+            Some(at) => at,
+            None if *call.node(at) == Node::Null => bounds[at - 1],
+            None => usize::MAX,
+        };
+    }
+    let given = &bounds[..(call.len() - 1).max(1)];
+    if !given.is_sorted() {
+        return Err(Failure::refused(
+            "`slice` was given positions that go backwards",
+        ));
+    }
+    let [from, to, _] = bounds.map(|at| at.min(length));
+    let value = call.take(0);
+    Ok(match value.node() {
+        Node::Str(text) => {
+            let (from, to) = (text.floor_char_boundary(from), text.floor_char_boundary(to));
+            call.budget.text(to - from)?;
+            Node::from(&text[from..to]).into()
+        }
+        node => {
+            let items = node
+                .as_list()
+                .unwrap_or_default()
+                .get(from..to)
+                .unwrap_or_default();
+            call.budget.items(items.len())?;
+            let bytes = items.iter().map(Node::heap_bytes).sum();
+            call.budget.take(bytes)?;
+            Node::from(items.to_vec()).into()
+        }
+    })
 }
 
 fn len<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {

@@ -1,34 +1,154 @@
-//! `printf`.
+//! Go's functions that write texts: the print family, and escapes for HTML and for addresses.
+//!
+//! Source: Go's text/template, "Functions", and package fmt, "Printing".
 
 use super::verbs::{Arg, Printer};
 use super::{Call, Note, PLAIN, Run, Type, Value};
+use crate::template::budget::Budget;
 use crate::template::error::Failure;
+use crate::template::print;
 use crate::value::Node;
 
-pub(super) static NOTES: &[Note] = &[Note {
-    name: "printf",
-    doc: "The text of a format with its verbs filled in, as Go's fmt.Sprintf does.",
-    example: (r#"{{ printf "%s-%03d" "web" 7 }}"#, "web-007"),
-    min_args: 1,
+/// A note that writes whatever it is given.
+const WRITES: Note = Note {
+    min_args: 0,
     max_args: None,
-    params: &[Type::Text, Type::Any],
     result: Type::Text,
-    run: Run::Eager(printf),
     ..PLAIN
-}];
+};
+
+pub(super) static NOTES: &[Note] = &[
+    Note {
+        name: "printf",
+        doc: "The text of a format with its verbs filled in, as Go's fmt.Sprintf does.",
+        example: (r#"{{ printf "%s-%03d" "web" 7 }}"#, "web-007"),
+        min_args: 1,
+        params: &[Type::Text, Type::Any],
+        run: Run::Eager(printf),
+        ..WRITES
+    },
+    Note {
+        name: "print",
+        doc: "All arguments as text, with a space between two that are no texts, as Go's fmt.Sprint does.",
+        example: (r#"{{ print 1 2 "a" 3 }}"#, "1 2a3"),
+        run: Run::Eager(print_all),
+        ..WRITES
+    },
+    Note {
+        name: "println",
+        doc: "All arguments as text, with a space between any two and a line break at the end, as Go's fmt.Sprintln does.",
+        example: (r#"{{ println "a" 1 | trimSpace }}"#, "a 1"),
+        run: Run::Eager(print_line),
+        ..WRITES
+    },
+    Note {
+        name: "html",
+        doc: "All arguments as one text, escaped for HTML.",
+        example: (r#"{{ html "<koi & carp>" }}"#, "&lt;koi &amp; carp&gt;"),
+        run: Run::Eager(html),
+        ..WRITES
+    },
+    Note {
+        name: "urlquery",
+        doc: "All arguments as one text, escaped for the query of an address.",
+        example: (r#"{{ urlquery "a b/c" }}"#, "a+b%2Fc"),
+        run: Run::Eager(url_query),
+        ..WRITES
+    },
+];
+
+/// The arguments behind the first few, as verbs take them.
+fn args<'a>(values: &'a [Value<'_>], skipped: usize) -> Vec<Arg<'a>> {
+    let arg = |value: &'a Value<'_>| Arg {
+        node: value.node(),
+        constant: !matches!(value, Value::Data(_)),
+    };
+    values.iter().skip(skipped).map(arg).collect()
+}
 
 fn printf<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let format = call.take(0);
-    let args: Vec<Arg<'_>> = call
-        .args
-        .iter()
-        .skip(1)
-        .map(|value| Arg {
-            node: value.node(),
-            constant: !matches!(value, Value::Data(_)),
-        })
-        .collect();
+    let args = args(call.args, 1);
     let format = format.node().as_str().unwrap_or_default();
     let text = Printer::new(&args, call.budget).printf(format)?;
     Ok(Node::from(text).into())
+}
+
+fn print_all<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let args = args(call.args, 0);
+    let text = Printer::new(&args, call.budget).print(false)?;
+    Ok(Node::from(text).into())
+}
+
+fn print_line<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let args = args(call.args, 0);
+    let text = Printer::new(&args, call.budget).print(true)?;
+    Ok(Node::from(text).into())
+}
+
+/// The arguments as one text, to be escaped; a single missing value is empty.
+fn plain(call: &mut Call<'_, '_>) -> Result<String, Failure> {
+    if let [only] = &*call.args {
+        let mut out = String::new();
+        print::print(&mut out, only.node(), call.budget)?;
+        return Ok(out);
+    }
+    let args = args(call.args, 0);
+    Printer::new(&args, call.budget).print(false)
+}
+
+/// The text with each character that `escape` knows in another form.
+fn escaped<'d>(
+    text: &str,
+    budget: &mut Budget,
+    escape: impl Fn(char, &mut String) -> bool,
+) -> Result<Value<'d>, Failure> {
+    budget.step(text.len() as u64 / 4)?;
+    let mut out = String::new();
+    let mut escape_of = String::new();
+    for c in text.chars() {
+        escape_of.clear();
+        if !escape(c, &mut escape_of) {
+            escape_of.push(c);
+        }
+        print::append(&mut out, &escape_of, budget)?;
+    }
+    Ok(Node::from(out).into())
+}
+
+/// Source: Go's text/template, `HTMLEscape`.
+fn html<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let text = plain(call)?;
+    escaped(&text, call.budget, |c, out| {
+        out.push_str(match c {
+            '\0' => "\u{fffd}",
+            '"' => "&#34;",
+            '\'' => "&#39;",
+            '&' => "&amp;",
+            '<' => "&lt;",
+            '>' => "&gt;",
+            _ => return false,
+        });
+        true
+    })
+}
+
+/// Source: Go's net/url, `QueryEscape`.
+fn url_query<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let text = plain(call)?;
+    escaped(&text, call.budget, |c, out| {
+        if c.is_ascii_alphanumeric() || "-_.~".contains(c) {
+            return false;
+        }
+        if c == ' ' {
+            out.push('+');
+            return true;
+        }
+        for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+            let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+            out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+        true
+    })
 }

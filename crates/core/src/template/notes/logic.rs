@@ -2,6 +2,7 @@
 
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
+use crate::template::print;
 use crate::value::Node;
 
 pub(super) static NOTES: &[Note] = &[
@@ -31,8 +32,6 @@ pub(super) static NOTES: &[Note] = &[
         name: "not",
         doc: "Whether the argument is empty: null, false, 0, or a text, list or map without content.",
         example: (r#"{{ not "" }} {{ not 3 }}"#, "true false"),
-        min_args: 1,
-        max_args: Some(1),
         params: &[Type::Any],
         result: Type::Bool,
         run: Run::Eager(not),
@@ -66,10 +65,75 @@ pub(super) static NOTES: &[Note] = &[
         run: Run::Eager(ternary),
         ..PLAIN
     },
+    Note {
+        name: "boolTernary",
+        doc: "The second argument if the first, a boolean, is true, else the third.",
+        example: (r#"{{ boolTernary true "on" "off" }}"#, "on"),
+        min_args: 3,
+        max_args: Some(3),
+        params: &[Type::Bool, Type::Any],
+        result: Type::OneOf(&[1, 2]),
+        run: Run::Eager(ternary),
+        ..PLAIN
+    },
+    Note {
+        name: "eqTernary",
+        doc: "The third argument if the first two read the same as text, else the fourth; null reads as nothing does.",
+        example: (
+            r#"{{ eqTernary .status.phase "Filled" 1 2 }} {{ eqTernary 3 "3" 1 2 }}"#,
+            "1 1",
+        ),
+        min_args: 4,
+        max_args: Some(4),
+        result: Type::OneOf(&[2, 3]),
+        run: Run::Eager(eq_ternary),
+        ..PLAIN
+    },
+    Note {
+        name: "boolDefault",
+        aliases: &["getBoolOr"],
+        doc: "The first argument if it is a boolean, else the second.",
+        example: (r#"{{ boolDefault "true" false }}"#, "false"),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Any, Type::Bool],
+        result: Type::Bool,
+        run: Run::Eager(bool_default),
+        ..PLAIN
+    },
+    Note {
+        name: "coalesce",
+        doc: "The first argument that is not empty; null if all are.",
+        example: (r#"{{ coalesce "" 0 "x" }}"#, "x"),
+        max_args: None,
+        result: Type::OneOf(&[]),
+        run: Run::Eager(coalesce),
+        ..PLAIN
+    },
+    Note {
+        name: "empty",
+        doc: "Whether the argument is null, false, 0, or a text, list or map without content.",
+        example: ("{{ empty 0 }}", "true"),
+        result: Type::Bool,
+        run: Run::Eager(not),
+        ..PLAIN
+    },
+    Note {
+        name: "notEmpty",
+        doc: "Whether the argument is anything but null, false, 0, or a text, list or map without content.",
+        example: ("{{ notEmpty .spec.domains }}", "true"),
+        result: Type::Bool,
+        run: Run::Eager(not_empty),
+        ..PLAIN
+    },
 ];
 
 fn not<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(call.node(0).is_empty_value().into())
+}
+
+fn not_empty<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    Ok((!call.node(0).is_empty_value()).into())
 }
 
 fn default<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
@@ -84,4 +148,26 @@ fn ternary<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
         node => !node.is_empty_value(),
     };
     Ok(call.take(if condition { 1 } else { 2 }))
+}
+
+fn eq_ternary<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let (a, b) = (call.take(0), call.take(1));
+    let mut text = |node: &Node| -> Result<Option<String>, Failure> {
+        let mut out = String::new();
+        print::print(&mut out, node, call.budget)?;
+        Ok((*node != Node::Null).then_some(out))
+    };
+    let (a, b) = (text(a.node())?, text(b.node())?);
+    let equal = a.is_some() && a == b;
+    Ok(call.take(if equal { 2 } else { 3 }))
+}
+
+fn bool_default<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let truth = call.node(0).as_bool().or(call.node(1).as_bool());
+    Ok(truth.unwrap_or_default().into())
+}
+
+fn coalesce<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let full = (0..call.len()).find(|at| !call.node(*at).is_empty_value());
+    Ok(full.map_or(Value::null(), |at| call.take(at)))
 }

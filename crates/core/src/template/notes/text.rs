@@ -11,8 +11,6 @@ pub(super) static NOTES: &[Note] = &[
         aliases: &["lower"],
         doc: "The text in lower case.",
         example: (r#"{{ toLower "EU-West" }}"#, "eu-west"),
-        min_args: 1,
-        max_args: Some(1),
         params: &[Type::Text],
         result: Type::Text,
         run: Run::Eager(to_lower),
@@ -23,22 +21,9 @@ pub(super) static NOTES: &[Note] = &[
         aliases: &["upper"],
         doc: "The text in upper case.",
         example: (r#"{{ toUpper "eu" }}"#, "EU"),
-        min_args: 1,
-        max_args: Some(1),
         params: &[Type::Text],
         result: Type::Text,
         run: Run::Eager(to_upper),
-        ..PLAIN
-    },
-    Note {
-        name: "trimSpace",
-        doc: "The text without white space at its ends.",
-        example: (r#"{{ trimSpace " a b " }}"#, "a b"),
-        min_args: 1,
-        max_args: Some(1),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(trim_space),
         ..PLAIN
     },
     Note {
@@ -74,6 +59,47 @@ pub(super) static NOTES: &[Note] = &[
         run: Run::Eager(join),
         ..PLAIN
     },
+    Note {
+        name: "concat",
+        doc: "All arguments as one text, without anything between them.",
+        example: (r#"{{ concat "*." "pond.example" }}"#, "*.pond.example"),
+        min_args: 0,
+        max_args: None,
+        result: Type::Text,
+        run: Run::Eager(concat),
+        ..PLAIN
+    },
+    Note {
+        name: "repeat",
+        doc: "The text so many times, one after the other.",
+        example: (r#"{{ repeat "ab" 2 }}"#, "abab"),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Text, Type::Int],
+        result: Type::Text,
+        run: Run::Eager(repeat),
+        ..PLAIN
+    },
+    Note {
+        name: "truncate",
+        doc: "The text, or its start and `...` if it has more bytes than the second argument says; never more than these.",
+        example: (r#"{{ truncate "kubernetes" 8 }}"#, "kuber..."),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Text, Type::Int],
+        result: Type::Text,
+        run: Run::Eager(truncate),
+        ..PLAIN
+    },
+    Note {
+        name: "camelToKebab",
+        doc: "The text in lower case, with a hyphen before each word that a capital begins.",
+        example: (r#"{{ camelToKebab "HTTPProxyV2" }}"#, "http-proxy-v2"),
+        params: &[Type::Text],
+        result: Type::Text,
+        run: Run::Eager(camel_to_kebab),
+        ..PLAIN
+    },
 ];
 
 fn to_lower<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
@@ -105,19 +131,6 @@ fn map_chars<'d, C: Iterator<Item = char>>(
     };
     let mapped: String = call.text(0).chars().map(one).collect();
     Ok(Node::from(mapped).into())
-}
-
-fn trim_space<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let trimmed = call.text(0).trim();
-    if trimmed.len() == call.text(0).len() {
-        return Ok(match call.node(0) {
-            Node::Null => Node::from("").into(),
-            _ => call.take(0),
-        });
-    }
-    let length = trimmed.len();
-    call.budget.text(length)?;
-    Ok(Node::from(call.text(0).trim()).into())
 }
 
 fn replace<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
@@ -163,4 +176,74 @@ fn join<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
         print::print(&mut out, item, call.budget)?;
     }
     Ok(Node::from(out).into())
+}
+
+fn concat<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let mut out = String::new();
+    for position in 0..call.len() {
+        let part = call.take(position);
+        print::print(&mut out, part.node(), call.budget)?;
+    }
+    Ok(Node::from(out).into())
+}
+
+fn repeat<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let count = match call.node(1) {
+        Node::Int(n) if *n < 0 => {
+            return Err(Failure::refused("`repeat` was given a negative number"));
+        }
+        _ => call.count(1),
+    };
+    let length = call.text(0).len().saturating_mul(count);
+    call.budget.text(length)?;
+    Ok(match length {
+        0 => Node::from("").into(),
+        _ => Node::from(call.text(0).repeat(count)).into(),
+    })
+}
+
+fn truncate<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    const DOTS: &str = "...";
+    let most = call.count(1);
+    let text = call.text(0);
+    if text.len() <= most {
+        return Ok(match call.node(0) {
+            Node::Null => Node::from("").into(),
+            _ => call.take(0),
+        });
+    }
+    let dots = if most > DOTS.len() { DOTS } else { "" };
+    let kept = text.floor_char_boundary(most - dots.len());
+    call.budget.text(kept + dots.len())?;
+    Ok(Node::from([&call.text(0)[..kept], dots].concat()).into())
+}
+
+fn camel_to_kebab<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let bytes = call.text(0).as_bytes();
+    let words = (1..bytes.len())
+        .filter(|at| begins_word(bytes, *at))
+        .count();
+    let length = bytes.len() + words;
+    call.budget.text(length)?;
+    let text = call.text(0);
+    let mut out = String::with_capacity(length);
+    for (at, c) in text.char_indices() {
+        if at > 0 && begins_word(text.as_bytes(), at) {
+            out.push('-');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    Ok(Node::from(out).into())
+}
+
+/// Whether a byte behind the first is a capital that begins a word: after a small letter, or as the last of several
+/// capitals.
+fn begins_word(bytes: &[u8], at: usize) -> bool {
+    let (before, after) = (
+        bytes[at - 1],
+        bytes.get(at + 1).copied().unwrap_or_default(),
+    );
+    bytes[at].is_ascii_uppercase()
+        && (before.is_ascii_lowercase()
+            || before.is_ascii_uppercase() && after.is_ascii_lowercase())
 }

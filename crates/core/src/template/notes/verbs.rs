@@ -112,6 +112,24 @@ impl<'a> Printer<'a> {
         Ok(self.out)
     }
 
+    /// All arguments by `%v`: spaces between any two and a line break at the end, or spaces only between two that are
+    /// no texts.
+    pub(super) fn print(mut self, line: bool) -> Result<String, Failure> {
+        let mut text_before = true;
+        for (at, arg) in self.args.iter().enumerate() {
+            let text = matches!(arg.node, Node::Str(_));
+            if at > 0 && (line || !text && !text_before) {
+                self.write(" ")?;
+            }
+            self.arg(*arg, 'v')?;
+            text_before = text;
+        }
+        if line {
+            self.write("\n")?;
+        }
+        Ok(self.out)
+    }
+
     /// One verb, from behind its percent sign.
     fn verb(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         self.flags = Flags::default();

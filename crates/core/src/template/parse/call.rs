@@ -46,19 +46,18 @@ impl Parser<'_> {
             );
         }
         let Some(note) = notes::find(word) else {
-            let hint = notes::nearest(word, self.functions.names())
-                .map(|near| format!("did you mean `{near}`?"));
-            let error = lexer::error(name.at, name.end, &format!("unknown note `{word}`"));
-            return Err(TemplateError {
-                code: Code::UnknownNote,
-                hint,
-                ..error
-            });
+            return Err(self.unknown(name));
         };
         self.check(note, name, &args, piped);
         self.mark_note(note, name.at);
-        if note.name == "default" && !piped {
-            fallback_first(&mut args);
+        if note.name == "default" && !piped && fallback_first(&mut args) {
+            let message =
+                "the fallback comes first; this is read with the constant as the fallback";
+            self.warnings.push(TemplateError {
+                code: Code::FallbackFirst,
+                hint: Some("write the value last, or pipe it: `{{ .spec.x | default 1 }}`".into()),
+                ..lexer::error(name.at, name.end, message)
+            });
         }
         Ok(Expr {
             at: place(name.at),
@@ -67,6 +66,25 @@ impl Parser<'_> {
                 args: args.into(),
             })),
         })
+    }
+
+    /// What to say of a name that no note has.
+    fn unknown(&self, name: Token) -> TemplateError {
+        let word = self.slice(name);
+        if let Some((message, hint)) = notes::refused(word) {
+            return TemplateError {
+                code: Code::RefusedNote,
+                hint: hint.map(str::to_owned),
+                ..lexer::error(name.at, name.end, &message)
+            };
+        }
+        let near = notes::nearest(word, self.functions.names());
+        let message = format!("unknown note `{word}`");
+        TemplateError {
+            code: Code::UnknownNote,
+            hint: near.map(|near| format!("did you mean `{near}`?")),
+            ..lexer::error(name.at, name.end, &message)
+        }
     }
 
     /// A note of the user, which takes no arguments.
@@ -127,15 +145,17 @@ impl Parser<'_> {
     }
 }
 
-/// Puts the arguments of a `default` that is not piped into the note's order.
+/// Puts the arguments of a `default` that is not piped into the note's order; yes if they were not.
 ///
 /// The fallback comes first, but documents also show `default .spec.tag "latest"`: where only the second
 /// argument is a constant, it must be the fallback.
-fn fallback_first(args: &mut [Expr]) {
+fn fallback_first(args: &mut [Expr]) -> bool {
     if let [value, fallback] = args
         && value.literal().is_none()
         && fallback.literal().is_some()
     {
         std::mem::swap(value, fallback);
+        return true;
     }
+    false
 }

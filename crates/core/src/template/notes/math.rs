@@ -1,0 +1,192 @@
+//! Arithmetic: exact on integers, and the result is an integer where it is whole.
+
+use std::cmp::Ordering;
+
+use super::number::Number;
+use super::{Call, Note, PLAIN, Run, Type, Value};
+use crate::template::error::Failure;
+
+/// A note of two numbers.
+const TWO: Note = Note {
+    min_args: 2,
+    max_args: Some(2),
+    params: &[Type::Number],
+    result: Type::Number,
+    ..PLAIN
+};
+
+pub(super) static NOTES: &[Note] = &[
+    Note {
+        name: "add",
+        doc: "The sum of two numbers.",
+        example: (r#"{{ add "2" 3 }} {{ add 0.5 1 }}"#, "5 1.5"),
+        run: Run::Eager(add),
+        ..TWO
+    },
+    Note {
+        name: "sub",
+        doc: "The first number less the second.",
+        example: ("{{ sub .spec.replicas 5 }}", "-2"),
+        run: Run::Eager(sub),
+        ..TWO
+    },
+    Note {
+        name: "mul",
+        doc: "The product of two numbers.",
+        example: ("{{ mul .spec.replicas 4 }}", "12"),
+        run: Run::Eager(mul),
+        ..TWO
+    },
+    Note {
+        name: "div",
+        doc: "The first number divided by the second, which must not be 0; decimals stay.",
+        example: ("{{ div 7 2 }} {{ div 8 2 }}", "3.5 4"),
+        run: Run::Eager(div),
+        ..TWO
+    },
+    Note {
+        name: "mod",
+        doc: "What is left of the first number when it is divided by the second, which must not be 0; both without decimals.",
+        example: ("{{ mod 17 5 }}", "2"),
+        result: Type::Int,
+        run: Run::Eager(modulo),
+        ..TWO
+    },
+    Note {
+        name: "min",
+        doc: "The smaller of two numbers.",
+        example: ("{{ min 1 .spec.replicas }}", "1"),
+        run: Run::Eager(min),
+        ..TWO
+    },
+    Note {
+        name: "max",
+        doc: "The greater of two numbers.",
+        example: ("{{ max 1 .spec.replicas }}", "3"),
+        run: Run::Eager(max),
+        ..TWO
+    },
+    Note {
+        name: "clamp",
+        doc: "The first number, but not below the second and not above the third.",
+        example: ("{{ clamp 30 1 20 }} {{ clamp 0 1 20 }}", "20 1"),
+        min_args: 3,
+        max_args: Some(3),
+        run: Run::Eager(clamp),
+        ..TWO
+    },
+    Note {
+        name: "abs",
+        doc: "The number without its sign.",
+        example: ("{{ abs -4 }}", "4"),
+        min_args: 1,
+        max_args: Some(1),
+        run: Run::Eager(abs),
+        ..TWO
+    },
+];
+
+/// An argument as a number.
+fn number(call: &Call<'_, '_>, position: usize) -> Result<Number, Failure> {
+    Number::read(call.node(position)).ok_or_else(|| call.wrong(position, "a number"))
+}
+
+/// The value of a result, which must be one that can be told.
+fn told<'d>(call: &Call<'_, 'd>, result: Number) -> Result<Value<'d>, Failure> {
+    if !result.float().is_finite() {
+        let name = call.note.name;
+        let message = format!("`{name}` gives a number that is too large");
+        return Err(Failure::refused(message));
+    }
+    Ok(result.into_node().into())
+}
+
+/// Integers exactly as far as 128 bits go, everything else as floats.
+fn compute<'d>(
+    call: &mut Call<'_, 'd>,
+    exact: fn(i128, i128) -> Option<i128>,
+    rounded: fn(f64, f64) -> f64,
+) -> Result<Value<'d>, Failure> {
+    let (a, b) = (number(call, 0)?, number(call, 1)?);
+    let result = match (a, b) {
+        (Number::Int(a), Number::Int(b)) => exact(a, b).map(Number::Int),
+        _ => None,
+    };
+    told(
+        call,
+        result.unwrap_or(Number::Float(rounded(a.float(), b.float()))),
+    )
+}
+
+fn add<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    compute(call, i128::checked_add, |a, b| a + b)
+}
+
+fn sub<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    compute(call, i128::checked_sub, |a, b| a - b)
+}
+
+fn mul<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    compute(call, i128::checked_mul, |a, b| a * b)
+}
+
+fn div<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    if number(call, 1)?.float() == 0.0 {
+        return Err(by_zero(call));
+    }
+    let whole = |a: i128, b: i128| (a.checked_rem(b)? == 0).then(|| a.checked_div(b))?;
+    compute(call, whole, |a, b| a / b)
+}
+
+fn modulo<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let whole = |position| {
+        let cut = number(call, position)?.truncated();
+        cut.ok_or_else(|| Failure::refused("`mod` was given a number of more than 64 bits"))
+    };
+    let (a, b) = (whole(0)?, whole(1)?);
+    let rest = a.checked_rem(b).ok_or_else(|| by_zero(call))?;
+    told(call, Number::Int(rest))
+}
+
+fn by_zero(call: &Call<'_, '_>) -> Failure {
+    Failure::refused(format!("`{}` cannot divide by zero", call.note.name))
+}
+
+fn min<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let (a, b) = (number(call, 0)?, number(call, 1)?);
+    told(call, lesser(a, b))
+}
+
+fn max<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let (a, b) = (number(call, 0)?, number(call, 1)?);
+    told(call, greater(a, b))
+}
+
+fn clamp<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let (value, low, high) = (number(call, 0)?, number(call, 1)?, number(call, 2)?);
+    told(call, lesser(greater(value, low), high))
+}
+
+fn abs<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let result = match number(call, 0)? {
+        Number::Int(n) => Number::Int(n.abs()),
+        Number::Float(n) => Number::Float(n.abs()),
+    };
+    told(call, result)
+}
+
+fn lesser(a: Number, b: Number) -> Number {
+    if b.order(a) == Some(Ordering::Less) {
+        b
+    } else {
+        a
+    }
+}
+
+fn greater(a: Number, b: Number) -> Number {
+    if b.order(a) == Some(Ordering::Greater) {
+        b
+    } else {
+        a
+    }
+}

@@ -1,0 +1,131 @@
+//! Random texts, for what is made once and kept: passwords, keys, identifiers.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE;
+
+use super::{Call, Note, PLAIN, Run, Type, Value};
+use crate::template::error::Failure;
+use crate::value::Node;
+
+/// A note that draws as many of something as it is told.
+const DRAWS: Note = Note {
+    params: &[Type::Int],
+    result: Type::Text,
+    random: true,
+    ..PLAIN
+};
+
+pub(super) static NOTES: &[Note] = &[
+    Note {
+        name: "randomAlphanumeric",
+        doc: "So many random letters and digits.",
+        example: ("{{ randomAlphanumeric 16 }}", "s0Ud47HQcFqDm3Sn"),
+        run: Run::Eager(alphanumeric),
+        ..DRAWS
+    },
+    Note {
+        name: "randomHex",
+        doc: "So many random bytes in hexadecimal digits, two for each.",
+        example: ("{{ randomHex 8 }}", "08e00266fff0aacc"),
+        run: Run::Eager(hex),
+        ..DRAWS
+    },
+    Note {
+        name: "randomBase64",
+        doc: "So many random bytes in base64, in the alphabet that is safe in addresses.",
+        example: ("{{ randomBase64 12 }}", "l1Z0ygdkIXgumT6F"),
+        run: Run::Eager(base64),
+        ..DRAWS
+    },
+    Note {
+        name: "uuidv4",
+        doc: "A random UUID, version 4.",
+        example: ("{{ uuidv4 }}", "20b73cd8-1b2b-4071-bee5-1e3a54958757"),
+        min_args: 0,
+        max_args: Some(0),
+        params: &[],
+        run: Run::Eager(uuid),
+        ..DRAWS
+    },
+];
+
+/// Draws bytes, at a step for each four: a hash is made for each block of them.
+fn draw(call: &mut Call<'_, '_>, count: usize) -> Result<Vec<u8>, Failure> {
+    call.budget.step(1 + count as u64 / 4)?;
+    call.budget.text(count)?;
+    let Some(entropy) = call.data.entropy() else {
+        let name = call.note.name;
+        let message = format!(
+            "`{name}` gives another value each time, so it is only for what is made once and kept"
+        );
+        return Err(Failure::refused(message));
+    };
+    Ok(entropy.draw(count))
+}
+
+/// How many are wanted.
+fn wanted(call: &Call<'_, '_>) -> Result<usize, Failure> {
+    match call.node(0) {
+        Node::Int(n) if *n < 0 => {
+            let message = format!("`{}` was given a negative number", call.note.name);
+            Err(Failure::refused(message))
+        }
+        _ => Ok(call.count(0)),
+    }
+}
+
+fn alphanumeric<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    // Four times as many as there are characters; what lies beyond is drawn again, so that all are equally likely.
+    const BEYOND: u8 = 248;
+    let count = wanted(call)?;
+    call.budget.text(count)?;
+    let mut out = String::with_capacity(count);
+    while out.len() < count {
+        let drawn = draw(call, count - out.len())?;
+        let fair = drawn.into_iter().filter(|byte| *byte < BEYOND);
+        out.extend(fair.map(|byte| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()])));
+    }
+    Ok(Node::from(out).into())
+}
+
+fn hex<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let count = wanted(call)?;
+    call.budget.text(count.saturating_mul(2))?;
+    let drawn = draw(call, count)?;
+    Ok(Node::from(digits(&drawn)).into())
+}
+
+fn digits(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
+}
+
+fn base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let count = wanted(call)?;
+    let length = base64::encoded_len(count, true);
+    call.budget.text(length.unwrap_or(usize::MAX))?;
+    let drawn = draw(call, count)?;
+    Ok(Node::from(URL_SAFE.encode(drawn)).into())
+}
+
+/// Source: RFC 9562, section 5.4.
+fn uuid<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    call.budget.text(36)?;
+    let mut bytes = draw(call, 16)?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let digits = digits(&bytes);
+    let groups = [
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..],
+    ];
+    Ok(Node::from(groups.join("-")).into())
+}

@@ -1,0 +1,114 @@
+//! What values are.
+
+use super::{Call, Note, PLAIN, Run, Type, Value};
+use crate::template::error::Failure;
+use crate::value::Node;
+
+/// A note that asks something of one value.
+const ASKS: Note = Note {
+    result: Type::Bool,
+    ..PLAIN
+};
+
+pub(super) static NOTES: &[Note] = &[
+    Note {
+        name: "typeOf",
+        doc: "What the value is: `string`, `number`, `bool`, `map`, `slice` or `null`.",
+        example: ("{{ typeOf .spec }} {{ typeOf .spec.domains }}", "map slice"),
+        result: Type::Text,
+        run: Run::Eager(type_of),
+        ..PLAIN
+    },
+    Note {
+        name: "typeMap",
+        doc: "Whether the value is a map.",
+        example: ("{{ typeMap .spec }}", "true"),
+        run: Run::Eager(|call| is(call, &["map"])),
+        ..ASKS
+    },
+    Note {
+        name: "typeList",
+        doc: "Whether the value is a list.",
+        example: (r#"{{ typeList "a" }}"#, "false"),
+        run: Run::Eager(|call| is(call, &["slice"])),
+        ..ASKS
+    },
+    Note {
+        name: "typeString",
+        doc: "Whether the value is text.",
+        example: ("{{ typeString .spec.region }}", "true"),
+        run: Run::Eager(|call| is(call, &["string"])),
+        ..ASKS
+    },
+    Note {
+        name: "typeNumber",
+        doc: "Whether the value is a number.",
+        example: (r#"{{ typeNumber 3 }} {{ typeNumber "3" }}"#, "true false"),
+        run: Run::Eager(|call| is(call, &["number"])),
+        ..ASKS
+    },
+    Note {
+        name: "typeBool",
+        doc: "Whether the value is a boolean.",
+        example: ("{{ typeBool false }}", "true"),
+        run: Run::Eager(|call| is(call, &["bool"])),
+        ..ASKS
+    },
+    Note {
+        name: "typeNull",
+        doc: "Whether the value is null, as a missing one is.",
+        example: ("{{ typeNull .spec.missing }}", "true"),
+        run: Run::Eager(|call| is(call, &["null"])),
+        ..ASKS
+    },
+    Note {
+        name: "isScalar",
+        doc: "Whether the value is text, a number or a boolean.",
+        example: ("{{ isScalar 3 }}", "true"),
+        run: Run::Eager(|call| is(call, &["string", "number", "bool"])),
+        ..ASKS
+    },
+    Note {
+        name: "isComposite",
+        doc: "Whether the value is a map or a list.",
+        example: ("{{ isComposite .spec.tiers }}", "true"),
+        run: Run::Eager(|call| is(call, &["map", "slice"])),
+        ..ASKS
+    },
+    Note {
+        name: "isEmpty",
+        aliases: &["Empty"],
+        doc: "Whether the value is null, or text, a list or a map without content; 0 and false are not empty here.",
+        example: (r#"{{ isEmpty "" }} {{ isEmpty 0 }}"#, "true false"),
+        run: Run::Eager(is_empty),
+        ..ASKS
+    },
+];
+
+/// The type in the words that templates compare with.
+fn word(node: &Node) -> &'static str {
+    match node {
+        Node::Null => "null",
+        Node::Bool(_) => "bool",
+        Node::Int(_) | Node::UInt(_) | Node::Float(_) => "number",
+        Node::Str(_) => "string",
+        Node::List(_) => "slice",
+        Node::Map(_) => "map",
+    }
+}
+
+fn type_of<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    Ok(Node::from(word(call.node(0))).into())
+}
+
+fn is<'d>(call: &Call<'_, 'd>, words: &[&str]) -> Result<Value<'d>, Failure> {
+    Ok(words.contains(&word(call.node(0))).into())
+}
+
+fn is_empty<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let empty = match call.node(0) {
+        Node::Bool(_) | Node::Int(_) | Node::UInt(_) | Node::Float(_) => false,
+        node => node.is_empty_value(),
+    };
+    Ok(empty.into())
+}
