@@ -3,8 +3,10 @@
 mod bounds;
 mod errors;
 mod go;
+mod notes;
 mod properties;
 mod reads;
+mod refusals;
 mod results;
 
 use super::{Budget, Data, EvalError, Template, TemplateError};
