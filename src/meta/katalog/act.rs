@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::GroupKind,
+    plan::{GroupKind, Schemas},
     reconcile::crd::CrdRecord,
     value,
 };
@@ -20,10 +20,10 @@ use super::{
         status::Verdict,
         supervisor::Holding,
     },
-    Basis, Katalog, Release, Running, group_kind,
+    Katalog, Release, Running, Subject, group_kind,
     judge::{Judged, judge, kinds_of},
-    known::{known, schemas, storage},
-    taken::{Asked, stored, take},
+    known::{known, schemas, storage, whole_schemas},
+    taken::{Asked, Taken, stored, take},
 };
 
 impl Katalog {
@@ -51,7 +51,7 @@ impl Katalog {
 
     /// The Katalog is wanted: its newest good revision is to run.
     async fn follow(&mut self) -> Result<(), CallError> {
-        self.judge();
+        self.judge_by_schemas().await;
         if self.candidate.is_some() {
             self.put_finalizer().await?;
             let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
@@ -111,8 +111,9 @@ impl Katalog {
             };
             let taken = take(&revision.document, &motif);
             let crds = self.crds_of(&revision.document, &taken.asked);
-            let judged =
-                judge(&self.reference, &revision.document, &taken, &schemas(&crds)).ok()?;
+            // It was accepted once: a definition or a check that came since takes nothing away.
+            let schemas = schemas(&crds).trusting();
+            let judged = judge(&self.reference, &revision.document, &taken, &schemas).ok()?;
             Some((judged, revision.name))
         });
         if let Some((judged, name)) = good {
@@ -322,28 +323,80 @@ impl Katalog {
         Ok(())
     }
 
-    /// Judges the object, unless it was judged before against the same schemas.
+    /// Judges the object by what the records say of CRDs, so that it can claim its kinds at once.
     pub(super) fn judge(&mut self) {
-        if self.is_deleting() {
+        if !self.is_deleting() {
+            let (subject, taken) = self.subject();
+            self.judge_against(&taken, &schemas(&subject.crds));
+        }
+    }
+
+    /// Judges the object by the whole schemas of its kinds, unless it was judged by them before.
+    async fn judge_by_schemas(&mut self) {
+        if self.is_judged() {
             return;
         }
+        let (subject, taken) = self.subject();
+        let schemas = whole_schemas(&self.shared.context.wire, &subject.crds).await;
+        self.judge_against(&taken, &schemas);
+        self.judged = Some(subject);
+    }
+
+    /// Whether the verdict is about what there is: as long as the document and its Motifs are the same, the same Motifs are
+    /// asked for.
+    fn is_judged(&self) -> bool {
+        let Some(judged) = &self.judged else {
+            return false;
+        };
+        let names = judged.motifs.iter().map(|(name, _)| name.clone());
+        let motifs: Asked = names
+            .map(|name| {
+                let motif = self.motif(&name).ok();
+                (name, motif)
+            })
+            .collect();
+        let now = Subject {
+            generation: self.object.metadata.generation,
+            crds: self.crds_of(&self.document, &motifs),
+            motifs,
+        };
+        *judged == now
+    }
+
+    fn motif(&self, name: &str) -> Result<Arc<serde_json::Value>, String> {
+        self.shared.motifs.get(&self.reference.namespace, name)
+    }
+
+    /// What a judgement is about, and what the Katalog takes from Motifs.
+    fn subject(&mut self) -> (Subject, Taken) {
         let generation = self.object.metadata.generation;
         if self
             .judged
             .as_ref()
-            .is_none_or(|basis| basis.generation != generation)
+            .is_none_or(|judged| judged.generation != generation)
         {
             self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
         }
-        if self.judged.as_ref() == Some(&self.basis_now()) {
-            return;
-        }
-        let namespace = &self.reference.namespace;
-        let taken = take(&self.document, &|name| {
-            self.shared.motifs.get(namespace, name)
-        });
-        let crds = self.crds_of(&self.document, &taken.asked);
-        match judge(&self.reference, &self.document, &taken, &schemas(&crds)) {
+        let taken = take(&self.document, &|name| self.motif(name));
+        let subject = Subject {
+            generation,
+            crds: self.crds_of(&self.document, &taken.asked),
+            motifs: taken.asked.clone(),
+        };
+        (subject, taken)
+    }
+
+    /// The CRDs of the kinds that a document and its Motifs name.
+    fn crds_of(&self, document: &serde_json::Value, motifs: &Asked) -> Vec<Arc<CrdRecord>> {
+        let motifs = motifs.iter().filter_map(|(_, motif)| motif.as_deref());
+        known(
+            &self.shared.context.crds,
+            std::iter::once(document).chain(motifs),
+        )
+    }
+
+    fn judge_against(&mut self, taken: &Taken, schemas: &Schemas) {
+        match judge(&self.reference, &self.document, taken, schemas) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
@@ -354,34 +407,6 @@ impl Katalog {
                 };
             }
         }
-        self.judged = Some(Basis {
-            generation,
-            crds,
-            motifs: taken.asked,
-        });
-    }
-
-    /// What the verdict would be about now, as long as the same Motifs are asked for.
-    fn basis_now(&self) -> Basis {
-        let before = self.judged.as_ref().map(|basis| &basis.motifs);
-        let namespace = &self.reference.namespace;
-        let motifs: Asked = (before.into_iter().flatten())
-            .map(|(name, _)| (name.clone(), self.shared.motifs.get(namespace, name).ok()))
-            .collect();
-        Basis {
-            generation: self.object.metadata.generation,
-            crds: self.crds_of(&self.document, &motifs),
-            motifs,
-        }
-    }
-
-    /// The CRDs of the kinds that a document and its Motifs name.
-    fn crds_of(&self, document: &serde_json::Value, motifs: &Asked) -> Vec<Arc<CrdRecord>> {
-        let motifs = motifs.iter().filter_map(|(_, motif)| motif.as_deref());
-        known(
-            &self.shared.context.crds,
-            std::iter::once(document).chain(motifs),
-        )
     }
 
     /// A revision that compiles is a candidate, unless it is what runs.

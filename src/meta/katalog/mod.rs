@@ -83,8 +83,8 @@ pub(crate) struct Katalog {
     object: Arc<DynamicObject>,
     gone: bool,
     document: Arc<serde_json::Value>,
-    /// What the verdict is about.
-    judged: Option<Basis>,
+    /// What the verdict is about; none before it was judged by the whole schemas.
+    judged: Option<Subject>,
     verdict: Verdict,
     /// Compiled and not running yet.
     candidate: Option<Judged>,
@@ -106,7 +106,7 @@ pub(crate) struct Katalog {
 
 /// What a verdict is about.
 #[derive(Debug, PartialEq)]
-struct Basis {
+struct Subject {
     generation: Option<i64>,
     /// The CRDs of the kinds that the document and its Motifs name.
     crds: Vec<Arc<CrdRecord>>,

@@ -194,6 +194,7 @@ impl Surroundings<'_> {
             secrets,
             service_accounts,
             custom,
+            later: _,
         } = lifecycle;
         let mut plans = Vec::new();
         for (index, entry) in deployments.iter().enumerate() {

@@ -273,10 +273,9 @@ fn leaf(leaf: &Leaf) -> Node {
 
 /// The source, and what tells the notes of the user that it calls from others of their names.
 fn of_template(key: &str, template: &Template) -> Node {
-    let notes = template.functions_digest().map(|digest| {
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        ("$notes", Node::from(hex))
-    });
+    let notes = template
+        .notes_hash()
+        .map(|hash| ("$notes", Node::from(hash)));
     map([(key, Node::from(template.source()))]
         .into_iter()
         .chain(notes))

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::{
     ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan,
-    ResourceType, Schemas, StatusPlan, Typed, api_types, checks, children, describe,
+    ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks, children, describe,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
@@ -153,8 +153,13 @@ fn with_names(
         &children,
         context.listed,
     );
+    let before = at.count();
     typing.check(&imports, &mut children, &status);
+    if schemas.is_trusting() {
+        at.demote_from(before);
+    }
     let gathered = reads::gather(&children, &status, &imports, true);
+    chance::check(at, &imports, &children, &status);
     let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
     if !finalizer {
         checks::left_behind(at, &children, resource.as_ref());

@@ -46,12 +46,6 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
         let message = format!("`operatorBox.reconciler.workers` is set too and wins: {inner}");
         at.field("workers").warn(Code::SetTwice, message);
     }
-    if let (Some(outer), Some(inner)) = (entry.resync, resync)
-        && outer != inner
-    {
-        let message = "`operatorBox.reconciler.resync` is set too and wins";
-        at.field("resync").warn(Code::SetTwice, message);
-    }
     let profile = layers
         .iter()
         .find_map(|(at, reconciler)| Some((at.field("profile"), reconciler.profile.as_deref()?)));
@@ -63,7 +57,6 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
             .or_else(|| preset?.workers)
             .unwrap_or(DEFAULT_WORKERS),
         resync: resync
-            .or(entry.resync)
             .or_else(|| preset?.resync)
             .map_or(DEFAULT_RESYNC, |span| span.0),
     }
