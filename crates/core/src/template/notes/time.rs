@@ -303,13 +303,11 @@ fn go_text(nanos: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
     let second = NANOS.unsigned_abs();
-    if nanos == 0 {
-        return "0s".to_owned();
-    }
     match nanos {
-        ..1_000 => format!("{sign}{nanos}ns"),
-        ..1_000_000 => format!("{sign}{}\u{b5}s", decimal(nanos, 1_000)),
-        ..1_000_000_000 => format!("{sign}{}ms", decimal(nanos, 1_000_000)),
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{sign}{nanos}ns"),
+        1_000..1_000_000 => format!("{sign}{}\u{b5}s", decimal(nanos, 1_000)),
+        1_000_000..1_000_000_000 => format!("{sign}{}ms", decimal(nanos, 1_000_000)),
         _ => {
             let minutes = nanos / second / 60;
             let seconds = decimal(nanos - minutes * 60 * second, second);

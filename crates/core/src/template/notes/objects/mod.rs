@@ -89,15 +89,27 @@ impl<'c, 'd> Call<'c, 'd> {
 impl<'d> Object<'_, 'd> {
     /// What is at one of the paths that the note declares; null where nothing is, and at any other path.
     fn at(&self, path: &str) -> &Node {
-        let found = match &self.whole {
-            _ if !self.reads.contains(&path) => None,
+        let declared = self.reads.contains(&path);
+        let found = declared.then(|| self.find(path)).flatten();
+        found.unwrap_or(&NULL)
+    }
+
+    fn find(&self, path: &str) -> Option<&Node> {
+        match &self.whole {
             Value::Root => {
                 let (first, rest) = split(path);
                 self.data.get(first).and_then(|node| below(node, rest))
             }
             value => below(value.node(), Some(path)),
-        };
-        found.unwrap_or(&NULL)
+        }
+    }
+
+    /// What the map at a path has under the key that is the note's second argument; the note declares it by the path
+    /// and a `*`.
+    fn under(&self, path: &str, key: &Node) -> Option<&Node> {
+        let stars = self.reads.iter().filter_map(|read| read.strip_suffix(".*"));
+        let declared = stars.into_iter().any(|read| read == path);
+        declared.then(|| self.find(path)?.get(key.as_str()?))?
     }
 
     /// What [`Object::at`] finds, borrowed where the object is.
