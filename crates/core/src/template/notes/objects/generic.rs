@@ -252,7 +252,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         ),
         reads: &["_placeholder"],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             let placeholder = object.at("_placeholder").as_bool() == Some(true);
             Ok((object.is_map() && !placeholder).into())
         }),
@@ -264,7 +264,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         example: ("{{ isTerminating .children.deployment }}", "false"),
         reads: &["metadata.deletionTimestamp"],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             Ok((!object.at("metadata.deletionTimestamp").is_empty_value()).into())
         }),
         ..CHECK
@@ -292,7 +292,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         ),
         reads: &["metadata.generation", "status.observedGeneration"],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             let observed = object.int("status.observedGeneration");
             Ok((object.int("metadata.generation") == observed).into())
         }),
@@ -315,7 +315,7 @@ pub(in super::super) static NOTES: &[Note] = &[
 ];
 
 fn keyed_text<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure> {
-    let (object, key) = (call.object(), call.take(1));
+    let (object, key) = (call.object()?, call.take(1));
     let found = object.under(map, key.node()).filter(|node| is_scalar(node));
     let text = found.map(Node::to_text).unwrap_or_default();
     call.budget.text(text.len())?;
@@ -323,7 +323,7 @@ fn keyed_text<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failu
 }
 
 fn keyed_int<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure> {
-    let (object, key) = (call.object(), call.take(1));
+    let (object, key) = (call.object()?, call.take(1));
     let number = match object.under(map, key.node()) {
         Some(Node::Str(text)) => text.trim().parse().ok(),
         Some(node) => node.as_i64(),
@@ -333,7 +333,7 @@ fn keyed_int<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failur
 }
 
 fn has_key<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure> {
-    let (object, key) = (call.object(), call.take(1));
+    let (object, key) = (call.object()?, call.take(1));
     let found = object.under(map, key.node());
     Ok(found.is_some_and(is_something).into())
 }
@@ -347,7 +347,7 @@ fn is_something(node: &Node) -> bool {
 }
 
 fn label_matches<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let labels = object.at(LABELS);
     let pairs = call.args.get(1..).unwrap_or_default().chunks_exact(2);
     let matches = pairs.into_iter().all(|pair| {
@@ -359,14 +359,14 @@ fn label_matches<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn has_condition<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let (object, wanted) = (call.object(), call.take(1));
+    let (object, wanted) = (call.object()?, call.take(1));
     let conditions = object.list(CONDITIONS, call.budget)?;
     let wanted = wanted.node().as_str().unwrap_or_default();
     Ok(is_true(conditions, wanted).into())
 }
 
 fn of_condition<'d>(call: &mut Call<'_, 'd>, field: &str) -> Result<Value<'d>, Failure> {
-    let (object, wanted) = (call.object(), call.take(1));
+    let (object, wanted) = (call.object()?, call.take(1));
     let conditions = object.list(CONDITIONS, call.budget)?;
     let wanted = wanted.node().as_str().unwrap_or_default();
     let text = condition(conditions, wanted).map_or("", |c| text_of(c, field));
