@@ -329,34 +329,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Note> {
 
 /// The name of a note, or among others that are known, that a mistyped one most likely means.
 pub(super) fn nearest<'n>(name: &str, others: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    if name.len() > 64 {
-        return None;
-    }
-    let lower = name.to_lowercase();
-    let distance = |known: &str| edits(&lower, &known.to_lowercase());
-    let (distance, near) = all()
-        .flat_map(Note::names)
-        .map(|known| -> &'n str { known })
-        .chain(others)
-        .map(|known| (distance(known), known))
-        .min_by_key(|(distance, _)| *distance)?;
-    let tolerable = (name.chars().count() / 3).max(1);
-    (distance <= tolerable).then_some(near)
-}
-
-/// How many characters have to be added, dropped or changed to make one text the other.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.chars().enumerate() {
-            let change = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.chars().count()]
+    let notes = all().flat_map(Note::names).map(|known| -> &'n str { known });
+    crate::diagnostics::nearest(name, notes.chain(others))
 }
 
 #[cfg(test)]
