@@ -3,16 +3,16 @@
 # that lint, test, demo and the cluster share what is compiled. CARGO_TARGET_DIR and KUBEBUILDER_ASSETS are respected.
 
 SHELL := /bin/bash
-TARGET := $(or $(CARGO_TARGET_DIR),target)
-ORK := $(TARGET)/debug/ork
-TESTBED := $(TARGET)/debug/testbed
+BUILT := $(or $(CARGO_TARGET_DIR),target)
+ORK := $(BUILT)/debug/ork
+TESTBED := $(BUILT)/debug/testbed
 # Where `make cluster-up` keeps its cluster.
 CLUSTER ?= .cluster
 # What Go's templates give, which ours are compared with.
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,13 @@ go-cases: ## write what Go's text/template gives for the cases of hack/go-templa
 
 go-cases-check: ## whether the committed results are those of Go (needs Go)
 	@cd hack/go-templates && go vet . && go run . | diff -q - $(CURDIR)/$(GO_CASES) >/dev/null || { echo "make: $(GO_CASES) is stale: make go-cases"; exit 1; }
+
+fuzz: cargo ## search for inputs that break a promise (TARGET=document, plan or template; TIME=600 seconds)
+	@hack/fuzz $(or $(TARGET),template) $(or $(TIME),600)
+
+bench-core: cargo ## what compiling, a pass and templates cost, beside Go's text/template (optimised; needs Go)
+	cd hack/go-templates && go run . bench > $(abspath $(BUILT))/go-templates.txt
+	GO_TEMPLATES=$(abspath $(BUILT))/go-templates.txt cargo bench -p orkestra-core --bench core --locked
 
 crds: binaries ## write crds/ from the API types
 	$(ORK) crds --output crds

@@ -15,6 +15,7 @@ pub mod events;
 pub mod files;
 pub mod meta;
 pub mod metrics;
+pub mod render;
 pub mod runtime;
 pub mod server;
 pub mod telemetry;

@@ -48,7 +48,7 @@ func main() {
 			log.Fatal(err)
 		}
 	case len(os.Args) == 2 && os.Args[1] == "bench":
-		bench()
+		bench(data)
 	default:
 		log.Fatal("usage: go run . [bench]")
 	}

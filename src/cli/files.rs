@@ -1,6 +1,6 @@
 //! Katalog files to plans, without a cluster.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use orkestra_core::plan::{Plan, Schemas};
 
@@ -10,7 +10,7 @@ use crate::meta;
 /// Compiles the files; warnings go to stderr.
 pub(super) async fn compile(paths: &[PathBuf]) -> Result<Vec<Arc<Plan>>, Failure> {
     let (plans, warnings) = meta::compile_files(paths, &Schemas::default()).await?;
-    output::diagnostics(&warnings, &BTreeMap::new());
+    output::diagnostics(&warnings);
     Ok(plans)
 }
 

@@ -6,9 +6,11 @@ mod controller;
 mod crds;
 mod files;
 mod generate;
+mod notes;
 mod options;
 mod output;
 mod release;
+mod render;
 mod run;
 mod serve;
 mod validate;
@@ -44,6 +46,8 @@ enum Command {
     Controller(controller::Args),
     Run(run::Args),
     Validate(validate::Args),
+    Render(render::Args),
+    Notes(notes::Args),
     Generate(generate::Args),
     Release(release::Args),
     Crds(crds::Args),
@@ -109,6 +113,8 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Controller(args) => controller::execute(args, &cluster).await,
         Command::Run(args) => run::execute(args, &cluster).await,
         Command::Validate(args) => validate::execute(args).await,
+        Command::Render(args) => render::execute(args).await,
+        Command::Notes(args) => notes::execute(args),
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args, &cluster).await,
         Command::Crds(args) => crds::execute(args),

@@ -49,22 +49,26 @@ pub(super) fn error(error: &anyhow::Error) {
     say(&text);
 }
 
-/// Prints problems as compilers do, each with its line.
-///
-/// `texts` holds files by the names that problems use; others are read again.
-pub(super) fn diagnostics<'a>(
-    problems: impl IntoIterator<Item = &'a Diagnostic>,
-    texts: &BTreeMap<String, String>,
-) {
-    let mut texts = texts.clone();
-    let (mut text, mut counts) = (String::new(), Counts::default());
+/// Prints problems as compilers do, each with its line, and then how many there are, when any is an error.
+pub(super) fn diagnostics(problems: &[Diagnostic]) {
+    snippets(problems, &BTreeMap::new());
+    let counts = Counts::of(problems);
+    if counts.errors > 0 {
+        note(&counts.to_string());
+    }
+}
+
+/// Prints problems, each with its line. `texts` holds files by the names that problems use; others are read again.
+pub(super) fn snippets(problems: &[Diagnostic], texts: &BTreeMap<String, String>) {
+    let mut read = BTreeMap::new();
+    let mut text = String::new();
     for problem in problems {
-        counts.add(problem.severity);
-        let source = problem.file.as_ref().map(|file| {
-            let read = || std::fs::read_to_string(file).unwrap_or_default();
-            &**texts.entry(file.clone()).or_insert_with(read)
+        let file = problem.file.as_deref().unwrap_or_default();
+        let source = texts.get(file).unwrap_or_else(|| {
+            read.entry(file)
+                .or_insert_with(|| std::fs::read_to_string(file).unwrap_or_default())
         });
-        text.push_str(&snippet::render(problem, source.unwrap_or_default()));
+        text.push_str(&snippet::render(problem, source));
         text.push('\n');
     }
     say(&text);
@@ -81,16 +85,12 @@ impl Counts {
     pub(super) fn of<'a>(problems: impl IntoIterator<Item = &'a Diagnostic>) -> Self {
         let mut counts = Self::default();
         for problem in problems {
-            counts.add(problem.severity);
+            match problem.severity {
+                Severity::Error => counts.errors += 1,
+                Severity::Warning => counts.warnings += 1,
+            }
         }
         counts
-    }
-
-    fn add(&mut self, severity: Severity) {
-        match severity {
-            Severity::Error => self.errors += 1,
-            Severity::Warning => self.warnings += 1,
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `ork run`
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use tokio::sync::mpsc;
 
@@ -66,11 +66,11 @@ async fn tell(mut notices: mpsc::UnboundedReceiver<Notice>) -> bool {
     while let Some(notice) = notices.recv().await {
         match notice {
             Notice::Refused(FileError::Invalid(problems)) => {
-                output::diagnostics(&problems, &BTreeMap::new());
+                output::diagnostics(&problems.0);
                 output::note("the last good revision stays");
             }
             Notice::Refused(error) => output::error(&anyhow::Error::new(error)),
-            Notice::Warned(warnings) => output::diagnostics(&warnings, &BTreeMap::new()),
+            Notice::Warned(warnings) => output::diagnostics(&warnings),
             Notice::Applied(what) => output::note(&format!("applied {what}")),
             Notice::Runs {
                 katalog,

@@ -4,7 +4,7 @@
 //!  port taken ─► client ─► probes answer ─► cluster answers? ─► engine runs ─► signal ─► engine stops ─► Events out ─► exit
 //! ```
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use tokio::{
@@ -175,7 +175,7 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         match error {
             FileError::Invalid(problems) => {
-                super::output::diagnostics(&problems, &BTreeMap::new());
+                super::output::diagnostics(&problems.0);
                 Self::Reported
             }
             error if error.is_unreachable() => Self::Cluster(error.into()),

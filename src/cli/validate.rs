@@ -44,7 +44,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let found = files::validate(&args.paths).await;
     match args.output {
         Format::Human => {
-            output::diagnostics(&found.problems, &found.texts);
+            output::snippets(&found.problems.0, &found.texts);
             output::note(&summary(&found));
         }
         Format::Json => output::print(&to_json(&found.problems)?)?,
@@ -90,6 +90,7 @@ impl<'a> From<&'a Diagnostic> for Problem<'a> {
             column,
             path,
             text_offset: _,
+            at_key: _,
             message,
             hint,
         } = problem;

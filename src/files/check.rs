@@ -9,7 +9,7 @@ use std::{
 use orkestra_core::{
     api::CrdEntry,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{KatalogDocument, Source, parse_stream, read_what_can_be},
+    document::{DocumentKind, KatalogDocument, Source, parse_stream, read_motif, read_what_can_be},
     plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas},
     value::Node,
 };
@@ -37,7 +37,8 @@ pub struct Checked {
     pub problems: Diagnostics,
 }
 
-/// Checks Katalog documents of one file and compiles those that are sound.
+/// Checks the documents of one file: Motifs as far as they go by themselves, Katalogs, of which those that are sound are
+/// compiled.
 ///
 /// `path` is the file: what a document names lies beside it. `schemas` gives what is known of the kinds that a document
 /// names, beside its `crdFile`s.
@@ -48,6 +49,14 @@ pub async fn check(
 ) -> Checked {
     let mut checked = Checked::default();
     for source in sources {
+        if DocumentKind::of(source) == Some(DocumentKind::Motif) {
+            let found = match read_motif(source) {
+                Ok((_, warnings)) => Diagnostics(warnings),
+                Err(problems) => problems,
+            };
+            checked.problems.extend(found);
+            continue;
+        }
         let (document, found) = read_what_can_be(source);
         let sound = !found.has_errors();
         checked.problems.extend(found);

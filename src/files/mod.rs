@@ -8,6 +8,8 @@
 
 mod check;
 mod find;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 pub(crate) use self::validate::without_katalog;

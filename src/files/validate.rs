@@ -8,8 +8,8 @@ use std::{
 use orkestra_core::{
     api::names,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{Source, Stream, Tree, parse_stream},
-    plan::{NotACrd, Schemas},
+    document::{DocumentKind, Source, Stream, Tree, parse_stream},
+    plan::{CrdShape, NotACrd, Schemas},
 };
 
 use super::{
@@ -31,40 +31,45 @@ pub struct Validated {
 /// Checks the Katalogs of files, of folders and of standard input (`-`).
 ///
 /// They are compiled with the definitions that they name, and those that are among the files. Objects of other kinds are
-/// passed over; a path without any Katalog is a problem.
+/// passed over; a path without a Katalog or a definition is a problem.
 pub async fn validate(paths: &[PathBuf]) -> Validated {
     let mut validated = Validated::default();
     let (mut seen, mut schemas, mut groups) = (BTreeSet::new(), Schemas::default(), Vec::new());
     for path in paths {
-        let mut files = Vec::new();
-        for found in find(path, &mut seen) {
-            files.push(found.map(|file| parse(file, &mut validated.texts)));
+        let files = find(path, &mut seen).into_iter();
+        let files: Vec<_> = files
+            .map(|found| found.map(|file| parse(file, &mut validated.texts)))
+            .collect();
+        let sources = files.iter().flatten().flat_map(|file| &file.stream.sources);
+        let shapes: Vec<CrdShape> = sources.filter_map(|source| crd(source).ok()).collect();
+        let is_used = !shapes.is_empty();
+        for shape in shapes {
+            schemas.insert(shape);
         }
-        let streams = files.iter().flatten();
-        for source in streams.flat_map(|file| &file.stream.sources) {
-            if let Ok(shape) = crd(source) {
-                schemas.insert(shape);
-            }
-        }
-        groups.push((path, files));
+        groups.push((path, files, is_used));
     }
-    for (path, files) in groups {
-        let mut is_empty = !files.is_empty();
+    let mut useless = Vec::new();
+    for (path, files, is_used) in groups {
+        let mut is_something = files.is_empty();
         for file in files {
             match file {
-                Ok(file) => is_empty &= !validated.add(file, path, &schemas).await,
+                Ok(file) => is_something |= validated.add(file, path, &schemas).await,
                 Err(problem) => {
-                    is_empty = false;
+                    is_something = true;
                     validated.problems.push(problem);
                 }
             }
         }
-        if is_empty {
-            validated
-                .problems
-                .push(without_katalog(&path.display().to_string()));
+        if !is_something {
+            useless.push((path, is_used));
         }
     }
+    // Definitions are of use to Katalogs only.
+    let is_any = !validated.katalogs.is_empty() || validated.problems.has_errors();
+    useless.retain(|(_, is_used)| !(*is_used && is_any));
+    let useless = useless.into_iter();
+    let missing = useless.map(|(path, _)| without_katalog(&path.display().to_string()));
+    validated.problems.extend(missing);
     validated
 }
 
@@ -123,7 +128,7 @@ fn is_ours(source: &Source, is_named: bool) -> bool {
     let groups = [names::API_VERSION, names::OLD_API_VERSION].map(group);
     let of_group = text("apiVersion").is_some_and(|version| groups.contains(&group(version)));
     of_group
-        || matches!(text("kind"), Some("Katalog" | "Motif" | "Komposer"))
+        || DocumentKind::of(source).is_some()
         || (is_named && source.tree.get("kind").is_none())
 }
 

@@ -156,11 +156,15 @@ fn a_mistake_is_told_with_its_place_and_1() {
         + 1;
     let (code, out, err) = run(&["generate", "rbac", "-k", name]);
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(err.starts_with(&format!("{name}:{line}:")), "{err}");
-    assert!(
-        err.contains("]: spec.crds.website") && err.contains("1 error"),
-        "{err}"
-    );
+    assert!(err.contains(&format!("--> {name}:{line}:")), "{err}");
+    for part in [
+        "error[ORK0010]",
+        "replicsa: \"{{ .spec",
+        "^^^^^^^^",
+        "1 error",
+    ] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
     let (code, _, err) = run(&["generate", "rbac", "-k", "not/there.yaml"]);
     assert_eq!(code, 1);
     assert!(err.contains("not/there.yaml"), "{err}");

@@ -3,6 +3,7 @@
 //! Nothing here does I/O, reads a clock or knows a Kubernetes client.
 
 pub mod api;
+pub mod cron;
 pub mod diagnostics;
 pub mod document;
 pub mod plan;

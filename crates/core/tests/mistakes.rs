@@ -22,6 +22,9 @@ use orkestra_core::{
 /// Codes that are told by what reads files, outside of this package; its tests execute their samples.
 const OF_FILES: [Code; 3] = [Code::Unreadable, Code::SameNameTwice, Code::CrdFile];
 
+/// Codes of custom resources: there too.
+const OF_RESOURCES: [Code; 2] = [Code::NotOperated, Code::CannotRender];
+
 /// Everything that is told of a text without a cluster: parsing, reading, compiling. Definitions in it are known to all
 /// of its Katalogs, and `crdFile` names the last of them.
 fn check(file: &str, text: &str) -> Diagnostics {
@@ -118,12 +121,13 @@ fn every_mistake_is_told_at_its_place() {
         if env::var_os("UPDATE").is_some() {
             fs::write(&beside, &got).unwrap();
         }
-        assert!(!found.is_empty(), "{name}: nothing is told");
-        for problem in found.iter() {
-            assert!(
-                problem.line.is_some() || problem.code == Code::NoDocument,
-                "{name}: no position: {problem}"
-            );
+        let unplaced =
+            |problem: &&Diagnostic| problem.line.is_none() && problem.code != Code::NoDocument;
+        if found.is_empty() {
+            wrong.push(format!("== {name}: nothing is told"));
+        }
+        if let Some(problem) = found.iter().find(unplaced) {
+            wrong.push(format!("== {name}: no position: {problem}"));
         }
         if fs::read_to_string(&beside).unwrap_or_default() != got {
             wrong.push(format!("== {name}\n{got}"));
@@ -139,13 +143,18 @@ fn there_are_at_least_150_mistakes_and_no_stray_expectation() {
         files.map(|file| file.with_extension("")).collect()
     };
     assert!(stems("yaml").len() >= 150);
-    assert_eq!(stems("yaml"), stems("out"));
+    let alone: Vec<PathBuf> = stems("out")
+        .symmetric_difference(&stems("yaml"))
+        .cloned()
+        .collect();
+    assert!(alone.is_empty(), "{alone:?}");
 }
 
 #[test]
 fn every_wrong_sample_has_its_problem_and_no_other_and_every_right_one_has_none() {
     let mut failures = Vec::new();
-    for code in Code::ALL {
+    let codes = Code::ALL.iter();
+    for code in codes.filter(|code| !OF_RESOURCES.contains(code)) {
         let explained = code.explain();
         if !OF_FILES.contains(code) {
             let found = check("wrong.yaml", explained.wrong);

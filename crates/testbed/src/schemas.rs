@@ -19,6 +19,23 @@ use testbed::{ControlPlane, Options};
 const DEFINITIONS: &str = "#/components/schemas/";
 const KIND: &str = "x-kubernetes-group-version-kind";
 
+/// Fields that the documents require and the server does not: their zero is legal, or it sets them itself.
+const NOT_REQUIRED: [(&str, &str); 13] = [
+    ("api.apps.v1.ControllerRevision", "revision"),
+    ("api.batch.v1.PodFailurePolicyOnPodConditionsPattern", "status"),
+    ("api.core.v1.Event", "metadata"),
+    ("api.core.v1.HTTPHeader", "value"),
+    ("api.core.v1.ISCSIPersistentVolumeSource", "lun"),
+    ("api.core.v1.ISCSIVolumeSource", "lun"),
+    ("api.core.v1.LimitRangeSpec", "limits"),
+    ("api.core.v1.SleepAction", "seconds"),
+    ("api.core.v1.Sysctl", "value"),
+    ("api.discovery.v1.EndpointSlice", "endpoints"),
+    ("api.rbac.v1.RoleRef", "apiGroup"),
+    ("api.scheduling.v1.PriorityClass", "value"),
+    ("api.storage.v1.CSINodeSpec", "drivers"),
+];
+
 /// What the server's documents say, as far as it is kept.
 #[derive(Default)]
 struct Found {
@@ -77,7 +94,16 @@ impl Found {
             for kind in schema[KIND].as_array().into_iter().flatten() {
                 self.named.insert(group_version_kind(kind), short(name));
             }
-            self.definitions.insert(short(name), pruned(schema));
+            let mut kept = pruned(schema);
+            if let Some(required) = kept.get_mut("required").and_then(Value::as_array_mut) {
+                required.retain(|field| {
+                    let is_it = |(definition, known): &(&str, &str)| {
+                        short(name) == *definition && field == known
+                    };
+                    !NOT_REQUIRED.iter().any(is_it)
+                });
+            }
+            self.definitions.insert(short(name), kept);
         }
         for (path, operations) in document["paths"].as_object().into_iter().flatten() {
             for operation in operations.as_object().into_iter().flatten() {

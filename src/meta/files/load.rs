@@ -108,15 +108,15 @@ pub(super) async fn compile(
         let schemas = |document: &KatalogDocument| cluster(&document.tree.to_json());
         let checked = files::check(&content.path, &sources, &schemas).await;
         found.extend(checked.problems);
-        let katalogs = checked.katalogs.into_iter();
-        loaded.extend(katalogs.map(|katalog| Loaded::of(&content.path, katalog)));
-        if sources.is_empty() && found.is_empty() {
+        if checked.katalogs.is_empty() && !found.has_errors() {
             found.push(files::without_katalog(&file));
         }
         found
             .0
             .sort_by_key(|problem| (problem.line, problem.column));
         problems.extend(found);
+        let katalogs = checked.katalogs.into_iter();
+        loaded.extend(katalogs.map(|katalog| Loaded::of(&content.path, katalog)));
     }
     if let Some(twice) = named_twice(&loaded) {
         problems.push(Diagnostic::error(

@@ -78,23 +78,15 @@ fn shape(record: &CrdRecord) -> CrdShape {
     }
 }
 
-/// A schema that says of the status what the record says, and nothing else.
+/// A schema that says of the status what the record says, and leaves everything else open.
 fn schema(status: Option<&Node>) -> Node {
-    let map = |fields: Vec<(&str, Node)>| {
-        Node::Map(
-            fields
-                .into_iter()
-                .map(|(name, value)| (name.into(), value))
-                .collect(),
-        )
-    };
-    let properties = status
-        .map(|status| ("status", status.clone()))
-        .into_iter()
-        .collect();
-    map(vec![
+    // Without a schema the API server drops the status altogether.
+    let dropped = || Node::object([("type", Node::from("object"))]);
+    let status = status.cloned().unwrap_or_else(dropped);
+    Node::object([
         ("type", Node::from("object")),
-        ("properties", map(properties)),
+        ("x-kubernetes-preserve-unknown-fields", Node::Bool(true)),
+        ("properties", Node::object([("status", status)])),
     ])
 }
 

@@ -174,6 +174,30 @@ pub fn check_label_key(key: &str) -> Result<(), String> {
     ))
 }
 
+/// What to write instead of `text`, for a hint: what `check` allows of it, with a capital, or with `-` for what is not
+/// allowed, in lower case where that is needed. None where that is still not legal.
+pub fn instead(text: &str, check: fn(&str) -> Result<(), String>) -> Option<String> {
+    let with_dashes = |text: &str, legal: fn(char) -> bool| {
+        let text = text.replace(|c| !legal(c), "-");
+        text.trim_matches(['-', '.', '_']).to_owned()
+    };
+    let lower = text.to_lowercase();
+    let mut capital = text.to_owned();
+    if let Some(first) = capital.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let tries = [
+        capital,
+        with_dashes(text, |c| c.is_ascii_alphanumeric() || "-_.".contains(c)),
+        with_dashes(&lower, |c| c.is_ascii_alphanumeric() || "-.".contains(c)),
+        with_dashes(&lower, |c| c.is_ascii_alphanumeric()),
+    ];
+    let legal = tries
+        .into_iter()
+        .find(|name| !name.is_empty() && check(name).is_ok());
+    legal.map(|name| format!("write `{name}`"))
+}
+
 fn check_length(name: &str, limit: usize) -> Result<(), String> {
     match name.len() {
         0 => Err("the name is empty".to_owned()),

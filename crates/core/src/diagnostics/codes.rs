@@ -189,6 +189,12 @@ codes! {
     NotInEnum = 502, "the word is none that the schema lists";
     /// Text that need not be what the field takes.
     MayNotFit = 503, "the text may not fit the field";
+
+    // Custom resources, where they are rendered.
+    /// A custom resource of a kind or version that no Katalog operates.
+    NotOperated = 900, "nobody operates the custom resource";
+    /// A template that fails over a custom resource, or gives what the field cannot take.
+    CannotRender = 901, "it cannot be rendered";
 }
 
 impl Code {

@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 
 pub use codes::Code;
 pub use explain::{Explanation, markdown};
+pub(crate) use nearest::Words;
 pub use nearest::nearest;
 pub use path::{FieldPath, Segment};
 
@@ -62,6 +63,9 @@ pub struct Diagnostic {
     /// and column by [`Diagnostics::locate`].
     #[serde(skip)]
     pub text_offset: Option<usize>,
+    /// Whether the problem is the field's key, not its value. Counts in [`Diagnostics::locate`].
+    #[serde(skip)]
+    pub at_key: bool,
     /// What is wrong.
     pub message: String,
     /// What to do about it.
@@ -84,6 +88,7 @@ impl Diagnostic {
             column: None,
             path,
             text_offset: None,
+            at_key: false,
             message: message.into(),
             hint: None,
         }
@@ -185,6 +190,7 @@ impl Diagnostics {
             if diagnostic.line.is_none() {
                 let span = match diagnostic.text_offset {
                     Some(offset) => tree.locate_in_text(&diagnostic.path, offset),
+                    None if diagnostic.at_key => tree.locate_key(&diagnostic.path),
                     None => tree.locate(&diagnostic.path),
                 };
                 diagnostic.line = span.map(|span| span.line);

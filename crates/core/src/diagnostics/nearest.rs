@@ -6,25 +6,89 @@
 /// third of the longer word otherwise; a swap of two neighbours is one edit. Of equally near ones the
 /// first wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word: Vec<char> = word
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::to_lowercase)
-        .collect();
-    candidates
-        .into_iter()
-        .filter_map(|candidate| {
-            let letters: Vec<char> = candidate
-                .chars()
-                .take(LONGEST)
-                .flat_map(char::to_lowercase)
-                .collect();
-            let limit = (word.len().max(letters.len()) / 3).max(1);
-            let distance = distance(&word, &letters);
-            (distance <= limit).then_some((distance, candidate))
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let word = Letters::of(word);
+    let mut letters = Letters::default();
+    let mut best = Best::default();
+    for candidate in candidates {
+        letters.take(candidate);
+        best.consider(&word, &letters, candidate);
+    }
+    best.found
+}
+
+/// Candidates that are asked again and again.
+#[derive(Debug)]
+pub(crate) struct Words<'a>(Vec<(Letters, &'a str)>);
+
+impl<'a> Words<'a> {
+    /// Makes candidates ready.
+    pub(crate) fn new(words: impl Iterator<Item = &'a str>) -> Self {
+        Self(words.map(|word| (Letters::of(word), word)).collect())
+    }
+
+    /// As [`nearest`] among them.
+    pub(crate) fn nearest(&self, word: &str) -> Option<&'a str> {
+        let word = Letters::of(word);
+        let mut best = Best::default();
+        for (letters, candidate) in &self.0 {
+            best.consider(&word, letters, candidate);
+        }
+        best.found
+    }
+}
+
+/// The nearest candidate so far.
+#[derive(Default)]
+struct Best<'a> {
+    found: Option<&'a str>,
+    distance: usize,
+}
+
+impl<'a> Best<'a> {
+    fn consider(&mut self, word: &Letters, letters: &Letters, candidate: &'a str) {
+        let (a, b) = (word.all.len(), letters.all.len());
+        let mut limit = (a.max(b) / 3).max(1);
+        if self.found.is_some() {
+            let Some(nearer) = self.distance.checked_sub(1) else {
+                return;
+            };
+            limit = limit.min(nearer);
+        }
+        // An edit changes the length by one, and takes or brings at most one letter: most candidates need no closer look.
+        let lacks = |these: u64, others: u64| (these & !others).count_ones() as usize > limit;
+        let apart = lacks(word.set, letters.set) || lacks(letters.set, word.set);
+        if a.abs_diff(b) > limit || apart {
+            return;
+        }
+        let distance = distance(&word.all, &letters.all);
+        if distance <= limit {
+            (self.found, self.distance) = (Some(candidate), distance);
+        }
+    }
+}
+
+/// The letters of a word, small ones, and which there are: a bit for each, shared by several.
+#[derive(Debug, Default)]
+struct Letters {
+    all: Vec<char>,
+    set: u64,
+}
+
+impl Letters {
+    fn of(word: &str) -> Self {
+        let mut letters = Self::default();
+        letters.take(word);
+        letters
+    }
+
+    /// Forgets the word before.
+    fn take(&mut self, word: &str) {
+        self.all.clear();
+        let small = word.chars().take(LONGEST).flat_map(char::to_lowercase);
+        self.all.extend(small);
+        let bits = self.all.iter().map(|c| 1 << (u32::from(*c) % 64));
+        self.set = bits.fold(0, |set, bit: u64| set | bit);
+    }
 }
 
 /// Letters compared: no field of ours is longer.

@@ -36,14 +36,37 @@ impl FieldPath {
         self.with(Segment::Index(index))
     }
 
+    /// The field `name` beside the one at this path.
+    #[must_use]
+    pub fn sibling(&self, name: &str) -> Self {
+        let parent = &self.0[..self.0.len().saturating_sub(1)];
+        FieldPath(parent.to_vec()).field(name)
+    }
+
     /// The steps, from the root.
     pub fn segments(&self) -> &[Segment] {
         &self.0
     }
 
+    /// The path without its last step; none of the document itself.
+    pub fn parent(&self) -> Option<Self> {
+        let (_, parents) = self.0.split_last()?;
+        Some(FieldPath(parents.to_vec()))
+    }
+
     /// Whether this is the document itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The reverse of `Display`. Whatever is no path gives the part in front of the mistake.
+    pub fn parse(text: &str) -> Self {
+        let (mut path, mut rest) = (FieldPath::root(), text);
+        while let Some((segment, behind)) = segment(rest) {
+            path.0.push(segment);
+            rest = behind.strip_prefix('.').unwrap_or(behind);
+        }
+        path
     }
 
     fn with(&self, segment: Segment) -> Self {
@@ -75,6 +98,22 @@ impl fmt::Display for FieldPath {
     }
 }
 
+/// The first step of a printed path, and what stands behind it.
+fn segment(text: &str) -> Option<(Segment, &str)> {
+    if let Some(inside) = text.strip_prefix('[') {
+        let (index, behind) = inside.split_once(']')?;
+        return Some((Segment::Index(index.parse().ok()?), behind));
+    }
+    if text.starts_with('"') {
+        let mut texts = serde_json::Deserializer::from_str(text).into_iter::<String>();
+        let name = texts.next()?.ok()?;
+        return Some((Segment::Field(name), &text[texts.byte_offset()..]));
+    }
+    let end = text.find(['.', '[']).unwrap_or(text.len());
+    let (name, behind) = text.split_at(end);
+    is_plain(name).then(|| (Segment::Field(name.to_owned()), behind))
+}
+
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -95,5 +134,13 @@ mod tests {
             .field("a.b/c");
         assert_eq!(path.to_string(), "spec.list[2].\"a.b/c\"");
         assert_eq!(FieldPath::root().to_string(), "");
+        for path in [
+            FieldPath::root(),
+            path.clone(),
+            path.index(0).index(1).field("").field("é-\"'\t"),
+        ] {
+            assert_eq!(FieldPath::parse(&path.to_string()), path);
+        }
+        assert_eq!(FieldPath::parse("a.b!.c"), FieldPath::root().field("a"));
     }
 }

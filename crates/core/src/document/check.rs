@@ -6,22 +6,27 @@
 
 use serde_json::{Map, Value};
 
+use super::hints::{self, Around};
 use super::tree::{Key, Span, Tree, TreeValue};
 use crate::api::duration;
-use crate::api::shape::{Field, ObjectShape, Shape};
+use crate::api::shape::{ObjectShape, Shape};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
 use crate::value::Node;
 
 /// Checks `tree`, which stands at `path`, against `shape`.
 ///
 /// Gives the value as JSON; it is of use only when no error was added to `found`.
-pub(crate) fn check(
+pub(crate) fn check<'a>(
     tree: &Tree,
-    shape: &Shape,
+    shape: &'a Shape,
     path: &FieldPath,
-    found: &mut Diagnostics,
+    found: &'a mut Diagnostics,
 ) -> Value {
-    Checker { found }.value(
+    let mut checker = Checker {
+        found,
+        around: Vec::new(),
+    };
+    checker.value(
         tree,
         shape,
         &Place {
@@ -40,9 +45,11 @@ struct Place {
 
 struct Checker<'a> {
     found: &'a mut Diagnostics,
+    /// The maps that the walk is inside of, from the document's own.
+    around: Vec<Around<'a>>,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
     fn error(
         &mut self,
         code: Code,
@@ -69,13 +76,20 @@ impl Checker<'_> {
         };
         let message = format!("expected {}, found {found}", shape.describe());
         let diagnostic = self.error(Code::WrongShape, place, span, message);
-        if tree.as_str().is_some_and(|text| text.contains("{{")) {
-            diagnostic.hint = Some("a template is not possible here".to_owned());
-        }
+        diagnostic.hint = match (&tree.value, shape) {
+            (TreeValue::Str(text), _) if text.contains("{{") => {
+                Some("a template is not possible here".to_owned())
+            }
+            (TreeValue::List(_), Shape::Object(_)) => {
+                Some("leave the `- ` out: a map has `key: value`".to_owned())
+            }
+            (TreeValue::Map(_) | TreeValue::List(_) | TreeValue::Null, _) => None,
+            _ => hints::instead_of_scalar(shape),
+        };
         Value::Null
     }
 
-    fn value(&mut self, tree: &Tree, shape: &Shape, place: &Place) -> Value {
+    fn value(&mut self, tree: &Tree, shape: &'a Shape, place: &Place) -> Value {
         match shape {
             Shape::Free | Shape::Later | Shape::Ignored => tree.to_json(),
             Shape::Scalar | Shape::Text => match tree.value {
@@ -178,7 +192,7 @@ impl Checker<'_> {
         Value::Null
     }
 
-    fn list(&mut self, tree: &Tree, shape: &Shape, item: &Shape, place: &Place) -> Value {
+    fn list(&mut self, tree: &Tree, shape: &Shape, item: &'a Shape, place: &Place) -> Value {
         let TreeValue::List(items) = &tree.value else {
             self.wrong(tree, shape, place);
             if let (TreeValue::Map(_), Shape::Object(_)) = (&tree.value, item)
@@ -198,7 +212,11 @@ impl Checker<'_> {
         Value::Array(checked.collect())
     }
 
-    fn object(&mut self, entries: &[(Key, Tree)], object: &ObjectShape, place: &Place) -> Value {
+    fn object(&mut self, entries: &[(Key, Tree)], object: &'a ObjectShape, place: &Place) -> Value {
+        self.around.push(Around {
+            path: place.path.clone(),
+            object,
+        });
         let mut checked = Map::new();
         let mut is_partial = false;
         for (key, value) in entries {
@@ -237,7 +255,7 @@ impl Checker<'_> {
                 }
                 (None, None) => {
                     is_partial = true;
-                    let hint = unknown_hint(&key.name, &object.fields);
+                    let hint = hints::unknown(&key.name, &self.around);
                     self.error(
                         Code::UnknownField,
                         &inner,
@@ -249,13 +267,14 @@ impl Checker<'_> {
             }
         }
         if !is_partial {
-            self.missing(&checked, object, place);
+            self.missing(&checked, entries, object, place);
         }
+        self.around.pop();
         Value::Object(checked)
     }
 
     /// A key of the user's own: nothing is an empty map where a map is asked for, else empty text.
-    fn rest(&mut self, value: &Tree, shape: &Shape, place: &Place) -> Value {
+    fn rest(&mut self, value: &Tree, shape: &'a Shape, place: &Place) -> Value {
         match (value.is_null(), shape) {
             (true, Shape::Object(_)) => Value::Object(Map::new()),
             (true, Shape::Free) => Value::Null,
@@ -266,13 +285,26 @@ impl Checker<'_> {
 
     /// What must be there. Not asked of a map that has an unknown or unsupported field, which may well
     /// be what stands in for it.
-    fn missing(&mut self, checked: &Map<String, Value>, object: &ObjectShape, place: &Place) {
+    fn missing(
+        &mut self,
+        checked: &Map<String, Value>,
+        entries: &[(Key, Tree)],
+        object: &ObjectShape,
+        place: &Place,
+    ) {
         let missing = object
             .fields
             .iter()
             .filter(|(name, field)| field.required && !checked.contains_key(*name));
         for (name, _) in missing {
-            self.error(Code::Missing, place, None, format!("`{name}` is missing"));
+            // What holds nothing counts as missing, and stands somewhere.
+            let empty = entries.iter().find(|(key, _)| key.name == *name);
+            let message = match empty {
+                Some(_) => format!("`{name}` has no value"),
+                None => format!("`{name}` is missing"),
+            };
+            let span = empty.and_then(|(key, _)| key.span);
+            self.error(Code::Missing, place, span, message);
         }
     }
 }
@@ -292,6 +324,7 @@ fn describe(tree: &Tree) -> String {
         TreeValue::Str(text) if text.len() <= 60 && !text.contains('\n') => format!("`{text}`"),
         TreeValue::Bool(flag) => format!("`{flag}`"),
         TreeValue::Int(number) => format!("`{number}`"),
+        TreeValue::Float(number) => format!("`{number}`"),
         _ => tree.describe().to_owned(),
     }
 }
@@ -303,21 +336,4 @@ fn suits(shape: &Shape, tree: &Tree) -> bool {
         TreeValue::Null => matches!(shape, Shape::Free),
         _ => !matches!(shape, Shape::Object(_) | Shape::List(_)),
     }
-}
-
-/// Longest list of fields that a hint names.
-const FIELDS_NAMED: usize = 10;
-
-fn unknown_hint(name: &str, fields: &std::collections::BTreeMap<String, Field>) -> Option<String> {
-    let works = |field: &Field| !matches!(field.shape, Shape::Later | Shape::Ignored);
-    if let Some(near) = nearest(name, fields.keys().map(String::as_str)) {
-        return Some(format!("did you mean `{near}`?"));
-    }
-    let named: Vec<String> = fields
-        .iter()
-        .filter(|(_, field)| works(field))
-        .map(|(name, _)| format!("`{name}`"))
-        .collect();
-    (!named.is_empty() && named.len() <= FIELDS_NAMED)
-        .then(|| format!("known are {}", named.join(", ")))
 }

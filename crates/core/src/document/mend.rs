@@ -1,7 +1,7 @@
 //! Mistakes that the YAML parser reports badly, told with the mend.
 
 use super::tree::Span;
-use super::yaml::Chunk;
+use super::yaml::{self, Chunk};
 
 /// A double-quoted text that ends early, at a quote inside a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct BrokenQuotes {
 pub(crate) fn broken_quotes(chunk: Chunk<'_>) -> Vec<BrokenQuotes> {
     let mut found = Vec::new();
     let mut at = 0;
-    for (number, line) in (1u32..).zip(chunk.text.split_inclusive('\n')) {
+    for (number, line) in (1u32..).zip(yaml::lines(chunk.text)) {
         if let Some((start, inner, end)) = broken_in(line) {
             let text = &line[start + 1..end - 1];
             let mended = if text.contains(['\'', '\\']) {

@@ -7,8 +7,10 @@
 //!
 //! Objects from a cluster take the same way without positions: [`Source::from_object`].
 
+mod advice;
 mod check;
 mod edit;
+mod hints;
 mod kinds;
 mod mend;
 mod normalise;

@@ -116,20 +116,6 @@ pub(crate) fn katalog(root: &mut Tree, found: &mut Diagnostics) {
         if let Some(operator_box) = entry.get_mut("operatorBox") {
             normalise_box(operator_box, &path.field("operatorBox"), found);
         }
-        warn_twice(entry, &path, found);
-    }
-}
-
-/// `workers` and `resync` have two good places; the inner one wins.
-fn warn_twice(entry: &Tree, path: &FieldPath, found: &mut Diagnostics) {
-    for name in ["workers", "resync"] {
-        let inner = entry.below(&["operatorBox", "reconciler", name]);
-        if let (Some(outer), Some(_)) = (entry.get(name), inner) {
-            let message = format!("`{name}` has no effect beside `operatorBox.reconciler.{name}`");
-            found.push(
-                Diagnostic::warning(Code::SetTwice, path.field(name), message).at(outer.span),
-            );
-        }
     }
 }
 

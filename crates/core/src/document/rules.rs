@@ -34,7 +34,9 @@ pub(crate) fn lost_indentation(root: &Tree, found: &mut Diagnostics) -> bool {
         .unwrap_or_default();
     let has_bare = crds.iter().any(|(_, entry)| entry.is_null());
     let stray = crds.iter().filter(|(key, entry)| {
-        let is_value = !entry.is_null() && (has_bare || entry.as_map().is_none());
+        // No operator's name has capitals.
+        let is_field = key.name.contains(|c: char| c.is_ascii_uppercase());
+        let is_value = !entry.is_null() && (has_bare || is_field || entry.as_map().is_none());
         is_value && ENTRY_FIELDS.contains(&key.name)
     });
     let before = found.0.len();
@@ -67,12 +69,14 @@ fn key_of<'a>(tree: &'a Tree, name: &str) -> Option<&'a Key> {
 pub(crate) fn check_metadata(root: &Tree, found: &mut Diagnostics) {
     for name in ["name", "namespace"] {
         let text = root.below(&["metadata", name]).and_then(Tree::as_str);
-        if let Some(Err(why)) = text.map(names::check_dns1123_subdomain) {
-            found.push(Diagnostic::error(
-                Code::BadName,
-                FieldPath::root().field("metadata").field(name),
-                why,
-            ));
+        let check = names::check_dns1123_subdomain;
+        if let Some(text) = text
+            && let Err(why) = check(text)
+        {
+            let path = FieldPath::root().field("metadata").field(name);
+            let mut error = Diagnostic::error(Code::BadName, path, why);
+            error.hint = names::instead(text, check);
+            found.push(error);
         }
     }
 }
@@ -80,10 +84,12 @@ pub(crate) fn check_metadata(root: &Tree, found: &mut Diagnostics) {
 /// The names of a Katalog's operators.
 pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
-    if root
-        .get("spec")
-        .is_some_and(|spec| spec.as_map().is_some() && spec.get("crds").is_none_or(Tree::is_null))
-    {
+    let lacks = |spec: &Tree| spec.as_map().is_some() && spec.get("crds").is_none_or(Tree::is_null);
+    // An unknown field beside it is likely to be what stands in for it.
+    let stands_in = |problem: &Diagnostic| {
+        problem.code == Code::UnknownField && problem.path.parent().as_ref() == Some(&path)
+    };
+    if root.get("spec").is_some_and(lacks) && !found.iter().any(stands_in) {
         found.push(Diagnostic::error(
             Code::Missing,
             path.clone(),
@@ -95,13 +101,15 @@ pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
         .and_then(Tree::as_map)
         .unwrap_or_default();
     for (key, _) in crds {
-        if key.name.is_empty() || names::check_label_value(&key.name).is_err() {
-            let message = format!("`{}` is no name for an operator", key.name);
-            let error =
-                Diagnostic::error(Code::BadName, path.field("crds").field(&key.name), message);
-            let hint =
-                "at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends";
-            found.push(error.hint(hint).at(key.span));
+        // A label of the children holds it, too.
+        let check: fn(&str) -> Result<(), String> = |name| {
+            names::check_dns1123_subdomain(name).and_then(|()| names::check_label_value(name))
+        };
+        if let Err(why) = check(&key.name) {
+            let at = path.field("crds").field(&key.name);
+            let mut error = Diagnostic::error(Code::BadName, at, why).at(key.span);
+            error.hint = names::instead(&key.name, check);
+            found.push(error);
         }
     }
 }

@@ -189,8 +189,9 @@ fn parse_chunk(chunk: Chunk<'_>) -> Parsed {
     };
     let broken = mend::broken_quotes(chunk);
     if broken.is_empty() {
-        let diagnostic =
+        let mut diagnostic =
             Diagnostic::error(error.code, FieldPath::root(), error.message).at(error.span);
+        diagnostic.hint = error.hint;
         return (None, vec![diagnostic]);
     }
     let problems = broken.iter().map(|one| {

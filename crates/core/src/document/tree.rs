@@ -177,6 +177,16 @@ impl Tree {
         span
     }
 
+    /// Where the key of the field at `path` stands, or else the field.
+    pub fn locate_key(&self, path: &FieldPath) -> Option<Span> {
+        let (last, parents) = path.segments().split_last()?;
+        let parent = parents
+            .iter()
+            .try_fold(self, |tree, segment| Some(tree.step(segment)?.1));
+        let key = parent.and_then(|parent| parent.step(last)?.0);
+        key.or_else(|| self.locate(path))
+    }
+
     /// Where byte `offset` of the text at `path` stands.
     ///
     /// Exact where the file has that part of the text letter by letter; else where the text starts.

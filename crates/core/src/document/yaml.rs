@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Options, Spanned};
 
+use super::advice::advise;
 use super::tree::{Key, Span, Tree, TreeValue, Verbatim};
 use super::verbatim::verbatim;
 use crate::diagnostics::Code;
@@ -33,8 +34,10 @@ pub(crate) struct Chunk<'a> {
 pub(crate) struct SyntaxError {
     /// [`Code::Syntax`], or [`Code::TooLarge`] for a text beyond a limit.
     pub(crate) code: Code,
-    /// The parser's message, without position.
+    /// What is wrong.
     pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
     /// Where it stopped, when it says so.
     pub(crate) span: Option<Span>,
 }
@@ -49,7 +52,7 @@ pub(crate) fn split(text: &str) -> Vec<Chunk<'_>> {
     let mut chunks = Vec::new();
     let (mut start, mut first_line, mut has_content) = (0, 0, false);
     let mut at = 0;
-    for (number, line) in (0u32..).zip(text.split_inclusive('\n')) {
+    for (number, line) in (0u32..).zip(lines(text)) {
         let ends = is_marker(line, "...");
         if is_marker(line, "---") && has_content {
             chunks.push(chunk(text, start, at, first_line));
@@ -67,6 +70,21 @@ pub(crate) fn split(text: &str) -> Vec<Chunk<'_>> {
         chunks.push(chunk(text, start, text.len(), first_line));
     }
     chunks
+}
+
+/// The lines of a text with their ends, as the parser counts them: a carriage return alone ends one, too.
+///
+/// Source: YAML 1.2.2, section 5.4 (Line Break Characters).
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.find(['\n', '\r']).map_or(rest.len(), |at| {
+            at + if rest[at..].starts_with("\r\n") { 2 } else { 1 }
+        });
+        let line;
+        (line, rest) = rest.split_at(end);
+        (!line.is_empty()).then_some(line)
+    })
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {
@@ -97,12 +115,10 @@ pub(crate) fn parse(chunk: Chunk<'_>) -> Result<Option<Tree>, SyntaxError> {
         })),
         Err(error) => {
             let error = error.without_snippet();
-            let (code, message) = say(&error.to_string());
-            Err(SyntaxError {
-                code,
-                message,
-                span: error.location().and_then(to_span).map(|s| moved(s, chunk)),
-            })
+            let span = error.location().and_then(to_span);
+            let mut told = advise(chunk, &error.to_string(), span);
+            told.span = told.span.map(|span| moved(span, chunk));
+            Err(told)
         }
     }
 }
@@ -123,61 +139,6 @@ fn options() -> Options {
             max_replay_stack_depth: 16,
         },
     }
-}
-
-/// What the parser says of texts that it could read and that we refuse, and how we say it.
-const REFUSED: &[(&str, Code, &str)] = &[
-    (
-        "recursion limit exceeded",
-        Code::TooLarge,
-        "values are nested too deeply",
-    ),
-    (
-        "budget breached: Depth",
-        Code::TooLarge,
-        "values are nested too deeply",
-    ),
-    (
-        "budget breached",
-        Code::TooLarge,
-        "there are too many values",
-    ),
-    (
-        "alias replay",
-        Code::TooLarge,
-        "aliases expand to too many values",
-    ),
-    (
-        "recursive references",
-        Code::Syntax,
-        "an alias stands inside its own anchor",
-    ),
-    (
-        "non-finite float",
-        Code::Syntax,
-        "infinity and NaN are no values here",
-    ),
-    (
-        "expected string scalar",
-        Code::Syntax,
-        "a key is text, not a list or a map",
-    ),
-];
-
-/// The parser's message in our words: without its position, which a diagnostic shows already, and
-/// without the options of its interface.
-fn say(message: &str) -> (Code, String) {
-    let first = message.lines().next().unwrap_or(message);
-    if let Some(rest) = first.strip_prefix("duplicate mapping key: ") {
-        let key = rest.split(", set ").next().unwrap_or(rest);
-        return (Code::Syntax, format!("the key `{key}` is there twice"));
-    }
-    let refused = REFUSED
-        .iter()
-        .find(|(theirs, ..)| first.starts_with(theirs));
-    let plain = first.split(" at line ").next().unwrap_or(first);
-    let (code, said) = refused.map_or((Code::Syntax, plain), |(_, code, ours)| (*code, *ours));
-    (code, said.trim_end_matches([',', ':']).to_owned())
 }
 
 fn to_span(location: Location) -> Option<Span> {

@@ -62,7 +62,7 @@ pub(crate) fn resolve(
         at.field("namespaced").error(
             Code::KindMismatch,
             format!(
-                "{kind} is {}",
+                "the definition says that {kind} is {}",
                 if known {
                     "namespaced"
                 } else {
@@ -118,14 +118,29 @@ fn declared(
         ("plural", plural, names::check_dns1035_label),
     ] {
         if let Err(why) = check(text) {
-            at.field(name).error(Code::BadName, why);
+            let at = at.field(name);
+            if name == "version" && text.starts_with(|c: char| c.is_ascii_digit()) {
+                at.error_hint(Code::BadName, why, "versions are such as `v1` or `v1beta1`");
+            } else {
+                at.bad_name(text, why, check);
+            }
             complete = false;
         }
     }
     if !group.is_empty()
         && let Err(why) = names::check_dns1123_subdomain(group)
     {
-        at.field("group").error(Code::BadName, why);
+        let at = at.field("group");
+        match group.split_once('/') {
+            Some((group, _)) => {
+                at.error_hint(
+                    Code::BadName,
+                    why,
+                    format!("write `{group}`, and the version in `version`"),
+                );
+            }
+            None => at.bad_name(group, why, names::check_dns1123_subdomain),
+        }
         complete = false;
     }
     if !complete {

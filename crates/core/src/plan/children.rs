@@ -313,13 +313,8 @@ fn shell<'a>(
 
 fn name(at: &At<'_>, text: &str, rule: super::NameRule) -> Option<Leaf> {
     let leaf = at.leaf(text, Coerce::OptionalText)?;
-    if let Some(literal) = leaf.template.literal()
-        && let Err(why) = rule.check(literal.trim())
-    {
-        at.error(Code::BadName, why);
-        return None;
-    }
-    Some(leaf)
+    let is_legal = at.legal_name(&leaf.template, rule.as_check());
+    is_legal.then_some(leaf)
 }
 
 fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
@@ -334,15 +329,14 @@ fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
         );
         return None;
     }
-    match leaf.template.literal().map(str::trim) {
-        Some("") => return None,
-        Some(literal) => {
-            if let Err(why) = super::NameRule::Label1123.check(literal) {
-                at.error(Code::BadName, why);
-            }
-        }
-        None => {}
+    if leaf
+        .template
+        .literal()
+        .is_some_and(|literal| literal.trim().is_empty())
+    {
+        return None;
     }
+    at.legal_name(&leaf.template, super::NameRule::Label1123.as_check());
     Some(leaf)
 }
 

@@ -33,6 +33,7 @@ impl Coerce {
         match self {
             Self::Native => Ok(Some(value).filter(|node| *node != Node::Null)),
             Self::Text => Ok(Some(into_text(value))),
+            Self::AsText => Ok((value != Node::Null).then(|| into_text(value))),
             Self::OptionalText => Ok(trimmed(&value).map(Node::from)),
             Self::Int => number(&value, "an integer", whole),
             Self::Port => port(&value),

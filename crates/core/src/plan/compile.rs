@@ -1,16 +1,18 @@
 //! From a Katalog to its plan.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     GroupKind, KatalogRef, Library, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan,
-    api_types, chance, checks, children, describe, reads, status,
+    Typed, api_types, chance, checks, children, describe, reads, status,
+    typing::{Known, Typing},
 };
 use crate::{
     api::{CrdEntry, KatalogSpec, names},
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::{Source, read_what_can_be},
     resources::scope::{At, Problems},
+    schema::BuiltIn,
     value::Key,
 };
 
@@ -32,18 +34,47 @@ pub fn compile(
     katalog: &KatalogRef,
     spec: &KatalogSpec,
     schemas: &Schemas,
+    library: &Library,
+) -> Result<(Plan, Vec<Diagnostic>), Diagnostics> {
+    compile_listing(katalog, spec, schemas, library, None)
+}
+
+/// Every expression of a Katalog with its type, as far as the schemas tell, in the order of compilation; what is wrong
+/// with it is told by [`compile`].
+pub fn types(
+    katalog: &KatalogRef,
+    spec: &KatalogSpec,
+    schemas: &Schemas,
+    library: &Library,
+) -> Vec<Typed> {
+    let listed = RefCell::default();
+    let _ = compile_listing(katalog, spec, schemas, library, Some(&listed));
+    listed.into_inner()
+}
+
+fn compile_listing(
+    katalog: &KatalogRef,
+    spec: &KatalogSpec,
+    schemas: &Schemas,
     _library: &Library,
+    listed: Option<&RefCell<Vec<Typed>>>,
 ) -> Result<(Plan, Vec<Diagnostic>), Diagnostics> {
     let problems = Problems::default();
+    let built_in = BuiltIn::new();
+    let known = Known {
+        schemas,
+        built_in: &built_in,
+    };
     let at = At::root(&problems).field("spec").field("crds");
     let mut operators = Vec::new();
     let mut kinds: BTreeMap<(GroupKind, Key), &str> = BTreeMap::new();
     for (name, entry) in &spec.crds {
         let at = at.field(name);
-        if let Err(why) = names::check_dns1123_subdomain(name) {
-            at.error(Code::BadName, why);
+        let check = names::check_dns1123_subdomain;
+        if let Err(why) = check(name) {
+            at.bad_name(name, why, check);
         }
-        let Some(operator) = operator(&at, katalog, name, entry, schemas) else {
+        let Some(operator) = operator(&at, katalog, name, entry, known, listed) else {
             continue;
         };
         if !entry.is_enabled() {
@@ -105,13 +136,15 @@ pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
     all
 }
 
-fn operator(
-    at: &At<'_>,
+fn operator<'a>(
+    at: &At<'a>,
     katalog: &KatalogRef,
     name: &str,
     entry: &CrdEntry,
-    schemas: &Schemas,
+    known: Known<'_>,
+    listed: Option<&'a RefCell<Vec<Typed>>>,
 ) -> Option<OperatorPlan> {
+    let schemas = known.schemas;
     let (workers, resync) = (workers(at, entry), resync(at, entry));
     let resource = api_types::resolve(at, name, entry, schemas);
     // Without a kind the box is still checked, as the box of no kind.
@@ -129,7 +162,7 @@ fn operator(
     }
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let compiled = children::compile(&box_at, declared, &owner, schemas, force_conflict);
-    let children = checks::within(at, compiled);
+    let mut children = checks::within(at, compiled);
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
@@ -140,6 +173,8 @@ fn operator(
             fields: Box::default(),
         },
     };
+    let typing = Typing::new(at, known, resource.as_ref(), &children, listed);
+    typing.check(&mut children, &status);
     let gathered = reads::gather(&children, &status);
     chance::check(at, &children, &status);
     let finalizer = finalizer(&box_at, declared.finalizers.as_deref());

@@ -208,6 +208,7 @@ fn leaf(leaf: &Leaf) -> Node {
     let coerce = match leaf.coerce {
         Coerce::Native => "$native",
         Coerce::Text => "$text",
+        Coerce::AsText => "$asText",
         Coerce::OptionalText => "$optionalText",
         Coerce::Int => "$int",
         Coerce::Port => "$port",

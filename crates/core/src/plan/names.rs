@@ -16,11 +16,15 @@ impl NameRule {
     ///
     /// Source: Kubernetes, "Object Names and IDs".
     pub fn check(self, name: &str) -> Result<(), String> {
+        self.as_check()(name)
+    }
+
+    pub(crate) fn as_check(self) -> fn(&str) -> Result<(), String> {
         match self {
-            Self::Subdomain => names::check_dns1123_subdomain(name),
-            Self::Label1035 => names::check_dns1035_label(name),
-            Self::Label1123 => label(name),
-            Self::PathSegment => path_segment(name),
+            Self::Subdomain => names::check_dns1123_subdomain,
+            Self::Label1035 => names::check_dns1035_label,
+            Self::Label1123 => label,
+            Self::PathSegment => path_segment,
         }
     }
 }

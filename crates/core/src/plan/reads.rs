@@ -42,6 +42,11 @@ pub(crate) struct Gathered {
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
+/// What stands under each name below `.children`.
+pub(crate) fn names(children: &[ChildPlan]) -> BTreeMap<String, (GroupKind, Number)> {
+    Known::new(children).0
+}
+
 /// Gathers what children and status read.
 pub(crate) fn gather(children: &[ChildPlan], status: &StatusPlan) -> Gathered {
     let known = Known::new(children);

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Coerce, GroupKind};
-use crate::value::{Key, Node, Path, Step};
+use crate::{
+    schema::{Below, Schema},
+    value::{Key, Node, Path},
+};
 
 /// Why a manifest is no definition that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -155,33 +158,21 @@ impl CrdVersion {
     }
 
     /// What the schema says of a path below `status`.
-    ///
-    /// Source: Kubernetes, "Specifying a structural schema" and "Field pruning".
     pub fn status_type(&self, path: &Path) -> StatusType {
-        let mut schema = &self.schema;
-        if *schema == Node::Null {
+        if self.schema == Node::Null {
             return StatusType::Open;
         }
-        let status = Step::Field(Key::from("status"));
-        for step in std::iter::once(&status).chain(path.steps()) {
-            let set = |key| schema.get(key).and_then(Node::as_bool) == Some(true);
-            let open = set("x-kubernetes-preserve-unknown-fields")
-                || schema.get("additionalProperties").is_some();
-            let below = match step {
-                Step::Field(key) => schema
-                    .get("properties")
-                    .and_then(|properties| properties.get(key)),
-                Step::Index(_) => schema.get("items"),
-            };
-            match below {
-                Some(below) => schema = below,
-                None if open => return StatusType::Open,
-                None => return StatusType::Absent,
-            }
-        }
-        let open = schema.get("x-kubernetes-int-or-string").is_some();
-        match schema.get("type").and_then(Node::as_str) {
-            _ if open => StatusType::Takes(Coerce::IntOrText),
+        let below = match Schema::of_objects(&self.schema, None).field("status") {
+            Below::Schema(status) => status.at_path(path),
+            other => other,
+        };
+        let schema = match below {
+            Below::Schema(schema) => schema,
+            Below::Anything => return StatusType::Open,
+            Below::Nowhere => return StatusType::Absent,
+        };
+        match schema.type_word() {
+            Some("int-or-string") => StatusType::Takes(Coerce::IntOrText),
             Some("integer") => StatusType::Takes(Coerce::Int),
             Some("number") => StatusType::Takes(Coerce::Float),
             Some("boolean") => StatusType::Takes(Coerce::Bool),

@@ -290,6 +290,8 @@ pub enum Coerce {
     Native,
     /// Text; an expression's number becomes its digits. Never trimmed, never left out.
     Text,
+    /// As `Native`, and what is no text becomes its text: a manifest's field of text.
+    AsText,
     /// Text, left out where empty.
     OptionalText,
     /// An integer.

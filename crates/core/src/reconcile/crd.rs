@@ -5,8 +5,9 @@
 
 use super::record::{Identity, Malformed};
 use crate::{
-    plan::GroupKind,
-    value::{Key, Map, Node, Path, Step},
+    plan::{self, GroupKind},
+    schema::{Below, Schema},
+    value::{Key, Map, Node, Path},
 };
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
@@ -65,6 +66,19 @@ pub struct CrdFacts {
     pub has_status: bool,
     /// As [`CrdVersion::status_schema`].
     pub status_schema: Option<Node>,
+}
+
+impl CrdFacts {
+    /// The facts of a definition that is at hand as a whole. Without it: it has the status subresource, and keeps every status.
+    pub fn assumed(namespaced: bool, version: Option<&plan::CrdVersion>) -> Self {
+        let open = || Node::object([(PRESERVE, Node::Bool(true))]);
+        Self {
+            namespaced,
+            has_status: version.is_none_or(|version| version.status),
+            status_schema: version
+                .map_or_else(|| Some(open()), |version| status_schema(&version.schema)),
+        }
+    }
 }
 
 impl CrdRecord {
@@ -236,78 +250,18 @@ fn shape(schema: &Node) -> Node {
     Node::Map(kept.collect())
 }
 
-/// Where a path leads in a schema.
-enum Place<'a> {
-    /// To a schema of its own.
-    Schema(&'a Node),
-    /// Below a place that keeps whatever is written.
-    Anything,
-    /// To a field that the API server drops.
-    Nowhere,
-}
-
 /// Whether the API server keeps a value at `path`, which starts at what `schema` describes: for a status schema, below
-/// `status`. Source: Kubernetes, "Field pruning" of structural schemas.
+/// `status`.
 pub fn schema_knows(schema: &Node, path: &Path) -> bool {
-    !matches!(follow(schema, path), Place::Nowhere)
+    !matches!(Schema::of_part(schema).at_path(path), Below::Nowhere)
 }
 
 /// The type at `path`: `string`, `integer`, `number`, `boolean`, `object`, `array`, or `int-or-string`. None where the
 /// schema leaves it open or has no such path.
 pub fn schema_type<'a>(schema: &'a Node, path: &Path) -> Option<&'a str> {
-    match follow(schema, path) {
-        Place::Schema(found) if flag(found, INT_OR_STRING) => Some("int-or-string"),
-        Place::Schema(found) => found.get("type")?.as_str(),
-        Place::Anything | Place::Nowhere => None,
-    }
-}
-
-fn follow<'a>(schema: &'a Node, path: &Path) -> Place<'a> {
-    let mut at = schema;
-    for step in path.steps() {
-        at = match below(at, step) {
-            Place::Schema(next) => next,
-            end => return end,
-        };
-    }
-    Place::Schema(at)
-}
-
-fn below<'a>(schema: &'a Node, step: &Step) -> Place<'a> {
-    let is_item = match step {
-        Step::Index(_) => true,
-        Step::Field(key) => {
-            is(schema, "type", "array") && key.bytes().all(|byte| byte.is_ascii_digit())
-        }
-    };
-    if is_item {
-        return schema.get("items").map_or(open(schema), Place::Schema);
-    }
-    let Step::Field(key) = step else {
-        return Place::Nowhere;
-    };
-    if let Some(found) = schema
-        .get("properties")
-        .and_then(|properties| properties.get(key))
-    {
-        return Place::Schema(found);
-    }
-    match schema.get("additionalProperties") {
-        Some(Node::Bool(true)) => Place::Anything,
-        Some(values @ Node::Map(_)) => Place::Schema(values),
-        _ if flag(schema, EMBEDDED) && matches!(&**key, "apiVersion" | "kind" | "metadata") => {
-            Place::Anything
-        }
-        _ => open(schema),
-    }
-}
-
-/// What becomes of a field that a schema does not name.
-fn open<'a>(schema: &Node) -> Place<'a> {
-    if flag(schema, PRESERVE) {
-        Place::Anything
-    } else {
-        Place::Nowhere
+    match Schema::of_part(schema).at_path(path) {
+        Below::Schema(found) => found.type_word(),
+        Below::Anything | Below::Nowhere => None,
     }
 }
 

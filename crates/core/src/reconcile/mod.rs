@@ -22,6 +22,7 @@ pub mod kstatus;
 mod marks;
 pub mod owned;
 mod patch;
+pub mod preview;
 pub mod reason;
 pub mod record;
 pub mod render;

@@ -37,7 +37,7 @@ pub(crate) fn secret(at: &At<'_>, entry: &Secret) -> Fields {
 /// Texts by key. Without any there is no `data`.
 pub(super) fn data(at: &At<'_>, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Option<Tree> {
     for key in texts.keys() {
-        check_key(&at.field(key), key);
+        check_key(&at.key(key), key);
     }
     at.texts(texts, coerce).into_optional()
 }
@@ -53,9 +53,13 @@ fn check_key(at: &At<'_>, key: &str) {
         || !key.chars().all(legal)
         || matches!(key, "." | "..")
     {
-        at.error(
-            Code::BadKey,
-            format!("`{key}` is no legal key: up to {KEY_BYTES} letters, digits, `-`, `_` and `.`"),
-        );
+        let message =
+            format!("`{key}` is no legal key: up to {KEY_BYTES} letters, digits, `-`, `_` and `.`");
+        let instead = key.replace(|c| !legal(c), "-");
+        if instead == key {
+            at.error(Code::BadKey, message);
+        } else {
+            at.error_hint(Code::BadKey, message, format!("write `{instead}`"));
+        }
     }
 }

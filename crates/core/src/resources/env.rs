@@ -16,7 +16,10 @@ pub(super) fn env(at: &At<'_>, env: &Env) -> Tree {
         Env::Map(variables) => Tree::list(
             variables
                 .iter()
-                .map(|(name, value)| named(&at.field(name), name, value))
+                .map(|(name, value)| {
+                    check_name(&at.key(name), name);
+                    named(&at.field(name), name, value)
+                })
                 .collect(),
         ),
         Env::List(variables) => {
@@ -38,7 +41,6 @@ pub(super) fn env(at: &At<'_>, env: &Env) -> Tree {
 }
 
 fn named(at: &At<'_>, name: &str, value: &EnvValue) -> Tree {
-    check_name(at, name);
     let mut fields = Fields::default();
     fields.put_text("name", name);
     match value {

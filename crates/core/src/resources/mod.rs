@@ -16,8 +16,15 @@ mod probes;
 pub(crate) mod scope;
 pub(crate) mod service;
 
+use crate::api::scalar::Scalar;
+
 /// Longest DNS label, in bytes.
 const LABEL_BYTES: usize = 63;
+
+/// Whether a port is given: nothing and 0 are none.
+fn is_given(port: Option<&Scalar>) -> bool {
+    port.is_some_and(|port| !matches!(port.to_string().trim(), "" | "0"))
+}
 
 /// The name of the one container of the workload `name`: the same name where that is a DNS label, else the nearest
 /// label to it. It needs to be unique in its pod only.

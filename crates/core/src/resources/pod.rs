@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{env, probes, scope::At};
+use super::{env, is_given, probes, scope::At};
 use crate::{
     api::{
         children::{Capabilities, Deployment, PodSecurity, Resources, SecurityContext},
@@ -100,7 +100,11 @@ fn container(at: &At<'_>, entry: &Deployment, name: &Leaf) -> Tree {
             .and_then(|declared| resources(&at.field("resources"), declared)),
     );
     if let Some(declared) = &entry.probes {
-        probes::put(&mut fields, &at.field("probes"), declared, port.as_ref());
+        let asked = probes::Asked {
+            is_given: is_given(entry.port.as_ref()),
+            port: port.as_ref(),
+        };
+        probes::put(&mut fields, &at.field("probes"), declared, asked);
     }
     if let Some(context) = &entry.security_context {
         fields.put(
@@ -127,11 +131,23 @@ fn words(at: &At<'_>, texts: &Texts) -> Option<Tree> {
             at.error_hint(
                 Code::Words,
                 "this is a list of words",
-                format!("write `[\"{text}\"]`, or `[sh, -c, …]` for a shell's line"),
+                format!(
+                    "write `{}`, or `[sh, -c, …]` for a shell's line",
+                    as_list(text)
+                ),
             );
             None
         }
     }
+}
+
+/// A line as the list of its words; one with quotes is not taken apart.
+fn as_list(line: &str) -> String {
+    if line.contains(['"', '\'', ',', '[', ']', '{', '}', '#', ':']) {
+        return "[…]".to_owned();
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    format!("[{}]", words.join(", "))
 }
 
 fn word_list(at: &At<'_>, list: &[Text]) -> Tree {
@@ -212,17 +228,21 @@ fn check_capability(at: &At<'_>, text: &str) {
     if text.contains("{{") {
         return;
     }
-    if let Some(short) = text.strip_prefix("CAP_") {
+    let upper = text.to_ascii_uppercase();
+    let short = upper.strip_prefix("CAP_").unwrap_or(&upper);
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    };
+    if short != text && is_name(short) {
         at.error_hint(
             Code::Capability,
             format!("`{text}` is no capability's name here"),
             format!("write `{short}`"),
         );
-    } else if text.is_empty()
-        || !text
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
-    {
+    } else if !is_name(text) {
         at.error(Code::Capability, format!("`{text}` is no capability's name: capital letters and `_`, such as `NET_BIND_SERVICE`, or `ALL`"));
     }
 }

@@ -1,14 +1,23 @@
 //! Startup, liveness and readiness probes.
 
-use super::scope::At;
+use super::{is_given, scope::At};
 use crate::{
     api::children::{Probe, Probes},
     diagnostics::Code,
     plan::{Coerce, Fields, Tree},
 };
 
-/// Puts the probes onto a container whose port is `port`.
-pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, port: Option<&Tree>) {
+/// The container's port, which a probe asks when it names none.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// Whether one is declared, right or wrong.
+    pub(super) is_given: bool,
+    /// The port, if it is right.
+    pub(super) port: Option<&'a Tree>,
+}
+
+/// Puts the probes onto a container.
+pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, asked: Asked<'_>) {
     let Probes {
         startup,
         liveness,
@@ -21,18 +30,19 @@ pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, port: Op
     ];
     for (name, field, declared) in all {
         if let Some(declared) = declared {
-            container.put(field, probe(&at.field(name), declared, port));
+            container.put(field, probe(&at.field(name), declared, asked));
         }
     }
 }
 
 /// One probe. It is left out with the port it asks: a template's port may be empty.
-fn probe(at: &At<'_>, probe: &Probe, container_port: Option<&Tree>) -> Option<Tree> {
+fn probe(at: &At<'_>, probe: &Probe, asked: Asked<'_>) -> Option<Tree> {
     let port = match &probe.port {
         Some(port) => at.field("port").scalar(port, Coerce::Port),
-        None => container_port.cloned(),
+        None => asked.port.cloned(),
     };
-    if port.is_none() {
+    // A port that is given and wrong has been told.
+    if port.is_none() && !asked.is_given && !is_given(probe.port.as_ref()) {
         at.error_hint(
             Code::NoPort,
             "the probe has no port",

@@ -10,11 +10,14 @@ use crate::{
         names,
         scalar::{Scalar, Text},
     },
-    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity, nearest},
     plan::{Coerce, Fields, Leaf, Tree},
     template::{Template, TemplateError},
     value::Node,
 };
+
+/// A rule for names: what is wrong with a text.
+type Check = fn(&str) -> Result<(), String>;
 
 /// What is wrong with a Katalog, gathered while it is read.
 #[derive(Default)]
@@ -35,6 +38,7 @@ impl Problems {
         At {
             problems: self,
             path: self.places.borrow().get(text).cloned().unwrap_or_default(),
+            is_key: false,
         }
     }
 }
@@ -44,6 +48,8 @@ impl Problems {
 pub(crate) struct At<'a> {
     problems: &'a Problems,
     path: FieldPath,
+    /// Whether problems are those of the key that leads here.
+    is_key: bool,
 }
 
 impl<'a> At<'a> {
@@ -52,6 +58,7 @@ impl<'a> At<'a> {
         Self {
             problems,
             path: FieldPath::root(),
+            is_key: false,
         }
     }
 
@@ -60,6 +67,7 @@ impl<'a> At<'a> {
         Self {
             problems: self.problems,
             path: self.path.field(name),
+            is_key: false,
         }
     }
 
@@ -68,7 +76,39 @@ impl<'a> At<'a> {
         Self {
             problems: self.problems,
             path: self.path.index(index),
+            is_key: false,
         }
+    }
+
+    /// The same place, with what is wrong there reported to `problems`.
+    pub(crate) fn quietly<'b>(&self, problems: &'b Problems) -> At<'b> {
+        At {
+            problems,
+            path: self.path.clone(),
+            is_key: self.is_key,
+        }
+    }
+
+    /// The key of the field `name` of the map here: what is reported there stands at the key, not at its value.
+    pub(crate) fn key(&self, name: &str) -> Self {
+        Self {
+            is_key: true,
+            ..self.field(name)
+        }
+    }
+
+    /// The field `name` beside the one here.
+    pub(crate) fn sibling(&self, name: &str) -> Self {
+        Self {
+            problems: self.problems,
+            path: self.path.sibling(name),
+            is_key: false,
+        }
+    }
+
+    /// The place.
+    pub(crate) fn path(&self) -> &FieldPath {
+        &self.path
     }
 
     /// The place as text.
@@ -114,13 +154,32 @@ impl<'a> At<'a> {
         self.report(Diagnostic::error(code, self.path.clone(), message).hint(hint));
     }
 
+    /// Reports a name that is not legal as `check` says.
+    pub(crate) fn bad_name(&self, name: &str, why: String, check: Check) {
+        let mut diagnostic = Diagnostic::error(Code::BadName, self.path.clone(), why);
+        diagnostic.hint = names::instead(name, check);
+        self.report(diagnostic);
+    }
+
     /// Reports what the author should know.
     pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
         self.report(Diagnostic::warning(code, self.path.clone(), message));
     }
 
-    fn report(&self, diagnostic: Diagnostic) {
+    fn report(&self, mut diagnostic: Diagnostic) {
+        diagnostic.at_key = self.is_key;
         self.problems.found.borrow_mut().push(diagnostic);
+    }
+
+    /// Reports what is found in the text here.
+    pub(crate) fn report_in_text(&self, severity: Severity, found: TemplateError) {
+        let new = match severity {
+            Severity::Error => Diagnostic::error,
+            Severity::Warning => Diagnostic::warning,
+        };
+        let mut diagnostic = new(found.code, self.path.clone(), found.message);
+        (diagnostic.text_offset, diagnostic.hint) = (Some(found.offset), found.hint);
+        self.report(diagnostic);
     }
 
     /// Parses a template; nothing if it has errors, which are reported.
@@ -231,10 +290,17 @@ impl<'a> At<'a> {
         let literal = literal.trim();
         let word = words.iter().find(|word| word.eq_ignore_ascii_case(literal));
         if word.is_none() && !literal.is_empty() {
-            at.error(
-                Code::UnknownWord,
-                format!("`{literal}` is none of {}", words.join(", ")),
-            );
+            let message = format!("`{literal}` is none of {}", words.join(", "));
+            match nearest(literal, words.iter().copied()) {
+                Some(near) => {
+                    at.error_hint(
+                        Code::UnknownWord,
+                        message,
+                        format!("did you mean `{near}`?"),
+                    );
+                }
+                None => at.error(Code::UnknownWord, message),
+            }
         }
         word.map(|word| Tree::Fixed(Node::from(*word)))
     }
@@ -253,9 +319,8 @@ impl<'a> At<'a> {
             Node::Map(entries) => {
                 let mut fields = Fields::default();
                 for (key, value) in entries.iter() {
-                    let at = self.field(key);
-                    at.literal_key(key);
-                    fields.put(key, at.manifest(value));
+                    self.key(key).literal_key(key);
+                    fields.put(key, self.field(key).manifest(value));
                 }
                 Some(fields.into_tree())
             }
@@ -278,9 +343,8 @@ impl<'a> At<'a> {
     pub(crate) fn texts(&self, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Fields {
         let mut fields = Fields::default();
         for (key, text) in texts {
-            let at = self.field(key);
-            at.literal_key(key);
-            fields.put(key, at.value(text, coerce));
+            self.key(key).literal_key(key);
+            fields.put(key, self.field(key).value(text, coerce));
         }
         fields
     }
@@ -288,21 +352,44 @@ impl<'a> At<'a> {
     /// The labels here, or a selector's.
     pub(crate) fn labels(&self, labels: &BTreeMap<String, Text>) -> Fields {
         for (key, value) in labels {
-            let at = self.field(key);
-            at.metadata_key(key);
-            if !value.contains("{{")
-                && let Err(why) = names::check_label_value(value)
-            {
-                at.error(Code::BadName, why);
+            self.key(key).metadata_key(key);
+            if let Ok(template) = Template::parse(value) {
+                self.field(key)
+                    .legal(&template, |text| text, names::check_label_value);
             }
         }
         self.texts(labels, Coerce::Text)
     }
 
+    /// Whether the name here, which is trimmed once it is rendered, may be what `check` allows; what no value can mend
+    /// is reported.
+    pub(crate) fn legal_name(&self, name: &Template, check: Check) -> bool {
+        self.legal(name, str::trim, check)
+    }
+
+    fn legal(&self, template: &Template, kept: fn(&str) -> &str, check: Check) -> bool {
+        if let Some(literal) = template.literal().map(kept) {
+            return match check(literal) {
+                Ok(()) => true,
+                Err(why) => {
+                    self.bad_name(literal, why, check);
+                    false
+                }
+            };
+        }
+        let [shortest, longer] = template.samples("a");
+        let (Err(why), Err(_)) = (check(kept(&longer)), check(kept(&shortest))) else {
+            return true;
+        };
+        let [_, shown] = template.samples("…");
+        self.error(Code::BadName, why.replace(longer.trim(), shown.trim()));
+        false
+    }
+
     /// The annotations here.
     pub(crate) fn annotations(&self, annotations: &BTreeMap<String, Text>) -> Fields {
         for key in annotations.keys() {
-            self.field(key).metadata_key(key);
+            self.key(key).metadata_key(key);
         }
         self.texts(annotations, Coerce::Text)
     }
@@ -320,7 +407,7 @@ impl<'a> At<'a> {
         } else if !key.contains("{{")
             && let Err(why) = names::check_label_key(key)
         {
-            self.error(Code::BadName, why);
+            self.bad_name(key, why, names::check_label_key);
         }
     }
 }

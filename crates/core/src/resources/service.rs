@@ -1,6 +1,11 @@
 //! `services`.
 
-use super::{deployment::workload_label, pod::PROTOCOLS, scope::At};
+use super::{
+    deployment::workload_label,
+    is_given,
+    pod::PROTOCOLS,
+    scope::{At, Problems},
+};
 use crate::{
     api::{children::Service, scalar::Scalar},
     diagnostics::Code,
@@ -139,15 +144,18 @@ fn ports(at: &At<'_>, entry: &Service, workload: Option<&Workload<'_>>) -> Optio
         Some(port) => Some((at.field("port"), port)),
         None => inherited().map(|(at, port)| (at.clone(), *port)),
     };
-    let none = declared
-        .as_ref()
-        .is_none_or(|(_, port)| matches!(port.to_string().trim(), "" | "0"));
+    let none = !is_given(declared.as_ref().map(|(_, port)| *port));
     // A Service that selects nothing has another problem.
     if none && entry.headless != Some(true) && (workload.is_some() || entry.selector.is_some()) {
         let hint = "declare `port` here or on the Deployment that the Service selects";
         at.error_hint(Code::NoPort, "the Service has no port", hint);
     }
-    let port = declared.and_then(|(at, port)| at.scalar(port, Coerce::Port));
+    // What is wrong with the workload's port is told there.
+    let quiet = Problems::default();
+    let port = declared.and_then(|(at, port)| match entry.port {
+        Some(_) => at.scalar(port, Coerce::Port),
+        None => at.quietly(&quiet).scalar(port, Coerce::Port),
+    });
     let target = at.scalar_field("targetPort", entry.target_port.as_ref(), Coerce::IntOrText);
     let protocol = at.word_field("protocol", entry.protocol.as_ref(), &PROTOCOLS);
     let mut only = Fields::default();

@@ -50,6 +50,8 @@ impl Kinds {
             Node::Null => Self::NONE,
             Node::Bool(_) => Self::BOOL,
             Node::Int(_) | Node::UInt(_) => Self::INT,
+            // JSON has one type of number.
+            Node::Float(number) if number.fract() == 0.0 => Self::INT,
             Node::Float(_) => Self::FLOAT,
             Node::Str(text) => Self::of_text(text),
             Node::List(_) => Self::LIST,
@@ -89,6 +91,26 @@ impl Kinds {
             may = may | Self::BOOL_TEXT;
         }
         may
+    }
+
+    /// What the values read as when they are printed.
+    pub fn as_text(self) -> Kinds {
+        if self.meets(Self::LIST | Self::MAP) {
+            return Self::TEXT;
+        }
+        let mut text = Self::NONE;
+        for (kind, sample) in Self::samples() {
+            if self.meets(kind) {
+                text = text | Self::of(&Node::from(&*sample.to_text()));
+            }
+        }
+        text
+    }
+
+    /// These kinds but for some.
+    #[must_use]
+    pub fn without(self, other: Kinds) -> Kinds {
+        Kinds(self.0 & !other.0)
     }
 
     /// One value of each kind.

@@ -17,4 +17,4 @@ mod view;
 pub use built_in::{BuiltIn, BuiltInKind};
 pub use kinds::Kinds;
 pub use types::{Constant, NoField, Type};
-pub use view::{Below, Schema};
+pub use view::{Below, NO_FIELDS, Schema, with_article};

@@ -1,5 +1,7 @@
 //! One place in a schema.
 
+use std::sync::LazyLock;
+
 use super::{BuiltIn, Kinds};
 use crate::value::{Map, Node, Path, Step};
 
@@ -9,6 +11,11 @@ const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
 /// References behind one another: far above any there is.
 const MOST_REFERENCES: usize = 8;
+
+/// What [`Schema::describe`] says of an object whose schema has no field.
+pub const NO_FIELDS: &str = "object without fields";
+
+static EMPTY: LazyLock<Node> = LazyLock::new(|| Node::object([("type", Node::from("object"))]));
 
 /// Fields that every object has, whatever its schema says.
 const OF_ALL: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -44,9 +51,9 @@ impl<'s> Schema<'s> {
     pub(super) fn new(node: &'s Node, built_in: &'s BuiltIn) -> Self {
         Self {
             built_in: Some(built_in),
-            ..Self::of_objects(node, None)
+            ..Self::of_part(node)
         }
-        .part()
+        .resolved()
     }
 
     /// The schema of whole objects in a definition: `openAPIV3Schema`. With `built_in` the metadata is described too.
@@ -60,12 +67,17 @@ impl<'s> Schema<'s> {
         }
     }
 
-    fn part(self) -> Self {
+    /// A part of a definition's schema, such as that of the status.
+    pub fn of_part(node: &'s Node) -> Self {
         Self {
             is_object: false,
-            ..self
+            ..Self::of_objects(node, None)
         }
-        .resolved()
+    }
+
+    /// That of an object without any field.
+    pub fn empty() -> Self {
+        Self::of_part(&EMPTY)
     }
 
     /// The definition that a reference names.
@@ -206,10 +218,16 @@ impl<'s> Schema<'s> {
             .chain(of_all.iter().copied())
     }
 
-    /// The fields that must be there.
+    /// The fields that must be there. Those that the API server sets itself need not.
     pub fn required(&self) -> impl Iterator<Item = &'s str> + use<'s> {
         let listed = self.node.get("required").and_then(Node::as_list);
-        listed.unwrap_or_default().iter().filter_map(Node::as_str)
+        let properties = self.properties();
+        let is_set = move |name: &&str| {
+            let property = properties.and_then(|fields| fields.get(name));
+            property.is_none_or(|property| property.get("default").is_none())
+        };
+        let names = listed.unwrap_or_default().iter().filter_map(Node::as_str);
+        names.filter(is_set)
     }
 
     /// The only values that are possible, where they are listed.
@@ -222,15 +240,29 @@ impl<'s> Schema<'s> {
         self.of_map
     }
 
+    /// `type` as it is written, and `int-or-string`; none where the schema leaves it open.
+    pub fn type_word(&self) -> Option<&'s str> {
+        if self.flag(INT_OR_STRING) {
+            Some("int-or-string")
+        } else {
+            self.type_name()
+        }
+    }
+
     /// The kinds of values that it takes; of listed words their kinds.
     pub fn kinds(&self) -> Kinds {
+        match self.words() {
+            Some(words) => words
+                .iter()
+                .fold(Kinds::NONE, |kinds, word| kinds | Kinds::of(word)),
+            None => self.kinds_of_type(),
+        }
+    }
+
+    /// The kinds of values of its type, whatever words it lists.
+    pub fn kinds_of_type(&self) -> Kinds {
         if self.flag(INT_OR_STRING) {
             return Kinds::INT | Kinds::TEXT;
-        }
-        if let Some(words) = self.words() {
-            return words
-                .iter()
-                .fold(Kinds::NONE, |kinds, word| kinds | Kinds::of(word));
         }
         match self.node.get("type") {
             Some(Node::List(types)) => types.iter().fold(Kinds::NONE, |kinds, one| {
@@ -253,10 +285,24 @@ impl<'s> Schema<'s> {
         match self.type_name() {
             Some("array") => format!("list of {}", inner(self.item())),
             Some("object") if self.properties().is_some() => "object".to_owned(),
-            Some("object") => format!("map of {}", inner(self.field(""))),
+            Some("object") => match self.field("") {
+                Below::Nowhere => NO_FIELDS.to_owned(),
+                values => format!("map of {}", inner(values)),
+            },
             _ => self.kinds().to_string(),
         }
     }
+}
+
+/// A type's words in a sentence: `an integer`, `a list of text`, `text`.
+pub fn with_article(words: &str) -> String {
+    let first = words.split(' ').next().unwrap_or_default();
+    let article = match first {
+        "integer" | "object" => "an ",
+        "number" | "boolean" | "list" | "map" => "a ",
+        _ => "",
+    };
+    format!("{article}{words}")
 }
 
 fn kind(type_name: &str) -> Kinds {

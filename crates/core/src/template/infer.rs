@@ -7,11 +7,14 @@ mod calls;
 
 pub(crate) use calls::explain_word;
 
+use std::collections::BTreeMap;
+
 use super::TemplateError;
 use super::ast::{Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
+use super::functions::Function;
 use super::template::Template;
 use crate::diagnostics::{Code, Severity, nearest};
-use crate::schema::{Constant, Kinds, NoField, Type};
+use crate::schema::{Constant, Kinds, NO_FIELDS, NoField, Type};
 use crate::value::{Key, Node};
 
 /// Most fields that a hint lists.
@@ -46,6 +49,7 @@ impl Template {
             source: self.source(),
             root,
             vars: Vec::new(),
+            functions: BTreeMap::new(),
             findings: Vec::new(),
             expressions: Vec::new(),
         };
@@ -72,11 +76,41 @@ struct Infer<'t, 'r, 's> {
     root: &'r Type<'s>,
     /// The types of the variables, by slot.
     vars: Vec<Type<'s>>,
+    /// The types of the user's notes that were called.
+    functions: BTreeMap<Box<str>, Type<'s>>,
     findings: Vec<(Severity, TemplateError)>,
     expressions: Vec<TypedExpression>,
 }
 
 impl<'s> Infer<'_, '_, 's> {
+    /// What a note of the user gives: text, but for `true` and `false`, which are booleans. What is wrong with it is told where it is declared.
+    fn function(&mut self, function: &Function) -> Type<'s> {
+        if let Some(known) = self.functions.get(&function.name) {
+            return known.clone();
+        }
+        let mut inner = Infer {
+            source: function.template.source(),
+            root: self.root,
+            vars: Vec::new(),
+            functions: std::mem::take(&mut self.functions),
+            findings: Vec::new(),
+            expressions: Vec::new(),
+        };
+        let text = match &**function.template.body() {
+            [Stmt::Print(expr)] => inner.seen(expr, self.root).may.as_text() | Kinds::BLANK,
+            body => inner.text(body, self.root).may,
+        };
+        let boolean = if text.meets(Kinds::BOOL_TEXT) {
+            Kinds::BOOL
+        } else {
+            Kinds::NONE
+        };
+        let gives = Type::of(text.without(Kinds::BOOL_TEXT) | boolean);
+        self.functions = inner.functions;
+        self.functions.insert(function.name.clone(), gives.clone());
+        gives
+    }
+
     /// The text that statements make.
     fn text(&mut self, body: &[Stmt], dot: &Type<'s>) -> Type<'s> {
         let may = self.block(body, dot);
@@ -227,8 +261,7 @@ impl<'s> Infer<'_, '_, 's> {
                 self.fields(from, &within.1, expr.at)
             }
             Kind::Call(call) => self.call(call, expr.at, dot, None),
-            // Text, or a boolean where the text says so.
-            Kind::Function(_) => Type::any(),
+            Kind::Function(function) => self.function(function),
             Kind::Pipe(stages) => self.pipe(stages, dot),
         }
     }
@@ -301,7 +334,11 @@ impl<'s> Infer<'_, '_, 's> {
 pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Option<String>) {
     let NoField { within, fields } = no_field;
     if fields.is_empty() {
-        return (format!("there is no `{key}`: the value is {within}"), None);
+        let hint = (within == NO_FIELDS).then(|| {
+            "the API server drops what a schema does not describe: add the field to the definition".to_owned()
+        });
+        let message = format!("there is no `{key}` in a value of type {within}");
+        return (message, hint);
     }
     let message = format!("the schema has no `{key}` here");
     let hint = match nearest(key, fields.iter().copied()) {
@@ -347,6 +384,23 @@ fn assignments(body: &Block, slots: &mut Vec<u16>) {
             }
             _ => {}
         }
+    }
+}
+
+impl Template {
+    /// The shortest text and a longer one that the template can give: every action as nothing, and as `filler`. What no
+    /// value can mend is wrong with both.
+    pub(crate) fn samples(&self, filler: &str) -> [String; 2] {
+        ["", filler].map(|filler| {
+            let piece = |stmt: &Stmt| match stmt {
+                Stmt::Text(from, to) => {
+                    let piece = self.source().get(*from as usize..*to as usize);
+                    piece.unwrap_or_default().to_owned()
+                }
+                _ => filler.to_owned(),
+            };
+            self.body().iter().map(piece).collect()
+        })
     }
 }
 

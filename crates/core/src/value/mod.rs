@@ -16,6 +16,7 @@ mod key;
 mod map;
 mod node;
 mod path;
+mod quantity;
 mod serde;
 
 pub use edit::{project, set};
@@ -24,3 +25,4 @@ pub use key::Key;
 pub use map::Map;
 pub use node::Node;
 pub use path::{Path, Step};
+pub use quantity::{Quantity, QuantityError};

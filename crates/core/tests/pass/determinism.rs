@@ -101,8 +101,8 @@ fn what_is_not_ours_is_not_among_the_children() {
 
 const JOBS: &str = "onCreate:
   custom:
-    - { apiVersion: batch/v1, kind: Job, metadata: { name: a-build }, spec: { n: 1 } }
-    - { apiVersion: batch/v1, kind: Job, metadata: { name: b-test }, spec: { n: 2 }, when: [{ field: spec.test, equals: true }] }
+    - { apiVersion: batch/v1, kind: Job, metadata: { name: a-build }, spec: { parallelism: 1, template: {} } }
+    - { apiVersion: batch/v1, kind: Job, metadata: { name: b-test }, spec: { parallelism: 2, template: {} }, when: [{ field: spec.test, equals: true }] }
 onReconcile:
   configMaps: [{ name: seen, data: { job: '{{ .children.job.metadata.name }}' } }]";
 

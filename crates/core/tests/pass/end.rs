@@ -69,8 +69,8 @@ fn data_and_namespaces_stay() {
     let world = changed(
         "onReconcile:
   custom:
-    - { apiVersion: v1, kind: PersistentVolumeClaim, metadata: { name: c }, spec: { x: 1 } }
-    - { apiVersion: v1, kind: PersistentVolume, metadata: { name: v }, spec: { x: 1 } }
+    - { apiVersion: v1, kind: PersistentVolumeClaim, metadata: { name: c }, spec: { volumeName: x } }
+    - { apiVersion: v1, kind: PersistentVolume, metadata: { name: v }, spec: { storageClassName: x } }
     - { apiVersion: v1, kind: Namespace, metadata: { name: n } }",
         NOTHING,
     );
@@ -80,7 +80,7 @@ fn data_and_namespaces_stay() {
 
 #[test]
 fn a_claim_whose_gate_the_spec_closes_goes() {
-    let claim = "onReconcile: { custom: [{ apiVersion: v1, kind: PersistentVolumeClaim, metadata: { name: c }, spec: { x: 1 }, when: [{ field: spec.name, equals: fine }] }] }";
+    let claim = "onReconcile: { custom: [{ apiVersion: v1, kind: PersistentVolumeClaim, metadata: { name: c }, spec: { volumeName: x }, when: [{ field: spec.name, equals: fine }] }] }";
     let mut world = changed(claim, claim);
     world.cr["spec"]["name"] = json!("other");
     assert_eq!(deletions(&world), ["delete PersistentVolumeClaim east/c"]);

@@ -141,7 +141,7 @@ fn a_strangers_object_of_the_name_does_not_count_as_made() {
 
 #[test]
 fn a_job_is_made_once_whatever_the_block_says() {
-    let job = "custom: [{ apiVersion: batch/v1, kind: Job, metadata: { name: j }, spec: { x: '{{ .spec.x }}' } }]";
+    let job = "custom: [{ apiVersion: batch/v1, kind: Job, metadata: { name: j }, spec: { parallelism: '{{ .spec.x }}', template: {} } }]";
     let mut world = World::new(
         &operator(&format!("onReconcile: {{ {job} }}")),
         pond(&json!({ "x": 1 }), &json!({})),

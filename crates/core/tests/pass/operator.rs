@@ -57,7 +57,9 @@ pub(crate) fn operator_with_schema(declared: &str, status: &Value) -> Arc<Operat
             "names": { "kind": "Pond", "plural": "ponds" },
             "versions": [{
                 "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
-                "schema": { "openAPIV3Schema": { "type": "object", "properties": { "status": status } } },
+                "schema": { "openAPIV3Schema": { "type": "object", "properties": {
+                    "spec": { "x-kubernetes-preserve-unknown-fields": true }, "status": status,
+                } } },
             }],
         },
     });

@@ -184,7 +184,7 @@ fn a_field_that_takes_too_long_leaves_the_others_alone() {
 fn a_missing_child_leaves_its_field_out_and_takes_an_old_value_away() {
     let plan = operator(
         "onReconcile: { deployments: [{ name: d, image: pump }] }
-status: { fields: [{ path: ready, value: '{{ .children.deployment.status.readyReplicas }}' }, { path: deep.er, value: '{{ get .children.deployment \"status\" \"x\" }}' }] }",
+status: { fields: [{ path: ready, value: '{{ .children.deployment.status.readyReplicas }}' }, { path: deep.er, value: '{{ get .children.deployment \"status\" \"observedGeneration\" }}' }] }",
     );
     let schema = facts(&json!({ "type": "object", "properties": {
         "ready": { "type": "integer" }, "deep": { "type": "object", "properties": { "er": { "type": "string" } } } } }));

@@ -153,10 +153,10 @@ proptest! {
 
     #[test]
     fn an_expression_of_any_type_keeps_its_value_in_an_object(value in any_value()) {
-        let plan = operator("onReconcile: { custom: [{ apiVersion: v1, kind: ConfigMap, metadata: { name: c }, spec: { it: '{{ .spec.it }}' } }] }");
+        let plan = operator("onReconcile: { custom: [{ apiVersion: water.example/v1, kind: Fish, metadata: { name: c }, spec: { it: '{{ .spec.it }}' } }] }");
         let cycle = World::new(&plan, pond(&json!({ "it": value }), &json!({}))).decide();
         prop_assert_eq!(&cycle.failures, &[]);
-        let found = rendered(&cycle, &key("ConfigMap", "c")).object.get("spec").unwrap().get("it").cloned();
+        let found = rendered(&cycle, &key("Fish.water.example", "c")).object.get("spec").unwrap().get("it").cloned();
         prop_assert_eq!(found, Some(Node::from(&value)));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Infer;
 use crate::diagnostics::{Code, Severity, nearest};
-use crate::schema::{Constant, Kinds, Type};
+use crate::schema::{Constant, Kinds, Type, with_article};
 use crate::template::ast::CallExpr;
 use crate::template::notes::{self, Note};
 use crate::value::Node;
@@ -53,10 +53,11 @@ impl<'s> Infer<'_, '_, 's> {
             }
             all = false;
             let message = format!(
-                "`{}` wants {} as argument {}, and this is {given}",
+                "`{}` wants {} as argument {}, not {}",
                 note.name,
                 wanted.name(),
-                position + 1
+                position + 1,
+                with_article(&given.to_string())
             );
             self.report(Severity::Error, Code::ArgumentType, *at as usize, message, None);
         }
@@ -112,7 +113,9 @@ impl<'s> Infer<'_, '_, 's> {
             if let (Some(one), Some(two)) = (comparable(first), comparable(other))
                 && one != two
             {
-                let message = format!("`{}` compares {first} with {other}", note.name);
+                let [first, other_words] =
+                    [first, other].map(|one| with_article(&one.to_string()));
+                let message = format!("`{}` compares {first} with {other_words}", note.name);
                 let hint = match (other.constants(), one) {
                     ([Constant { node: Node::Str(text), .. }], "number")
                         if Kinds::of(&Node::Str(text.clone())).within(Kinds::INT_TEXT | Kinds::FLOAT_TEXT) =>
@@ -166,7 +169,9 @@ pub(crate) fn explain_word(node: &Node, words: &[Node]) -> (String, Option<Strin
     let texts: Vec<_> = words.iter().map(Node::to_text).collect();
     let text = node.to_text();
     let message = format!("`{text}` is none of {}", texts.join(", "));
-    let near = nearest(&text, texts.iter().map(|word| &**word));
+    let near = node
+        .as_str()
+        .and_then(|word| nearest(word, texts.iter().map(|known| &**known)));
     (message, near.map(|near| format!("did you mean `{near}`?")))
 }
 

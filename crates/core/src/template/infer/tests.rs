@@ -1,5 +1,5 @@
 use crate::schema::{BuiltIn, Schema, Type};
-use crate::template::Template;
+use crate::template::{FunctionSource, Functions, Template};
 use crate::value::Node;
 
 const CRD: &str = r#"{"type": "object", "properties": {
@@ -104,7 +104,7 @@ fn what_cannot_be_is_told_with_its_place() {
         ),
         (
             "{{ .spec.replicas.x }}",
-            "18: error: there is no `x`: the value is integer (-)",
+            "18: error: there is no `x` in a value of type integer (-)",
         ),
         (
             "{{ range .spec.ports }}{{ .nmber }}{{ end }}",
@@ -124,19 +124,19 @@ fn what_cannot_be_is_told_with_its_place() {
         ),
         (
             "{{ .spec.ports.name }}",
-            "15: error: there is no `name`: the value is list of object (-)",
+            "15: error: there is no `name` in a value of type list of object (-)",
         ),
         (
             "{{ toUpper .spec.replicas }}",
-            "11: error: `toUpper` wants text as argument 1, and this is integer (-)",
+            "11: error: `toUpper` wants text as argument 1, not an integer (-)",
         ),
         (
             "{{ .spec.ha | join .spec.ports }}",
-            "3: error: `join` wants text as argument 2, and this is boolean (-)",
+            "3: error: `join` wants text as argument 2, not a boolean (-)",
         ),
         (
             "{{ eq .spec.replicas \"3\" }}",
-            "21: warning: `eq` compares integer with text (write 3 without quotes)",
+            "21: warning: `eq` compares an integer with text (write 3 without quotes)",
         ),
         (
             "{{ if eq .spec.mode \"prd\" }}{{ end }}",
@@ -172,5 +172,47 @@ fn what_is_not_known_to_be_wrong_is_not_told() {
         "{{ index .spec.labels \"a.b/c\" }}{{ index .metadata.annotations \"x\" }}",
     ] {
         assert_eq!(infer(source).1, Vec::<String>::new(), "{source}");
+    }
+}
+
+#[test]
+fn notes_of_a_user_have_the_types_that_they_give() {
+    let deep: Vec<(String, String)> = (0..40)
+        .map(|level| {
+            let below = level + 1;
+            (format!("n{level}"), format!("{{{{ add n{below} n{below} }}}}"))
+        })
+        .collect();
+    let mut declared: Vec<FunctionSource<'_>> = deep
+        .iter()
+        .map(|(name, expression)| FunctionSource {
+            name,
+            expression: if name == "n39" { "{{ .spec.replicas }}" } else { expression },
+            shadow: false,
+        })
+        .collect();
+    declared.push(FunctionSource {
+        name: "tier",
+        expression: "{{ .spec.nothing }}x",
+        shadow: false,
+    });
+    declared.push(FunctionSource {
+        name: "yes",
+        expression: "{{ .spec.ha }}",
+        shadow: false,
+    });
+    let expressions: Vec<String> = declared.iter().map(|one| one.expression.replace("add", "or")).collect();
+    for (one, expression) in declared.iter_mut().zip(&expressions) {
+        one.expression = expression;
+    }
+    let (functions, problems) = Functions::compile(&declared);
+    assert!(problems.is_empty(), "{problems:?}");
+    let node: Node = serde_json::from_str(CRD).unwrap();
+    let spec = Schema::of_objects(&node, None).field("spec");
+    let root = Type::of_names([("spec".to_owned(), Type::of_below(spec))]);
+    for (source, expected) in [("{{ n0 }}", "text"), ("{{ tier }}", "text"), ("{{ yes }}", "boolean or text")] {
+        let inference = Template::parse_with(source, &functions).unwrap().infer(&root);
+        assert_eq!(inference.gives.to_string(), expected);
+        assert!(inference.findings.is_empty(), "{:?}", inference.findings);
     }
 }

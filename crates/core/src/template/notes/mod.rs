@@ -12,17 +12,23 @@
 mod access;
 mod compare;
 mod convert;
+mod cron;
 mod data;
 mod doc;
 mod encoding;
 mod format;
+mod formats;
 mod list;
 mod logic;
 mod math;
+mod net;
 mod number;
+mod quantity;
 mod random;
 mod refused;
+mod semver;
 mod text;
+mod time;
 mod trim;
 mod types;
 mod verbs;
@@ -38,6 +44,7 @@ use super::Data;
 use super::budget::Budget;
 use super::error::Failure;
 use super::scope::Value;
+use crate::diagnostics::{self, Words};
 use crate::value::Node;
 
 /// The families by domain, each sorted as it likes; names and aliases are unique over all.
@@ -47,12 +54,18 @@ static FAMILIES: &[(&str, &[Note])] = &[
     ("comparison", compare::NOTES),
     ("conditional", access::NOTES),
     ("conditional", logic::NOTES),
+    ("cron", cron::NOTES),
     ("data", encoding::NOTES),
     ("format", format::NOTES),
     ("math", math::NOTES),
+    ("network", net::NOTES),
+    ("quantity", quantity::NOTES),
     ("random", random::NOTES),
+    ("semver", semver::NOTES),
     ("string", text::NOTES),
     ("string", trim::NOTES),
+    ("time", time::NOTES),
+    ("validation", formats::NOTES),
     ("type", convert::NOTES),
     ("type", types::NOTES),
 ];
@@ -287,36 +300,12 @@ pub(super) fn all() -> impl Iterator<Item = &'static Note> {
     FAMILIES.iter().flat_map(|(_, notes)| notes.iter())
 }
 
-/// The name of a note, or among others that are known, that a mistyped one most likely means.
-pub(super) fn nearest<'n>(name: &str, others: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    if name.len() > 64 {
-        return None;
-    }
-    let lower = name.to_lowercase();
-    let distance = |known: &str| edits(&lower, &known.to_lowercase());
-    let (distance, near) = all()
-        .flat_map(Note::names)
-        .map(|known| -> &'n str { known })
-        .chain(others)
-        .map(|known| (distance(known), known))
-        .min_by_key(|(distance, _)| *distance)?;
-    let tolerable = (name.chars().count() / 3).max(1);
-    (distance <= tolerable).then_some(near)
-}
+/// The names and aliases, made ready for mistyped ones.
+static NAMES: LazyLock<Words<'_>> = LazyLock::new(|| Words::new(all().flat_map(Note::names)));
 
-/// How many characters have to be added, dropped or changed to make one text the other.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.chars().enumerate() {
-            let change = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.chars().count()]
+/// The name that a mistyped one most likely means: one of those given, or a note's.
+pub(super) fn nearest<'n>(name: &str, others: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    diagnostics::nearest(name, others).or_else(|| NAMES.nearest(name))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ fn errors(source: &str) -> Vec<TemplateError> {
 }
 
 /// The text that a template gives for the root data.
-fn text(source: &str, root: &Node) -> Result<String, EvalError> {
+pub(super) fn text(source: &str, root: &Node) -> Result<String, EvalError> {
     template(source).render_text(&Data::of(root), &mut Budget::default())
 }
 

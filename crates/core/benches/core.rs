@@ -1,0 +1,243 @@
+//! `make bench-core`: what compiling, a pass and templates cost, beside Go's text/template, and how the bombs end.
+//!
+//! Go's figures come from `hack/go-templates` in the same run: `GO_TEMPLATES` names the file that holds them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark of what does not work tells nothing"
+)]
+
+#[path = "../tests/bombs/mod.rs"]
+mod bombs;
+#[path = "../tests/passes/mod.rs"]
+mod passes;
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    hint::black_box,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use divan::Bencher;
+use jiff::Timestamp;
+use orkestra_core::{
+    document::read_stream,
+    plan::{KatalogRef, Library, OperatorPlan, Plan, Schemas, compile},
+    reconcile::step::step,
+    template::{Budget, Data, Entropy, Template},
+    value::Node,
+};
+use serde_json::{Value, json};
+
+fn main() {
+    divan::main();
+    // The rest takes long, and is nothing that a test run looks for.
+    if !env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    bytes_an_expression();
+    beside_go();
+    ends_of_bombs();
+}
+
+/// From text to plan. The plan is dropped each time, so no template is known when the next one is made.
+#[divan::bench]
+fn read_and_compile_a_katalog_of_500_lines(bencher: Bencher) {
+    let text = five_hundred_lines();
+    bencher.bench_local(|| drop(plan_of(&text)));
+}
+
+/// What an operator decides when nothing has been made yet.
+#[divan::bench]
+fn a_pass_of_ten_children_over_ten_kilobytes(bencher: Bencher) {
+    let plan = ten_children();
+    let (observed, scopes) = (passes::observed(&plan, &shop()), passes::scopes(&plan));
+    let entropy = Entropy::seeded([7; 32]);
+    let cycle = step(&plan, &scopes, &observed, Timestamp::UNIX_EPOCH, &entropy);
+    assert_eq!((cycle.intents.len(), cycle.failures.len()), (10, 0));
+    bencher.bench_local(|| step(&plan, &scopes, &observed, Timestamp::UNIX_EPOCH, &entropy));
+}
+
+/// A template a note: what a call costs.
+#[divan::bench(args = [
+    "{{ .spec.text }}",
+    "{{ .spec.nope | default \"x\" }}",
+    "{{ eq .spec.text \"a\" \"b\" }}",
+    "{{ toLower .spec.text }}",
+    "{{ replace .spec.text \"-\" \"_\" }}",
+    "{{ printf \"%s-%d\" .spec.text 7 }}",
+    "{{ index .spec.list 1 }}",
+    "{{ join .spec.list \",\" }}",
+    "{{ toInt \"42\" }}",
+    "{{ ternary .spec.on \"a\" \"b\" }}",
+])]
+fn a_note(bencher: Bencher, source: &str) {
+    let template = Template::parse(source).unwrap();
+    let spec = Node::from(&json!({ "text": "Some-Text", "list": ["a", "b", "c"], "on": true }));
+    let data = Data::new().with("spec", &spec);
+    bencher.bench(|| {
+        let value = template.eval(&data, &mut Budget::default());
+        black_box(value.is_ok())
+    });
+}
+
+/// Everything that the shorthand has, five times, as operators of five kinds.
+fn five_hundred_lines() -> String {
+    let text = include_str!("../tests/inputs/pass/everything.yaml");
+    let (head, entry) = text.split_once("    pond:\n").unwrap();
+    let mut all = head.to_owned();
+    for n in 0..5 {
+        let entry = entry.replace(
+            "kind: Pond, plural: ponds",
+            &format!("kind: Pond{n}, plural: pond{n}s"),
+        );
+        all += &format!(
+            "    pond{n}:\n{}",
+            entry.replace(".spec.", &format!(".spec.p{n}."))
+        );
+    }
+    assert!((450..550).contains(&all.lines().count()));
+    all
+}
+
+fn plan_of(text: &str) -> Plan {
+    let (documents, _) = read_stream("bench.yaml", text).unwrap();
+    let katalog = KatalogRef {
+        namespace: "default".into(),
+        name: "bench".into(),
+    };
+    let spec = &documents.katalogs[0].spec;
+    compile(&katalog, spec, &Schemas::default(), &Library::default())
+        .unwrap()
+        .0
+}
+
+fn ten_children() -> Arc<OperatorPlan> {
+    plan_of(include_str!("ten-children.yaml")).operators[0].clone()
+}
+
+/// A custom resource of ten kilobytes, most of it a list that the templates test and count.
+fn shop() -> Value {
+    let things: Vec<Value> = (0..160)
+        .map(|n| json!({ "sku": format!("thing-{n:04}"), "price": n * 3, "stock": { "east": n } }))
+        .collect();
+    let object = json!({
+        "apiVersion": "trade.example/v1", "kind": "Shop",
+        "metadata": {
+            "name": "teas", "namespace": "east", "uid": "0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10",
+            "resourceVersion": "70", "labels": { "team": "tea" },
+        },
+        "spec": {
+            "registry": "registry.example", "image": "shop", "tag": "1.4.2", "replicas": 3, "port": 8080,
+            "tier": "front", "currency": "EUR", "region": "EU-West", "hosts": ["teas.example", "tea.example"],
+            "catalogue": things,
+        },
+    });
+    assert!(
+        (9_000..12_000).contains(&object.to_string().len()),
+        "{}",
+        object.to_string().len()
+    );
+    object
+}
+
+/// How many bytes of memory the process holds.
+fn resident_bytes() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number
+        .and_then(|number| number.parse::<usize>().ok())
+        .unwrap_or(0)
+        << 10
+}
+
+/// Compiles many expressions of which no two are equal, and divides what the process grew by.
+fn bytes_an_expression() {
+    const COUNT: usize = 100_000;
+    println!("\nbytes held per compiled expression, source, reads and sharing included");
+    let shapes: [(&str, fn(usize) -> String); 4] = [
+        ("a path", |n| format!("{{{{ .spec.a{n}.name }}}}")),
+        ("a path with a default", |n| {
+            format!("{{{{ .spec.b{n} | default \"x\" }}}}")
+        }),
+        ("text and two paths", |n| {
+            format!("{{{{ .metadata.name }}}}-{{{{ .spec.c{n} }}}}")
+        }),
+        ("a condition", |n| {
+            format!("{{{{ if eq .spec.d{n} \"x\" }}}}a{{{{ else }}}}b{{{{ end }}}}")
+        }),
+    ];
+    for (name, source) in shapes {
+        let mut held = Vec::with_capacity(COUNT);
+        let before = resident_bytes();
+        held.extend((0..COUNT).map(|n| Template::parse(&source(n)).unwrap()));
+        let grown = resident_bytes().saturating_sub(before);
+        println!("{:>8}  {name}", grown / held.len());
+    }
+}
+
+/// The time of one run: the fastest of some rounds, which other work of the machine disturbs least.
+fn time(mut run: impl FnMut()) -> Duration {
+    const ROUNDS: u32 = 30;
+    const TURNS: u32 = 1_000;
+    let mut best = Duration::MAX;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        (0..TURNS).for_each(|_| run());
+        best = best.min(start.elapsed() / TURNS);
+    }
+    best
+}
+
+#[derive(serde::Deserialize)]
+struct Shared {
+    name: String,
+    template: String,
+}
+
+/// The templates that Go has timed, in ours.
+fn beside_go() {
+    let hack = concat!(env!("CARGO_MANIFEST_DIR"), "/../../hack/go-templates");
+    let read = |file: &str| fs::read_to_string(format!("{hack}/{file}")).unwrap();
+    let templates: Vec<Shared> = serde_json::from_str(&read("bench.json")).unwrap();
+    let root: Node = serde_json::from_str(&read("data.json")).unwrap();
+    let figures = env::var("GO_TEMPLATES")
+        .ok()
+        .map(|file| fs::read_to_string(file).unwrap());
+    let figures = figures.unwrap_or_default();
+    let go: BTreeMap<&str, f64> = figures
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(figure, name)| (name, figure.parse().unwrap()))
+        .collect();
+    println!("\n    ours       Go   Go/ours  template");
+    for Shared { name, template } in templates {
+        let template = Template::parse(&template).unwrap();
+        let data = Data::of(&root);
+        let ours = time(|| {
+            let text = template.render_text(&data, &mut Budget::default());
+            black_box(text.is_ok());
+        });
+        #[expect(clippy::cast_precision_loss, reason = "nanoseconds")]
+        let ours = ours.as_nanos() as f64;
+        match go.get(&*name) {
+            Some(go) => println!("{ours:>6.0} ns {go:>6.0} ns {:>6.1}   {name}", go / ours),
+            None => println!("{ours:>6.0} ns         -      -   {name}"),
+        }
+    }
+}
+
+/// How long each bomb takes, and what is said of it.
+fn ends_of_bombs() {
+    println!("\n what must not take longer than 100 ms");
+    for bomb in bombs::BOMBS {
+        let input = bomb.input();
+        let start = Instant::now();
+        let said: String = bomb.explode(&input).chars().take(60).collect();
+        println!("{:>9.1?}  {}: {said}", start.elapsed(), bomb.name);
+    }
+}

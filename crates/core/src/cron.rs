@@ -1,0 +1,352 @@
+//! Cron expressions: `0 2 * * mon-fri`.
+//!
+//! ```text
+//!  text ── fields ──► five texts ── Schedule::parse ──► Schedule ── next(after) ──► Timestamp
+//! ```
+//!
+//! Source: crontab(5) for form and meaning; ranges, names and steps as Kubernetes reads them
+//! (robfig/cron v3, `ParseStandard`), so Sunday is 0 and not 7. Time zones are not read: a schedule is in UTC.
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::Offset;
+use jiff::{Timestamp, ToSpan};
+
+/// The names of five expressions that are often wanted, in lower case.
+const MACROS: [(&str, [&str; 5]); 7] = [
+    ("@yearly", ["0", "0", "1", "1", "*"]),
+    ("@annually", ["0", "0", "1", "1", "*"]),
+    ("@monthly", ["0", "0", "1", "*", "*"]),
+    ("@weekly", ["0", "0", "*", "*", "0"]),
+    ("@daily", ["0", "0", "*", "*", "*"]),
+    ("@midnight", ["0", "0", "*", "*", "*"]),
+    ("@hourly", ["0", "*", "*", "*", "*"]),
+];
+
+/// What a field may hold.
+struct Field {
+    name: &'static str,
+    least: u8,
+    most: u8,
+    /// Names of the values from `least` on, in lower case.
+    names: &'static [&'static str],
+}
+
+const FIELDS: [Field; 5] = [
+    Field { name: "minute", least: 0, most: 59, names: &[] },
+    Field { name: "hour", least: 0, most: 23, names: &[] },
+    Field { name: "day of the month", least: 1, most: 31, names: &[] },
+    Field {
+        name: "month",
+        least: 1,
+        most: 12,
+        names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+    },
+    Field {
+        name: "day of the week",
+        least: 0,
+        most: 6,
+        names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+    },
+];
+
+/// Days after which the days of a year have come round: 8 years, where a century has no leap day.
+const MOST_YEARS: i16 = 8;
+
+/// Why a text is no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CronError {
+    /// Not five fields, and none of the names.
+    #[error("a schedule has five fields, such as `0 2 * * *`, or is a name such as `@daily`")]
+    Fields,
+    /// A field that cannot be read, or out of its range.
+    #[error("the {name} of a schedule is {least} to {most}, with lists, ranges and steps such as `{least},{}-{most}/2`", least + 1)]
+    Field {
+        /// Which one, in words.
+        name: &'static str,
+        /// The lowest value.
+        least: u8,
+        /// The highest value.
+        most: u8,
+    },
+}
+
+/// The five fields of an expression, as they are written: minute, hour, day of the month, month, day of the
+/// week. Names such as `@daily`, in any case, are replaced by what they mean. Nothing if there are not five;
+/// whether a field makes sense is for [`Schedule::parse`] to say.
+pub fn fields(text: &str) -> Option<[&str; 5]> {
+    let trimmed = text.trim();
+    let named = MACROS
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(trimmed));
+    if let Some((_, fields)) = named {
+        return Some(*fields);
+    }
+    let mut words = trimmed.split_whitespace();
+    let fields = [(); 5].map(|()| words.next());
+    let [Some(a), Some(b), Some(c), Some(d), Some(e)] = fields else {
+        return None;
+    };
+    words.next().is_none().then_some([a, b, c, d, e])
+}
+
+/// A cron expression, read: which minutes it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// The values of each field, as bits, in the order of the fields.
+    values: [u64; 5],
+    /// Whether a day is named by either of its fields: both are restricted. Else both have to name it.
+    either_day: bool,
+}
+
+impl Schedule {
+    /// Reads an expression of five fields, or one of the names that [`fields`] knows.
+    ///
+    /// A field is a list, by commas, of `*`, `?`, values and ranges (`1-5`), each with or without a step
+    /// (`*/15`, `8-18/2`, `5/10`); months and days of the week may be named by three letters.
+    ///
+    /// # Errors
+    /// [`CronError`]: not five fields, or one that is malformed or out of range.
+    pub fn parse(text: &str) -> Result<Schedule, CronError> {
+        let texts = fields(text).ok_or(CronError::Fields)?;
+        let mut values = [0; 5];
+        let mut stars = [false; 5];
+        for (at, (field, text)) in FIELDS.iter().zip(texts).enumerate() {
+            let &Field { name, least, most, .. } = field;
+            (values[at], stars[at]) =
+                field.read(text).ok_or(CronError::Field { name, least, most })?;
+        }
+        let [_, _, any_day, _, any_weekday] = stars;
+        Ok(Schedule {
+            values,
+            either_day: !any_day && !any_weekday,
+        })
+    }
+
+    /// The first moment after another that the schedule names, in UTC; nothing if there is none, as for a
+    /// 30th of February.
+    pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
+        let after = Offset::UTC.to_datetime(after);
+        let minute = after.time().with().second(0).subsec_nanosecond(0).build().ok()?;
+        let start = after.date().to_datetime(minute).checked_add(1.minute()).ok()?;
+        let last_year = start.year().saturating_add(MOST_YEARS);
+        let mut date = start.date();
+        let mut from = start.time();
+        while date.year() <= last_year {
+            if !self.names(3, date.month()) {
+                date = date.last_of_month().tomorrow().ok()?;
+                from = Time::midnight();
+                continue;
+            }
+            if self.has_day(date)
+                && let Some(time) = self.first_time(from)
+            {
+                return Offset::UTC.to_timestamp(DateTime::from_parts(date, time)).ok();
+            }
+            date = date.tomorrow().ok()?;
+            from = Time::midnight();
+        }
+        None
+    }
+
+    fn names(&self, field: usize, value: i8) -> bool {
+        self.values[field] >> value & 1 == 1
+    }
+
+    fn has_day(&self, date: Date) -> bool {
+        let day = self.names(2, date.day());
+        let weekday = self.names(4, date.weekday().to_sunday_zero_offset());
+        if self.either_day {
+            day || weekday
+        } else {
+            day && weekday
+        }
+    }
+
+    /// The first time of a day, not before another.
+    fn first_time(&self, from: Time) -> Option<Time> {
+        let [minutes, hours, ..] = self.values;
+        let this_hour = first_bit(minutes, from.minute()).filter(|_| self.names(1, from.hour()));
+        match this_hour {
+            Some(minute) => Time::new(from.hour(), minute, 0, 0).ok(),
+            None => {
+                let hour = first_bit(hours, from.hour() + 1)?;
+                Time::new(hour, first_bit(minutes, 0)?, 0, 0).ok()
+            }
+        }
+    }
+}
+
+/// The lowest bit that is set, from one on.
+fn first_bit(bits: u64, from: i8) -> Option<i8> {
+    let rest = bits >> from << from;
+    (rest != 0).then(|| i8::try_from(rest.trailing_zeros()).ok())?
+}
+
+impl Field {
+    /// The values, as bits, and whether the field restricts nothing.
+    fn read(&self, text: &str) -> Option<(u64, bool)> {
+        let mut bits = 0;
+        let mut star = false;
+        for part in text.split(',') {
+            let (range, step) = match part.split_once('/') {
+                Some((range, step)) => (range, Some(number(step).filter(|n| *n > 0)?)),
+                None => (part, None),
+            };
+            let (from, to) = match range {
+                "*" | "?" => {
+                    star |= step.is_none_or(|step| step == 1);
+                    (self.least, self.most)
+                }
+                range => self.range(range, step.is_some())?,
+            };
+            let values = (from..=to).step_by(step.unwrap_or(1).into());
+            bits |= values.fold(0, |bits, value| bits | 1 << value);
+        }
+        Some((bits, star))
+    }
+
+    /// `1-5`, or `5`, which with a step goes on to the end.
+    fn range(&self, text: &str, open: bool) -> Option<(u8, u8)> {
+        let (from, to) = match text.split_once('-') {
+            Some((from, to)) => (self.value(from)?, self.value(to)?),
+            None if open => (self.value(text)?, self.most),
+            None => (self.value(text)?, self.value(text)?),
+        };
+        (from <= to).then_some((from, to))
+    }
+
+    fn value(&self, text: &str) -> Option<u8> {
+        let named = |name: &&str| name.eq_ignore_ascii_case(text);
+        let value = match self.names.iter().position(named) {
+            Some(at) => self.least + u8::try_from(at).ok()?,
+            None => number(text)?,
+        };
+        (self.least..=self.most).contains(&value).then_some(value)
+    }
+}
+
+fn number(text: &str) -> Option<u8> {
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(schedule: &str, after: &str) -> Option<String> {
+        let schedule = Schedule::parse(schedule).unwrap();
+        let next = schedule.next(after.parse().unwrap());
+        next.map(|next| next.to_string())
+    }
+
+    #[test]
+    fn the_next_moment_is_the_first_that_every_field_names() {
+        let friday = "2026-05-08T12:00:00Z";
+        let cases = [
+            ("* * * * *", "2026-05-08T12:01:00Z"),
+            ("0 12 * * *", "2026-05-09T12:00:00Z"),
+            ("30 12 * * *", "2026-05-08T12:30:00Z"),
+            ("0 2 * * *", "2026-05-09T02:00:00Z"),
+            ("*/15 * * * *", "2026-05-08T12:15:00Z"),
+            ("5/20 * * * *", "2026-05-08T12:05:00Z"),
+            ("0 8-18/5 * * *", "2026-05-08T13:00:00Z"),
+            ("0 0 * * mon-wed", "2026-05-11T00:00:00Z"),
+            ("0 0 * * 0", "2026-05-10T00:00:00Z"),
+            ("0 0 31 * *", "2026-05-31T00:00:00Z"),
+            ("0 0 31 jun,JUL *", "2026-07-31T00:00:00Z"),
+            ("59 23 31 12 *", "2026-12-31T23:59:00Z"),
+            ("0 0 29 2 *", "2028-02-29T00:00:00Z"),
+            ("@monthly", "2026-06-01T00:00:00Z"),
+            ("@Weekly", "2026-05-10T00:00:00Z"),
+            ("0,30 0 1 1 ?", "2027-01-01T00:00:00Z"),
+        ];
+        for (schedule, expected) in cases {
+            assert_eq!(next(schedule, friday).as_deref(), Some(expected), "{schedule}");
+        }
+    }
+
+    #[test]
+    fn of_two_restricted_days_either_will_do_and_a_star_restricts_nothing() {
+        let friday = "2026-05-08T12:00:00Z";
+        let cases = [
+            ("0 0 13 * 1", "2026-05-11T00:00:00Z"),
+            ("0 0 9 * 1", "2026-05-09T00:00:00Z"),
+            ("0 0 13 * *", "2026-05-13T00:00:00Z"),
+            ("0 0 13 * */1", "2026-05-13T00:00:00Z"),
+            ("0 0 13 * */2", "2026-05-09T00:00:00Z"),
+            ("0 0 */1 * 1", "2026-05-11T00:00:00Z"),
+        ];
+        for (schedule, expected) in cases {
+            assert_eq!(next(schedule, friday).as_deref(), Some(expected), "{schedule}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_left_behind_and_years_are_crossed() {
+        assert_eq!(
+            next("* * * * *", "2026-12-31T23:59:59.999Z").as_deref(),
+            Some("2027-01-01T00:00:00Z")
+        );
+        assert_eq!(
+            next("0 0 29 2 *", "2096-02-29T00:00:00Z").as_deref(),
+            Some("2104-02-29T00:00:00Z")
+        );
+        assert_eq!(next("0 0 30 2 *", "2026-05-08T12:00:00Z"), None);
+        assert_eq!(next("* * * * *", &Timestamp::MAX.to_string()), None);
+    }
+
+    #[test]
+    fn every_next_moment_is_named_and_none_before_it() {
+        let schedule = Schedule::parse("*/7 3,5 */9 2-11/3 2,4").unwrap();
+        let mut at: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let end: Timestamp = "2026-06-30T00:00:00Z".parse().unwrap();
+        let mut expected = Vec::new();
+        while at < end {
+            at += 1.minute();
+            let time = Offset::UTC.to_datetime(at);
+            let weekday = time.weekday().to_sunday_zero_offset();
+            let day = [1, 10, 19, 28].contains(&time.day()) || [2, 4].contains(&weekday);
+            if day && time.minute() % 7 == 0 && [3, 5].contains(&time.hour()) && [2, 5, 8, 11].contains(&time.month()) {
+                expected.push(at);
+            }
+        }
+        let mut found: Vec<Timestamp> = Vec::new();
+        let mut at = "2026-01-01T00:00:00Z".parse().unwrap();
+        while let Some(next) = schedule.next(at).filter(|next| *next <= end) {
+            found.push(next);
+            at = next;
+        }
+        assert!(!expected.is_empty());
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_no_schedule_is_refused() {
+        for bad in ["", "@never", "* * * *", "* * * * * *", "@every 1h"] {
+            assert_eq!(Schedule::parse(bad), Err(CronError::Fields), "{bad}");
+        }
+        let cases = [
+            ("60 * * * *", "minute"),
+            ("-1 * * * *", "minute"),
+            ("1- * * * *", "minute"),
+            ("5-1 * * * *", "minute"),
+            ("*/0 * * * *", "minute"),
+            ("1,,2 * * * *", "minute"),
+            ("*/ * * * *", "minute"),
+            ("+1 * * * *", "minute"),
+            ("300 * * * *", "minute"),
+            ("* 24 * * *", "hour"),
+            ("* * 0 * *", "day of the month"),
+            ("* * 32 * *", "day of the month"),
+            ("* * * 13 *", "month"),
+            ("* * * janu *", "month"),
+            ("* * * * 7", "day of the week"),
+            ("* * * * fri-mon", "day of the week"),
+        ];
+        for (text, name) in cases {
+            let error = Schedule::parse(text).unwrap_err();
+            assert!(matches!(error, CronError::Field { name: n, .. } if n == name), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! What the YAML parser says, in our words, with the mend.
+//!
+//! The parser stops where it can go on no further, which is often a line behind the mistake. The mistakes that people
+//! make most are looked for in the text, and told where they stand.
+
+use super::tree::Span;
+use super::yaml::{Chunk, SyntaxError};
+use crate::diagnostics::Code;
+
+/// What the parser says (how it begins), and what we say instead: code, message, mend.
+const SAID: &[(&str, Code, &str, &str)] = &[
+    (
+        "recursion limit exceeded",
+        Code::TooLarge,
+        "values are nested too deeply",
+        "",
+    ),
+    (
+        "budget breached: Depth",
+        Code::TooLarge,
+        "values are nested too deeply",
+        "",
+    ),
+    (
+        "budget breached",
+        Code::TooLarge,
+        "there are too many values",
+        "",
+    ),
+    (
+        "alias replay",
+        Code::TooLarge,
+        "aliases expand to too many values",
+        "",
+    ),
+    (
+        "recursive references",
+        Code::Syntax,
+        "an alias stands inside its own anchor",
+        "",
+    ),
+    (
+        "non-finite float",
+        Code::Syntax,
+        "infinity and NaN are no values here",
+        "",
+    ),
+    (
+        "expected string scalar",
+        Code::Syntax,
+        "a key is text, not a list or a map",
+        "",
+    ),
+    (
+        "alias references unknown anchor",
+        Code::Syntax,
+        "there is no anchor of this name before it",
+        "write `&name` in front of what the alias `*name` stands for",
+    ),
+    (
+        "invalid trailing content after single-quoted",
+        Code::Syntax,
+        "there is text behind the closing quote",
+        "inside of single quotes write an apostrophe twice: `''`",
+    ),
+    (
+        "invalid trailing content after double-quoted",
+        Code::Syntax,
+        "there is text behind the closing quote",
+        "inside of double quotes write a quote as `\\\"`",
+    ),
+    (
+        "while parsing a quoted scalar, found unknown escape",
+        Code::Syntax,
+        "the backslash and what follows it mean nothing in double quotes",
+        "use single quotes, or write the backslash twice",
+    ),
+    (
+        "invalid indentation in multiline quoted",
+        Code::Syntax,
+        "a text in quotes goes on here, too far left",
+        "close the quote, or indent the line",
+    ),
+    (
+        "unclosed quote",
+        Code::Syntax,
+        "the quote is not closed",
+        "add the closing quote",
+    ),
+    (
+        "simple key expected ':'",
+        Code::Syntax,
+        "a key without its `:`",
+        "write `key: value`; a text of several lines stands further right than its key",
+    ),
+    (
+        "unclosed bracket '['",
+        Code::Syntax,
+        "the list is not closed",
+        "add the `]`",
+    ),
+    (
+        "unclosed bracket '{'",
+        Code::Syntax,
+        "the map is not closed",
+        "add the `}`",
+    ),
+    (
+        "mapping values are not allowed",
+        Code::Syntax,
+        "a `:` where none can be",
+        "put text that holds `: ` in quotes",
+    ),
+    (
+        "while parsing a block mapping, did not find expected key",
+        Code::Syntax,
+        "the line belongs to nothing before it",
+        "the fields of one map begin in one column",
+    ),
+    (
+        "while parsing a block collection, did not find expected '-'",
+        Code::Syntax,
+        "the line belongs to nothing before it",
+        "the fields of one item begin in one column, right of the `- `",
+    ),
+    (
+        "while parsing a flow mapping, did not find expected",
+        Code::Syntax,
+        "a `,` or `}` is missing",
+        "put text that holds `,`, `{`, `}` or quotes in quotes",
+    ),
+    (
+        "while parsing a flow sequence, expected",
+        Code::Syntax,
+        "a `,` or `]` is missing",
+        "put text that holds `,`, `[`, `]` or quotes in quotes",
+    ),
+    (
+        "tabs disallowed",
+        Code::Syntax,
+        "a tab indents the line",
+        "indent with spaces",
+    ),
+    (
+        "YAML merge value must be",
+        Code::Syntax,
+        "`<<` takes a map, or a list of maps",
+        "",
+    ),
+];
+
+/// An error in our words, at its place in the file.
+///
+/// `message` and `span` are the parser's; the span counts from the start of `chunk`.
+pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> SyntaxError {
+    let told = say(message);
+    let lines: Vec<&str> = chunk.text.lines().collect();
+    let stopped = span.map_or(0, |span| usize::try_from(span.line - 1).unwrap_or(0));
+    let found = match told.code {
+        Code::Syntax => flat(&lines).or_else(|| plain(&lines, stopped, message)),
+        _ => None,
+    };
+    let Some(found) = found else {
+        return SyntaxError { span, ..told };
+    };
+    let before = &lines[found.line][..found.byte];
+    let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let start: usize = chunk
+        .text
+        .split_inclusive('\n')
+        .take(found.line)
+        .map(str::len)
+        .sum();
+    SyntaxError {
+        code: found.code,
+        message: found.message.to_owned(),
+        hint: Some(found.hint),
+        span: Some(Span {
+            line: small(found.line + 1),
+            column: small(before.chars().count() + 1),
+            offset: small(start + found.byte),
+            len: 0,
+        }),
+    }
+}
+
+/// The parser's message in our words: without its position, which a diagnostic shows already, and
+/// without the options of its interface.
+fn say(message: &str) -> SyntaxError {
+    let error = |code, message: String, hint: &str| SyntaxError {
+        code,
+        message,
+        hint: Some(hint.to_owned()).filter(|hint| !hint.is_empty()),
+        span: None,
+    };
+    let first = message.lines().next().unwrap_or(message);
+    if let Some(rest) = first.strip_prefix("duplicate mapping key: ") {
+        let key = rest.split(", set ").next().unwrap_or(rest);
+        let hint = match key {
+            "apiVersion" | "kind" => "a further document begins with a line `---`",
+            _ => "keep one of the two",
+        };
+        return error(
+            Code::Syntax,
+            format!("the key `{key}` is there twice"),
+            hint,
+        );
+    }
+    if let Some((_, code, ours, hint)) = SAID.iter().find(|(theirs, ..)| first.starts_with(theirs))
+    {
+        return error(*code, (*ours).to_owned(), hint);
+    }
+    if let Some(rest) = first.strip_prefix("unexpected character: `") {
+        let message = format!(
+            "no value begins with `{}`",
+            rest.chars().next().unwrap_or(' ')
+        );
+        return error(Code::Syntax, message, "put the value in quotes");
+    }
+    let plain = first.split(" at line ").next().unwrap_or(first);
+    error(
+        Code::Syntax,
+        plain.trim_end_matches([',', ':']).to_owned(),
+        "",
+    )
+}
+
+/// A mistake that the text shows.
+struct Found {
+    code: Code,
+    /// The line, from 0.
+    line: usize,
+    /// The byte in the line, from 0.
+    byte: usize,
+    message: &'static str,
+    hint: String,
+}
+
+/// A text without any indentation that has keys with something below them.
+fn flat(lines: &[&str]) -> Option<Found> {
+    let written = || {
+        let lines = lines.iter().enumerate();
+        lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with(['#', '%']))
+    };
+    if written().any(|(_, line)| line.starts_with(char::is_whitespace)) {
+        return None;
+    }
+    let is_parent = |line: &str| line.trim_end().ends_with(':');
+    let parents = written().filter(|(_, line)| is_parent(line)).count();
+    let (first, _) = written().find(|(_, line)| is_parent(line))?;
+    let (line, _) = written().find(|(at, _)| *at > first)?;
+    (parents > 1).then(|| Found {
+        code: Code::LostIndentation,
+        line,
+        byte: 0,
+        message: "the indentation is lost",
+        hint: "write what belongs under a key two spaces to the right of it".to_owned(),
+    })
+}
+
+/// A plain mistake on the line where the parser stopped, or shortly before it.
+fn plain(lines: &[&str], stopped: usize, message: &str) -> Option<Found> {
+    let last = stopped.min(lines.len().checked_sub(1)?);
+    let near = || (last.saturating_sub(1)..=last).rev();
+    if message.contains("quote") {
+        let open = (0..=last)
+            .rev()
+            .find_map(|line| open_quote(lines[line], line));
+        return open.filter(|_| !message.contains("trailing") && !message.contains("escape"));
+    }
+    if message.starts_with("tabs") {
+        let byte = lines[last].find('\t')?;
+        let (_, code, message, hint) = SAID
+            .iter()
+            .find(|(theirs, ..)| *theirs == "tabs disallowed")?;
+        return Some(Found {
+            code: *code,
+            line: last,
+            byte,
+            message,
+            hint: (*hint).to_owned(),
+        });
+    }
+    near()
+        .find_map(|line| bare_template(lines[line], line))
+        .or_else(|| near().find_map(|line| no_space(lines[line], line)))
+}
+
+/// Where the value of a line begins: behind `- ` and `key: `.
+fn value_at(line: &str) -> usize {
+    let mut at = line.len() - line.trim_start().len();
+    while let Some(rest) = line[at..].strip_prefix("- ") {
+        at = line.len() - rest.trim_start().len();
+    }
+    let is_key = |key: &str| !key.is_empty() && !key.contains(['"', '\'', '{', '[', '#']);
+    match line[at..].find(": ") {
+        Some(colon) if is_key(&line[at..at + colon]) => {
+            line.len() - line[at + colon + 2..].trim_start().len()
+        }
+        _ => at,
+    }
+}
+
+/// A value that begins with a quote and does not end with one.
+fn open_quote(line: &str, number: usize) -> Option<Found> {
+    let byte = value_at(line);
+    let quote = line[byte..]
+        .chars()
+        .next()
+        .filter(|c| matches!(c, '"' | '\''))?;
+    let mut is_escaped = false;
+    let closes = |c: char| {
+        let closes = c == quote && !is_escaped;
+        is_escaped = c == '\\' && quote == '"' && !is_escaped;
+        closes
+    };
+    if line[byte + 1..].chars().any(closes) {
+        return None;
+    }
+    Some(Found {
+        code: Code::Syntax,
+        line: number,
+        byte,
+        message: "the quote is not closed",
+        hint: format!("add `{quote}` at the end of the text"),
+    })
+}
+
+/// A value that begins with a template and stands in no quotes: YAML takes the braces for maps.
+fn bare_template(line: &str, number: usize) -> Option<Found> {
+    let byte = value_at(line);
+    let value = line[byte..].trim_end();
+    if !value.starts_with("{{") {
+        return None;
+    }
+    let hint = match (value.contains('"'), value.contains('\'')) {
+        (false, _) => format!("write \"{value}\""),
+        (true, false) => format!("write '{value}'"),
+        (true, true) => "put it in quotes".to_owned(),
+    };
+    Some(Found {
+        code: Code::Syntax,
+        line: number,
+        byte,
+        message: "a template that begins a value needs quotes around the value",
+        hint,
+    })
+}
+
+/// A `:` or a `-` that lacks the space behind it.
+fn no_space(line: &str, number: usize) -> Option<Found> {
+    let indent = line.len() - line.trim_start().len();
+    let is_key = |key: &str| {
+        let mut chars = key.chars();
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.all(legal)
+    };
+    let found = |byte, message, hint| Found {
+        code: Code::Syntax,
+        line: number,
+        byte,
+        message,
+        hint,
+    };
+    if let Some(rest) = line[indent..].strip_prefix('-')
+        && rest.split_once(':').is_some_and(|(key, _)| is_key(key))
+    {
+        let hint = format!("write `- {}`", rest.trim_end());
+        return Some(found(indent, "the `-` lacks its space", hint));
+    }
+    let at = indent + line[indent..].len() - line[indent..].trim_start_matches("- ").len();
+    let (key, rest) = line[at..].split_once(':')?;
+    if is_key(key) && rest.starts_with(['"', '\'', '{', '[']) {
+        let hint = format!("write `{key}: {}`", rest.trim_end());
+        return Some(found(at + key.len(), "the `:` lacks its space", hint));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> (u32, u32, String, Option<String>) {
+        let chunk = Chunk {
+            text,
+            lines: 0,
+            bytes: 0,
+        };
+        let error = super::super::yaml::parse(chunk).unwrap_err();
+        let span = error.span.unwrap();
+        (span.line, span.column, error.message, error.hint)
+    }
+
+    #[test]
+    fn the_line_of_the_mistake_is_told_and_not_the_one_where_the_parser_stops() {
+        let (line, column, _, hint) = told("a:\n  - b: \"x\n    c: 1\n");
+        assert_eq!((line, column), (2, 8));
+        assert_eq!(hint.as_deref(), Some("add `\"` at the end of the text"));
+        let (line, column, _, hint) = told("a:\n  - b:\"x\"\n    c: 1\n");
+        assert_eq!((line, column), (2, 6));
+        assert_eq!(hint.as_deref(), Some("write `b: \"x\"`"));
+        let (line, column, _, hint) = told("a:\n  b: {{ .x | f \"y\" }}z\n");
+        assert_eq!((line, column), (2, 6));
+        assert_eq!(hint.as_deref(), Some("write '{{ .x | f \"y\" }}z'"));
+    }
+
+    #[test]
+    fn sound_lines_are_not_blamed() {
+        for line in [
+            "  - b: \"x\"",
+            "  b: 'it''s'",
+            "  url: http://x.example",
+            "  \"{{ .x }}\": y",
+            "",
+            "  - -1",
+        ] {
+            assert!(open_quote(line, 0).is_none(), "{line}");
+            assert!(bare_template(line, 0).is_none(), "{line}");
+            assert!(no_space(line, 0).is_none(), "{line}");
+        }
+    }
+}

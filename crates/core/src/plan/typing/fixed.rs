@@ -1,0 +1,68 @@
+//! Values that are written out, against a schema.
+
+use super::{shortened, tree::Place};
+use crate::{
+    diagnostics::Code,
+    schema::{Below, Kinds, Schema, with_article},
+    template::explain_word,
+    value::Node,
+};
+
+/// Checks a value and everything in it.
+pub(super) fn check(node: &Node, schema: Schema<'_>, place: &Place<'_>) {
+    if *node == Node::Null {
+        return;
+    }
+    let takes = schema.kinds_of_type();
+    if !takes.meets(Kinds::of(node)) {
+        let is_text_missing = takes.within(Kinds::TEXT) && Kinds::of(node).within(Kinds::BOOL | Kinds::NUMBER);
+        let message = format!("`{}` takes {}, not {}", place.path, with_article(&schema.describe()), shown(node));
+        if is_text_missing {
+            let hint = "put it into quotes";
+            place.at.error_hint(Code::WrongValue, message, hint);
+        } else {
+            place.at.error(Code::WrongValue, message);
+        }
+        return;
+    }
+    if let Some(words) = schema.words()
+        && !node.is_empty_value()
+        && !words.contains(node)
+    {
+        let (message, hint) = explain_word(node, words);
+        match hint {
+            Some(hint) => place.at.error_hint(Code::NotInEnum, message, hint),
+            None => place.at.error(Code::NotInEnum, message),
+        }
+    }
+    match node {
+        Node::List(items) => {
+            if let Below::Schema(below) = schema.item() {
+                for (index, item) in items.iter().enumerate() {
+                    check(item, below, &place.index(index));
+                }
+            }
+        }
+        Node::Map(fields) => {
+            place.missing(schema, |name| fields.get(name).is_some());
+            for (key, value) in fields.iter() {
+                match schema.field(key) {
+                    Below::Schema(below) => check(value, below, &place.field(key)),
+                    Below::Anything => {}
+                    Below::Nowhere => place.unknown_field(key, schema),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The value as a message shows it.
+fn shown(node: &Node) -> String {
+    match node {
+        Node::List(_) => "a list".to_owned(),
+        Node::Map(_) => "a map".to_owned(),
+        Node::Str(text) => format!("the text `{}`", shortened(text)),
+        node => format!("`{}`", node.to_text()),
+    }
+}

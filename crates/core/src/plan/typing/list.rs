@@ -1,0 +1,45 @@
+//! The list of all expressions and their types: what `ork validate --types` prints.
+
+use crate::{
+    diagnostics::FieldPath, document, resources::scope::At, template::TypedExpression,
+};
+
+/// An expression of a Katalog and its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Typed {
+    /// The field whose template has it.
+    pub path: FieldPath,
+    /// Where it starts in the field's text, in bytes.
+    pub text_offset: usize,
+    /// Its line in the file, from 1; [`Typed::locate`] finds it.
+    pub line: Option<u32>,
+    /// Its column in characters, from 1.
+    pub column: Option<u32>,
+    /// Its text: `.spec.replicas | default 3`.
+    pub source: String,
+    /// Its type, in words: `integer`, `list of text`, `one of dev, prod`, `anything`.
+    pub type_name: String,
+    /// What the field takes, where the expression is all of its text.
+    pub wanted: Option<String>,
+}
+
+impl Typed {
+    pub(super) fn new(place: &At<'_>, expression: &TypedExpression, wanted: Option<String>) -> Self {
+        Self {
+            path: place.path().clone(),
+            text_offset: expression.offset,
+            line: None,
+            column: None,
+            source: expression.source.clone(),
+            type_name: expression.type_name.clone(),
+            wanted,
+        }
+    }
+
+    /// Sets line and column by the document's tree.
+    pub fn locate(&mut self, tree: &document::Tree) {
+        let span = tree.locate_in_text(&self.path, self.text_offset);
+        self.line = span.map(|span| span.line);
+        self.column = span.map(|span| span.column);
+    }
+}

@@ -1,0 +1,361 @@
+//! What an operator's templates read and give, against the schemas that are known.
+//!
+//! ```text
+//!  definitions, built-in kinds ──► root: .metadata .spec .status .children ──► types of expressions
+//!                             └──► what the fields of a child take ────────────┴──► problems, a list of types
+//! ```
+//!
+//! Of what no schema tells nothing is said: a Katalog without definitions compiles as it would without this.
+
+mod conditions;
+mod fixed;
+mod list;
+mod tree;
+
+use std::{cell::RefCell, collections::HashSet};
+
+pub use list::Typed;
+
+use super::{
+    ChildPlan, Coerce, GroupKind, Leaf, Number, ResourceType, Schemas, StatusField, StatusPlan,
+    reads,
+};
+use crate::{
+    diagnostics::{Code, Severity},
+    resources::scope::At,
+    schema::{Below, BuiltIn, Constant, Kinds, Schema, Type, with_article},
+    template::{Inference, Template, TemplateError, explain_word},
+    value::Node,
+};
+
+/// Roots of the custom resource.
+const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
+
+/// The schemas that are known.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'s> {
+    /// Of definitions.
+    pub(crate) schemas: &'s Schemas,
+    /// Of Kubernetes' own kinds.
+    pub(crate) built_in: &'s BuiltIn,
+}
+
+impl<'s> Known<'s> {
+    /// The schema of whole objects of a kind.
+    fn kind(&self, kind: &ResourceType) -> Option<Schema<'s>> {
+        match self.schemas.kind(&kind.group_kind()) {
+            Some(shape) => {
+                let schema = &shape.version(&kind.version)?.schema;
+                (*schema != Node::Null).then(|| Schema::of_objects(schema, Some(self.built_in)))
+            }
+            None => self.built_in.kind(&kind.group, &kind.version, &kind.kind),
+        }
+    }
+}
+
+/// The checks of one operator.
+pub(crate) struct Typing<'a, 's> {
+    known: Known<'s>,
+    at: At<'a>,
+    /// The custom resource, where its schema is known.
+    resource: Option<Schema<'s>>,
+    /// What templates read.
+    root: Type<'s>,
+    /// What was told: leaves stand in several places of a child.
+    told: RefCell<HashSet<(Box<str>, String)>>,
+    listed: Option<&'a RefCell<Vec<Typed>>>,
+}
+
+/// What takes a value.
+#[derive(Clone, Copy)]
+struct Target<'s> {
+    coerce: Coerce,
+    schema: Option<Schema<'s>>,
+}
+
+impl<'a, 's> Typing<'a, 's> {
+    /// The checks of the operator at `at`, which makes `children` for each `resource`.
+    pub(crate) fn new(
+        at: &At<'a>,
+        known: Known<'s>,
+        resource: Option<&ResourceType>,
+        children: &[ChildPlan],
+        listed: Option<&'a RefCell<Vec<Typed>>>,
+    ) -> Self {
+        let schema = resource.and_then(|resource| known.kind(resource));
+        let mut names: Vec<(String, Type<'s>)> = CR_ROOTS
+            .iter()
+            .map(|root| ((*root).to_owned(), of_root(schema, root, known.built_in)))
+            .collect();
+        names.push(("children".to_owned(), of_children(known, children)));
+        Self {
+            known,
+            at: at.clone(),
+            resource: schema,
+            root: Type::of_names(names),
+            told: RefCell::default(),
+            listed,
+        }
+    }
+
+    /// Checks everything that the operator renders and asks. Leaves of objects that are written out get what their
+    /// field takes.
+    pub(crate) fn check(&self, children: &mut [ChildPlan], status: &StatusPlan) {
+        for child in children {
+            self.leaf(&child.name, None, "metadata.name");
+            if let Some(namespace) = &child.namespace {
+                self.leaf(namespace, None, "metadata.namespace");
+            }
+            self.object(child);
+            self.conditions(&child.when);
+        }
+        for field in &status.fields {
+            self.status_field(field);
+            self.conditions(&field.when);
+        }
+    }
+
+    fn status_field(&self, field: &StatusField) {
+        let below = match self.resource.map(|schema| schema.field("status")) {
+            Some(Below::Schema(status)) => status.at_path(&field.path),
+            Some(other) => other,
+            None => Below::Anything,
+        };
+        let schema = match below {
+            Below::Schema(schema) => Some(schema),
+            Below::Anything | Below::Nowhere => None,
+        };
+        self.leaf(&field.value, schema, &format!("status.{}", field.path));
+        if let (Some(kind), Some(schema)) = (field.kind, schema)
+            && !made_by(kind).meets(schema.kinds())
+        {
+            let message = format!(
+                "the definition takes {} as `status.{}`",
+                with_article(&schema.describe()),
+                field.path
+            );
+            let at = self.at.place(&field.value.path);
+            at.sibling("type").error(Code::WrongValue, message);
+        }
+    }
+
+    /// Checks a leaf, and what it gives against what takes it: a field of the schema, or of no known one.
+    fn leaf(&self, leaf: &Leaf, schema: Option<Schema<'s>>, field: &str) {
+        let inference = leaf.template.infer(&self.root);
+        self.report(&leaf.path, &inference);
+        let target = Target {
+            coerce: leaf.coerce,
+            schema,
+        };
+        self.list(&leaf.path, &leaf.template, &inference, Some((field, &target)));
+        if leaf.template.literal().is_none() {
+            self.fit(&leaf.path, &inference.gives, &target);
+        } else if let Some(words) = target.words() {
+            // Whether a literal is of the right type, whoever made the leaf has told.
+            for Constant { node, at } in inference.gives.constants() {
+                self.word(&leaf.path, node, words, *at as usize);
+            }
+        }
+    }
+
+    /// Tells what is wrong inside of a template, once.
+    fn report(&self, path: &str, inference: &Inference<'s>) {
+        for (severity, found) in &inference.findings {
+            self.tell(path, *severity, found.clone());
+        }
+    }
+
+    fn tell(&self, path: &str, severity: Severity, found: TemplateError) {
+        let key = (path.into(), format!("{} {}", found.offset, found.message));
+        if self.told.borrow_mut().insert(key) {
+            self.at.place(path).report_in_text(severity, found);
+        }
+    }
+
+    /// Tells what does not fit what takes it.
+    fn fit(&self, path: &str, gives: &Type<'s>, target: &Target<'s>) {
+        let takes = target.takes();
+        if gives.may != Kinds::NONE && !gives.may.meets(takes) && gives.constants().is_empty() {
+            let message = format!("this takes {}, and the template gives {}", target.describe(), target.given(gives));
+            return self.tell(path, Severity::Error, problem(Code::WrongValue, 0, message));
+        }
+        let words = target.words();
+        if let (Some(words), Some(given)) = (words, gives.schema().and_then(|schema| schema.words()))
+            && given.iter().all(|word| !words.contains(word))
+        {
+            let message = format!("this takes {}, and the template gives {gives}", target.describe());
+            return self.tell(path, Severity::Error, problem(Code::NotInEnum, 0, message));
+        }
+        for Constant { node, at } in gives.constants() {
+            let offset = *at as usize;
+            if !takes.meets(Kinds::of(node)) && *node != Node::Null {
+                let message = format!("this takes {}, not `{}`", target.describe(), shortened(&node.to_text()));
+                self.tell(path, Severity::Error, problem(Code::WrongValue, offset, message));
+            } else if let Some(words) = words {
+                self.word(path, node, words, offset);
+            }
+        }
+        self.doubtful(path, gives, target);
+    }
+
+    /// Tells that a word is none of those that a schema lists.
+    fn word(&self, path: &str, node: &Node, words: &[Node], offset: usize) {
+        let text = node.to_text();
+        let text = text.trim();
+        if text.is_empty() || words.iter().any(|word| word.to_text() == text) {
+            return;
+        }
+        let trimmed = match node {
+            Node::Str(_) => Node::from(text),
+            node => node.clone(),
+        };
+        let (message, hint) = explain_word(&trimmed, words);
+        let found = problem(Code::NotInEnum, offset, message);
+        self.tell(path, Severity::Error, TemplateError { hint, ..found });
+    }
+
+    /// Text of a field that could be declared as what is needed.
+    fn doubtful(&self, path: &str, gives: &Type<'s>, target: &Target<'s>) {
+        let is_plain = |schema: Schema<'s>| {
+            schema.kinds() == Kinds::TEXT && !schema.is_of_map() && schema.words().is_none()
+        };
+        let refuses_words = !target.takes().meets(Kinds::WORDS);
+        if refuses_words && gives.schema().is_some_and(is_plain) {
+            let wanted = target.describe();
+            let message = format!("this takes {wanted}, and the template gives text, which may be none");
+            let found = problem(Code::MayNotFit, 0, message);
+            let hint = Some(format!("declare the field that is read as {wanted}"));
+            self.tell(path, Severity::Warning, TemplateError { hint, ..found });
+        }
+    }
+
+    fn list(
+        &self,
+        path: &str,
+        template: &Template,
+        inference: &Inference<'s>,
+        target: Option<(&str, &Target<'s>)>,
+    ) {
+        let Some(listed) = self.listed else {
+            return;
+        };
+        let place = self.at.place(path);
+        let is_single = template.is_single_expression();
+        let mut listed = listed.borrow_mut();
+        for expression in &inference.expressions {
+            let takes = target.filter(|_| is_single);
+            let typed = Typed::new(&place, expression, takes.map(|(_, target)| target.describe()));
+            if !listed.contains(&typed) {
+                listed.push(typed);
+            }
+        }
+    }
+}
+
+impl<'s> Target<'s> {
+    /// The kinds of values that it can make something of.
+    fn takes(&self) -> Kinds {
+        match (self.coerce, self.schema) {
+            (Coerce::Native | Coerce::Auto, schema) => schema.map_or(Kinds::ANY, |schema| schema.kinds_of_type()),
+            (coerce, _) => Kinds::that(|sample| coerce.apply(sample).is_ok()),
+        }
+    }
+
+    fn words(&self) -> Option<&'s [Node]> {
+        self.schema?.words()
+    }
+
+    /// In words: `an integer`.
+    fn describe(&self) -> String {
+        match self.coerce {
+            Coerce::Int => "an integer".to_owned(),
+            Coerce::Port => "a port's number".to_owned(),
+            Coerce::Float => "a number".to_owned(),
+            Coerce::Bool => "true or false".to_owned(),
+            Coerce::IntOrText => "an integer or text".to_owned(),
+            Coerce::Base64 => "text".to_owned(),
+            _ => match self.schema {
+                Some(schema) => with_article(&schema.describe()),
+                None if matches!(self.coerce, Coerce::Native | Coerce::Auto) => {
+                    "anything".to_owned()
+                }
+                None => "text".to_owned(),
+            },
+        }
+    }
+
+    fn given(&self, gives: &Type<'_>) -> String {
+        let reads = !matches!(self.coerce, Coerce::Native | Coerce::Auto);
+        if reads && gives.may.within(Kinds::TEXT) {
+            "text that never is one".to_owned()
+        } else {
+            with_article(&gives.to_string())
+        }
+    }
+}
+
+/// The kinds of values that a coercion makes.
+fn made_by(coerce: Coerce) -> Kinds {
+    let mut made = Kinds::NONE;
+    for (_, sample) in Kinds::samples() {
+        if let Ok(Some(node)) = coerce.apply(sample) {
+            made = made | Kinds::of(&node);
+        }
+    }
+    made
+}
+
+fn problem(code: Code, offset: usize, message: String) -> TemplateError {
+    TemplateError {
+        code,
+        offset,
+        len: 0,
+        message,
+        hint: None,
+    }
+}
+
+/// The beginning of a text.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 40;
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    text.chars().take(MOST).chain(['…']).collect()
+}
+
+/// What is known of a root of the custom resource.
+fn of_root<'s>(schema: Option<Schema<'s>>, root: &str, built_in: &'s BuiltIn) -> Type<'s> {
+    let below = match schema {
+        Some(schema) => schema.field(root),
+        None => match root {
+            "metadata" => built_in.object_meta().map_or(Below::Anything, Below::Schema),
+            _ => Below::Anything,
+        },
+    };
+    match below {
+        Below::Nowhere => Type::of_schema(Schema::empty()),
+        below => Type::of_below(below),
+    }
+}
+
+/// What is known below `.children`.
+fn of_children<'s>(known: Known<'s>, children: &[ChildPlan]) -> Type<'s> {
+    let object = |kind: &GroupKind| {
+        let of_kind = |child: &&ChildPlan| child.kind.group_kind() == *kind;
+        let schema = children
+            .iter()
+            .find(of_kind)
+            .and_then(|child| known.kind(&child.kind));
+        schema.map_or_else(Type::any, Type::of_schema)
+    };
+    let names = reads::names(children).into_iter().map(|(name, (kind, number))| {
+        let object = object(&kind);
+        let given = match number {
+            Number::Singular => object,
+            Number::Plural => Type::map_of(object),
+        };
+        (name, given)
+    });
+    Type::of_names(names)
+}

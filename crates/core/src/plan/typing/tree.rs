@@ -1,0 +1,161 @@
+//! The trees of children against the schemas of their kinds.
+
+use super::{Typing, fixed};
+use crate::{
+    diagnostics::{Code, nearest},
+    plan::{ChildPlan, Coerce, Tree},
+    resources::scope::At,
+    schema::{Below, Kinds, Schema},
+    value::Key,
+};
+
+/// Parts of an object that shorthand takes as they are, under the same name.
+const TAKEN: [&str; 2] = ["volumeMounts", "volumes"];
+
+/// A place in an object that is made.
+#[derive(Clone)]
+pub(super) struct Place<'a> {
+    /// Where it is declared; of shorthand, the entry.
+    pub(super) at: At<'a>,
+    /// The path in the object, for messages.
+    pub(super) path: String,
+    /// Whether the object is written out, so that its fields are the user's.
+    pub(super) is_written: bool,
+    /// Its kind, for messages.
+    pub(super) kind: Key,
+}
+
+impl Place<'_> {
+    pub(super) fn field(&self, key: &str) -> Self {
+        let is_written = self.is_written || TAKEN.contains(&key);
+        Self {
+            at: if is_written {
+                self.at.field(key)
+            } else {
+                self.at.clone()
+            },
+            is_written,
+            path: if self.path.is_empty() {
+                key.to_owned()
+            } else {
+                format!("{}.{key}", self.path)
+            },
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn index(&self, index: usize) -> Self {
+        Self {
+            at: if self.is_written {
+                self.at.index(index)
+            } else {
+                self.at.clone()
+            },
+            path: format!("{}[{index}]", self.path),
+            ..self.clone()
+        }
+    }
+
+    /// Tells that the kind has no such field.
+    pub(super) fn unknown_field(&self, key: &str, schema: Schema<'_>) {
+        if key.contains("{{") {
+            return; // Told already: a key is no template.
+        }
+        let field = self.field(key);
+        let message = format!("{} has no `{}`", self.kind, field.path);
+        match nearest(key, schema.fields()) {
+            Some(near) => {
+                let hint = format!("did you mean `{near}`?");
+                field.at.error_hint(Code::NoSuchField, message, hint);
+            }
+            None => field.at.error(Code::NoSuchField, message),
+        }
+    }
+
+    /// Tells which fields are missing here, of those that must be there.
+    pub(super) fn missing(&self, schema: Schema<'_>, has: impl Fn(&str) -> bool) {
+        if !self.is_written {
+            return;
+        }
+        for name in schema.required() {
+            // A pass puts in what every object has.
+            let is_ours = self.path.is_empty() && name == "metadata";
+            if !is_ours && !has(name) {
+                let path = self.field(name).path;
+                let message = format!("{} needs `{path}`", self.kind);
+                self.at.error(Code::Missing, message);
+            }
+        }
+    }
+}
+
+impl<'a, 's> Typing<'a, 's> {
+    /// Checks the object of a child.
+    pub(super) fn object(&self, child: &mut ChildPlan) {
+        let last = child.path.rsplit('.').next().unwrap_or_default();
+        let place = Place {
+            at: self.at.place(&child.path),
+            path: String::new(),
+            is_written: last.starts_with("custom["),
+            kind: child.kind.kind.clone(),
+        };
+        let schema = self.known.kind(&child.kind);
+        self.tree(&mut child.body, schema, &place);
+    }
+
+    fn tree(&self, tree: &mut Tree, schema: Option<Schema<'s>>, place: &Place<'a>) {
+        match tree {
+            Tree::Fixed(node) => {
+                if let Some(schema) = schema {
+                    fixed::check(node, schema, place);
+                }
+            }
+            Tree::Leaf(leaf) => {
+                if let Some(schema) = schema
+                    && leaf.coerce == Coerce::Native
+                {
+                    leaf.coerce = taking(schema);
+                }
+                self.leaf(leaf, schema, &place.path);
+            }
+            Tree::Map(entries) | Tree::Part(entries) => {
+                if let Some(schema) = schema {
+                    place.missing(schema, |name| entries.iter().any(|(key, _)| &**key == name));
+                }
+                for (key, below) in entries {
+                    let known = schema.map_or(Below::Anything, |schema| schema.field(key));
+                    if let (Below::Nowhere, Some(schema)) = (known, schema) {
+                        place.unknown_field(key, schema);
+                    }
+                    self.tree(below, described(known), &place.field(key));
+                }
+            }
+            Tree::List(items) => {
+                let known = schema.map_or(Below::Anything, |schema| schema.item());
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.tree(item, described(known), &place.index(index));
+                }
+            }
+            Tree::ContainerName(leaf) => self.leaf(leaf, None, &place.path),
+            Tree::Workload(workload) => self.leaf(&workload.1, None, &place.path),
+        }
+    }
+}
+
+fn described(below: Below<'_>) -> Option<Schema<'_>> {
+    match below {
+        Below::Schema(schema) => Some(schema),
+        Below::Anything | Below::Nowhere => None,
+    }
+}
+
+/// What an expression's value becomes in a field that is written out.
+fn taking(schema: Schema<'_>) -> Coerce {
+    match schema.kinds_of_type() {
+        Kinds::INT => Coerce::Int,
+        Kinds::NUMBER => Coerce::Float,
+        Kinds::BOOL => Coerce::Bool,
+        Kinds::TEXT => Coerce::AsText,
+        _ => Coerce::Native,
+    }
+}

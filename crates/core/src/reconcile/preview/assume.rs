@@ -1,0 +1,168 @@
+//! What an API server would have put into objects that come from files, and takes out of what is shown.
+
+use jiff::Timestamp;
+
+use super::super::{
+    marks::set_in,
+    record::{CrRecord, Malformed, child_mark},
+};
+use crate::{
+    api::names,
+    plan::{GroupKind, ObjectKey, OperatorPlan},
+    template::Entropy,
+    value::{Node, hash, hash_text},
+};
+
+/// uid of what has none.
+const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
+/// Namespace of what names none. Source: kubectl.
+const NAMESPACE: &str = "default";
+
+/// The group and kind of an object.
+pub(super) fn kind(object: &Node) -> Result<GroupKind, Malformed> {
+    let text = |field: &'static str| {
+        object
+            .get(field)
+            .and_then(Node::as_str)
+            .filter(|text| !text.is_empty())
+            .ok_or(Malformed(field))
+    };
+    let group = text("apiVersion")?
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    Ok(GroupKind {
+        group: group.into(),
+        kind: text("kind")?.into(),
+    })
+}
+
+/// Completes a custom resource; true where it had no uid.
+pub(super) fn custom_resource(cr: &mut Node, namespaced: bool, now: Timestamp) -> bool {
+    let had_uid = has(cr, "uid");
+    complete(cr, namespaced.then_some(NAMESPACE), now);
+    if !has(cr, "generation") {
+        set_in(cr, &["metadata"], "generation", Node::Int(1));
+    }
+    !had_uid
+}
+
+/// Takes out again what [`custom_resource`] put in.
+pub(super) fn forget(cr: &mut Node, had_no_uid: bool) {
+    if had_no_uid {
+        for field in ["uid", "resourceVersion", "generation", "creationTimestamp"] {
+            remove(cr, &["metadata"], field);
+        }
+    }
+}
+
+/// A live child with what makes it the custom resource's, unless it says that it is another's. With `any`, whoever it says.
+pub(super) fn child(
+    mut object: Node,
+    plan: &OperatorPlan,
+    cr: &CrRecord,
+    any: bool,
+) -> Result<Node, Malformed> {
+    let kind = kind(&object)?;
+    let name = field(&object, "name")
+        .and_then(Node::as_str)
+        .ok_or(Malformed("name"))?
+        .to_owned();
+    complete(&mut object, None, Timestamp::UNIX_EPOCH);
+    let owners = field(&object, "ownerReferences").and_then(Node::as_list);
+    let is_controlled = owners.is_some_and(|owners| {
+        owners
+            .iter()
+            .any(|owner| owner.get("controller").and_then(Node::as_bool) == Some(true))
+    });
+    if any || !is_controlled {
+        let owner = Node::object([
+            ("uid", Node::from(&*cr.id.uid)),
+            ("controller", Node::Bool(true)),
+        ]);
+        let owners = Node::List([owner].into());
+        set_in(&mut object, &["metadata"], "ownerReferences", owners);
+    }
+    let mark = Node::from(child_mark(&kind, &name));
+    set_in(
+        &mut object,
+        &["metadata", "annotations"],
+        names::ANNOTATION_CHILD,
+        mark,
+    );
+    // kubectl does not show who wrote what.
+    if !has(&object, "managedFields") {
+        let entry = Node::object([
+            ("manager", Node::from(plan.field_manager())),
+            ("operation", Node::from("Apply")),
+            ("fieldsV1", Node::object([])),
+        ]);
+        set_in(
+            &mut object,
+            &["metadata"],
+            "managedFields",
+            Node::List([entry].into()),
+        );
+    }
+    Ok(object)
+}
+
+/// Takes out of a rendered object what a uid is part of, if the uid is made up: a collector would delete the object for it.
+pub(super) fn unmark(object: &mut Node, had_no_uid: bool) {
+    if !had_no_uid {
+        return;
+    }
+    remove(object, &["metadata"], "ownerReferences");
+    remove(object, &["metadata", "labels"], names::LABEL_OWNER_UID);
+    remove(
+        object,
+        &["metadata", "annotations"],
+        names::ANNOTATION_APPLIED,
+    );
+}
+
+/// The random bytes of the custom resource: always the same.
+pub(super) fn entropy(plan: &OperatorPlan, key: &ObjectKey) -> Entropy {
+    let text = hash_text(&format!("{}\n{key}", plan.resource.group_kind()));
+    let mut seed = [0; 32];
+    for (byte, digit) in seed.iter_mut().zip(text.bytes()) {
+        *byte = digit;
+    }
+    Entropy::seeded(seed)
+}
+
+fn complete(object: &mut Node, namespace: Option<&str>, now: Timestamp) {
+    let version = hash(object);
+    let fields = [
+        ("namespace", namespace.map(Node::from)),
+        ("uid", Some(Node::from(NO_UID))),
+        ("resourceVersion", Some(Node::from(version))),
+        ("creationTimestamp", Some(Node::from(now.to_string()))),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value.filter(|_| !has(object, name)) {
+            set_in(object, &["metadata"], name, value);
+        }
+    }
+}
+
+fn field<'a>(object: &'a Node, name: &str) -> Option<&'a Node> {
+    object.get("metadata")?.get(name)
+}
+
+fn has(object: &Node, name: &str) -> bool {
+    field(object, name).is_some_and(|value| !value.is_empty_value())
+}
+
+fn remove(object: &mut Node, parents: &[&str], name: &str) {
+    let mut node = object;
+    for parent in parents {
+        let Node::Map(map) = node else { return };
+        let Some(below) = map.get_mut(parent) else {
+            return;
+        };
+        node = below;
+    }
+    if let Node::Map(map) = node {
+        map.remove(name);
+    }
+}

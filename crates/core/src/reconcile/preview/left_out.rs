@@ -1,0 +1,105 @@
+//! Why a declared child is not among the objects.
+
+use std::{fmt, slice};
+
+use jiff::Timestamp;
+
+use super::super::{
+    children::children_data,
+    record::Observed,
+    render::Renderer,
+    step::{Cycle, Intent},
+};
+use crate::{
+    plan::{ChildPlan, Mode, OperatorPlan},
+    template::{Budget, Data},
+};
+
+/// A declared child that is not made, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its kind.
+    pub kind: String,
+    /// Where it stands in the Katalog.
+    pub at: String,
+    /// Why it is not made.
+    pub why: Why,
+}
+
+/// Why a child is not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The condition that stands there does not hold.
+    Gate(String),
+    /// It is made once, and it was.
+    Made,
+    /// It could not be rendered; a failure tells more.
+    Failed,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gate(path) => write!(f, "{path} does not hold"),
+            Self::Made => f.write_str("it is made once, and was"),
+            Self::Failed => f.write_str("it cannot be rendered"),
+        }
+    }
+}
+
+/// `Job at spec.crds.site.operatorBox.onCreate.jobs[0]: it is made once, and was`.
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {}", self.kind, self.at, self.why)
+    }
+}
+
+/// What `cycle` does not make of what `plan` declares, in the plan's order.
+pub(super) fn left_out(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    cycle: &Cycle,
+    now: Timestamp,
+) -> Vec<LeftOut> {
+    let children = children_data(plan, observed, &plan.field_manager());
+    let data = Data::of(&observed.cr.view)
+        .with("children", &children)
+        .at(now);
+    let owner_kind = plan.resource.group_kind();
+    let mut budget = Budget::default();
+    let mut renderer = Renderer {
+        data: &data,
+        budget: &mut budget,
+        owner: (&owner_kind, &observed.cr.id.key),
+    };
+    let made = |index| {
+        cycle.intents.iter().any(|intent| match intent {
+            Intent::Apply(rendered) | Intent::Create(rendered) => rendered.declared == index,
+            Intent::Keep(_) | Intent::Delete(_) => false,
+        })
+    };
+    let declared = plan.children.iter().enumerate();
+    let missing = declared.filter(|(index, _)| !made(*index));
+    missing
+        .map(|(_, child)| LeftOut {
+            kind: child.kind.kind.to_string(),
+            at: child.path.to_string(),
+            why: why(&mut renderer, child),
+        })
+        .collect()
+}
+
+fn why(renderer: &mut Renderer<'_, '_>, child: &ChildPlan) -> Why {
+    for condition in &child.when {
+        *renderer.budget = Budget::default();
+        match renderer.gate(slice::from_ref(condition)) {
+            Ok(true) => {}
+            Ok(false) => return Why::Gate(condition.path.to_string()),
+            Err(_) => return Why::Failed,
+        }
+    }
+    match child.mode {
+        Mode::Once => Why::Made,
+        Mode::Reconciled => Why::Failed,
+    }
+}

@@ -1,0 +1,211 @@
+//! A pass without a cluster: what would become of a custom resource, from what is assumed of the world.
+//!
+//! ```text
+//!  custom resource, live children ── assume ──► Observed ── step ──► Cycle ──► objects, and why others are left out
+//!                                                  │ with what was made            │
+//!                                                  └──────────── status ◄──────────┘
+//! ```
+//!
+//! It is the same pass: only the world is another.
+
+mod assume;
+mod left_out;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+
+pub use left_out::LeftOut;
+
+use super::{
+    crd::CrdFacts,
+    record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
+    status::{reported, status, written_paths},
+    step::{Cycle, Failure, Intent, Scopes, step},
+    verdict::{Action, Done, Executed},
+};
+use crate::{
+    plan::{ChildKey, CrdVersion, GroupKind, OperatorPlan},
+    value::{Map, Node},
+};
+
+/// What is taken for the world.
+#[derive(Clone, Debug)]
+pub struct Assumed<'a> {
+    /// The custom resource, with `apiVersion`, `kind` and `metadata.name`.
+    pub cr: Node,
+    /// Children that exist. Those without a controller count as the custom resource's own, as do all where it has no
+    /// uid.
+    pub children: &'a [Node],
+    /// Its definition's version; without it nothing is defaulted and its status takes anything.
+    pub version: Option<&'a CrdVersion>,
+    /// Kinds of which it is known whether they live in namespaces, beyond what the plan knows; others are taken to.
+    pub scopes: &'a BTreeMap<GroupKind, bool>,
+    /// The moment.
+    pub now: Timestamp,
+}
+
+/// What a pass would come to.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// The custom resource as the pass sees it: with defaults, and with the status that the pass would write.
+    pub cr: Node,
+    /// The objects that would be applied or made, whole, in the order of their creation.
+    pub objects: Vec<Node>,
+    /// What is declared and not among them, with the reason.
+    pub left_out: Vec<LeftOut>,
+    /// Live children that would be deleted.
+    pub deleted: Vec<ChildKey>,
+    /// What could not be decided.
+    pub failures: Vec<Failure>,
+    /// Kinds that were taken to live in namespaces because nothing tells.
+    pub guessed: Vec<GroupKind>,
+}
+
+/// Runs one pass over what is assumed.
+///
+/// Equal input gives equal output: random notes draw from a seed that the custom resource's kind, namespace and name
+/// make. Where it has no uid, what a uid is part of is left out of the objects: owner references, the owner's label, the
+/// hash.
+///
+/// # Errors
+/// [`Malformed`] when the custom resource or a child has no name, kind or version.
+pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Malformed> {
+    let (scopes, guessed) = scopes(plan, assumed.scopes);
+    let namespaced = plan.resource.namespaced.unwrap_or(true);
+    let mut cr = assumed.cr;
+    if let Some(version) = assumed.version {
+        version.set_defaults(&mut cr);
+    }
+    let nameless = assume::custom_resource(&mut cr, namespaced, assumed.now);
+    let facts = CrdFacts::assumed(namespaced, assumed.version);
+    let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
+    let record = Arc::new(CrRecord::read(&cr, &paths)?);
+    let mut children = Vec::new();
+    for child in assumed.children {
+        let child = assume::child(child.clone(), plan, &record, nameless)?;
+        children.push(observe(plan, &child)?);
+    }
+    children.sort_by(|a, b| a.key.cmp(&b.key));
+    let observed = Observed {
+        children,
+        unseen: std::collections::BTreeSet::new(),
+        reported: reported(plan, &facts, &record),
+        cr: record,
+    };
+    let entropy = assume::entropy(plan, &observed.cr.id.key);
+    let cycle = step(plan, &scopes, &observed, assumed.now, &entropy);
+    let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
+    let (after, mut executed) = done(plan, &observed, &cycle)?;
+    if let Some(patch) = status(plan, &facts, &after, &mut executed, assumed.now) {
+        merge(&mut cr, &patch.body);
+    }
+    assume::forget(&mut cr, nameless);
+    let objects = cycle.intents.iter().filter_map(|intent| match intent {
+        Intent::Apply(rendered) | Intent::Create(rendered) => Some(rendered.object.clone()),
+        Intent::Keep(_) | Intent::Delete(_) => None,
+    });
+    let mut objects: Vec<Node> = objects.collect();
+    for object in &mut objects {
+        assume::unmark(object, nameless);
+    }
+    let deleted = cycle.intents.iter().filter_map(|intent| match intent {
+        Intent::Delete(deletion) => Some(deletion.key.clone()),
+        _ => None,
+    });
+    Ok(Preview {
+        cr,
+        objects,
+        left_out,
+        deleted: deleted.collect(),
+        failures: executed.failures,
+        guessed,
+    })
+}
+
+/// The scopes of the declared kinds, and those that had to be guessed.
+fn scopes(plan: &OperatorPlan, known: &BTreeMap<GroupKind, bool>) -> (Scopes, Vec<GroupKind>) {
+    let (mut scopes, mut guessed) = (Scopes::new(), Vec::new());
+    for child in &plan.children {
+        let kind = child.kind.group_kind();
+        let told = child.kind.namespaced.or_else(|| known.get(&kind).copied());
+        if told.is_none() && !guessed.contains(&kind) {
+            guessed.push(kind.clone());
+        }
+        scopes.insert(kind, told.unwrap_or(true));
+    }
+    (scopes, guessed)
+}
+
+fn observe(plan: &OperatorPlan, object: &Node) -> Result<ObservedChild, Malformed> {
+    let kind = assume::kind(object)?;
+    let reads = plan
+        .reads
+        .children
+        .get(&kind)
+        .map_or(&[][..], Vec::as_slice);
+    let record = Arc::new(ChildRecord::read(&kind, object, reads)?);
+    Ok(ObservedChild {
+        key: ChildKey {
+            kind,
+            object: record.id.key.clone(),
+        },
+        record,
+    })
+}
+
+/// What stands once the cycle is executed, and what was done: everything works at once, and nothing gets ready.
+fn done(
+    plan: &OperatorPlan,
+    before: &Observed,
+    cycle: &Cycle,
+) -> Result<(Observed, Executed), Malformed> {
+    let mut after = before.clone();
+    let mut executed = Executed {
+        failures: cycle.failures.clone(),
+        ..Executed::default()
+    };
+    for intent in &cycle.intents {
+        let (key, action) = match intent {
+            Intent::Keep(key) => (key, Action::Unchanged),
+            Intent::Delete(deletion) => {
+                after.children.retain(|child| child.key != deletion.key);
+                (&deletion.key, Action::Deleted)
+            }
+            Intent::Apply(rendered) | Intent::Create(rendered) => {
+                if before.child(&rendered.key).is_some() {
+                    (&rendered.key, Action::Unchanged)
+                } else {
+                    let object = assume::child(rendered.object.clone(), plan, &before.cr, false)?;
+                    after.children.push(observe(plan, &object)?);
+                    (&rendered.key, Action::Created)
+                }
+            }
+        };
+        executed.done.push(Done {
+            key: key.clone(),
+            action,
+        });
+    }
+    after.children.sort_by(|a, b| a.key.cmp(&b.key));
+    Ok((after, executed))
+}
+
+/// Applies a JSON merge patch. Source: RFC 7396.
+fn merge(node: &mut Node, patch: &Node) {
+    let Node::Map(changes) = patch else {
+        *node = patch.clone();
+        return;
+    };
+    if !matches!(node, Node::Map(_)) {
+        *node = Node::Map(Map::default());
+    }
+    let Node::Map(map) = node else { return };
+    for (key, change) in changes.iter() {
+        if *change == Node::Null {
+            map.remove(key);
+        } else {
+            merge(map.entry(key), change);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Whether texts have the form that something wants.
+
+mod image;
+mod url;
+
+use serde::de::IgnoredAny;
+
+use super::{Call, Note, PLAIN, Run, Type, Value};
+use crate::api::names;
+use crate::template::error::Failure;
+use crate::value::Node;
+
+/// A text goes in, a boolean comes out.
+const CHECK: Note = Note {
+    params: &[Type::Text],
+    result: Type::Bool,
+    ..PLAIN
+};
+
+pub(super) static NOTES: &[Note] = &[
+    Note {
+        name: "isValidEmail",
+        doc: "Whether the text is a bare mail address, without a name or brackets around it.",
+        example: (
+            r#"{{ isValidEmail "mira@pond.example" }} {{ isValidEmail "Mira <mira@pond.example>" }}"#,
+            "true false",
+        ),
+        run: Run::Eager(|call| Ok(is_email(call.text(0)).into())),
+        ..CHECK
+    },
+    Note {
+        name: "isValidURL",
+        doc: "Whether the text is an http or https address with a host.",
+        example: (
+            r#"{{ isValidURL "https://pond.example/koi?depth=4" }} {{ isValidURL "http://" }}"#,
+            "true false",
+        ),
+        run: Run::Eager(|call| Ok(url::is_web(call.text(0)).into())),
+        ..CHECK
+    },
+    Note {
+        name: "isValidGitRepository",
+        doc: "Whether the text tells where a Git repository is: a https, git or ssh address, or `user@host:path`.",
+        example: (
+            r#"{{ isValidGitRepository "git@git.example:pond/koi" }} {{ isValidGitRepository "koi" }}"#,
+            "true false",
+        ),
+        run: Run::Eager(|call| Ok(url::is_repository(call.text(0)).into())),
+        ..CHECK
+    },
+    Note {
+        name: "isValidImageRef",
+        doc: "Whether the text names a container image: an optional host, a lower-case path, and an optional tag or digest.",
+        example: (
+            r#"{{ isValidImageRef "registry.example:5000/pump:2.4" }} {{ isValidImageRef "Pump/koi" }}"#,
+            "true false",
+        ),
+        run: Run::Eager(|call| Ok(image::is_reference(call.text(0)).into())),
+        ..CHECK
+    },
+    Note {
+        name: "isValidJSON",
+        doc: "Whether the text is JSON, of any type.",
+        example: (
+            r#"{{ isValidJSON "[1, 2]" }} {{ isValidJSON "[1,]" }}"#,
+            "true false",
+        ),
+        run: Run::Eager(|call| {
+            Ok(serde_json::from_str::<IgnoredAny>(call.text(0))
+                .is_ok()
+                .into())
+        }),
+        ..CHECK
+    },
+    Note {
+        name: "isValidPort",
+        doc: "Whether the value is a port, 1 to 65535, as a number or as text.",
+        example: (
+            r#"{{ isValidPort 8080 }} {{ isValidPort "65536" }}"#,
+            "true false",
+        ),
+        params: &[Type::Any],
+        run: Run::Eager(is_port),
+        ..CHECK
+    },
+    Note {
+        name: "isValidLabelValue",
+        doc: "Whether Kubernetes takes the text as the value of a label; it may be empty.",
+        example: (
+            r#"{{ isValidLabelValue "eu_west" }} {{ isValidLabelValue "eu_" }}"#,
+            "true false",
+        ),
+        run: Run::Eager(|call| Ok(names::check_label_value(short(call.text(0))).is_ok().into())),
+        ..CHECK
+    },
+    Note {
+        name: "isValidLabelKey",
+        doc: "Whether Kubernetes takes the text as the key of a label: a name, with or without a domain and a slash before it.",
+        example: (
+            r#"{{ isValidLabelKey "garden.example/tier" }} {{ isValidLabelKey "a b" }}"#,
+            "true false",
+        ),
+        run: Run::Eager(|call| Ok(names::check_label_key(short(call.text(0))).is_ok().into())),
+        ..CHECK
+    },
+    Note {
+        name: "isValidAnnotationKey",
+        doc: "Whether Kubernetes takes the text as the key of an annotation: as for labels, and the domain may have capitals.",
+        example: (
+            r#"{{ isValidAnnotationKey "garden.example/Keeper" }} {{ isValidAnnotationKey "" }}"#,
+            "true false",
+        ),
+        run: Run::Eager(is_annotation_key),
+        ..CHECK
+    },
+    Note {
+        name: "isDNS1123Subdomain",
+        doc: "Whether Kubernetes takes the text as the name of most objects: lower-case letters, digits, hyphens and dots.",
+        example: (
+            r#"{{ isDNS1123Subdomain "koi.pond" }} {{ isDNS1123Subdomain "a..b" }}"#,
+            "true false",
+        ),
+        run: Run::Eager(|call| {
+            Ok(names::check_dns1123_subdomain(short(call.text(0)))
+                .is_ok()
+                .into())
+        }),
+        ..CHECK
+    },
+];
+
+/// Longer than any name that Kubernetes takes.
+const TOO_LONG: usize = 512;
+
+/// The text, cut where it is too long for a name anyhow: a reason that quotes it is never long.
+fn short(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TOO_LONG)]
+}
+
+fn is_port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let port = match call.node(0) {
+        Node::Int(n) => u16::try_from(*n).ok(),
+        Node::Str(text) if text.bytes().all(|b| b.is_ascii_digit()) => text.parse().ok(),
+        _ => None,
+    };
+    Ok(port.is_some_and(|port| port > 0).into())
+}
+
+/// Kubernetes lowers an annotation's key before it looks at it.
+fn is_annotation_key<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let key = short(call.text(0)).to_ascii_lowercase();
+    Ok(names::check_label_key(&key).is_ok().into())
+}
+
+/// A dot-atom, `@` and a domain.
+///
+/// Source: RFC 5322, section 3.4.1, without quoted local parts, domain literals and comments; RFC 6531 for
+/// letters beyond ASCII; RFC 5321, section 4.5.3.1 for the lengths.
+fn is_email(text: &str) -> bool {
+    const SPECIAL: &str = "!#$%&'*+-/=?^_`{|}~";
+    let atom = |part: &str| {
+        let allowed = |c: char| c.is_alphanumeric() || SPECIAL.contains(c);
+        !part.is_empty() && part.chars().all(allowed)
+    };
+    let Some((local, domain)) = text.rsplit_once('@') else {
+        return false;
+    };
+    text.len() <= 254
+        && local.len() <= 64
+        && local.split('.').all(atom)
+        && !domain.ends_with('.')
+        && url::is_host_name(domain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mail_addresses_are_bare() {
+        for good in [
+            "a@b.io",
+            "a.b+c@x-y.example",
+            "o'neil@b.io",
+            "jörg@bücher.example",
+            "root@localhost",
+        ] {
+            assert!(is_email(good), "{good}");
+        }
+        let long = format!("{}@b.io", "a".repeat(65));
+        for bad in [
+            "",
+            "a",
+            "@b.io",
+            "a@",
+            "a@b@c.io",
+            ".a@b.io",
+            "a..b@c.io",
+            "a@b..io",
+            "a@-b.io",
+            "a b@c.io",
+            " a@b.io",
+            "<a@b.io>",
+            "A <a@b.io>",
+            "a@b.io.",
+            &long,
+        ] {
+            assert!(!is_email(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_stays_too_long_when_it_is_cut() {
+        assert!(names::check_dns1123_subdomain(short(&"a".repeat(1000))).is_err());
+        assert!(names::check_label_value(short(&"é".repeat(1000))).is_err());
+        let key = format!("{}/{}", "a".repeat(253), "b".repeat(63));
+        assert!(names::check_label_key(short(&key)).is_ok());
+        assert!(names::check_label_key(short(&format!("{key}{}", "b".repeat(1000)))).is_err());
+    }
+}

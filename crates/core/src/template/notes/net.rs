@@ -1,0 +1,220 @@
+//! Addresses, networks and host names.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::{Call, Note, PLAIN, Run, Type, Value};
+use crate::template::error::Failure;
+use crate::value::Node;
+
+pub(super) static NOTES: &[Note] = &[
+    Note {
+        name: "cidrContains",
+        doc: "Whether a network in CIDR form holds an address; false if either is malformed.",
+        example: (
+            r#"{{ cidrContains "10.1.0.0/16" "10.1.7.9" }} {{ cidrContains "10.1.0.0/16" "10.2.0.1" }}"#,
+            "true false",
+        ),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Text],
+        result: Type::Bool,
+        run: Run::Eager(cidr_contains),
+        ..PLAIN
+    },
+    Note {
+        name: "ipValid",
+        doc: "Whether the text is an IPv4 or IPv6 address.",
+        example: (
+            r#"{{ ipValid "::1" }} {{ ipValid "10.0.0.256" }}"#,
+            "true false",
+        ),
+        params: &[Type::Text],
+        result: Type::Bool,
+        run: Run::Eager(ip_valid),
+        ..PLAIN
+    },
+    Note {
+        name: "ipIsPrivate",
+        doc: "Whether the address is of a private range: 10/8, 172.16/12, 192.168/16 or fc00::/7.",
+        example: (
+            r#"{{ ipIsPrivate "172.31.0.1" }} {{ ipIsPrivate "172.32.0.1" }}"#,
+            "true false",
+        ),
+        params: &[Type::Text],
+        result: Type::Bool,
+        run: Run::Eager(ip_is_private),
+        ..PLAIN
+    },
+    Note {
+        name: "domainHost",
+        doc: "The host of a web address: without white space around it, `http://` or `https://`, and slashes at its end.",
+        example: (
+            r#"{{ domainHost " https://pond.example/ " }}"#,
+            "pond.example",
+        ),
+        result: Type::Text,
+        run: Run::Eager(domain_host),
+        ..PLAIN
+    },
+    Note {
+        name: "domainBare",
+        doc: "As `domainHost`, and without a leading `www.`.",
+        example: (
+            r#"{{ domainBare "https://www.pond.example" }}"#,
+            "pond.example",
+        ),
+        result: Type::Text,
+        run: Run::Eager(domain_bare),
+        ..PLAIN
+    },
+];
+
+fn cidr_contains<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let network = Network::parse(call.text(0));
+    let address = call.text(1).parse::<IpAddr>().ok();
+    let inside = network.zip(address).is_some_and(|(n, a)| n.contains(a));
+    Ok(inside.into())
+}
+
+fn ip_valid<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    Ok(call.text(0).parse::<IpAddr>().is_ok().into())
+}
+
+fn ip_is_private<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let private = match call.text(0).parse::<IpAddr>().map(|ip| ip.to_canonical()) {
+        Ok(IpAddr::V4(ip)) => ip.is_private(),
+        Ok(IpAddr::V6(ip)) => ip.is_unique_local(),
+        Err(_) => false,
+    };
+    Ok(private.into())
+}
+
+fn domain_host<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let length = host(call.text(0)).len();
+    call.budget.text(length)?;
+    Ok(Node::from(host(call.text(0))).into())
+}
+
+fn domain_bare<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    fn bare(text: &str) -> &str {
+        let host = host(text);
+        host.strip_prefix("www.").unwrap_or(host)
+    }
+    let length = bare(call.text(0)).len();
+    call.budget.text(length)?;
+    Ok(Node::from(bare(call.text(0))).into())
+}
+
+/// The host in a web address. The host of a host is itself.
+fn host(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let before = rest.len();
+        rest = rest.trim();
+        for scheme in ["http://", "https://"] {
+            if let Some((start, after)) = rest.split_at_checked(scheme.len())
+                && start.eq_ignore_ascii_case(scheme)
+            {
+                rest = after;
+            }
+        }
+        rest = rest.trim_end_matches('/');
+        if rest.len() == before {
+            return rest;
+        }
+    }
+}
+
+/// A network: the addresses whose first bits are those of one address.
+struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl Network {
+    fn parse(text: &str) -> Option<Network> {
+        let (address, bits) = text.split_once('/')?;
+        let address: IpAddr = address.parse().ok()?;
+        if bits.is_empty() || !bits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let most = if address.is_ipv4() {
+            Ipv4Addr::BITS
+        } else {
+            Ipv6Addr::BITS
+        };
+        let bits = bits.parse().ok().filter(|bits| *bits <= most)?;
+        Some(Network { address, bits })
+    }
+
+    /// Whether an address lies in it. An IPv4 address that is written as an IPv6 one is an IPv4 address.
+    fn contains(&self, other: IpAddr) -> bool {
+        match (self.address, other.to_canonical()) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => {
+                let host_bits = Ipv4Addr::BITS - self.bits;
+                let network = |ip: Ipv4Addr| ip.to_bits().checked_shr(host_bits).unwrap_or(0);
+                network(a) == network(b)
+            }
+            (IpAddr::V6(a), IpAddr::V6(b)) => {
+                let host_bits = Ipv6Addr::BITS - self.bits;
+                let network = |ip: Ipv6Addr| ip.to_bits().checked_shr(host_bits).unwrap_or(0);
+                network(a) == network(b)
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_hold_the_addresses_that_share_their_first_bits() {
+        let cases = [
+            ("10.1.0.0/16", "10.1.255.255", true),
+            ("10.1.2.3/16", "10.1.0.1", true),
+            ("0.0.0.0/0", "255.255.255.255", true),
+            ("192.0.2.1/32", "192.0.2.1", true),
+            ("192.0.2.1/32", "192.0.2.2", false),
+            ("10.0.0.0/8", "::ffff:10.0.0.1", true),
+            ("::/0", "2001:db8::1", true),
+            ("2001:db8::/33", "2001:db8:8000::", false),
+            ("2001:db8::1/128", "2001:db8::1", true),
+            ("10.0.0.0/8", "2001:db8::1", false),
+        ];
+        for (network, address, inside) in cases {
+            let network = Network::parse(network).unwrap();
+            assert_eq!(network.contains(address.parse().unwrap()), inside);
+        }
+        for bad in [
+            "10.0.0.0",
+            "10.0.0.0/",
+            "10.0.0.0/33",
+            "10.0.0/8",
+            "::/129",
+            "10.0.0.0/+8",
+            "/8",
+            "",
+        ] {
+            assert!(Network::parse(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_host_of_a_host_is_itself() {
+        let cases = [
+            ("a.io", "a.io"),
+            (" HTTPS://a.io// ", "a.io"),
+            ("http://https://a.io/", "a.io"),
+            ("http:// a.io", "a.io"),
+            ("https://a.io/x/", "a.io/x"),
+            ("http://", ""),
+            ("/", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(host(text), expected, "{text}");
+            assert_eq!(host(host(text)), host(text), "{text}");
+        }
+    }
+}

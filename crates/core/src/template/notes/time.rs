@@ -1,0 +1,335 @@
+//! The present time, timestamps and durations.
+//!
+//! Timestamps are RFC 3339, or a date alone, which is its midnight in UTC; what cannot be read is the zero
+//! value. Times of the day are in UTC.
+
+mod layout;
+
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, Time, Weekday};
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::Offset;
+
+use super::{Call, Note, PLAIN, Run, Type, Value};
+use crate::api::duration;
+use crate::template::error::Failure;
+use crate::value::Node;
+
+/// A note that asks for the present time.
+const CLOCK: Note = Note {
+    params: &[Type::Text],
+    clock: true,
+    ..PLAIN
+};
+
+pub(super) static NOTES: &[Note] = &[
+    Note {
+        name: "timeAgo",
+        doc: "How long ago a timestamp is, in its largest unit of seconds, minutes, hours and days.",
+        example: (r#"{{ timeAgo "2026-05-08T11:58:30Z" }}"#, "1m ago"),
+        result: Type::Text,
+        run: Run::Eager(time_ago),
+        ..CLOCK
+    },
+    Note {
+        name: "timeSince",
+        doc: "The whole seconds since a timestamp; less than 0 if it is to come.",
+        example: (r#"{{ timeSince "2026-05-08T11:58:30Z" }}"#, "90"),
+        result: Type::Int,
+        run: Run::Eager(time_since),
+        ..CLOCK
+    },
+    Note {
+        name: "timeUntil",
+        doc: "How long it is to a timestamp, in whole seconds, as a duration; `0s` if it has passed.",
+        example: (r#"{{ timeUntil "2026-05-08T13:30:00Z" }}"#, "1h30m0s"),
+        result: Type::Text,
+        run: Run::Eager(time_until),
+        ..CLOCK
+    },
+    Note {
+        name: "timeFormat",
+        doc: "A timestamp in a layout that shows how Go's reference time, Mon Jan 2 15:04:05 MST 2006, looks in it.",
+        example: (
+            r#"{{ timeFormat "2026-05-08" "Mon 02/01/2006" }}"#,
+            "Fri 08/05/2026",
+        ),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Text],
+        result: Type::Text,
+        run: Run::Eager(time_format),
+        ..PLAIN
+    },
+    Note {
+        name: "isExpired",
+        doc: "Whether more than a duration has passed since a timestamp; false if either is malformed.",
+        example: (r#"{{ isExpired "2026-05-01" "7d" }}"#, "true"),
+        min_args: 2,
+        max_args: Some(2),
+        result: Type::Bool,
+        run: Run::Eager(is_expired),
+        ..CLOCK
+    },
+    Note {
+        name: "durationSeconds",
+        doc: "The whole seconds of a duration such as `1h30m` or `2w`; 0 if it is malformed.",
+        example: (r#"{{ durationSeconds "1w" }}"#, "604800"),
+        params: &[Type::Text],
+        result: Type::Int,
+        run: Run::Eager(duration_seconds),
+        ..PLAIN
+    },
+    Note {
+        name: "durationAdd",
+        doc: "The sum of two durations, either of which may be negative; `0s` if one is malformed.",
+        example: (r#"{{ durationAdd "1h" "45m" }}"#, "1h45m0s"),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Text],
+        result: Type::Text,
+        run: Run::Eager(duration_add),
+        ..PLAIN
+    },
+    Note {
+        name: "durationValid",
+        doc: "Whether the text is a duration: numbers with the units ns, us, ms, s, m, h, d, w, mo and y.",
+        example: (
+            r#"{{ durationValid "1d12h" }} {{ durationValid "3x" }}"#,
+            "true false",
+        ),
+        params: &[Type::Text],
+        result: Type::Bool,
+        run: Run::Eager(|call| Ok(signed(call.text(0)).is_some().into())),
+        ..PLAIN
+    },
+    Note {
+        name: "weekday",
+        doc: "Whether it is Monday to Friday.",
+        example: ("{{ weekday }}", "true"),
+        min_args: 0,
+        max_args: Some(0),
+        params: &[],
+        result: Type::Bool,
+        run: Run::Eager(|call| Ok((!is_weekend(call)).into())),
+        ..CLOCK
+    },
+    Note {
+        name: "weekend",
+        doc: "Whether it is Saturday or Sunday.",
+        example: ("{{ weekend }}", "false"),
+        min_args: 0,
+        max_args: Some(0),
+        params: &[],
+        result: Type::Bool,
+        run: Run::Eager(|call| Ok(is_weekend(call).into())),
+        ..CLOCK
+    },
+    Note {
+        name: "timeInWindow",
+        doc: "Whether it is between two times of the day, `HH:MM`, the first included and the second not. A window whose end comes before its start crosses midnight.",
+        example: (
+            r#"{{ timeInWindow "09:00" "12:00" }} {{ timeInWindow "22:00" "12:01" }}"#,
+            "false true",
+        ),
+        min_args: 2,
+        max_args: Some(2),
+        result: Type::Bool,
+        run: Run::Eager(|call| Ok(in_window(call).into())),
+        ..CLOCK
+    },
+    Note {
+        name: "timeNotInWindow",
+        doc: "The opposite of `timeInWindow`.",
+        example: (r#"{{ timeNotInWindow "09:00" "12:00" }}"#, "true"),
+        min_args: 2,
+        max_args: Some(2),
+        result: Type::Bool,
+        run: Run::Eager(|call| Ok((!in_window(call)).into())),
+        ..CLOCK
+    },
+];
+
+/// More than any of the short texts takes.
+const SHORT_TEXT: usize = 64;
+
+fn time_ago<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    call.budget.text(SHORT_TEXT)?;
+    let text = age(call).map(|age| match age.as_secs().max(0) {
+        seconds @ ..60 => format!("{seconds}s ago"),
+        seconds @ ..3_600 => format!("{}m ago", seconds / 60),
+        seconds @ ..86_400 => format!("{}h ago", seconds / 3_600),
+        seconds => format!("{}d ago", seconds / 86_400),
+    });
+    Ok(Node::from(text.unwrap_or_default()).into())
+}
+
+fn time_since<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    Ok(age(call).map_or(0, |age| age.as_secs()).into())
+}
+
+fn time_until<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    call.budget.text(SHORT_TEXT)?;
+    let text = age(call).map(|age| {
+        let seconds = age.as_secs().min(0).unsigned_abs();
+        go_text(i128::from(seconds) * NANOS)
+    });
+    Ok(Node::from(text.unwrap_or_default()).into())
+}
+
+fn time_format<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let mut out = String::new();
+    if let Some((time, offset)) = moment(call.text(0)) {
+        let layout = call.take(1);
+        let layout = layout.node().as_str().unwrap_or_default();
+        layout::format(&mut out, time, offset, layout, call.budget)?;
+    }
+    Ok(Node::from(out).into())
+}
+
+fn is_expired<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let expired = age(call).zip(signed(call.text(1)));
+    Ok(expired
+        .is_some_and(|(age, lifetime)| age.as_nanos() > lifetime)
+        .into())
+}
+
+fn duration_seconds<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let seconds = signed(call.text(0)).unwrap_or(0) / NANOS;
+    Ok(i64::try_from(seconds).unwrap_or_default().into())
+}
+
+fn duration_add<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    call.budget.text(SHORT_TEXT)?;
+    let sum = signed(call.text(0))
+        .zip(signed(call.text(1)))
+        .map_or(0, |(a, b)| a + b);
+    Ok(Node::from(go_text(sum)).into())
+}
+
+/// How long ago the first argument is.
+fn age(call: &Call<'_, '_>) -> Option<SignedDuration> {
+    let (time, offset) = moment(call.text(0))?;
+    let time = offset.to_timestamp(time).ok()?;
+    Some(call.data.now().duration_since(time))
+}
+
+fn is_weekend(call: &Call<'_, '_>) -> bool {
+    let today = Offset::UTC.to_datetime(call.data.now()).weekday();
+    matches!(today, Weekday::Saturday | Weekday::Sunday)
+}
+
+fn in_window(call: &Call<'_, '_>) -> bool {
+    let (Some(from), Some(to)) = (time_of_day(call.text(0)), time_of_day(call.text(1))) else {
+        return false;
+    };
+    let now = Offset::UTC.to_datetime(call.data.now()).time();
+    if from <= to {
+        (from..to).contains(&now)
+    } else {
+        now >= from || now < to
+    }
+}
+
+/// `HH:MM`; the hour may have one digit.
+fn time_of_day(text: &str) -> Option<Time> {
+    let (hour, minute) = text.trim().split_once(':')?;
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let sound = digits(hour) && digits(minute) && hour.len() <= 2 && minute.len() == 2;
+    let sound = sound.then(|| Some((hour.parse().ok()?, minute.parse().ok()?)))?;
+    let (hour, minute) = sound?;
+    Time::new(hour, minute, 0, 0).ok()
+}
+
+/// A timestamp as the clock reads where it was written, and how far that is from UTC.
+///
+/// Source: RFC 3339, section 5.6, with capitals; a date alone is its midnight in UTC.
+fn moment(text: &str) -> Option<(DateTime, Offset)> {
+    let text = text.trim();
+    let shape = text.bytes().take(19).map(|b| match b {
+        b'0'..=b'9' => b'0',
+        b => b,
+    });
+    let shape: Vec<u8> = shape.collect();
+    let pieces = || Pieces::parse(text).ok();
+    match (&*shape, text.get(19..)) {
+        (b"0000-00-00", _) => Some((pieces()?.date().at(0, 0, 0, 0), Offset::UTC)),
+        (b"0000-00-00T00:00:00", Some(rest)) if is_zone(rest) => {
+            let pieces = pieces()?;
+            let offset = pieces.to_numeric_offset()?;
+            let time = pieces.date().to_datetime(pieces.time()?);
+            // What lies beyond the first and the last moment is none.
+            offset.to_timestamp(time).ok()?;
+            Some((time, offset))
+        }
+        _ => None,
+    }
+}
+
+/// Whether this is what may follow the seconds: a fraction, and then `Z` or `+02:00`.
+fn is_zone(text: &str) -> bool {
+    let digit = |c: char| c.is_ascii_digit();
+    let zone = match text.strip_prefix('.') {
+        Some(fraction) if fraction.starts_with(digit) => fraction.trim_start_matches(digit),
+        Some(_) => return false,
+        None => text,
+    };
+    zone == "Z"
+        || matches!(zone.as_bytes(), [b'+' | b'-', a, b, b':', c, d]
+            if [a, b, c, d].iter().all(|b| b.is_ascii_digit()))
+}
+
+/// The nanoseconds in a second.
+const NANOS: i128 = 1_000_000_000;
+
+/// The nanoseconds of a duration, which may be negative.
+fn signed(text: &str) -> Option<i128> {
+    let text = text.trim();
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if text.starts_with(char::is_whitespace) {
+        return None;
+    }
+    let nanos = i128::try_from(duration::parse(text).ok()?.as_nanos()).ok()?;
+    Some(if negative { -nanos } else { nanos })
+}
+
+/// A duration as Go prints it: `1h30m0s`, `1.5s`, `250ms`, `0s`.
+///
+/// Source: Go's `time.Duration.String`.
+fn go_text(nanos: i128) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    let second = NANOS.unsigned_abs();
+    match nanos {
+        0 => "0s".to_owned(),
+        ..1_000 => format!("{sign}{nanos}ns"),
+        ..1_000_000 => format!("{sign}{}\u{b5}s", decimal(nanos, 1_000)),
+        ..1_000_000_000 => format!("{sign}{}ms", decimal(nanos, 1_000_000)),
+        _ => {
+            let minutes = nanos / second / 60;
+            let seconds = decimal(nanos - minutes * 60 * second, second);
+            match (minutes / 60, minutes % 60) {
+                (0, 0) => format!("{sign}{seconds}s"),
+                (0, minutes) => format!("{sign}{minutes}m{seconds}s"),
+                (hours, minutes) => format!("{sign}{hours}h{minutes}m{seconds}s"),
+            }
+        }
+    }
+}
+
+/// A number of units with its decimals, without zeros at the end.
+fn decimal(nanos: u128, unit: u128) -> String {
+    let whole = nanos / unit;
+    // The digits of the unit but for its 1 are as many as there are decimals.
+    let fraction = (unit + nanos % unit).to_string();
+    match fraction[1..].trim_end_matches('0') {
+        "" => whole.to_string(),
+        fraction => format!("{whole}.{fraction}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,417 @@
+//! Amounts of resources: `250m` of a CPU, `2Gi` of memory.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The finest amount that is told apart: a billionth.
+const NANO: i128 = 1_000_000_000;
+/// Amounts beyond 10^28 are refused, so that a sum of two never overflows.
+const MOST_NANOS: i128 = 10_i128.pow(37);
+/// The most that has a binary suffix, as in Kubernetes, which cuts off what is more.
+const MOST_BINARY: i128 = i64::MAX as i128 * NANO;
+/// Longer texts are no quantities; this leaves room for more digits than any amount needs.
+const LONGEST: usize = 256;
+
+/// The suffixes that stand for powers of 10, by exponent.
+const DECIMAL: [(&str, i32); 10] = [
+    ("n", -9),
+    ("u", -6),
+    ("m", -3),
+    ("", 0),
+    ("k", 3),
+    ("M", 6),
+    ("G", 9),
+    ("T", 12),
+    ("P", 15),
+    ("E", 18),
+];
+/// The suffixes that stand for powers of 1024, from the first power on.
+const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+/// How an amount is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// `250m`, `2G`
+    Decimal,
+    /// `2e9`
+    Exponent,
+    /// `2Gi`
+    Binary,
+}
+
+/// An exact amount, in billionths, and the family of suffixes that it is written with.
+///
+/// It prints in Kubernetes' canonical form: the largest suffix that leaves a whole number; binary amounts below 1024,
+/// and those that are not whole, with a decimal suffix. What is finer than a billionth is rounded away from 0.
+///
+/// ```
+/// use orkestra_core::value::Quantity;
+///
+/// let sum = "1500m".parse::<Quantity>()?.add("0.5".parse()?)?;
+/// assert_eq!(sum.to_string(), "2");
+/// # Ok::<(), orkestra_core::value::QuantityError>(())
+/// ```
+///
+/// Source: k8s.io/apimachinery, `resource.Quantity`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    nanos: i128,
+    family: Family,
+}
+
+/// Why there is no quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// The text is not a number with a suffix that Kubernetes knows.
+    #[error(
+        "a quantity is a number with one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi and Ei, or an exponent"
+    )]
+    Syntax,
+    /// The amount is beyond what can be held.
+    #[error("the quantity is too large")]
+    TooLarge,
+}
+
+impl Quantity {
+    /// A number of units, rounded to the nearest billionth, and written with decimal suffixes.
+    ///
+    /// # Errors
+    /// [`QuantityError::TooLarge`], also for the infinities and what is not a number.
+    pub fn from_float(number: f64) -> Result<Quantity, QuantityError> {
+        const BEYOND: f64 = 1e28;
+        // What is not a number is not less.
+        if number.abs() < BEYOND {
+            return format!("{number:.9}").parse();
+        }
+        Err(QuantityError::TooLarge)
+    }
+
+    /// The same amount with binary suffixes where that is shorter, else with decimal ones.
+    #[must_use]
+    pub fn shortest(self) -> Quantity {
+        let in_family = |family| Quantity { family, ..self };
+        let [decimal, binary] = [Family::Decimal, Family::Binary].map(in_family);
+        if binary.to_string().len() < decimal.to_string().len() {
+            binary
+        } else {
+            decimal
+        }
+    }
+
+    /// The sum; it is written as this quantity is, or if this is 0, as the other.
+    ///
+    /// # Errors
+    /// [`QuantityError::TooLarge`]
+    pub fn add(self, other: Quantity) -> Result<Quantity, QuantityError> {
+        let family = if self.nanos == 0 { other.family } else { self.family };
+        let nanos = self.nanos + other.nanos;
+        if nanos.abs() > MOST_NANOS {
+            return Err(QuantityError::TooLarge);
+        }
+        Ok(Quantity { nanos, family })
+    }
+
+    /// The difference; it is written as [`Quantity::add`] says.
+    ///
+    /// # Errors
+    /// [`QuantityError::TooLarge`]
+    pub fn subtract(self, other: Quantity) -> Result<Quantity, QuantityError> {
+        self.add(Quantity {
+            nanos: -other.nanos,
+            ..other
+        })
+    }
+
+    /// The units, if they are a whole number that fits.
+    pub fn as_i64(self) -> Option<i64> {
+        (self.nanos % NANO == 0).then(|| i64::try_from(self.nanos / NANO).ok())?
+    }
+
+    /// The units, as near as a float comes.
+    pub fn as_f64(self) -> f64 {
+        let (whole, rest) = (self.nanos / NANO, (self.nanos % NANO).abs());
+        let sign = if self.nanos < 0 { "-" } else { "" };
+        // Rust reads digits to the nearest float; two roundings would be one too many.
+        let text = format!("{sign}{}.{rest:09}", whole.abs());
+        text.parse().unwrap_or_default()
+    }
+}
+
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    /// Reads a sign, digits with at most one point, and a suffix or an exponent.
+    fn from_str(text: &str) -> Result<Quantity, QuantityError> {
+        if text.len() > LONGEST {
+            return Err(QuantityError::Syntax);
+        }
+        let (negative, rest) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, suffix) = rest.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+            return Err(QuantityError::Syntax);
+        }
+        let (family, ten, two) = read_suffix(suffix)?;
+        let places = i32::try_from(fraction.len()).map_err(|_| QuantityError::Syntax)?;
+        let nanos = scaled(whole.bytes().chain(fraction.bytes()), ten - places, two)?;
+        let (nanos, family) = match family {
+            // Less than 1 is not cut, and what is more than the most is.
+            Family::Binary if nanos < NANO && nanos > 0 => (nanos, Family::Decimal),
+            Family::Binary => (nanos.min(MOST_BINARY), family),
+            family => (nanos, family),
+        };
+        Ok(Quantity {
+            nanos: if negative { -nanos } else { nanos },
+            family,
+        })
+    }
+}
+
+/// The family of a suffix, and its powers of 10 and 2.
+fn read_suffix(suffix: &str) -> Result<(Family, i32, u32), QuantityError> {
+    if let Some((_, exponent)) = DECIMAL.iter().find(|(known, _)| *known == suffix) {
+        return Ok((Family::Decimal, *exponent, 0));
+    }
+    if let Some(at) = BINARY.iter().position(|known| *known == suffix) {
+        let power = u32::try_from(at + 1).unwrap_or_default() * 10;
+        return Ok((Family::Binary, 0, power));
+    }
+    let exponent = suffix.strip_prefix(['e', 'E']).ok_or(QuantityError::Syntax)?;
+    let exponent: i32 = exponent.parse().map_err(|_| QuantityError::Syntax)?;
+    Ok((Family::Exponent, exponent, 0))
+}
+
+/// Digits times powers of 10 and 2, in billionths, rounded up.
+fn scaled(digits: impl Iterator<Item = u8>, ten: i32, two: u32) -> Result<i128, QuantityError> {
+    // As many digits as an amount may have, and what is cut off as a remainder.
+    let mut mantissa: i128 = 0;
+    let mut ten = ten.saturating_add(9);
+    let mut remainder = false;
+    for digit in digits {
+        let longer = mantissa
+            .checked_mul(10)
+            .and_then(|n| n.checked_add(i128::from(digit - b'0')));
+        match longer.filter(|n| *n <= MOST_NANOS) {
+            Some(longer) => mantissa = longer,
+            None => {
+                ten = ten.saturating_add(1);
+                remainder |= digit != b'0';
+            }
+        }
+    }
+    if mantissa == 0 {
+        return Ok(0);
+    }
+    let mut left = two;
+    let too_large = QuantityError::TooLarge;
+    while ten < 0 {
+        // Doubling before each division keeps what binary suffixes make whole.
+        while left > 0 && mantissa <= i128::MAX / 2 {
+            mantissa *= 2;
+            left -= 1;
+        }
+        remainder |= mantissa % 10 != 0;
+        mantissa /= 10;
+        ten += 1;
+        if mantissa == 0 && left == 0 {
+            break;
+        }
+    }
+    let factor = 10_i128.checked_pow(ten.max(0).unsigned_abs()).ok_or(too_large)?;
+    let nanos = mantissa
+        .checked_mul(factor)
+        .and_then(|n| n.checked_mul(1 << left))
+        .and_then(|n| n.checked_add(i128::from(remainder)))
+        .filter(|n| *n <= MOST_NANOS);
+    nanos.ok_or(too_large)
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Quantity { nanos, family } = *self;
+        if nanos == 0 {
+            return f.write_str("0");
+        }
+        let small = nanos.abs() < 1024 * NANO;
+        if family == Family::Binary && !small && nanos % NANO == 0 {
+            let (mut number, mut power) = (nanos / NANO, 0);
+            while number % 1024 == 0 && power < BINARY.len() {
+                number /= 1024;
+                power += 1;
+            }
+            let suffix = power.checked_sub(1).map_or("", |at| BINARY[at]);
+            return write!(f, "{number}{suffix}");
+        }
+        // Only the exponents have no largest.
+        let most = if family == Family::Exponent { i32::MAX } else { 18 };
+        let (mut number, mut exponent) = (nanos, -9);
+        while number % 1000 == 0 && exponent < most {
+            number /= 1000;
+            exponent += 3;
+        }
+        let suffix = DECIMAL.iter().find(|(_, known)| *known == exponent);
+        match (family, suffix) {
+            _ if exponent == 0 => write!(f, "{number}"),
+            (Family::Exponent, _) | (_, None) => write!(f, "{number}e{exponent}"),
+            (_, Some((suffix, _))) => write!(f, "{number}{suffix}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(text: &str) -> String {
+        text.parse().map_or_else(|error: QuantityError| error.to_string(), |quantity: Quantity| quantity.to_string())
+    }
+
+    #[test]
+    fn amounts_and_numbers_are_exact() {
+        let cases = [
+            ("250m", 0.25_f64, None),
+            ("2Gi", 2_147_483_648.0, Some(2_147_483_648)),
+            ("-1.5", -1.5, None),
+            ("1n", 1e-9, None),
+            ("8Ei", 9_223_372_036_854_775_807.0, Some(i64::MAX)),
+            ("9223372036854775808", 9_223_372_036_854_775_808.0, None),
+            ("-100m", -0.1, None),
+        ];
+        for (text, float, int) in cases {
+            let quantity: Quantity = text.parse().unwrap();
+            assert_eq!(quantity.as_f64().to_bits(), float.to_bits(), "{text}");
+            assert_eq!(quantity.as_i64(), int, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_print_as_short_as_they_can() {
+        let cases = [
+            (0.25, "250m"),
+            (2_147_483_648.0, "2Gi"),
+            (1024.0, "1Ki"),
+            (1000.0, "1k"),
+            (1_024_000.0, "1024k"),
+            (1e10, "10G"),
+            (1536.0, "1536"),
+            (0.1 + 0.2, "300m"),
+            (-2.5, "-2500m"),
+            (-0.0, "0"),
+            (1e-12, "0"),
+        ];
+        for (number, text) in cases {
+            let quantity = Quantity::from_float(number).unwrap().shortest();
+            assert_eq!(quantity.to_string(), text);
+        }
+        for number in [f64::NAN, f64::INFINITY, -1e28] {
+            assert_eq!(Quantity::from_float(number), Err(QuantityError::TooLarge));
+        }
+    }
+
+    #[test]
+    fn a_sum_is_written_as_its_first_part_that_is_not_0() {
+        let cases = [
+            ("250m", "750m", "1"),
+            ("1Gi", "1024", "1048577Ki"),
+            ("1G", "1Gi", "2073741824"),
+            ("0", "1Gi", "1Gi"),
+            ("1Gi", "-1Gi", "0"),
+            ("0.1", "0.2", "300m"),
+        ];
+        for (a, b, sum) in cases {
+            let [a, b] = [a, b].map(|text| text.parse::<Quantity>().unwrap());
+            assert_eq!(a.add(b).unwrap().to_string(), sum);
+            assert_eq!(a.add(b).unwrap().subtract(b).unwrap().nanos, a.nanos);
+        }
+        let most: Quantity = "10e27".parse().unwrap();
+        assert_eq!(most.add(most), Err(QuantityError::TooLarge));
+        assert_eq!("1e29".parse::<Quantity>(), Err(QuantityError::TooLarge));
+        assert_eq!("1e2000000000".parse::<Quantity>(), Err(QuantityError::TooLarge));
+    }
+
+    /// The expectations are what `resource.ParseQuantity` and `String` of a copy without its text give.
+    #[test]
+    fn the_canonical_form_is_that_of_kubernetes() {
+        for (text, expected) in CANONICAL {
+            assert_eq!(canonical(text), *expected, "{text}");
+        }
+        for bad in ["", "-", ".", "m", "Ki", "1 ", " 1", "1K", "1ki", "1mi", "1.2.3", "1e", "1e1.5", "1x", "--1", "+-1", "1Kim", "1e5m", "\u{665}", "1\u{b5}", "inf", "nan", &"1".repeat(300)] {
+            assert_eq!(bad.parse::<Quantity>(), Err(QuantityError::Syntax), "{bad}");
+        }
+    }
+
+    const CANONICAL: &[(&str, &str)] = &[
+        ("0", "0"),
+        ("1", "1"),
+        ("1000", "1k"),
+        ("1500", "1500"),
+        ("1100", "1100"),
+        ("100000", "100k"),
+        ("1500m", "1500m"),
+        ("0.25", "250m"),
+        ("1000m", "1"),
+        ("0.001", "1m"),
+        ("1.5", "1500m"),
+        ("1Gi", "1Gi"),
+        ("1024Ki", "1Mi"),
+        ("1.5Gi", "1536Mi"),
+        ("0.5Gi", "512Mi"),
+        ("1023", "1023"),
+        ("1023Ki", "1023Ki"),
+        ("1Ki", "1Ki"),
+        ("0.5Ki", "512"),
+        ("0.9Ki", "921600m"),
+        ("0.0001Ki", "102400u"),
+        ("1024", "1024"),
+        ("1e3", "1e3"),
+        ("12e6", "12e6"),
+        ("1.5e3", "1500"),
+        ("1E3", "1e3"),
+        ("1e-3", "1e-3"),
+        ("1E", "1E"),
+        ("1e0", "1"),
+        ("2e1", "20"),
+        ("0.1m", "100u"),
+        ("0.1n", "1n"),
+        ("1.1n", "2n"),
+        ("123456789n", "123456789n"),
+        ("1000000000n", "1"),
+        ("-1", "-1"),
+        ("-0.1n", "-1n"),
+        ("-1.5Gi", "-1536Mi"),
+        ("+1", "1"),
+        ("9223372036854775807", "9223372036854775807"),
+        ("8Ei", "9223372036854775807"),
+        ("9Ei", "9223372036854775807"),
+        ("100Ei", "9223372036854775807"),
+        ("1000P", "1E"),
+        ("10Pi", "10Pi"),
+        ("1.", "1"),
+        (".5", "500m"),
+        ("00010", "10"),
+        ("000.010", "10m"),
+        ("0.123456789012Ki", "126419751949n"),
+        ("1234567.891Mi", "1294538260873216m"),
+        ("3k", "3k"),
+        ("3000k", "3M"),
+        ("1e21", "1e21"),
+        ("5e-9", "5e-9"),
+        ("5e-10", "1e-9"),
+        ("0n", "0"),
+        ("0Ki", "0"),
+        ("1.00000000001", "1000000001n"),
+        ("1024Ei", "9223372036854775807"),
+        ("0.1Gi", "107374182400m"),
+        ("0.3Mi", "314572800m"),
+        ("1e18", "1e18"),
+        ("1e19", "10e18"),
+        ("12345678901234567890", "12345678901234567890"),
+        ("-0.5Ki", "-512"),
+        ("-2Ki", "-2Ki"),
+        ("1e+3", "1e3"),
+    ];
+}

@@ -1,0 +1,222 @@
+//! Inputs that would take for ever, or all memory, if nothing stopped them: templates, documents, plans and passes.
+//!
+//! Each ends in an error (or, where the input is merely large, in a result); the tests bound what it takes, the benchmark
+//! prints it.
+
+use std::fmt::Write as _;
+
+use orkestra_core::{
+    document::read_stream,
+    plan::{self, KatalogRef, Library, Schemas},
+    template::{Budget, Data, FunctionSource, Functions, Template},
+    value::Node,
+};
+use serde_json::json;
+
+/// How a bomb ends: with the first line of what is said about it.
+pub(crate) type End = Result<(), String>;
+
+/// A bomb: its name, how it is built, and how it goes off. What the first part takes is not counted.
+pub(crate) struct Bomb {
+    pub(crate) name: &'static str,
+    build: fn() -> String,
+    run: fn(&str) -> End,
+}
+
+impl Bomb {
+    /// What the bomb is made of.
+    pub(crate) fn input(&self) -> String {
+        (self.build)()
+    }
+
+    /// Lets it go off. It ends in an error.
+    pub(crate) fn explode(&self, input: &str) -> String {
+        match (self.run)(input) {
+            Ok(()) => panic!("{} is not refused", self.name),
+            Err(said) => said,
+        }
+    }
+}
+
+macro_rules! bombs {
+    ($($name:literal: $run:ident($build:expr),)*) => {
+        /// All of them.
+        pub(crate) static BOMBS: &[Bomb] = &[$(Bomb { name: $name, build: || $build, run: $run },)*];
+    };
+}
+
+bombs! {
+    "an endless loop": evaluated("{{ range 9000000000000000000 }}{{ end }}".into()),
+    "an endless loop that prints": evaluated("{{ range 9000000000000000000 }}x{{ end }}".into()),
+    "ten nested loops": evaluated(nested("{{ range 1000 }}", "x", "{{ end }}", 10)),
+    "ten nested loops over a list": evaluated(nested("{{ range $.list }}", "", "{{ end }}", 10)),
+    "a text that doubles": evaluated(doubling("printf \"%s%s\" $s $s")),
+    "a text that replaces itself by itself": evaluated(doubling("replace $s \"\" $s")),
+    "a list that doubles": evaluated(doubling("join (split $s \"\") $s")),
+    "a mebibyte, printed a hundred times": evaluated("{{ range 100 }}{{ $.big }}{{ end }}".into()),
+    "a mebibyte, made a hundred times": evaluated("{{ range 100 }}{{ $x := printf \"%1000000s\" \"\" }}{{ end }}".into()),
+    "a mebibyte, compared for ever": evaluated("{{ range 1000000 }}{{ $x := eq $.big $.big }}{{ end }}".into()),
+    "all of the data, as text, for ever": evaluated("{{ range 1000000 }}{{ len (toString $) }}{{ end }}".into()),
+    "widths and precisions of a million": evaluated("{{ printf \"%1000000d%.1000000f%1000000s\" 1 1.5 \"\" }}".into()),
+    "data that is nested a thousand levels deep": evaluated("{{ .deep }}".into()),
+    "notes that call others twice, fifty levels deep": with_notes(String::new()),
+    "ten thousand parentheses": parsed(format!("{{{{ {}1{} }}}}", "(".repeat(10_000), ")".repeat(10_000))),
+    "ten thousand calls in each other": parsed(format!("{{{{ {}1{} }}}}", "(len ".repeat(10_000), ")".repeat(10_000))),
+    "ten thousand blocks in each other": parsed(nested("{{ if .x }}", "", "{{ end }}", 10_000)),
+    "a mebibyte of unknown notes": parsed("{{ frobnicate . }}".repeat((1 << 20) / 18)),
+    "a mebibyte of openings": parsed("{{ if ".repeat((1 << 20) / 6)),
+    "a mebibyte of variables": parsed("{{ $x := 1 }}".repeat((1 << 20) / 13)),
+    "ten thousand lists in each other": read(format!("a: {}{}", "[".repeat(10_000), "]".repeat(10_000))),
+    "ten thousand maps in each other": read("{a: ".repeat(10_000)),
+    "ten thousand levels of indentation": read((0..2_000).fold(String::new(), |text, n| text + &" ".repeat(n) + "a:\n")),
+    "ten thousand dashes": read("- ".repeat(10_000)),
+    "a billion laughs": read(laughs()),
+    "merge keys that double": read(merges()),
+    "an alias of itself": read("a: &a [*a]".into()),
+    "two million values": read(format!("a: [{}]", "1,".repeat(2_000_000))),
+    "four mebibytes and more": read(format!("a: \"{}\"", "x".repeat(4 << 20))),
+    "a thousand documents and more": read("---\na\n".repeat(2_000)),
+    "a Katalog whose template is nested too deeply": compiled(katalog(&format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000)))),
+    "a Katalog of ten thousand wrong templates": compiled(wrong_templates()),
+    "a Katalog whose templates are bombs": passed(katalog("range 9000000000000000000 }}{{ end")),
+    "a Katalog whose texts double": passed(katalog(
+        "$s := \"xxxxxxxxxxxxxxxx\" }}{{ range 60 }}{{ $s = printf \"%s%s\" $s $s }}{{ end }}{{ $s"
+    )),
+}
+
+fn nested(open: &str, inner: &str, close: &str, levels: usize) -> String {
+    format!("{}{inner}{}", open.repeat(levels), close.repeat(levels))
+}
+
+fn doubling(what: &str) -> String {
+    format!(
+        "{{{{ $s := \"xxxxxxxxxxxxxxxx\" }}}}{{{{ range 60 }}}}{{{{ $s = {what} }}}}{{{{ end }}}}{{{{ len $s }}}}"
+    )
+}
+
+fn laughs() -> String {
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for n in 1..20 {
+        let alias = format!("*a{}", n - 1);
+        let _ = writeln!(text, "a{n}: &a{n} [{}]", [alias.as_str(); 10].join(", "));
+    }
+    text
+}
+
+fn merges() -> String {
+    let mut text = "a0: &a0 {x: 1}\n".to_owned();
+    for n in 1..30 {
+        let alias = format!("*a{}", n - 1);
+        let _ = writeln!(
+            text,
+            "a{n}: &a{n} {{k{n}: {alias}, l{n}: {alias}, <<: {alias}}}"
+        );
+    }
+    text
+}
+
+/// A Katalog with one ConfigMap, whose data is this action.
+fn katalog(action: &str) -> String {
+    let action = action.replace('\\', "\\\\").replace('"', "\\\"");
+    with_data(&format!("a: \"{{{{ {action} }}}}\""))
+}
+
+fn wrong_templates() -> String {
+    let entries = (0..10_000).map(|n| format!("a{n}: \"{{{{ frobnicate{n} .spec.x }}}}\""));
+    with_data(&entries.collect::<Vec<_>>().join(", "))
+}
+
+fn with_data(entries: &str) -> String {
+    format!(
+        "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {{ name: bombs }}\nspec: {{ crds: {{ pond: {{ \
+         apiTypes: {{ group: water.example, version: v1, kind: Pond, plural: ponds }}, operatorBox: {{ onReconcile: {{ \
+         configMaps: [{{ data: {{ {entries} }} }}] }} }} }} }} }}\n"
+    )
+}
+
+fn parsed(source: &str) -> End {
+    match Template::parse(source) {
+        Ok(_) => Ok(()),
+        Err(errors) => Err(errors[0].to_string()),
+    }
+}
+
+fn evaluated(source: &str) -> End {
+    let template = Template::parse(source).map_err(|errors| errors[0].to_string())?;
+    let mut deep = Node::Null;
+    for _ in 0..1000 {
+        deep = Node::from(vec![deep]);
+    }
+    let (big, list) = (
+        Node::from("x".repeat(1 << 20)),
+        Node::from(&json!(vec![0; 1_000])),
+    );
+    let data = Data::new().with("deep", &deep);
+    let data = data.with("big", &big).with("list", &list);
+    let text = template.render_text(&data, &mut Budget::default());
+    text.map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Notes of a user: `n0` calls `n1` twice, and so on.
+fn with_notes(_: &str) -> End {
+    let names: Vec<String> = (0..50).map(|n| format!("n{n}")).collect();
+    let expressions: Vec<String> = (1..=50)
+        .map(|n| match n {
+            50 => "x".to_owned(),
+            n => format!("{{{{ n{n} }}}}{{{{ n{n} }}}}"),
+        })
+        .collect();
+    let declared: Vec<FunctionSource<'_>> = names
+        .iter()
+        .zip(&expressions)
+        .map(|(name, expression)| FunctionSource {
+            name,
+            expression,
+            shadow: false,
+        })
+        .collect();
+    let (functions, problems) = Functions::compile(&declared);
+    if let Some(problem) = problems.first() {
+        return Err(problem.error.to_string());
+    }
+    let template = Template::parse_with("{{ n0 }}", &functions).map_err(|e| e[0].to_string())?;
+    let text = template.render_text(&Data::new(), &mut Budget::default());
+    text.map(|_| ()).map_err(|error| error.to_string())
+}
+
+fn read(text: &str) -> End {
+    let read = read_stream("bomb.yaml", text);
+    read.map(|_| ()).map_err(|problems| problems.to_string())
+}
+
+fn compile(text: &str) -> Result<plan::Plan, String> {
+    let (documents, _) = read_stream("bomb.yaml", text).map_err(|problems| problems.to_string())?;
+    let katalog = KatalogRef {
+        namespace: "default".into(),
+        name: "bombs".into(),
+    };
+    let spec = &documents.katalogs[0].spec;
+    let compiled = plan::compile(&katalog, spec, &Schemas::default(), &Library::default());
+    let (plan, _) = compiled.map_err(|mut problems| {
+        problems.locate(&documents.katalogs[0].tree, Some("bomb.yaml"));
+        problems.to_string()
+    })?;
+    Ok(plan)
+}
+
+fn compiled(text: &str) -> End {
+    compile(text).map(|_| ())
+}
+
+fn passed(text: &str) -> End {
+    let plan = compile(text)?;
+    let object = json!({
+        "apiVersion": "water.example/v1", "kind": "Pond", "spec": {},
+        "metadata": { "name": "pond", "namespace": "east", "uid": "u", "resourceVersion": "1" },
+    });
+    let cycle = super::passes::first(&plan.operators[0], &object);
+    match cycle.failures.first() {
+        Some(failure) => Err(failure.message.clone()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,43 @@
+//! The inputs that fuzzing kept, run again: `corpus/<target>/` holds one input a file.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a target tells what is wrong by panicking"
+)]
+
+#[path = "fuzz/mod.rs"]
+mod targets;
+
+use std::{fs, path::Path};
+
+/// Runs a target over its corpus.
+fn replay(target: &str, run: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/corpus")
+        .join(target);
+    let mut inputs = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        // The name is shown when the input breaks something.
+        println!("{}", file.display());
+        run(&fs::read(&file).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs > 10, "{inputs} inputs");
+}
+
+#[test]
+fn templates_of_the_corpus_keep_every_promise() {
+    replay("template", targets::template);
+}
+
+#[test]
+fn documents_of_the_corpus_keep_every_promise() {
+    replay("document", targets::document);
+}
+
+#[test]
+fn plans_of_the_corpus_keep_every_promise() {
+    replay("plan", targets::plan);
+}

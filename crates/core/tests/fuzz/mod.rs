@@ -1,0 +1,197 @@
+//! What must hold for any input: the targets of `make fuzz`, which the tests run over the committed corpus.
+//!
+//! Each takes the bytes of one input and panics when a promise is broken.
+
+#[path = "../passes/mod.rs"]
+mod passes;
+
+use orkestra_core::{
+    diagnostics::{Diagnostic, Diagnostics},
+    document::{Source, parse_stream, read_katalog, read_stream},
+    plan::{self, KatalogRef, Library, OperatorPlan, Plan, Schemas},
+    reconcile::step::Cycle,
+    template::{Budget, Data, Template},
+    value::{Node, project},
+};
+use serde_json::{Value, json};
+
+/// What inputs are called in messages.
+const FILE: &str = "input.yaml";
+
+/// A template: it parses or is refused with places inside of it. What parses evaluates within a budget to the same each
+/// time, also on the part of the data that it says it reads.
+pub(crate) fn template(input: &[u8]) {
+    let Ok(source) = str::from_utf8(input) else {
+        return;
+    };
+    let template = match Template::parse(source) {
+        Ok(template) => template,
+        Err(errors) => {
+            assert!(!errors.is_empty());
+            for error in errors {
+                let end = error.offset + error.len;
+                assert!(source.get(error.offset..end).is_some(), "{error:?}");
+            }
+            return;
+        }
+    };
+    for warning in template.warnings() {
+        let end = warning.offset + warning.len;
+        assert!(source.get(warning.offset..end).is_some(), "{warning:?}");
+    }
+    let root = Node::from(&template_data());
+    let value = evaluate(&template, &root);
+    assert_eq!(value, evaluate(&template, &root));
+    let Ok((value, text)) = value else {
+        return;
+    };
+    if let Some(literal) = template.literal() {
+        assert_eq!((literal, source), (&*text, source));
+    }
+    if !template.is_single_expression() {
+        assert_eq!(value, Node::from(&*text));
+    }
+    let part = project(&root, template.reads());
+    assert_eq!(evaluate(&template, &part), Ok((value, text)));
+}
+
+/// The value and the text of a template; the place of the error where there is none, which must lie in the source.
+fn evaluate(template: &Template, root: &Node) -> Result<(Node, String), usize> {
+    let data = Data::of(root);
+    let budget = || Budget {
+        steps: 50_000,
+        bytes: 1 << 20,
+        ..Budget::default()
+    };
+    let value = template.eval(&data, &mut budget());
+    let text = template.render_text(&data, &mut budget());
+    let failed = |error: orkestra_core::template::EvalError| {
+        assert!(template.source().is_char_boundary(error.offset));
+        error.offset
+    };
+    Ok((value.map_err(failed)?.into_owned(), text.map_err(failed)?))
+}
+
+/// Something of every kind, so that any expression finds what it takes.
+fn template_data() -> Value {
+    json!({
+        "metadata": { "name": "pond", "namespace": "east", "labels": { "app": "shop", "a.b/c": "dotted" } },
+        "spec": {
+            "image": "nginx:1.25", "replicas": 3, "zero": 0, "negative": -7, "big": 9_007_199_254_740_993_u64,
+            "huge": u64::MAX, "ratio": 0.5, "on": true, "off": false, "empty": "", "none": null, "accent": "é😀",
+            "list": ["a", "b", "c"], "numbers": [1, 2, 3], "mixed": ["x", 1, true, null, ["y"]], "emptyList": [],
+            "map": { "k1": "v1", "k2": 2 }, "emptyMap": {}, "ports": [{ "name": "http", "port": 80 }],
+            "matrix": [[1, 2], [3]], "time": "2026-01-09T12:00:00Z", "quantity": "1500m", "json": "{\"a\": [1]}",
+        },
+        "status": { "phase": "Running", "ready": { "count": 2 } },
+    })
+}
+
+/// A stream of documents: it is read or refused with places inside of it. A Katalog that is read is the same when it
+/// comes as an object, and when it is written out and read again.
+pub(crate) fn document(input: &[u8]) {
+    let Ok(text) = str::from_utf8(input) else {
+        return;
+    };
+    if let Err(problems) = read_stream(FILE, text) {
+        assert!(problems.has_errors());
+        problems.iter().for_each(|problem| inside(problem, text));
+    }
+    for source in parse_stream(FILE, text).sources {
+        let read = match read_katalog(&source) {
+            Ok((read, warnings)) => {
+                warnings.iter().for_each(|warning| inside(warning, text));
+                read
+            }
+            Err(problems) => {
+                assert!(problems.has_errors());
+                problems.iter().for_each(|problem| inside(problem, text));
+                continue;
+            }
+        };
+        let as_object = Source::from_object(&source.tree.to_json()).unwrap();
+        assert_eq!(read_katalog(&as_object).unwrap().0.spec, read.spec);
+        let written = json!({
+            "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "metadata": { "name": "again" },
+            "spec": read.spec,
+        });
+        let again = Source::from_object(&written).unwrap();
+        assert_eq!(read_katalog(&again).unwrap().0.spec, read.spec);
+    }
+}
+
+/// A problem of a file has a place, and the place is in the file.
+fn inside(problem: &Diagnostic, text: &str) {
+    let (Some(line), Some(column)) = (problem.line, problem.column) else {
+        // The file as a whole.
+        assert!(problem.path.is_root(), "{problem:?}");
+        return;
+    };
+    assert!(line > 0 && column > 0, "{problem:?}");
+    let mut lines = text.split('\n');
+    let line = lines
+        .nth(line as usize - 1)
+        .map(|line| line.chars().count());
+    // Directly behind the last character is in the line as well.
+    assert!(
+        line.is_some_and(|length| column as usize <= length + 1),
+        "{problem:?}"
+    );
+}
+
+/// A stream of documents: what is read compiles, or is refused with places inside of it. A plan compiles to the same
+/// again, does not differ from itself, and decides the same for a custom resource each time.
+pub(crate) fn plan(input: &[u8]) {
+    let Ok(text) = str::from_utf8(input) else {
+        return;
+    };
+    let Ok((documents, _)) = read_stream(FILE, text) else {
+        return;
+    };
+    for document in documents.katalogs {
+        let katalog = KatalogRef {
+            namespace: "default".into(),
+            name: document.name.clone(),
+        };
+        let compile = || {
+            plan::compile(
+                &katalog,
+                &document.spec,
+                &Schemas::default(),
+                &Library::default(),
+            )
+        };
+        let located = |mut problems: Diagnostics| {
+            problems.locate(&document.tree, Some(FILE));
+            problems.iter().for_each(|problem| inside(problem, text));
+        };
+        match compile() {
+            Ok((plan, warnings)) => {
+                located(warnings.into_iter().collect());
+                compiled(&plan, &compile().unwrap().0);
+            }
+            Err(problems) => {
+                assert!(problems.has_errors());
+                located(problems);
+            }
+        }
+    }
+}
+
+fn compiled(plan: &Plan, again: &Plan) {
+    assert!(plan::diff(plan, again).is_empty());
+    plan::rbac::rules(plan);
+    for operator in &plan.operators {
+        assert_eq!(decide(operator), decide(operator));
+    }
+}
+
+/// One pass over a custom resource that has no children yet.
+fn decide(plan: &OperatorPlan) -> Cycle {
+    let mut object = template_data();
+    object["apiVersion"] = json!("water.example/v1");
+    object["kind"] = json!("Pond");
+    object["metadata"]["uid"] = json!("0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10");
+    object["metadata"]["resourceVersion"] = json!("70");
+    passes::first(plan, &object)
+}

@@ -1,0 +1,46 @@
+//! The first pass over a custom resource, for tests and benchmarks that are not about passes.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use orkestra_core::{
+    plan::OperatorPlan,
+    reconcile::{
+        record::{CrRecord, Observed, kept_paths},
+        status::written_paths,
+        step::{Cycle, Scopes, step},
+    },
+    template::Entropy,
+    value::Node,
+};
+use serde_json::Value;
+
+/// What an operator sees of an object that has no children yet.
+pub(crate) fn observed(plan: &OperatorPlan, object: &Value) -> Observed {
+    let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
+    Observed {
+        cr: Arc::new(CrRecord::read(&Node::from(object), &paths).unwrap()),
+        children: Vec::new().into_iter().collect(),
+        unseen: Vec::new().into_iter().collect(),
+        reported: None,
+    }
+}
+
+/// The scopes of a plan's kinds, those that it does not know taken for namespaced.
+pub(crate) fn scopes(plan: &OperatorPlan) -> Scopes {
+    let kinds = plan.children.iter().map(|child| &child.kind);
+    kinds
+        .map(|kind| (kind.group_kind(), kind.namespaced.unwrap_or(true)))
+        .collect()
+}
+
+/// What the first pass decides.
+pub(crate) fn first(plan: &OperatorPlan, object: &Value) -> Cycle {
+    step(
+        plan,
+        &scopes(plan),
+        &observed(plan, object),
+        Timestamp::UNIX_EPOCH,
+        &Entropy::seeded([7; 32]),
+    )
+}

@@ -1,0 +1,107 @@
+//! The templates that documents show give what is written below them.
+//!
+//! A block ```` ```template ```` holds templates, each with a line `=> ` and the result as JSON below, or `=> error: ` and
+//! how the message begins. They see the data of the last block ```` ```yaml data ````, and the notes of the last block
+//! ```` ```yaml notes ````.
+
+use std::{collections::BTreeMap, fs};
+
+use jiff::Timestamp;
+use orkestra_core::{
+    template::{Budget, Data, Entropy, FunctionSource, Functions, Template},
+    value::Node,
+};
+use serde_json::Value;
+
+/// What templates see.
+#[derive(Default)]
+struct Seen {
+    root: Node,
+    functions: Functions,
+}
+
+impl Seen {
+    fn notes(&mut self, yaml: &str) {
+        let declared: BTreeMap<String, String> = serde_saphyr::from_str(yaml).unwrap();
+        let declared: Vec<FunctionSource<'_>> = declared
+            .iter()
+            .map(|(name, expression)| FunctionSource {
+                name,
+                expression,
+                shadow: false,
+            })
+            .collect();
+        let (functions, problems) = Functions::compile(&declared);
+        assert!(problems.is_empty(), "{problems:?}");
+        self.functions = functions;
+    }
+
+    /// The value of a template, or what is wrong with it.
+    fn value(&self, source: &str) -> Result<Value, String> {
+        let template = Template::parse_with(source, &self.functions)
+            .map_err(|errors| errors[0].to_string())?;
+        let entropy = Entropy::seeded([7; 32]);
+        let now: Timestamp = "2026-01-09T12:00:00Z".parse().unwrap();
+        let data = Data::of(&self.root).at(now).random(&entropy);
+        let value = template.eval(&data, &mut Budget::default());
+        value.map(|node| node.to_json()).map_err(|e| e.to_string())
+    }
+
+    /// Compares each template of a block with what stands below it; gives how many there were.
+    fn check(&self, file: &str, block: &str) -> usize {
+        let (mut source, mut checked) = (Vec::new(), 0);
+        for line in block.lines() {
+            let Some(expected) = line.strip_prefix("=> ") else {
+                source.push(line);
+                continue;
+            };
+            let template = std::mem::take(&mut source).join("\n");
+            let given = self.value(&template);
+            match expected.strip_prefix("error: ") {
+                Some(start) => assert!(
+                    given.as_ref().is_err_and(|error| error.starts_with(start)),
+                    "{file}: {template} gives {given:?}"
+                ),
+                None => {
+                    let expected = serde_json::from_str(expected);
+                    let expected = expected.unwrap_or_else(|e| panic!("{file}: {template}: {e}"));
+                    assert_eq!(given, Ok(expected), "{file}: {template}");
+                }
+            }
+            checked += 1;
+        }
+        assert!(source.is_empty(), "{file}: {source:?} has no result");
+        checked
+    }
+}
+
+/// The fenced blocks of a Markdown text: what stands behind the fence, and what is in it.
+fn blocks(markdown: &str) -> impl Iterator<Item = (&str, &str)> {
+    let inside = markdown.split("\n```").skip(1).step_by(2);
+    inside.filter_map(|block| block.split_once('\n'))
+}
+
+#[test]
+fn the_templates_that_documents_show_give_what_they_say() {
+    let mut checked = 0;
+    for entry in fs::read_dir(super::root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let mut seen = Seen::default();
+        for (kind, block) in blocks(&text) {
+            match kind {
+                "yaml data" => {
+                    let root: Value = serde_saphyr::from_str(block).unwrap();
+                    seen.root = Node::from(&root);
+                }
+                "yaml notes" => seen.notes(block),
+                "template" => checked += seen.check(&path.display().to_string(), block),
+                _ => {}
+            }
+        }
+    }
+    assert!(checked > 30, "{checked} templates are shown");
+}

@@ -1,0 +1,173 @@
+//! `ork notes`
+
+// Writing to a String cannot fail: those results are dropped.
+use std::fmt::Write as _;
+
+use clap::Subcommand;
+use orkestra_core::{
+    diagnostics::nearest,
+    template::{NoteDoc, notes},
+};
+
+use super::{Failure, output};
+
+/// Lists the notes, the functions that templates call
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Only notes of this domain, such as string or time
+    #[arg(long, global = true, value_name = "DOMAIN")]
+    domain: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Lists the notes with a word in their name or description
+    Search {
+        /// In upper or lower case
+        word: String,
+    },
+    /// Prints all about one note, with an example
+    Show {
+        /// Its name, or another name of it
+        name: String,
+    },
+}
+
+pub(super) fn execute(args: Args) -> Result<(), Failure> {
+    let mut found = notes();
+    if let Some(domain) = &args.domain {
+        check_domain(domain, &found)?;
+        found.retain(|note| note.domain == domain);
+    }
+    let text = match args.what {
+        None => table(&found),
+        Some(What::Search { word }) => {
+            found.retain(|note| matches(note, &word));
+            if found.is_empty() {
+                return Err(
+                    anyhow::anyhow!("no note has `{word}` in its name or description").into(),
+                );
+            }
+            table(&found)
+        }
+        Some(What::Show { name }) => show(find(&name, &found)?),
+    };
+    Ok(output::print(&text)?)
+}
+
+fn check_domain(domain: &str, notes: &[NoteDoc]) -> anyhow::Result<()> {
+    let mut domains: Vec<&str> = notes.iter().map(|note| note.domain).collect();
+    domains.sort_unstable();
+    domains.dedup();
+    anyhow::ensure!(
+        domains.contains(&domain),
+        "there is no domain `{domain}`; there are {}",
+        domains.join(", ")
+    );
+    Ok(())
+}
+
+fn matches(note: &NoteDoc, word: &str) -> bool {
+    let word = word.to_lowercase();
+    let texts = [note.name, note.domain, note.doc].into_iter();
+    texts
+        .chain(note.aliases.iter().copied())
+        .any(|text| text.to_lowercase().contains(&word))
+}
+
+fn find<'a>(name: &str, notes: &'a [NoteDoc]) -> anyhow::Result<&'a NoteDoc> {
+    let is_it = |note: &&NoteDoc| note.name == name || note.aliases.contains(&name);
+    notes.iter().find(is_it).ok_or_else(|| {
+        let names = notes
+            .iter()
+            .flat_map(|note| note.aliases.iter().copied().chain([note.name]));
+        match nearest(name, names) {
+            Some(near) => anyhow::anyhow!("there is no note `{name}`; did you mean `{near}`?"),
+            None => {
+                anyhow::anyhow!("there is no note `{name}`; `ork notes search WORD` looks for one")
+            }
+        }
+    })
+}
+
+/// A line a note: name, domain, what it does.
+fn table(notes: &[NoteDoc]) -> String {
+    let width = |of: fn(&NoteDoc) -> usize| notes.iter().map(of).max().unwrap_or_default();
+    let (name, domain) = (
+        width(|note| note.name.len()),
+        width(|note| note.domain.len()),
+    );
+    let mut text = String::new();
+    for note in notes {
+        let _ = writeln!(
+            text,
+            "{:name$}  {:domain$}  {}",
+            note.name, note.domain, note.doc
+        );
+    }
+    text
+}
+
+fn show(note: &NoteDoc) -> String {
+    let mut text = format!("{}\n\n{}\n", note.signature, note.doc);
+    if !note.aliases.is_empty() {
+        let _ = writeln!(text, "\nAlso called {}.", note.aliases.join(", "));
+    }
+    if note.random {
+        text.push_str("\nRandom: only where a value is made once and kept.\n");
+    }
+    if note.clock {
+        text.push_str("\nAsks for the present time.\n");
+    }
+    let (template, result) = note.example;
+    let _ = writeln!(text, "\nExample:\n  {template}\n  {result}");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_found_by_its_name_and_by_its_other_names() {
+        let all = notes();
+        for note in &all {
+            for name in note.aliases.iter().copied().chain([note.name]) {
+                assert_eq!(find(name, &all).unwrap().name, note.name);
+            }
+            let text = show(note);
+            assert!(text.contains(note.example.0) && text.contains(&note.signature));
+        }
+        let error = find("replaec", &all).unwrap_err().to_string();
+        assert!(error.contains("did you mean `replace`?"), "{error}");
+        let error = find("qqqqqqqqqq", &all).unwrap_err().to_string();
+        assert!(error.contains("ork notes search"), "{error}");
+    }
+
+    #[test]
+    fn notes_are_searched_in_any_case_and_listed_in_columns() {
+        let mut found = notes();
+        found.retain(|note| matches(note, "FALLBACK"));
+        assert!(found.iter().any(|note| note.name == "default"));
+        let text = table(&found);
+        let columns: Vec<_> = found
+            .iter()
+            .zip(text.lines())
+            .map(|(note, line)| line.find(note.doc).unwrap())
+            .collect();
+        assert!(columns.iter().all(|column| *column == columns[0]), "{text}");
+    }
+
+    #[test]
+    fn an_unknown_domain_is_told_with_those_there_are() {
+        assert!(check_domain("string", &notes()).is_ok());
+        let error = check_domain("strng", &notes()).unwrap_err().to_string();
+        assert!(
+            error.contains("there are") && error.contains("string"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! Files and folders as people have them.
+
+use std::{fs, path::Path};
+
+use orkestra_core::diagnostics::{Code, Diagnostic};
+use tempfile::TempDir;
+
+use super::{Validated, validate};
+
+const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+spec:
+  group: water.example
+  scope: Namespaced
+  names: { kind: Pond, plural: ponds }
+  versions:
+    - { name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }
+";
+
+/// A Katalog whose only entry says `declared`.
+fn katalog(declared: &str) -> String {
+    format!(
+        "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {{ name: waters }}\nspec:\n  crds:\n    pond:\n      {declared}\n"
+    )
+}
+
+const TYPES: &str = "apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }";
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// Validates paths of a folder.
+async fn validated(folder: &TempDir, paths: &[&str]) -> Validated {
+    let paths: Vec<_> = paths.iter().map(|path| folder.path().join(path)).collect();
+    validate(&paths).await
+}
+
+/// Problems as `file:line code`, with the file relative to its folder.
+fn told(folder: &TempDir, found: &Validated) -> Vec<String> {
+    let line = |problem: &Diagnostic| {
+        let file = Path::new(problem.file.as_deref().unwrap_or_default());
+        let file = file.strip_prefix(folder.path()).unwrap_or(file);
+        let line = problem
+            .line
+            .map_or(String::new(), |line| format!(":{line}"));
+        format!("{}{line} {:?}", file.display(), problem.code)
+    };
+    found.problems.iter().map(line).collect()
+}
+
+#[tokio::test]
+async fn a_folder_is_read_whole_and_other_objects_are_passed_over() {
+    let service = "apiVersion: v1\nkind: Service\nmetadata: { name: x }\n";
+    let mixed = format!("{service}---\n{}", katalog("workerz: 3"));
+    let folder = folder(&[
+        ("b/katalog.yaml", &katalog(TYPES)),
+        ("b/service.yml", service),
+        ("values.yaml", "replicas: 3\n"),
+        ("a.yaml", &mixed),
+        (".hidden/k.yaml", &katalog("workerz: 3")),
+        ("notes.txt", &katalog("workerz: 3")),
+    ]);
+    let found = validated(&folder, &["."]).await;
+    assert_eq!(told(&folder, &found), ["a.yaml:11 UnknownField"]);
+    assert_eq!((found.katalogs.len(), found.texts.len()), (1, 4));
+}
+
+#[tokio::test]
+async fn definitions_among_the_files_are_known_to_every_katalog() {
+    let lacks = katalog("operatorBox: { status: { fields: [{ path: fish, value: x }] } }");
+    let wrong = lacks.replace(
+        "      operatorBox",
+        &format!("      {TYPES}\n      operatorBox"),
+    );
+    let folder = folder(&[("k.yaml", &wrong), ("crd.yaml", CRD)]);
+    let alone = validated(&folder, &["k.yaml"]).await;
+    assert_eq!(told(&folder, &alone), [""; 0]);
+    let both = validated(&folder, &["k.yaml", "crd.yaml"]).await;
+    assert_eq!(told(&folder, &both).len(), 1, "{:?}", both.problems);
+}
+
+#[tokio::test]
+async fn a_path_without_a_katalog_is_an_error_that_names_it() {
+    let folder = folder(&[
+        ("k.yaml", &katalog(TYPES)),
+        ("crd.yaml", CRD),
+        ("s.yaml", "apiVersion: v1\nkind: Service\n"),
+        ("empty.yaml", "# nothing\n"),
+        ("none/readme.md", ""),
+    ]);
+    for path in ["crd.yaml", "s.yaml", "empty.yaml", "none"] {
+        let found = validated(&folder, &[path]).await;
+        assert_eq!(told(&folder, &found), [format!("{path} NoDocument")]);
+    }
+    let found = validated(&folder, &["k.yaml", "s.yaml"]).await;
+    assert_eq!(told(&folder, &found), ["s.yaml NoDocument"]);
+    let found = validated(&folder, &["gone.yaml", "k.yaml"]).await;
+    assert_eq!(told(&folder, &found), ["gone.yaml Unreadable"]);
+    assert_eq!(found.katalogs.len(), 1, "the others are checked");
+}
+
+#[tokio::test]
+async fn a_file_is_read_once_however_it_is_named() {
+    let folder = folder(&[("k.yaml", &katalog("workerz: 3"))]);
+    let found = validated(&folder, &["k.yaml", ".", "./k.yaml"]).await;
+    assert_eq!(told(&folder, &found), ["k.yaml:7 UnknownField"]);
+}
+
+#[tokio::test]
+async fn a_named_file_that_does_not_say_what_it_is_is_meant_to_be_a_katalog() {
+    let folder = folder(&[("k.yaml", "spec: { crds: {} }\n")]);
+    let found = validated(&folder, &["k.yaml"]).await;
+    assert_eq!(
+        told(&folder, &found),
+        ["k.yaml:1 ApiVersion", "k.yaml:1 DocumentKind"]
+    );
+}
+
+#[tokio::test]
+async fn all_mistakes_of_a_file_are_told_in_their_order() {
+    let text = format!(
+        "{}---\na: [\n---\n{}",
+        katalog(
+            "workerz: 3\n      operatorBox: { onCreate: { configMaps: [{ name: '{{ nope }}' }] } }"
+        ),
+        katalog(
+            "crdFile: gone.yaml\n      operatorBox: { onCreate: { configMaps: [{ name: '{{ nope }}' }] } }"
+        ),
+    );
+    let folder = folder(&[("k.yaml", &text)]);
+    let found = validated(&folder, &["k.yaml"]).await;
+    assert_eq!(
+        told(&folder, &found),
+        [
+            "k.yaml:7 UnknownField",
+            "k.yaml:8 UnknownNote",
+            "k.yaml:10 Syntax",
+            "k.yaml:18 Unreadable",
+            "k.yaml:19 UnknownNote",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn text_that_is_no_text_is_told() {
+    let folder = folder(&[]);
+    fs::write(folder.path().join("k.yaml"), [0xff, 0xfe, 0x00]).unwrap();
+    let found = validated(&folder, &["k.yaml"]).await;
+    assert_eq!(told(&folder, &found), ["k.yaml Unreadable"]);
+}
+
+/// A sample of a code as files: the definitions in the one that `crdFile` names.
+fn of_sample(sample: &str) -> TempDir {
+    let (crds, others): (Vec<&str>, Vec<&str>) = sample
+        .split("---\n")
+        .partition(|document| document.contains("kind: CustomResourceDefinition"));
+    folder(&[
+        ("crd.yaml", &crds.join("---\n")),
+        ("k.yaml", &others.join("---\n")),
+    ])
+}
+
+#[tokio::test]
+async fn the_samples_of_codes_of_files_are_right() {
+    for code in [Code::Unreadable, Code::CrdFile] {
+        let explained = code.explain();
+        let wrong = of_sample(explained.wrong);
+        let found = validated(&wrong, &["k.yaml"]).await;
+        let codes: Vec<_> = found.problems.iter().map(|problem| problem.code).collect();
+        assert_eq!(codes, [code]);
+        let right = of_sample(explained.right);
+        let found = validated(&right, &["k.yaml"]).await;
+        assert!(found.problems.is_empty(), "{code}: {}", found.problems);
+    }
+}

@@ -1,0 +1,169 @@
+//! What would be created for custom resources, without a cluster: `ork render`.
+//!
+//! ```text
+//!  Katalogs ── files::validate ──► plans ─┐
+//!  custom resources, status, children ────┴─► preview (the pass itself) ──► Rendered ── print ──► YAML, JSON
+//! ```
+
+mod objects;
+mod pick;
+mod print;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use jiff::Timestamp;
+use orkestra_core::{
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
+    plan::{GroupKind, ObjectKey},
+    reconcile::{
+        preview::{Assumed, Preview, preview},
+        step::Failure,
+    },
+    value::Node,
+};
+
+pub use self::print::{Show, hides, to_json, to_yaml};
+use self::{
+    objects::{Object, read_objects, status_of},
+    pick::{Picked, pick},
+};
+use crate::files;
+
+/// What is rendered, from which files; `-` is standard input.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Katalogs, and definitions that they do not name: files and folders.
+    pub katalogs: Vec<PathBuf>,
+    /// Custom resources.
+    pub resources: Vec<PathBuf>,
+    /// The status to assume, of the one custom resource that is given.
+    pub status: Option<PathBuf>,
+    /// Children that exist.
+    pub children: Vec<PathBuf>,
+    /// What templates take for the present time.
+    pub now: Timestamp,
+}
+
+/// What rendering came to.
+#[derive(Debug, Default)]
+pub struct Rendered {
+    /// What a pass over each custom resource would do, in the order in which they were given; some may be missing where
+    /// there are errors.
+    pub passes: Vec<Pass>,
+    /// What is wrong with the files, or cannot be rendered; warnings too.
+    pub problems: Diagnostics,
+    /// Texts of the files by their name, for the lines that a problem is about.
+    pub texts: BTreeMap<String, String>,
+}
+
+/// What a pass over one custom resource would do.
+#[derive(Debug)]
+pub struct Pass {
+    /// Its kind and name: `Website shop/hello`.
+    pub resource: String,
+    /// What would come of it.
+    pub preview: Preview,
+}
+
+/// Renders custom resources. Equal files and times give equal results.
+pub async fn render(request: &Request) -> Rendered {
+    let found = files::validate(&request.katalogs).await;
+    let mut rendered = Rendered {
+        passes: Vec::new(),
+        problems: found.problems,
+        texts: found.texts,
+    };
+    let resources = read_objects(&request.resources, &mut rendered);
+    let children = read_objects(&request.children, &mut rendered);
+    let status = request.status.as_slice();
+    let status = read_status(status, &resources, &mut rendered);
+    if rendered.problems.has_errors() {
+        return rendered;
+    }
+    let children: Vec<Node> = children.into_iter().map(|child| child.node).collect();
+    for resource in &resources {
+        let picked = match pick(&found.katalogs, resource) {
+            Ok(picked) => picked,
+            Err(problem) => {
+                rendered.problems.push(problem);
+                continue;
+            }
+        };
+        let mut cr = resource.node.clone();
+        if let (Some(status), Node::Map(map)) = (&status, &mut cr) {
+            map.insert("status".into(), status.clone());
+        }
+        let scopes = picked.scopes();
+        let assumed = Assumed {
+            cr,
+            children: &children,
+            version: picked.version(),
+            scopes: &scopes,
+            now: request.now,
+        };
+        match preview(picked.operator, assumed) {
+            Ok(preview) => {
+                let name = name_of(&preview);
+                for failure in &preview.failures {
+                    rendered.problems.push(located(failure, &picked, &name));
+                }
+                rendered.passes.push(Pass {
+                    resource: name,
+                    preview,
+                });
+            }
+            Err(why) => rendered.problems.push(resource.problem(
+                Code::CannotRender,
+                FieldPath::root(),
+                why.to_string(),
+            )),
+        }
+    }
+    rendered
+}
+
+/// The status to assume; it is one custom resource's.
+fn read_status(paths: &[PathBuf], resources: &[Object], rendered: &mut Rendered) -> Option<Node> {
+    let given = objects::read_documents(paths, rendered);
+    let first = given.first()?;
+    if resources.len() > 1 || given.len() > 1 {
+        let message = "a status is assumed for one custom resource, and there are several";
+        let problem = first.problem(Code::CannotRender, FieldPath::root(), message);
+        rendered.problems.push(problem.hint("render one at a time"));
+    }
+    Some(status_of(&first.node))
+}
+
+fn name_of(preview: &Preview) -> String {
+    let text = |field| {
+        let metadata = preview.cr.get("metadata");
+        metadata.and_then(|metadata| metadata.get(field)?.as_str())
+    };
+    let key = ObjectKey {
+        namespace: text("namespace").map(Box::from),
+        name: text("name").unwrap_or_default().into(),
+    };
+    let kind = preview.cr.get("kind").and_then(Node::as_str);
+    format!("{} {key}", kind.unwrap_or_default())
+}
+
+/// A failure of a pass with its place in the Katalog.
+fn located(failure: &Failure, picked: &Picked<'_>, name: &str) -> Diagnostic {
+    let message = format!("{} (for {name})", failure.message);
+    let problem = Diagnostic::error(Code::CannotRender, FieldPath::parse(&failure.at), message);
+    let mut problems = Diagnostics::from(problem);
+    let document = &picked.katalog.document;
+    problems.locate(&document.tree, document.file.as_deref());
+    problems.0.remove(0)
+}
+
+/// `Fish.water.example`, for messages.
+fn kind_of(group: &str, kind: &str) -> String {
+    let kind = GroupKind {
+        group: group.into(),
+        kind: kind.into(),
+    };
+    kind.to_string()
+}

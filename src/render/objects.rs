@@ -1,0 +1,124 @@
+//! Objects from files.
+
+use std::path::PathBuf;
+
+use orkestra_core::{
+    diagnostics::{Code, Diagnostic, FieldPath},
+    document::{Source, Span, parse_stream},
+    value::Node,
+};
+
+use super::Rendered;
+use crate::files::find;
+
+/// An object of a file.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) node: Node,
+    file: Option<String>,
+    span: Option<Span>,
+}
+
+impl Object {
+    fn of(source: &Source) -> Self {
+        Self {
+            node: Node::from(&source.tree.to_json()),
+            file: source.file.clone(),
+            span: source.tree.span,
+        }
+    }
+
+    /// A problem of the object.
+    pub(super) fn problem(
+        &self,
+        code: Code,
+        path: FieldPath,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        let mut problem = Diagnostic::error(code, path, message).at(self.span);
+        problem.file.clone_from(&self.file);
+        problem
+    }
+
+    /// A field of text.
+    pub(super) fn text(&self, field: &str) -> &str {
+        self.node
+            .get(field)
+            .and_then(Node::as_str)
+            .unwrap_or_default()
+    }
+
+    /// The API group and the version.
+    pub(super) fn group_version(&self) -> (&str, &str) {
+        let version = self.text("apiVersion");
+        version.split_once('/').unwrap_or(("", version))
+    }
+}
+
+/// Reads the objects of files, the items of a `List` one by one; each has `apiVersion`, `kind` and a name.
+pub(super) fn read_objects(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Object> {
+    let documents = read_documents(paths, rendered);
+    let mut objects = Vec::new();
+    for document in documents {
+        let items = document.node.get("items").and_then(Node::as_list);
+        match items.filter(|_| document.text("kind").ends_with("List")) {
+            Some(items) => objects.extend(items.iter().map(|item| Object {
+                node: item.clone(),
+                file: document.file.clone(),
+                span: document.span,
+            })),
+            None => objects.push(document),
+        }
+    }
+    for object in &objects {
+        if let Some(problem) = incomplete(object) {
+            rendered.problems.push(problem);
+        }
+    }
+    objects
+}
+
+fn incomplete(object: &Object) -> Option<Diagnostic> {
+    let metadata = object.node.get("metadata");
+    let name = metadata.and_then(|metadata| metadata.get("name")?.as_str());
+    let fields = [
+        ("apiVersion", object.text("apiVersion")),
+        ("kind", object.text("kind")),
+        ("metadata.name", name.unwrap_or_default()),
+    ];
+    let (missing, _) = fields.iter().find(|(_, text)| text.is_empty())?;
+    let message = format!("the object has no `{missing}`");
+    Some(object.problem(Code::Missing, FieldPath::parse(missing), message))
+}
+
+/// Reads the documents of files; a file without any is a problem.
+pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Object> {
+    let mut documents = Vec::new();
+    for path in paths {
+        for file in find(path, &mut std::collections::BTreeSet::new()) {
+            let file = match file {
+                Ok(file) => file,
+                Err(problem) => {
+                    rendered.problems.push(problem);
+                    continue;
+                }
+            };
+            let stream = parse_stream(&file.name, &file.text);
+            if stream.sources.is_empty() && stream.problems.is_empty() {
+                let message = "there is no object in it";
+                let mut problem = Diagnostic::error(Code::NoDocument, FieldPath::root(), message);
+                problem.file = Some(file.name.clone());
+                rendered.problems.push(problem);
+            }
+            rendered.problems.extend(stream.problems);
+            documents.extend(stream.sources.iter().map(Object::of));
+            rendered.texts.insert(file.name, file.text);
+        }
+    }
+    documents
+}
+
+/// The status that a document holds: as a field of it, or as the whole of it.
+pub(super) fn status_of(document: &Node) -> Node {
+    document.get("status").unwrap_or(document).clone()
+}

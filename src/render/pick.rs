@@ -1,0 +1,110 @@
+//! Which operator a custom resource is for.
+
+use std::collections::BTreeMap;
+
+use orkestra_core::{
+    api::CrdEntry,
+    diagnostics::{Code, Diagnostic, FieldPath},
+    plan::{CrdVersion, GroupKind, OperatorPlan, Schemas},
+};
+
+use super::{kind_of, objects::Object};
+use crate::files::Compiled;
+
+/// The operator of a custom resource, and its Katalog.
+#[derive(Debug)]
+pub(super) struct Picked<'a> {
+    pub(super) katalog: &'a Compiled,
+    pub(super) operator: &'a OperatorPlan,
+}
+
+impl Picked<'_> {
+    /// The definition of the version that the operator works with, where it is known.
+    pub(super) fn version(&self) -> Option<&CrdVersion> {
+        let resource = &self.operator.resource;
+        let shape = self.katalog.schemas.kind(&resource.group_kind())?;
+        shape.version(&resource.version)
+    }
+
+    /// The scopes of the children that definitions tell.
+    pub(super) fn scopes(&self) -> BTreeMap<GroupKind, bool> {
+        let kinds = self.operator.children.iter();
+        let known = kinds.filter_map(|child| {
+            let kind = child.kind.group_kind();
+            let namespaced = self.katalog.schemas.kind(&kind)?.namespaced;
+            Some((kind, namespaced))
+        });
+        known.collect()
+    }
+}
+
+/// Finds the operator that works with the custom resource's kind and version; of several the first.
+///
+/// # Errors
+/// A problem of the custom resource that says what is operated instead.
+pub(super) fn pick<'a>(
+    katalogs: &'a [Compiled],
+    resource: &Object,
+) -> Result<Picked<'a>, Diagnostic> {
+    let (group, version) = resource.group_version();
+    let kind = kind_of(group, resource.text("kind"));
+    let of_kind: Vec<Picked<'_>> = katalogs
+        .iter()
+        .flat_map(|katalog| {
+            let operators = katalog.plan.operators.iter();
+            operators.map(move |operator| Picked { katalog, operator })
+        })
+        .filter(|picked| picked.operator.resource.group_kind().to_string() == kind)
+        .collect();
+    let others: Vec<String> = of_kind
+        .iter()
+        .map(|picked| format!("`{}`", picked.operator.resource.version))
+        .collect();
+    let found = of_kind
+        .into_iter()
+        .find(|picked| &*picked.operator.resource.version == version);
+    found.ok_or_else(|| nobody(katalogs, resource, &kind, &others))
+}
+
+fn nobody(katalogs: &[Compiled], resource: &Object, kind: &str, others: &[String]) -> Diagnostic {
+    let problem = |field: &str, message: String| {
+        resource.problem(Code::NotOperated, FieldPath::root().field(field), message)
+    };
+    if !others.is_empty() {
+        let (_, version) = resource.group_version();
+        let message = format!("no Katalog operates version `{version}` of {kind}");
+        let hint = format!("operated is {}", others.join(", "));
+        return problem("apiVersion", message).hint(hint);
+    }
+    for katalog in katalogs {
+        let entries = katalog.document.spec.crds.iter();
+        let disabled = entries.filter(|(_, entry)| !entry.is_enabled());
+        for (name, entry) in disabled {
+            if declares(name, entry, &katalog.schemas, kind) {
+                let message = format!("the entry `{name}` that operates {kind} is disabled");
+                return problem("kind", message).hint("write `enabled: true` to render it");
+            }
+        }
+    }
+    let mut known: Vec<String> = katalogs
+        .iter()
+        .flat_map(|katalog| &katalog.plan.operators)
+        .map(|operator| operator.resource.group_kind().to_string())
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    let missing = problem("kind", format!("no Katalog operates {kind}"));
+    if known.is_empty() {
+        missing
+    } else {
+        missing.hint(format!("operated are {}", known.join(", ")))
+    }
+}
+
+/// Whether an entry is for a kind.
+fn declares(name: &str, entry: &CrdEntry, schemas: &Schemas, kind: &str) -> bool {
+    let types = entry.api_types.as_ref();
+    let declared = types.map(|types| kind_of(&types.group, &types.kind));
+    let of_file = || Some(schemas.crd_file(name)?.group_kind().to_string());
+    declared.or_else(of_file).as_deref() == Some(kind)
+}

@@ -1,0 +1,329 @@
+//! Rendering over files.
+
+use std::{fs, path::PathBuf};
+
+use orkestra_core::diagnostics::Code;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{Rendered, Request, Show, hides, render, to_json, to_yaml};
+
+const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+spec:
+  group: water.example
+  scope: Namespaced
+  names: { kind: Pond, plural: ponds }
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      subresources: { status: {} }
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec:
+              type: object
+              properties:
+                fish: { type: string, default: carp }
+                deep: { type: boolean }
+            status: { type: object, x-kubernetes-preserve-unknown-fields: true }
+";
+
+const KATALOG: &str = r#"apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: waters }
+spec:
+  crds:
+    pond:
+      apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+      operatorBox:
+        onReconcile:
+          configMaps:
+            - name: "{{ .metadata.name }}"
+              data: { fish: "{{ .spec.fish }}", was: "{{ .status.fish }}" }
+            - name: "{{ .metadata.name }}-deep"
+              data: { a: b }
+              when:
+                - { field: spec.deep, equals: true }
+        onCreate:
+          secrets:
+            - name: "{{ .metadata.name }}-key"
+              data: { key: "{{ .metadata.name }}" }
+        status:
+          fields:
+            - { path: fish, value: "{{ .children.configMap.data.fish }}" }
+    lake:
+      enabled: false
+      apiTypes: { group: water.example, version: v1, kind: Lake, plural: lakes }
+"#;
+
+fn pond(more: &str) -> String {
+    format!(
+        "apiVersion: water.example/v1\nkind: Pond\nmetadata: {{ name: north{more} }}\nspec: {{}}\n"
+    )
+}
+
+struct Desk(TempDir);
+
+impl Desk {
+    fn new(cr: &str) -> Self {
+        let desk = Self(TempDir::new().unwrap());
+        desk.write("k.yaml", KATALOG);
+        desk.write("crd.yaml", CRD);
+        desk.write("cr.yaml", cr);
+        desk
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn request(&self) -> Request {
+        let path = |name| self.0.path().join(name);
+        Request {
+            katalogs: vec![path("k.yaml"), path("crd.yaml")],
+            resources: vec![path("cr.yaml")],
+            status: None,
+            children: Vec::new(),
+            now: "2025-03-04T05:06:07Z".parse().unwrap(),
+        }
+    }
+}
+
+const ALL: Show = Show {
+    secrets: true,
+    status: true,
+};
+
+/// The objects, which must have been rendered.
+fn objects(rendered: &Rendered) -> Vec<Value> {
+    assert!(!rendered.problems.has_errors(), "{}", rendered.problems);
+    to_json(&rendered.passes, ALL)["items"]
+        .as_array()
+        .unwrap()
+        .clone()
+}
+
+fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    objects
+        .iter()
+        .find(|object| object["kind"] == kind && object["metadata"]["name"] == name)
+        .unwrap()
+}
+
+#[tokio::test]
+async fn objects_come_with_defaults_and_without_what_a_uid_is_part_of() {
+    let desk = Desk::new(&pond(""));
+    let found = objects(&render(&desk.request()).await);
+    let map = find(&found, "ConfigMap", "north");
+    assert_eq!(map["data"]["fish"], "carp");
+    assert_eq!(map["metadata"]["namespace"], "default");
+    assert!(map["metadata"].get("ownerReferences").is_none());
+    assert!(!map.to_string().contains("00000000"), "{map}");
+    let status = &find(&found, "Pond", "north")["status"];
+    assert_eq!(status["fish"], "carp", "it sees the children that are made");
+    assert_eq!(
+        status["conditions"][0]["lastTransitionTime"],
+        "2025-03-04T05:06:07Z"
+    );
+}
+
+#[tokio::test]
+async fn a_custom_resource_with_a_uid_owns_its_objects() {
+    let desk = Desk::new(&pond(", uid: 9f3a, namespace: east"));
+    let found = objects(&render(&desk.request()).await);
+    let map = find(&found, "ConfigMap", "north");
+    assert_eq!(map["metadata"]["ownerReferences"][0]["uid"], "9f3a");
+    assert_eq!(
+        map["metadata"]["labels"]["orkestra.orkspace.io/owner-uid"],
+        "9f3a"
+    );
+    assert!(map["metadata"]["annotations"]["orkestra.orkspace.io/applied"].is_string());
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_said_with_the_reason() {
+    let desk = Desk::new(&pond(""));
+    let yaml = to_yaml(&render(&desk.request()).await.passes, ALL).unwrap();
+    assert!(
+        yaml.contains("# left out: ConfigMap at spec.crds.pond.operatorBox.onReconcile.configMaps[1]: spec.crds.pond.operatorBox.onReconcile.configMaps[1].when[0] does not hold\n"),
+        "{yaml}"
+    );
+    desk.write(
+        "cr.yaml",
+        &pond("").replace("spec: {}", "spec: { deep: true }"),
+    );
+    let found = objects(&render(&desk.request()).await);
+    find(&found, "ConfigMap", "north-deep");
+}
+
+#[tokio::test]
+async fn equal_files_give_equal_text() {
+    let desk = Desk::new(&pond(""));
+    let text = async || to_yaml(&render(&desk.request()).await.passes, ALL).unwrap();
+    assert_eq!(text().await, text().await);
+}
+
+#[tokio::test]
+async fn secrets_are_masked_unless_they_are_asked_for() {
+    let desk = Desk::new(&pond(""));
+    let rendered = render(&desk.request()).await;
+    assert!(hides(&rendered.passes));
+    let (hidden, shown) = (Show::default(), ALL);
+    let yaml = to_yaml(&rendered.passes, hidden).unwrap();
+    assert!(
+        yaml.contains("key: \"***\"") || yaml.contains("key: '***'"),
+        "{yaml}"
+    );
+    assert!(!yaml.contains("bm9ydGg="), "{yaml}");
+    assert!(
+        !to_json(&rendered.passes, hidden)
+            .to_string()
+            .contains("bm9ydGg=")
+    );
+    assert!(
+        to_yaml(&rendered.passes, shown)
+            .unwrap()
+            .contains("bm9ydGg=")
+    );
+}
+
+#[tokio::test]
+async fn the_status_to_assume_is_a_whole_object_or_a_status() {
+    let desk = Desk::new(&pond(""));
+    for text in ["fish: eel\n", "status: { fish: eel }\n"] {
+        let mut request = desk.request();
+        request.status = Some(desk.write("status.yaml", text));
+        let found = objects(&render(&request).await);
+        assert_eq!(find(&found, "ConfigMap", "north")["data"]["was"], "eel");
+    }
+    let two = format!("{}---\n{}", pond(""), pond("-2"));
+    desk.write("cr.yaml", &two);
+    let mut request = desk.request();
+    assert_eq!(render(&request).await.passes.len(), 2);
+    request.status = Some(desk.write("status.yaml", "fish: eel\n"));
+    let rendered = render(&request).await;
+    assert!(rendered.problems.has_errors() && rendered.passes.is_empty());
+}
+
+#[tokio::test]
+async fn live_children_are_seen_and_what_was_made_once_is_not_made_again() {
+    let desk = Desk::new(&pond(""));
+    let live = "apiVersion: v1
+kind: List
+items:
+  - { apiVersion: v1, kind: Secret, metadata: { name: north-key, namespace: default } }
+  - { apiVersion: v1, kind: ConfigMap, metadata: { name: old, namespace: default }, data: { fish: pike } }
+";
+    let mut request = desk.request();
+    request.children = vec![desk.write("live.yaml", live)];
+    let rendered = render(&request).await;
+    let yaml = to_yaml(&rendered.passes, ALL).unwrap();
+    assert!(yaml.contains("it is made once, and was\n"), "{yaml}");
+    assert!(
+        yaml.contains("# deleted: ConfigMap default/old\n"),
+        "{yaml}"
+    );
+    assert!(
+        !objects(&rendered)
+            .iter()
+            .any(|object| object["kind"] == "Secret")
+    );
+    // Another's child is none of ours.
+    let other = live.replace(
+        "name: old,",
+        "name: old, ownerReferences: [{ controller: true, uid: x }],",
+    );
+    desk.write("live.yaml", &other);
+    desk.write("cr.yaml", &pond(", uid: mine"));
+    let yaml = to_yaml(&render(&request).await.passes, ALL).unwrap();
+    assert!(!yaml.contains("deleted"), "{yaml}");
+}
+
+#[tokio::test]
+async fn what_nobody_operates_is_an_error_that_says_what_is() {
+    let desk = Desk::new("");
+    for (cr, message, hint) in [
+        (
+            pond("").replace("Pond", "Puddle"),
+            "no Katalog operates Puddle.water.example",
+            "operated are Pond.water.example",
+        ),
+        (
+            pond("").replace("/v1", "/v2"),
+            "no Katalog operates version `v2` of Pond.water.example",
+            "operated is `v1`",
+        ),
+        (
+            pond("").replace("Pond", "Lake"),
+            "the entry `lake` that operates Lake.water.example is disabled",
+            "write `enabled: true` to render it",
+        ),
+    ] {
+        desk.write("cr.yaml", &cr);
+        let rendered = render(&desk.request()).await;
+        let problem = &rendered.problems.0[0];
+        assert_eq!(problem.code, Code::NotOperated);
+        assert_eq!(
+            (&*problem.message, problem.hint.as_deref()),
+            (message, Some(hint))
+        );
+        assert!(problem.file.is_some() && problem.line.is_some());
+        assert!(rendered.passes.is_empty());
+    }
+    for cr in [
+        "",
+        "kind: Pond\n",
+        "apiVersion: water.example/v1\nkind: Pond\nmetadata: {}\n",
+        "7\n",
+    ] {
+        desk.write("cr.yaml", cr);
+        assert!(
+            render(&desk.request()).await.problems.has_errors(),
+            "{cr:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_told_at_its_field_in_the_katalog() {
+    let desk = Desk::new(&pond("").replace("north", "North Pond"));
+    let rendered = render(&desk.request()).await;
+    let problem = &rendered.problems.0[0];
+    assert_eq!(problem.code, Code::CannotRender);
+    assert!(
+        problem.message.contains("(for Pond default/North Pond)"),
+        "{problem}"
+    );
+    assert!(problem.file.as_ref().unwrap().ends_with("k.yaml"));
+    let line = KATALOG
+        .lines()
+        .nth(problem.line.unwrap() as usize - 1)
+        .unwrap();
+    assert!(line.contains("name: \"{{ .metadata.name }}"), "{problem}");
+}
+
+#[tokio::test]
+async fn the_samples_of_codes_of_custom_resources_are_right() {
+    for code in [Code::NotOperated, Code::CannotRender] {
+        let explained = code.explain();
+        for (sample, expected) in [(explained.wrong, vec![code]), (explained.right, vec![])] {
+            let desk = Desk::new("");
+            let (katalog, cr) = sample.split_once("---\n").unwrap();
+            let mut request = desk.request();
+            request.katalogs = vec![desk.write("k.yaml", katalog)];
+            desk.write("cr.yaml", cr);
+            let rendered = render(&request).await;
+            let codes: Vec<_> = rendered
+                .problems
+                .iter()
+                .map(|problem| problem.code)
+                .collect();
+            assert_eq!(codes, expected, "{}", rendered.problems);
+        }
+    }
+}
