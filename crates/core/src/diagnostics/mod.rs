@@ -14,7 +14,6 @@ use serde::{Serialize, Serializer};
 
 pub use codes::Code;
 pub use explain::{Explanation, markdown};
-pub(crate) use nearest::Words;
 pub use nearest::nearest;
 pub use path::{FieldPath, Segment};
 

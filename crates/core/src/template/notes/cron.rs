@@ -177,7 +177,7 @@ fn cron_field<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 
 fn cron_expr<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let parts = [0, 1, 2, 3, 4].map(|position| part(Some(call.node(position))));
-    joined(call, parts)
+    joined(call, &parts)
 }
 
 /// A field that may be a number or left out.
@@ -193,7 +193,10 @@ fn part(node: Option<&Node>) -> String {
     }
 }
 
-fn joined<'d, S: AsRef<str>>(call: &mut Call<'_, 'd>, parts: [S; 5]) -> Result<Value<'d>, Failure> {
+fn joined<'d, S: AsRef<str>>(
+    call: &mut Call<'_, 'd>,
+    parts: &[S; 5],
+) -> Result<Value<'d>, Failure> {
     let length: usize = parts.iter().map(|part| part.as_ref().len() + 1).sum();
     call.budget.text(length)?;
     Ok(Node::from(parts.each_ref().map(AsRef::as_ref).join(" ")).into())
@@ -201,7 +204,7 @@ fn joined<'d, S: AsRef<str>>(call: &mut Call<'_, 'd>, parts: [S; 5]) -> Result<V
 
 fn normalize<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let text = call.take(0);
-    joined(call, five(text.node()))
+    joined(call, &five(text.node()))
 }
 
 /// The fields of a schedule; all are `*` if there are not five.
@@ -217,7 +220,7 @@ fn from_map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
         .map(str::len)
         .sum();
     call.budget.take(bytes)?;
-    joined(call, KEYS.map(|key| part(map.node().get(key))))
+    joined(call, &KEYS.map(|key| part(map.node().get(key))))
 }
 
 fn to_map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {

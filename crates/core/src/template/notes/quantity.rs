@@ -20,7 +20,7 @@ pub(super) static NOTES: &[Note] = &[
         name: "formatQuantity",
         doc: "A number as a quantity in Kubernetes' canonical form, with a binary suffix where that is shorter.",
         example: (
-            r#"{{ formatQuantity 0.25 }} {{ formatQuantity 2147483648 }}"#,
+            "{{ formatQuantity 0.25 }} {{ formatQuantity 2147483648 }}",
             "250m 2Gi",
         ),
         params: &[Type::Number],
@@ -38,7 +38,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 2,
         max_args: Some(2),
         result: Type::Text,
-        run: Run::Eager(|call| combine(call, Quantity::add)),
+        run: Run::Eager(|call| combine(call, Quantity::plus)),
         ..PLAIN
     },
     Note {
@@ -48,7 +48,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 2,
         max_args: Some(2),
         result: Type::Text,
-        run: Run::Eager(|call| combine(call, Quantity::subtract)),
+        run: Run::Eager(|call| combine(call, Quantity::minus)),
         ..PLAIN
     },
 ];

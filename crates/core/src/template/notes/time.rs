@@ -303,8 +303,10 @@ fn go_text(nanos: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
     let second = NANOS.unsigned_abs();
+    if nanos == 0 {
+        return "0s".to_owned();
+    }
     match nanos {
-        0 => "0s".to_owned(),
         ..1_000 => format!("{sign}{nanos}ns"),
         ..1_000_000 => format!("{sign}{}\u{b5}s", decimal(nanos, 1_000)),
         ..1_000_000_000 => format!("{sign}{}ms", decimal(nanos, 1_000_000)),
