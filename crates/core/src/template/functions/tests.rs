@@ -390,7 +390,27 @@ fn notes_are_not_nested_without_end_and_not_without_number() {
 
 #[test]
 fn what_a_note_draws_or_asks_for_counts_for_its_callers() {
-    let functions = sound(&[("plain", "x"), ("outer", "{{ plain }}")]);
-    let template = parsed("{{ outer }}", &functions);
-    assert!(!template.is_random() && !template.reads_clock());
+    let functions = sound(&[
+        ("plain", "x"),
+        ("outer", "{{ plain }}{{ key }}"),
+        ("key", "{{ randomHex 4 }}"),
+        ("today", "{{ if weekday }}{{ plain }}{{ end }}"),
+    ]);
+    for (source, random, clock) in [
+        ("{{ plain }}", None, false),
+        ("ab {{ outer }}{{ key }}", Some(6), false),
+        ("{{ today }}", None, true),
+        (
+            "{{ .x }}{{ if .y }}{{ key | print }}{{ today }}{{ end }}",
+            Some(21),
+            true,
+        ),
+    ] {
+        let template = parsed(source, &functions);
+        assert_eq!(template.random_offset(), random, "{source}");
+        assert_eq!(
+            (template.is_random(), template.reads_clock()),
+            (random.is_some(), clock)
+        );
+    }
 }

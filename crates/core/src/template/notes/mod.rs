@@ -2,7 +2,8 @@
 //!
 //! One file a family, one table a file, one entry a note; a new note is one entry. Arguments come value
 //! first (`replace .spec.name "_" "-"`), with `default` as the exception, and null passes for every type: it
-//! is the zero value. No note does I/O or reads a clock, and each takes from the budget before it builds.
+//! is the zero value. No note does I/O or has a clock or dice of its own: the data tell the moment and hand
+//! out random bytes. Each takes from the budget before it builds.
 
 #![allow(
     clippy::unnecessary_wraps,
