@@ -402,7 +402,7 @@ fn what_a_note_draws_or_asks_for_counts_for_its_callers() {
         ("{{ today }}", None, true),
         (
             "{{ .x }}{{ if .y }}{{ key | print }}{{ today }}{{ end }}",
-            Some(21),
+            Some(22),
             true,
         ),
     ] {
