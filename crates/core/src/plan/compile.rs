@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     GroupKind, KatalogRef, Library, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan,
-    Typed, api_types, checks, children, describe, reads, status,
+    Typed, api_types, chance, checks, children, describe, reads, status,
     typing::{Known, Typing},
 };
 use crate::{
@@ -175,8 +175,13 @@ fn operator<'a>(
         },
     };
     let typing = Typing::new(at, known, resource.as_ref(), &children, listed);
+    let before = at.count();
     typing.check(&mut children, &status);
+    if schemas.is_trusting() {
+        at.demote_from(before);
+    }
     let gathered = reads::gather(&children, &status);
+    chance::check(at, &children, &status);
     let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
     if !finalizer {
         checks::left_behind(at, &children, resource.as_ref());
