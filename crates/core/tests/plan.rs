@@ -11,8 +11,8 @@
 use std::{fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
-    diagnostics::Diagnostics,
     api::KatalogSpec,
+    diagnostics::Diagnostics,
     document::{Tree, parse_stream},
     plan::{self, Change, KatalogRef, Library, Plan, Schemas, describe},
     value::Node,

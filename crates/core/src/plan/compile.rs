@@ -3,8 +3,8 @@
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    GroupKind, KatalogRef, Library, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan,
-    Typed, api_types, checks, children, describe, reads, status,
+    GroupKind, KatalogRef, Library, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan, Typed,
+    api_types, checks, children, describe, reads, status,
     typing::{Known, Typing},
 };
 use crate::{

@@ -188,8 +188,13 @@ mod tests {
         assert!(built_in.kinds().len() > 50);
         let mut references = 0;
         for kind in built_in.kinds() {
-            let schema = built_in.kind(&kind.group, &kind.version, &kind.kind).unwrap();
-            assert!(matches!(schema.field("metadata"), Below::Schema(_)), "{kind:?}");
+            let schema = built_in
+                .kind(&kind.group, &kind.version, &kind.kind)
+                .unwrap();
+            assert!(
+                matches!(schema.field("metadata"), Below::Schema(_)),
+                "{kind:?}"
+            );
         }
         for package in &built_in.packages {
             let definitions = package.definitions.get_or_init(|| package.inflate());
@@ -207,7 +212,11 @@ mod tests {
 
     #[test]
     fn a_damaged_file_knows_nothing() {
-        for file in [&b""[..], b"{}\n", b"{\"kubernetes\":\"v1\",\"kinds\":[],\"packages\":[[\"a\",9]]}\nxx"] {
+        for file in [
+            &b""[..],
+            b"{}\n",
+            b"{\"kubernetes\":\"v1\",\"kinds\":[],\"packages\":[[\"a\",9]]}\nxx",
+        ] {
             assert!(BuiltIn::read(file).is_none());
         }
         let packed = b"{\"kubernetes\":\"v1\",\"kinds\":[],\"packages\":[[\"a\",2]]}\n\xff\xff";

@@ -72,7 +72,9 @@ impl<'s> Typing<'_, 's> {
         let is_known = left.may != Kinds::NONE && right.may != Kinds::NONE;
         if is_known && !left_text.meets(right_text) && !right_text.meets(Kinds::BLANK) {
             let shown = match right.constants() {
-                [only] if right.is_constant() => format!("`{}`", super::shortened(&only.node.to_text())),
+                [only] if right.is_constant() => {
+                    format!("`{}`", super::shortened(&only.node.to_text()))
+                }
                 _ => with_article(&right.to_string()),
             };
             let operand = match &condition.operand {

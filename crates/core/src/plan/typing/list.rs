@@ -1,8 +1,6 @@
 //! The list of all expressions and their types: what `ork validate --types` prints.
 
-use crate::{
-    diagnostics::FieldPath, document, resources::scope::At, template::TypedExpression,
-};
+use crate::{diagnostics::FieldPath, document, resources::scope::At, template::TypedExpression};
 
 /// An expression of a Katalog and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +22,11 @@ pub struct Typed {
 }
 
 impl Typed {
-    pub(super) fn new(place: &At<'_>, expression: &TypedExpression, wanted: Option<String>) -> Self {
+    pub(super) fn new(
+        place: &At<'_>,
+        expression: &TypedExpression,
+        wanted: Option<String>,
+    ) -> Self {
         Self {
             path: place.path().clone(),
             text_offset: expression.offset,

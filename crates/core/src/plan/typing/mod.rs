@@ -147,7 +147,12 @@ impl<'a, 's> Typing<'a, 's> {
             coerce: leaf.coerce,
             schema,
         };
-        self.list(&leaf.path, &leaf.template, &inference, Some((field, &target)));
+        self.list(
+            &leaf.path,
+            &leaf.template,
+            &inference,
+            Some((field, &target)),
+        );
         if leaf.template.literal().is_none() {
             self.fit(&leaf.path, &inference.gives, &target);
         } else if let Some(words) = target.words() {
@@ -176,21 +181,37 @@ impl<'a, 's> Typing<'a, 's> {
     fn fit(&self, path: &str, gives: &Type<'s>, target: &Target<'s>) {
         let takes = target.takes();
         if gives.may != Kinds::NONE && !gives.may.meets(takes) && gives.constants().is_empty() {
-            let message = format!("this takes {}, and the template gives {}", target.describe(), target.given(gives));
+            let message = format!(
+                "this takes {}, and the template gives {}",
+                target.describe(),
+                target.given(gives)
+            );
             return self.tell(path, Severity::Error, problem(Code::WrongValue, 0, message));
         }
         let words = target.words();
-        if let (Some(words), Some(given)) = (words, gives.schema().and_then(|schema| schema.words()))
+        if let (Some(words), Some(given)) =
+            (words, gives.schema().and_then(|schema| schema.words()))
             && given.iter().all(|word| !words.contains(word))
         {
-            let message = format!("this takes {}, and the template gives {gives}", target.describe());
+            let message = format!(
+                "this takes {}, and the template gives {gives}",
+                target.describe()
+            );
             return self.tell(path, Severity::Error, problem(Code::NotInEnum, 0, message));
         }
         for Constant { node, at } in gives.constants() {
             let offset = *at as usize;
             if !takes.meets(Kinds::of(node)) && *node != Node::Null {
-                let message = format!("this takes {}, not `{}`", target.describe(), shortened(&node.to_text()));
-                self.tell(path, Severity::Error, problem(Code::WrongValue, offset, message));
+                let message = format!(
+                    "this takes {}, not `{}`",
+                    target.describe(),
+                    shortened(&node.to_text())
+                );
+                self.tell(
+                    path,
+                    Severity::Error,
+                    problem(Code::WrongValue, offset, message),
+                );
             } else if let Some(words) = words {
                 self.word(path, node, words, offset);
             }
@@ -222,7 +243,8 @@ impl<'a, 's> Typing<'a, 's> {
         let refuses_words = !target.takes().meets(Kinds::WORDS);
         if refuses_words && gives.schema().is_some_and(is_plain) {
             let wanted = target.describe();
-            let message = format!("this takes {wanted}, and the template gives text, which may be none");
+            let message =
+                format!("this takes {wanted}, and the template gives text, which may be none");
             let found = problem(Code::MayNotFit, 0, message);
             let hint = Some(format!("declare the field that is read as {wanted}"));
             self.tell(path, Severity::Warning, TemplateError { hint, ..found });
@@ -244,7 +266,11 @@ impl<'a, 's> Typing<'a, 's> {
         let mut listed = listed.borrow_mut();
         for expression in &inference.expressions {
             let takes = target.filter(|_| is_single);
-            let typed = Typed::new(&place, expression, takes.map(|(_, target)| target.describe()));
+            let typed = Typed::new(
+                &place,
+                expression,
+                takes.map(|(_, target)| target.describe()),
+            );
             if !listed.contains(&typed) {
                 listed.push(typed);
             }
@@ -256,7 +282,9 @@ impl<'s> Target<'s> {
     /// The kinds of values that it can make something of.
     fn takes(&self) -> Kinds {
         match (self.coerce, self.schema) {
-            (Coerce::Native | Coerce::Auto, schema) => schema.map_or(Kinds::ANY, |schema| schema.kinds_of_type()),
+            (Coerce::Native | Coerce::Auto, schema) => {
+                schema.map_or(Kinds::ANY, |schema| schema.kinds_of_type())
+            }
             (coerce, _) => Kinds::that(|sample| coerce.apply(sample).is_ok()),
         }
     }
@@ -329,7 +357,9 @@ fn of_root<'s>(schema: Option<Schema<'s>>, root: &str, built_in: &'s BuiltIn) ->
     let below = match schema {
         Some(schema) => schema.field(root),
         None => match root {
-            "metadata" => built_in.object_meta().map_or(Below::Anything, Below::Schema),
+            "metadata" => built_in
+                .object_meta()
+                .map_or(Below::Anything, Below::Schema),
             _ => Below::Anything,
         },
     };
@@ -349,13 +379,15 @@ fn of_children<'s>(known: Known<'s>, children: &[ChildPlan]) -> Type<'s> {
             .and_then(|child| known.kind(&child.kind));
         schema.map_or_else(Type::any, Type::of_schema)
     };
-    let names = reads::names(children).into_iter().map(|(name, (kind, number))| {
-        let object = object(&kind);
-        let given = match number {
-            Number::Singular => object,
-            Number::Plural => Type::map_of(object),
-        };
-        (name, given)
-    });
+    let names = reads::names(children)
+        .into_iter()
+        .map(|(name, (kind, number))| {
+            let object = object(&kind);
+            let given = match number {
+                Number::Singular => object,
+                Number::Plural => Type::map_of(object),
+            };
+            (name, given)
+        });
     Type::of_names(names)
 }
