@@ -163,7 +163,11 @@ mod tests {
 
     #[test]
     fn the_shipped_file_is_of_the_kubernetes_that_the_tests_run_on() {
-        assert_eq!(BuiltIn::new().kubernetes(), "v1.34.4");
+        let built = include_str!("../../../../hack/control-plane/kubernetes/go.mod");
+        let version = BuiltIn::new().kubernetes().to_owned();
+        assert_eq!(version, "v1.34.4");
+        let line = format!("k8s.io/kubernetes {version}");
+        assert!(built.contains(&line), "stale: run `make kube-schemas`");
         assert!(FILE.len() < 150 * 1024, "{} bytes", FILE.len());
     }
 
