@@ -102,8 +102,9 @@ fn only_the_operators_that_differ_are_disturbed_and_stops_come_first() {
 #[test]
 fn workers_and_resync_reconfigure_without_another_hash() {
     let old = with_entries(&[entry("a", "A", "x")]);
-    for outer in ["workers: 9", "resync: 1h"] {
-        let new = with_entries(&[entry("a", "A", "x").replacen("{ ", &format!("{{ {outer}, "), 1)]);
+    for field in ["workers: 9", "resync: 1h"] {
+        let reconciler = format!("operatorBox: {{ reconciler: {{ {field} }}, ");
+        let new = with_entries(&[entry("a", "A", "x").replace("operatorBox: { ", &reconciler)]);
         assert_eq!(changes(&old, &new), ["reconfigure a"]);
         assert_eq!(old.operators[0].hash, new.operators[0].hash);
     }
