@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::schema::{BuiltIn, Kinds, Schema, Type};
-use crate::template::{Budget, Data, FunctionSource, Functions, Template};
+use crate::template::{Budget, Data, Entropy, FunctionSource, Functions, Template, notes};
 use crate::value::Node;
 
 const CRD: &str = r#"{"type": "object", "properties": {
@@ -362,5 +362,31 @@ proptest! {
                 prop_assert!(constants.iter().any(|one| one.node == *value), "{source} gives {value:?}");
             }
         }
+    }
+}
+
+#[test]
+fn every_note_gives_what_it_declares_and_takes_its_example() {
+    let sample: Node = serde_saphyr::from_str(notes::SAMPLE).unwrap();
+    let entropy = Entropy::seeded([0; 32]);
+    let data = Data::of(&sample)
+        .at(notes::SAMPLE_TIME.parse().unwrap())
+        .random(&entropy);
+    for note in notes::all() {
+        let source = note.example.0;
+        let template = Template::parse(source).unwrap();
+        let inference = template.infer(&Type::any());
+        assert!(
+            inference.findings.is_empty(),
+            "{source}: {:?}",
+            inference.findings
+        );
+        let value = template.eval(&data, &mut Budget::default()).unwrap();
+        let kind = Kinds::of(&value);
+        let gives = &inference.gives;
+        assert!(
+            *value == Node::Null || kind.within(gives.may),
+            "{source} gives {value:?}, inferred {gives}"
+        );
     }
 }
