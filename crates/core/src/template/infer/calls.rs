@@ -34,8 +34,7 @@ impl<'s> Infer<'_, '_, 's> {
             _ => {}
         }
         match note.result {
-            notes::Type::Inside if note.leads_on() => self.lead_on(note, args),
-            notes::Type::Inside => args.first().map_or_else(Type::any, |(_, from)| from.each()),
+            notes::Type::Inside => self.inside(note, args),
             notes::Type::OneOf(positions) => one_of(note, positions, args),
             other => result(other),
         }
@@ -70,8 +69,8 @@ impl<'s> Infer<'_, '_, 's> {
         all
     }
 
-    /// `get` and `index`: what lies under the keys, one after the other.
-    fn lead_on(&mut self, note: &'static Note, args: Vec<Arg<'s>>) -> Type<'s> {
+    /// `get`, `index` and their like: what lies under the keys, one after the other.
+    fn inside(&mut self, note: &'static Note, args: Vec<Arg<'s>>) -> Type<'s> {
         let mut args = args.into_iter();
         let Some((_, mut given)) = args.next() else {
             return Type::any();

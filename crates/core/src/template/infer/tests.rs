@@ -57,6 +57,9 @@ fn types_follow_paths_notes_variables_and_loops() {
         ("{{ (index .spec.ports 0).number }}", "integer"),
         ("{{ get .spec \"labels\" \"a\" }}", "text"),
         ("{{ index .spec.labels .spec.image }}", "text"),
+        ("{{ (listGet .spec.ports 0).number }}", "integer"),
+        ("{{ mapGet .spec.labels .spec.image }}", "text"),
+        ("{{ coalesce .spec.replicas .spec.ratio 3 }}", "number"),
         ("{{ len .spec.ports }}", "integer"),
         ("{{ split .spec.image \"/\" }}", "list"),
     ] {
@@ -125,6 +128,10 @@ fn what_cannot_be_is_told_with_its_place() {
         (
             "{{ get .spec \"imag\" }}",
             "13: error: the schema has no `imag` here (did you mean `image`?)",
+        ),
+        (
+            "{{ mapGet .spec \"imag\" }}",
+            "16: error: the schema has no `imag` here (did you mean `image`?)",
         ),
         (
             "{{ .spec.ports.name }}",
