@@ -43,8 +43,8 @@ pub struct TypedExpression {
 }
 
 impl Template {
-    /// Infers the types of all expressions, where `root` is what is known of the data.
-    pub fn infer<'s>(&self, root: &Type<'s>) -> Inference<'s> {
+    /// Infers the types of all expressions, where `root` is what is known of the data, and lists them if that `is_listed`.
+    pub fn infer<'s>(&self, root: &Type<'s>, is_listed: bool) -> Inference<'s> {
         let mut infer = Infer {
             source: self.source(),
             root,
@@ -52,6 +52,7 @@ impl Template {
             functions: BTreeMap::new(),
             findings: Vec::new(),
             expressions: Vec::new(),
+            is_listed,
         };
         let gives = match &**self.body() {
             [Stmt::Print(expr)] => infer.seen(expr, root),
@@ -80,6 +81,7 @@ struct Infer<'t, 'r, 's> {
     functions: BTreeMap<Box<str>, Type<'s>>,
     findings: Vec<(Severity, TemplateError)>,
     expressions: Vec<TypedExpression>,
+    is_listed: bool,
 }
 
 impl<'s> Infer<'_, '_, 's> {
@@ -95,6 +97,7 @@ impl<'s> Infer<'_, '_, 's> {
             functions: std::mem::take(&mut self.functions),
             findings: Vec::new(),
             expressions: Vec::new(),
+            is_listed: false,
         };
         let text = match &**function.template.body() {
             [Stmt::Print(expr)] => inner.seen(expr, self.root).may.as_text() | Kinds::BLANK,
@@ -239,6 +242,9 @@ impl<'s> Infer<'_, '_, 's> {
     fn seen(&mut self, expr: &Expr, dot: &Type<'s>) -> Type<'s> {
         let index = self.expressions.len();
         let given = self.expr(expr, dot);
+        if !self.is_listed {
+            return given;
+        }
         let offset = expr.at as usize;
         let expression = TypedExpression {
             offset,

@@ -141,7 +141,7 @@ impl<'a, 's> Typing<'a, 's> {
 
     /// Checks a leaf, and what it gives against what takes it: a field of the schema, or of no known one.
     fn leaf(&self, leaf: &Leaf, schema: Option<Schema<'s>>) {
-        let inference = leaf.template.infer(&self.root);
+        let inference = leaf.template.infer(&self.root, self.listed.is_some());
         self.report(&leaf.path, &inference);
         let target = Target {
             coerce: leaf.coerce,

@@ -24,7 +24,7 @@ fn infer(source: &str) -> (String, Vec<String>) {
     let names = ["metadata", "apiVersion", "kind", "spec", "status"];
     let names = names.map(|name| (name.to_owned(), Type::of_below(root.field(name))));
     let template = Template::parse(source).unwrap_or_else(|errors| panic!("{source}: {errors:?}"));
-    let inference = template.infer(&Type::of_names(names));
+    let inference = template.infer(&Type::of_names(names), false);
     let told = inference.findings.iter().map(|(severity, found)| {
         let hint = found.hint.as_deref().unwrap_or("-");
         format!("{}: {severity}: {} ({hint})", found.offset, found.message)
@@ -70,12 +70,10 @@ fn types_follow_paths_notes_variables_and_loops() {
 #[test]
 fn each_expression_is_listed_with_its_type() {
     let source = "{{ range $i, $p := .spec.ports }}{{ $i }}{{ with $p.number }}{{ . }}{{- end }}{{ end }}{{ $x := \"}}\" }}{{ $x -}}";
-    let inference = Template::parse(source).unwrap().infer(&{
-        let schema: Node = serde_json::from_str(CRD).unwrap();
-        let schema: &'static Node = Box::leak(Box::new(schema));
-        let spec = Schema::of_objects(schema, None).field("spec");
-        Type::of_names([("spec".to_owned(), Type::of_below(spec))])
-    });
+    let schema: Node = serde_json::from_str(CRD).unwrap();
+    let spec = Schema::of_objects(&schema, None).field("spec");
+    let root = Type::of_names([("spec".to_owned(), Type::of_below(spec))]);
+    let inference = Template::parse(source).unwrap().infer(&root, true);
     let told: Vec<String> = inference
         .expressions
         .iter()
@@ -238,7 +236,7 @@ fn notes_of_a_user_have_the_types_that_they_give() {
     ] {
         let inference = Template::parse_with(source, &functions)
             .unwrap()
-            .infer(&root);
+            .infer(&root, false);
         assert_eq!(inference.gives.to_string(), expected);
         assert!(inference.findings.is_empty(), "{:?}", inference.findings);
     }
@@ -358,7 +356,7 @@ proptest! {
         let node: Node = serde_json::from_str(CRD).unwrap();
         let schema = Schema::of_objects(&node, None).field("spec");
         let root = Type::of_names([("spec".to_owned(), Type::of_below(schema))]);
-        let gives = template.infer(&root).gives;
+        let gives = template.infer(&root, false).gives;
         let spec = Node::from(&spec);
         let data = Data::new().with("spec", &spec);
         if let Ok(value) = template.eval(&data, &mut Budget::default()) {
@@ -382,7 +380,7 @@ fn every_note_gives_what_it_declares_and_takes_its_example() {
     for note in notes::all() {
         let source = note.example.0;
         let template = Template::parse(source).unwrap();
-        let inference = template.infer(&Type::any());
+        let inference = template.infer(&Type::any(), false);
         assert!(
             inference.findings.is_empty(),
             "{source}: {:?}",
