@@ -1,4 +1,8 @@
-//! Every Katalog that a document or an example shows compiles, without a warning.
+//! Every Katalog that a document or an example shows compiles, without a warning; every template gives what is written
+//! below it.
+
+#[path = "samples/templates.rs"]
+mod templates;
 
 use std::{fs, path::Path};
 

@@ -70,6 +70,7 @@ fn tests(at: &At<'_>, condition: &GateCondition) -> Vec<Test> {
         not_exists,
         operator,
         value,
+        later: _,
     } = condition;
     let mut tests = Vec::new();
     let leaf = |name: &str, scalar: &Scalar| {

@@ -1,5 +1,6 @@
 //! Paths into a tree.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use super::Key;
@@ -26,6 +27,14 @@ impl Step {
             Step::Index(index) => Some(*index),
             Step::Field(key) if key.bytes().all(|b| b.is_ascii_digit()) => key.parse().ok(),
             Step::Field(_) => None,
+        }
+    }
+
+    /// The item or the key that this addresses: equal for steps that are the same place.
+    fn place(&self) -> (Option<usize>, &str) {
+        match (self.index(), self) {
+            (None, Step::Field(key)) => (None, key),
+            (index, _) => (index, ""),
         }
     }
 
@@ -111,6 +120,12 @@ impl Path {
     /// Goes on to an item.
     pub fn push_index(&mut self, index: usize) {
         self.0.push(Step::Index(index));
+    }
+
+    /// An order in which what lies below a path follows on it directly, `a.0` and `a[0]` being one place.
+    pub fn order_of_places(&self, other: &Path) -> Ordering {
+        let places = self.0.iter().map(Step::place);
+        places.cmp(other.0.iter().map(Step::place))
     }
 
     /// Whether this path is `prefix` or lies below it. `a.0` and `a[0]` are one place.

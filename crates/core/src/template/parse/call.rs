@@ -51,7 +51,7 @@ impl Parser<'_> {
             return Err(self.unknown(name));
         };
         self.check(note, name, &args, piped);
-        self.mark_note(note, name.at);
+        self.marks.note(note, name.at);
         if note.name == "default" && !piped && fallback_first(&mut args) {
             let message =
                 "the fallback comes first; this is read with the constant as the fallback";
@@ -107,9 +107,7 @@ impl Parser<'_> {
                 ..lexer::error(name.at, name.end, &message)
             });
         }
-        let known = (Arc::clone(function), name.at);
-        self.calls.entry(word.into()).or_insert(known);
-        self.mark_function(&function.template, name.at);
+        self.marks.function(function, name.at);
         Ok(Expr {
             at: place(name.at),
             kind: Kind::Function(Arc::clone(function)),
