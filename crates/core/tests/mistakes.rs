@@ -16,7 +16,7 @@ use orkestra_core::{
     api::KatalogSpec,
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::{MotifDocument, Source, parse_stream, read_katalog, read_motif, read_stream},
-    plan::{self, CrdShape, KatalogRef, Library, Schemas},
+    plan::{self, CrdShape, KatalogRef, Library, Part, Schemas},
     value::Node,
 };
 
@@ -42,6 +42,7 @@ fn check(file: &str, text: &str) -> Diagnostics {
         .into_iter()
         .partition(|source| text_at(source, "kind") == Some("Motif"));
     let mut found = stream.problems;
+    let declared = motifs.len();
     let motifs: Vec<MotifDocument> = motifs
         .iter()
         .filter_map(|source| match read_motif(source) {
@@ -58,8 +59,13 @@ fn check(file: &str, text: &str) -> Diagnostics {
     if others.is_empty() && motifs.is_empty() && found.is_empty() {
         return read_stream(file, text).unwrap_err();
     }
+    // Without a Motif that cannot be read, what else is said of a Katalog may follow from that.
+    let all_read = motifs.len() == declared;
     for source in &others {
-        found.extend(check_one(source, &definitions, &motifs).0);
+        found.extend(match all_read {
+            true => check_one(source, &definitions, &motifs).0,
+            false => read_katalog(source).map_or_else(|problems| problems.0, |(_, found)| found),
+        });
     }
     found.0.sort_by_key(|d| (d.line, d.column));
     found
@@ -113,7 +119,11 @@ fn library(spec: &KatalogSpec, motifs: &[MotifDocument]) -> Library {
             match given {
                 Some(motif) => library.put_motif(reference, motif),
                 None => {
-                    let why = format!("there is no Motif `{}`", reference.text);
+                    let kind = match reference.part {
+                        Part::Motif => "Motif",
+                        _ => "file",
+                    };
+                    let why = format!("there is no {kind} `{}`", reference.text);
                     library.put_absent(reference, why);
                 }
             }
