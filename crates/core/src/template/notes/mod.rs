@@ -106,8 +106,9 @@ pub(super) struct Note {
     pub(super) params: &'static [Type],
     /// The type of the result.
     pub(super) result: Type,
-    /// The paths below its first argument that it reads, where a number is a position in a list; nothing if it reads
-    /// the whole. Through [`Call::object`] it gets no more than these.
+    /// The paths below its first argument that it reads, where a number is a position in a list and a `*` at the end
+    /// stands for the second argument as a key; nothing if it reads the whole. Through [`Call::object`] it gets no
+    /// more than these.
     pub(super) reads: &'static [&'static str],
     /// Whether it draws from the source of random bytes, so that no two results are equal.
     pub(super) random: bool,
@@ -318,8 +319,8 @@ pub(super) fn find(name: &str) -> Option<&'static Note> {
 
 /// Whether a name starts with `_` and is a key that notes look for in objects: no object has it by itself.
 pub(crate) fn is_added_key(name: &str) -> bool {
-    let first = |path: &&str| path.split('.').next() == Some(name);
-    name.starts_with('_') && all().any(|note| note.reads.iter().any(first))
+    let first = |path: &str| path.split('.').next() == Some(name);
+    name.starts_with('_') && all().any(|note| note.reads.iter().any(|path| first(path)))
 }
 
 /// All notes.
