@@ -393,3 +393,22 @@ fn what_is_wrong_in_templates_is_told_beside_what_is_wrong_elsewhere() {
     let stream = parse_stream("one.yaml", &good);
     assert!(plan::errors_in_templates(&stream.sources).is_empty());
 }
+
+#[test]
+fn the_operators_of_a_katalog_may_make_each_others_resources() {
+    let spec = r#"crds:
+  pond:
+    apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+    operatorBox:
+      onReconcile:
+        custom: [{ apiVersion: water.example/v1, kind: Mouse, metadata: { name: "{{ .metadata.name }}" } }]
+  mouse:
+    apiTypes: { group: water.example, version: v1, kind: Mouse, plural: mice }
+"#;
+    let spec = serde_json::from_value(serde_saphyr::from_str(spec).unwrap()).unwrap();
+    let (plan, warnings) =
+        plan::compile(&katalog(), &spec, &Schemas::default(), &Library::default()).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let pond = &plan.operators[1];
+    assert_eq!(pond.children[0].kind.plural.as_deref(), Some("mice"));
+}

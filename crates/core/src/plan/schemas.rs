@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Coerce, GroupKind};
 use crate::{
     diagnostics::nearest,
+    api::KatalogSpec,
     schema::{Below, Schema},
     value::{Key, Node, Path, Step},
 };
@@ -212,6 +213,8 @@ impl CrdVersion {
 pub struct Schemas {
     kinds: BTreeMap<GroupKind, CrdShape>,
     files: BTreeMap<String, GroupKind>,
+    /// Plurals that the Katalog itself declares.
+    plurals: BTreeMap<GroupKind, Key>,
     is_trusting: bool,
 }
 
@@ -248,6 +251,30 @@ impl Schemas {
     pub fn insert_file(&mut self, name: &str, shape: CrdShape) {
         self.files.insert(name.to_owned(), shape.group_kind());
         self.insert(shape);
+    }
+
+    /// The same, with the plurals of the kinds that `spec` declares: its operators may make each other's resources.
+    pub(crate) fn with_plurals_of(&self, spec: &KatalogSpec) -> Self {
+        let types = spec
+            .crds
+            .values()
+            .filter_map(|entry| entry.api_types.as_ref());
+        let plurals = types.map(|types| {
+            let kind = GroupKind {
+                group: Key::from(&*types.group),
+                kind: Key::from(&*types.kind),
+            };
+            (kind, Key::from(&*types.plural))
+        });
+        Self {
+            plurals: plurals.collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The plural of a kind that the Katalog itself declares.
+    pub(crate) fn declared_plural(&self, kind: &GroupKind) -> Option<&Key> {
+        self.plurals.get(kind)
     }
 
     /// The definition of a kind.
