@@ -11,18 +11,14 @@
 mod bombs;
 mod passes;
 
-use std::{
-    env, fs,
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::{env, fs, process::Command, time::Duration};
 
 use bombs::BOMBS;
 
 /// Names the bomb that a process of its own lets go off.
 const BOMB: &str = "ORKESTRA_BOMB";
 
-/// 100 ms are promised of an optimised build on an idle core; tests are neither.
+/// 100 ms are promised of an optimised build; tests are none, and what a processor does in that time differs.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 10_000 } else { 400 });
 
 /// 64 MiB are promised.
@@ -34,6 +30,15 @@ fn peak_kib() -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let number = line.and_then(|line| line.split_whitespace().next());
     number.unwrap().parse().unwrap()
+}
+
+/// The time that this process had a processor, to a hundredth of a second: others may keep the machine busy.
+fn busy() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    // The name before the other fields may hold spaces.
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let ticks = |at| -> u64 { fields.split_whitespace().nth(at).unwrap().parse().unwrap() };
+    Duration::from_millis((ticks(11) + ticks(12)) * 10)
 }
 
 #[test]
@@ -70,11 +75,11 @@ fn the_bomb_that_is_named_goes_off() {
     };
     let bomb = BOMBS.iter().find(|bomb| bomb.name == name).unwrap();
     let input = bomb.input();
-    let (before, start) = (peak_kib(), Instant::now());
+    let (before, start) = (peak_kib(), busy());
     let said = bomb.explode(&input);
-    let (took, grown) = (start.elapsed(), peak_kib() - before);
+    let (took, grown) = (busy() - start, peak_kib() - before);
     let said: String = said.chars().take(100).collect();
-    println!("\nfigures: {took:>8.1?} {grown:>6} KiB  {said:?}");
+    println!("\nfigures: {took:>6.0?} {grown:>6} KiB  {said:?}");
     assert!(took < PATIENCE, "{took:?}");
     assert!(grown < MOST_KIB, "{grown} KiB");
 }

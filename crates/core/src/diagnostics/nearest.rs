@@ -6,38 +6,64 @@
 /// third of the longer word otherwise; a swap of two neighbours is one edit. Of equally near ones the
 /// first wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word: Vec<char> = word
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::to_lowercase)
-        .collect();
-    candidates
-        .into_iter()
-        .filter_map(|candidate| {
-            let letters: Vec<char> = candidate
-                .chars()
-                .take(LONGEST)
-                .flat_map(char::to_lowercase)
-                .collect();
-            let limit = (word.len().max(letters.len()) / 3).max(1);
-            let distance = distance(&word, &letters);
-            (distance <= limit).then_some((distance, candidate))
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let word = Letters::of(word);
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates {
+        let letters = Letters::of(candidate);
+        let limit = (word.count.max(letters.count) / 3).max(1);
+        // Only what is nearer than the best so far is of interest.
+        let limit = best.map_or(limit, |(distance, _)| limit.min(distance.saturating_sub(1)));
+        if let Some(distance) = distance(word.all(), letters.all(), limit) {
+            if distance == 0 {
+                return Some(candidate);
+            }
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
 }
 
 /// Letters compared: no field of ours is longer.
 const LONGEST: usize = 64;
 
-/// Edits between two words: insertions, deletions, substitutions and swaps of neighbours.
+/// The first letters of a word, in lower case.
+struct Letters {
+    all: [char; LONGEST],
+    count: usize,
+}
+
+impl Letters {
+    fn of(word: &str) -> Self {
+        let mut letters = Letters {
+            all: ['\0'; LONGEST],
+            count: 0,
+        };
+        let lower = word.chars().flat_map(char::to_lowercase);
+        for (slot, letter) in letters.all.iter_mut().zip(lower) {
+            *slot = letter;
+            letters.count += 1;
+        }
+        letters
+    }
+
+    fn all(&self) -> &[char] {
+        &self.all[..self.count]
+    }
+}
+
+/// Edits between two words: insertions, deletions, substitutions and swaps of neighbours. Nothing if there are more than
+/// `limit`, which is mostly seen early: an unknown word is compared with hundreds.
 ///
 /// Source: optimal string alignment, the restricted form of Damerau-Levenshtein.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
+fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let first: [usize; LONGEST + 1] = std::array::from_fn(|j| j);
+    let mut rows = [first, first, first];
+    let [mut before, mut last, mut row] = rows.each_mut();
     for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1; b.len() + 1];
+        row[0] = i + 1;
         for (j, y) in b.iter().enumerate() {
             let substituted = last[j] + usize::from(x != y);
             row[j + 1] = substituted.min(last[j + 1] + 1).min(row[j] + 1);
@@ -45,9 +71,15 @@ fn distance(a: &[char], b: &[char]) -> usize {
                 row[j + 1] = row[j + 1].min(before[j - 1] + 1);
             }
         }
-        before = std::mem::replace(&mut last, row);
+        // A swap looks two rows back.
+        let near = |row: &[usize]| row[..=b.len()].iter().any(|edits| *edits <= limit);
+        if !near(row) && !near(last) {
+            return None;
+        }
+        (before, last, row) = (last, row, before);
     }
-    last[b.len()]
+    let edits = last[b.len()];
+    (edits <= limit).then_some(edits)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     diagnostics::{Code, nearest},
+    template,
     value::{Key, Path, Step},
 };
 
@@ -193,6 +194,8 @@ impl Gathered {
         match root {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
+            // What a custom resource may be enriched with: it is not there, and notes take that.
+            Step::Field(name) if template::is_added_key(name) => {}
             Step::Field(name) if LATER_ROOTS.contains(&&**name) => {
                 self.refuse(place, name, format!("`.{name}` is not supported yet"), None);
             }
@@ -208,9 +211,9 @@ impl Gathered {
                 };
                 let hint = match meant {
                     Some(meant) => format!("did you mean `.{meant}`?"),
-                    None => {
-                        "templates read `.metadata`, `.spec`, `.status` and `.children`".to_owned()
-                    }
+                    None => format!(
+                        "templates read `.metadata`, `.spec`, `.status` and `.children`; a field of the spec is `.spec.{name}`"
+                    ),
                 };
                 self.refuse(place, &name, format!("there is no `.{name}`"), Some(hint));
             }
@@ -303,12 +306,13 @@ impl Gathered {
 
 /// The paths, sorted, without those that lie below others.
 fn without_covered(mut paths: Vec<Path>) -> Vec<Path> {
-    paths.sort();
+    paths.sort_by(Path::order_of_places);
     let mut kept: Vec<Path> = Vec::new();
     for path in paths {
-        if !kept.iter().any(|known| path.starts_with(known)) {
+        if !kept.last().is_some_and(|known| path.starts_with(known)) {
             kept.push(path);
         }
     }
+    kept.sort();
     kept
 }

@@ -1,7 +1,7 @@
 //! A place in a Katalog: what is read there becomes trees, and what is wrong there becomes diagnostics.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, HashMap},
 };
 
@@ -13,16 +13,21 @@ use crate::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity, nearest},
     plan::{Coerce, Fields, Leaf, Tree},
     template::{Template, TemplateError},
-    value::Node,
+    value::{BadPath, Node},
 };
 
 /// A rule for names: what is wrong with a text.
 type Check = fn(&str) -> Result<(), String>;
 
+/// So many errors are told of one Katalog, and so many problems before warnings are left out: nobody reads more, and each
+/// takes time to find and to locate.
+const MOST_PROBLEMS: usize = 1000;
+
 /// What is wrong with a Katalog, gathered while it is read.
 #[derive(Default)]
 pub(crate) struct Problems {
     found: RefCell<Diagnostics>,
+    errors: Cell<usize>,
     /// The places that plans name, by their text.
     places: RefCell<HashMap<Box<str>, FieldPath>>,
 }
@@ -31,6 +36,26 @@ impl Problems {
     /// What was found, in the order it was found.
     pub(crate) fn into_inner(self) -> Diagnostics {
         self.found.into_inner()
+    }
+
+    /// Whether further errors are not told.
+    fn is_full(&self) -> bool {
+        self.errors.get() >= MOST_PROBLEMS
+    }
+
+    fn add(&self, problem: Diagnostic) {
+        let mut found = self.found.borrow_mut();
+        let full = match problem.severity {
+            Severity::Error => self.is_full(),
+            Severity::Warning => found.0.len() >= MOST_PROBLEMS,
+        };
+        if full {
+            return;
+        }
+        if problem.severity == Severity::Error {
+            self.errors.set(self.errors.get() + 1);
+        }
+        found.push(problem);
     }
 
     /// A place that was read before, by its [`At::text`].
@@ -154,6 +179,13 @@ impl<'a> At<'a> {
         self.report(Diagnostic::error(code, self.path.clone(), message).hint(hint));
     }
 
+    /// Reports that `path`, which stands in the text here as `written`, is no path.
+    pub(crate) fn bad_path(&self, written: &str, path: &str, why: &BadPath) {
+        let offset = written.find(path).map(|start| start + why.at);
+        let message = format!("`{path}` is no path: {}", why.what);
+        self.error_in_text(Code::BadPath, offset, message, None);
+    }
+
     /// Reports a name that is not legal as `check` says.
     pub(crate) fn bad_name(&self, name: &str, why: String, check: Check) {
         let mut diagnostic = Diagnostic::error(Code::BadName, self.path.clone(), why);
@@ -168,7 +200,7 @@ impl<'a> At<'a> {
 
     fn report(&self, mut diagnostic: Diagnostic) {
         diagnostic.at_key = self.is_key;
-        self.problems.found.borrow_mut().push(diagnostic);
+        self.problems.add(diagnostic);
     }
 
     /// Reports what is found in the text here.
@@ -182,8 +214,23 @@ impl<'a> At<'a> {
         self.report(diagnostic);
     }
 
-    /// Parses a template; nothing if it has errors, which are reported.
+    /// How many problems there are so far.
+    pub(crate) fn count(&self) -> usize {
+        self.problems.found.borrow().0.len()
+    }
+
+    /// Makes warnings of the problems but for the first `count`.
+    pub(crate) fn demote_from(&self, count: usize) {
+        for problem in self.problems.found.borrow_mut().0.iter_mut().skip(count) {
+            problem.severity = Severity::Warning;
+        }
+    }
+
+    /// Parses a template; nothing if it has errors, which are reported, or if nobody would be told of them.
     pub(crate) fn template(&self, text: &str) -> Option<Template> {
+        if self.problems.is_full() {
+            return None;
+        }
         let report = |error: &TemplateError, new: fn(Code, FieldPath, String) -> Diagnostic| {
             let mut diagnostic =
                 new(error.code, self.path.clone(), error.message.clone()).at_text(error.offset);

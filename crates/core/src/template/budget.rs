@@ -4,7 +4,7 @@ use super::error::{EvalErrorKind, Failure};
 
 /// The longest text that one evaluation may give, or one note may make: 1 MiB, which is more than the API
 /// server takes for an object.
-const MOST_OUTPUT: u64 = 1 << 20;
+pub(super) const MOST_OUTPUT: u64 = 1 << 20;
 
 /// What an item of a list takes, with the allocation of a short text in it.
 const ITEM_BYTES: usize = 48;

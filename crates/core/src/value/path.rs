@@ -1,5 +1,6 @@
 //! Paths into a tree.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use super::Key;
@@ -29,6 +30,14 @@ impl Step {
         }
     }
 
+    /// The item or the key that this addresses: equal for steps that are the same place.
+    fn place(&self) -> (Option<usize>, &str) {
+        match (self.index(), self) {
+            (None, Step::Field(key)) => (None, key),
+            (index, _) => (index, ""),
+        }
+    }
+
     fn same_place(&self, other: &Step) -> bool {
         self == other || (self.index().is_some() && self.index() == other.index())
     }
@@ -37,6 +46,21 @@ impl Step {
 /// Where a value is in a tree: the keys and indexes from the root to it. The empty path is the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(Vec<Step>);
+
+/// Why a text is no path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadPath {
+    /// What is wrong.
+    pub what: &'static str,
+    /// Where, in bytes from 0.
+    pub at: usize,
+}
+
+impl fmt::Display for BadPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.what, self.at)
+    }
+}
 
 impl Path {
     /// The path of the root.
@@ -50,25 +74,26 @@ impl Path {
     /// backslash keeps the character after it. At most 128 steps, no index above 65,535.
     ///
     /// # Errors
-    /// A sentence that says what is wrong and where (in bytes, from 0).
-    pub fn parse(text: &str) -> Result<Path, String> {
+    /// What is wrong, and where.
+    pub fn parse(text: &str) -> Result<Path, BadPath> {
         let mut path = Path::root();
         let mut rest = text.strip_prefix('.').unwrap_or(text);
         let mut first = true;
         while !rest.is_empty() {
             let at = text.len() - rest.len();
+            let bad = |what| BadPath { what, at };
             if path.0.len() == MOST_STEPS {
-                return Err(format!("a path has at most {MOST_STEPS} steps"));
+                return Err(bad("too many steps"));
             }
             let (step, after) = if let Some(bracket) = rest.strip_prefix('[') {
-                parse_bracket(bracket).map_err(|what| format!("{what} at byte {at}"))?
+                parse_bracket(bracket).map_err(bad)?
             } else {
                 let name = match rest.strip_prefix('.') {
                     Some(after) if !first => after,
                     None if first => rest,
-                    _ => return Err(format!("expected `.` or `[` at byte {at}")),
+                    _ => return Err(bad("expected `.` or `[`")),
                 };
-                parse_name(name).map_err(|what| format!("{what} at byte {at}"))?
+                parse_name(name).map_err(bad)?
             };
             path.0.push(step);
             rest = after;
@@ -97,6 +122,12 @@ impl Path {
         self.0.push(Step::Index(index));
     }
 
+    /// An order in which what lies below a path follows on it directly, `a.0` and `a[0]` being one place.
+    pub fn order_of_places(&self, other: &Path) -> Ordering {
+        let places = self.0.iter().map(Step::place);
+        places.cmp(other.0.iter().map(Step::place))
+    }
+
     /// Whether this path is `prefix` or lies below it. `a.0` and `a[0]` are one place.
     pub fn starts_with(&self, prefix: &Path) -> bool {
         self.0.len() >= prefix.0.len() && self.0.iter().zip(&prefix.0).all(|(a, b)| a.same_place(b))
@@ -114,7 +145,7 @@ fn parse_name(text: &str) -> Result<(Step, &str), &'static str> {
     let end = text.find(['.', '[']).unwrap_or(text.len());
     let (name, after) = text.split_at(end);
     if name.is_empty() {
-        return Err("empty step");
+        return Err("a name is missing");
     }
     if name.contains([']', '"', '\'']) {
         return Err("a key with brackets or quotes is written as [\"key\"]");
@@ -223,8 +254,8 @@ mod tests {
     #[test]
     fn malformed_paths_say_what_is_wrong_and_where() {
         let cases = [
-            ("a..b", "empty step at byte 1"),
-            ("a.", "empty step at byte 1"),
+            ("a..b", "a name is missing at byte 1"),
+            ("a.", "a name is missing at byte 1"),
             ("..a", "expected `.` or `[` at byte 1"),
             ("a[0]b", "expected `.` or `[` at byte 4"),
             ("a[", "bracket without end at byte 1"),
@@ -240,7 +271,11 @@ mod tests {
             ),
         ];
         for (text, message) in cases {
-            assert_eq!(Path::parse(text).unwrap_err(), message, "{text}");
+            assert_eq!(
+                Path::parse(text).unwrap_err().to_string(),
+                message,
+                "{text}"
+            );
         }
         assert!(Path::parse(&"a.".repeat(10_000)).is_err());
     }

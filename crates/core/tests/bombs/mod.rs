@@ -78,6 +78,8 @@ bombs! {
     "a thousand documents and more": read("---\na\n".repeat(2_000)),
     "a Katalog whose template is nested too deeply": compiled(katalog(&format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000)))),
     "a Katalog of ten thousand wrong templates": compiled(wrong_templates()),
+    "a Katalog of ten thousand unknown fields": compiled(unknown_fields()),
+    "a Katalog of ten thousand warnings and a mistake": compiled(warnings()),
     "a Katalog whose templates are bombs": passed(katalog("range 9000000000000000000 }}{{ end")),
     "a Katalog whose texts double": passed(katalog(
         "$s := \"xxxxxxxxxxxxxxxx\" }}{{ range 60 }}{{ $s = printf \"%s%s\" $s $s }}{{ end }}{{ $s"
@@ -124,6 +126,16 @@ fn katalog(action: &str) -> String {
 fn wrong_templates() -> String {
     let entries = (0..10_000).map(|n| format!("a{n}: \"{{{{ frobnicate{n} .spec.x }}}}\""));
     with_data(&entries.collect::<Vec<_>>().join(", "))
+}
+
+fn unknown_fields() -> String {
+    let fields = (0..10_000).map(|n| format!("conffigMap{n}: 1"));
+    with_data("").replace("data: {  }", &fields.collect::<Vec<_>>().join(", "))
+}
+
+fn warnings() -> String {
+    let entries = (0..10_000).map(|n| format!("a{n}: \"{{{{ spec.x{n} }}}}\""));
+    with_data(&(entries.collect::<Vec<_>>().join(", ") + ", b: \"{{ nope }}\""))
 }
 
 fn with_data(entries: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod call;
 mod expr;
+mod foreign;
 mod lexer;
 mod literal;
 mod marks;

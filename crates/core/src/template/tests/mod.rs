@@ -1,6 +1,7 @@
 //! What the parts do together.
 
 mod bounds;
+mod domains;
 mod errors;
 mod go;
 mod notes;
