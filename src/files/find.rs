@@ -31,7 +31,7 @@ pub struct TextFile {
 ///
 /// Files of a folder come sorted by path; what is hidden, as `.git` is, is passed over, and so are links to folders. `seen` holds the files that were read, which
 /// are not read again. What cannot be read is told as a problem of its file.
-pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, Diagnostic>> {
+pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, Box<Diagnostic>>> {
     if path == Path::new(STDIN) {
         return if seen.insert(path.to_owned()) {
             vec![read_stdin()]
@@ -43,7 +43,7 @@ pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, D
     if path.is_dir() {
         walk(path, &mut found);
         if found.is_empty() {
-            found.push(Err(without_katalog(&path.display().to_string())));
+            found.push(Err(Box::new(without_katalog(&path.display().to_string()))));
         }
     } else {
         found.push(Ok(path.to_owned()));
@@ -58,7 +58,7 @@ pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, D
     read.collect()
 }
 
-fn walk(folder: &Path, found: &mut Vec<Result<PathBuf, Diagnostic>>) {
+fn walk(folder: &Path, found: &mut Vec<Result<PathBuf, Box<Diagnostic>>>) {
     let mut paths = match list(folder) {
         Ok(paths) => paths,
         Err(why) => {
@@ -92,7 +92,7 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
         .collect()
 }
 
-fn read_file(path: &Path) -> Result<TextFile, Diagnostic> {
+fn read_file(path: &Path) -> Result<TextFile, Box<Diagnostic>> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|why| unreadable(&name, &why))?;
     Ok(TextFile {
@@ -102,7 +102,7 @@ fn read_file(path: &Path) -> Result<TextFile, Diagnostic> {
     })
 }
 
-fn read_stdin() -> Result<TextFile, Diagnostic> {
+fn read_stdin() -> Result<TextFile, Box<Diagnostic>> {
     let mut text = String::new();
     io::stdin()
         .read_to_string(&mut text)
@@ -114,9 +114,9 @@ fn read_stdin() -> Result<TextFile, Diagnostic> {
     })
 }
 
-fn unreadable(file: &str, why: &io::Error) -> Diagnostic {
+fn unreadable(file: &str, why: &io::Error) -> Box<Diagnostic> {
     let message = format!("cannot be read: {why}");
     let mut problem = Diagnostic::error(Code::Unreadable, FieldPath::root(), message);
     problem.file = Some(file.to_owned());
-    problem
+    Box::new(problem)
 }

@@ -35,7 +35,7 @@ fn resources(folder: &Path) -> Vec<PathBuf> {
         .map(|entry| entry.unwrap().path());
     let is_resource = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let is_yaml = name.ends_with(".yaml");
+        let is_yaml = path.extension().is_some_and(|ending| ending == "yaml");
         let text = if is_yaml {
             fs::read_to_string(path).unwrap()
         } else {

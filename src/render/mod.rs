@@ -89,7 +89,7 @@ pub async fn render(request: &Request) -> Rendered {
         let picked = match pick(&found.katalogs, resource) {
             Ok(picked) => picked,
             Err(problem) => {
-                rendered.problems.push(problem);
+                rendered.problems.push(*problem);
                 continue;
             }
         };

@@ -99,7 +99,7 @@ pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<
             let file = match file {
                 Ok(file) => file,
                 Err(problem) => {
-                    rendered.problems.push(problem);
+                    rendered.problems.push(*problem);
                     continue;
                 }
             };
