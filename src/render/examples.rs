@@ -79,6 +79,22 @@ async fn there_are_enough_examples_and_none_has_a_problem() {
     }
 }
 
+#[test]
+fn the_list_of_examples_is_current() {
+    let mut list = String::from(
+        "<!-- Generated: UPDATE=1 cargo test --lib render::examples -->\n# Examples\n\nFrom the first Katalog to advanced ones. Each \
+         folder has the definition, the Katalog, custom resources, and in `expected/` what `ork render --show-secrets \
+         --with-status` makes of them.\n\n",
+    );
+    for folder in folders() {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+        let title = readme.lines().next().unwrap().trim_start_matches("# ");
+        list.push_str(&format!("- [{name}]({name}): {title}\n"));
+    }
+    crate::testing::assert_document("examples/README.md", &list);
+}
+
 #[tokio::test]
 async fn every_example_renders_to_what_is_expected() {
     let show = Show {

@@ -93,6 +93,13 @@ pub async fn render(request: &Request) -> Rendered {
                 continue;
             }
         };
+        if resource.is_deleting() {
+            let message = "it is being deleted: nothing would be created";
+            let at = FieldPath::parse("metadata.deletionTimestamp");
+            let problem = resource.problem(Code::CannotRender, at, message);
+            rendered.problems.push(problem);
+            continue;
+        }
         let mut cr = resource.node.clone();
         if let (Some(status), Node::Map(map)) = (&status, &mut cr) {
             map.insert("status".into(), status.clone());

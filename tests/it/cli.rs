@@ -199,6 +199,9 @@ fn validate_fails_for_errors_and_with_strict_for_warnings() {
     assert_eq!(problems[1]["file"], "not/there");
     assert_eq!(problems[1].as_object().unwrap().len(), 8);
     assert_eq!(run(&["validate"]).0, 2);
+    let (code, out, _) = run(&["validate", "--types", "examples/01-hello-website"]);
+    assert_eq!(code, 0);
+    assert!(out.contains(": .spec.replicas: integer"), "{out}");
 }
 
 #[test]
