@@ -13,6 +13,8 @@ use super::without_katalog;
 
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
+/// Longest file that is read whole; what a document may have is less.
+const MOST_BYTES: u64 = 16 << 20;
 /// How messages call it.
 const STDIN_NAME: &str = "<stdin>";
 
@@ -94,24 +96,31 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 fn read_file(path: &Path) -> Result<TextFile, Box<Diagnostic>> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|why| unreadable(&name, &why))?;
+    let text = fs::File::open(path).and_then(read_text);
     Ok(TextFile {
+        text: text.map_err(|why| unreadable(&name, &why))?,
         name,
         path: path.to_owned(),
-        text,
     })
 }
 
 fn read_stdin() -> Result<TextFile, Box<Diagnostic>> {
-    let mut text = String::new();
-    io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|why| unreadable(STDIN_NAME, &why))?;
+    let text = read_text(io::stdin());
     Ok(TextFile {
+        text: text.map_err(|why| unreadable(STDIN_NAME, &why))?,
         name: STDIN_NAME.to_owned(),
         path: PathBuf::new(),
-        text,
     })
+}
+
+/// Reads a text that may have no end.
+fn read_text(source: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    source.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|len| len == MOST_BYTES) {
+        return Err(io::Error::other("it is too large"));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no UTF-8 text"))
 }
 
 fn unreadable(file: &str, why: &io::Error) -> Box<Diagnostic> {
