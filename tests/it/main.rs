@@ -10,6 +10,7 @@ mod crd_life;
 mod deletion;
 mod drift;
 mod files;
+mod motifs;
 mod names;
 mod operators;
 mod panics;
