@@ -13,6 +13,7 @@ pub mod cli;
 pub mod client;
 pub mod events;
 pub mod files;
+pub mod init;
 pub mod meta;
 pub mod metrics;
 pub mod render;

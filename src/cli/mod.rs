@@ -6,6 +6,7 @@ mod controller;
 mod crds;
 mod files;
 mod generate;
+mod init;
 mod notes;
 mod options;
 mod output;
@@ -45,6 +46,7 @@ Exit codes:
 enum Command {
     Controller(controller::Args),
     Run(run::Args),
+    Init(init::Args),
     Validate(validate::Args),
     Render(render::Args),
     Notes(notes::Args),
@@ -112,6 +114,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Controller(args) => controller::execute(args, &cluster).await,
         Command::Run(args) => run::execute(args, &cluster).await,
+        Command::Init(args) => init::execute(args).await,
         Command::Validate(args) => validate::execute(args).await,
         Command::Render(args) => render::execute(args).await,
         Command::Notes(args) => notes::execute(args),

@@ -5,6 +5,8 @@
 //!  custom resources, status, children ────┴─► preview (the pass itself) ──► Rendered ── print ──► YAML, JSON
 //! ```
 
+#[cfg(test)]
+mod examples;
 mod objects;
 mod pick;
 mod print;

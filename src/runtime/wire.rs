@@ -1,6 +1,7 @@
 //! Requests to the API server with [`Node`] bodies, each with a deadline, errors sorted by what follows from them.
 
 mod error;
+mod find;
 pub(super) mod served;
 #[cfg(test)]
 mod tests;

@@ -32,14 +32,31 @@ struct Field {
 }
 
 const FIELDS: [Field; 5] = [
-    Field { name: "minute", least: 0, most: 59, names: &[] },
-    Field { name: "hour", least: 0, most: 23, names: &[] },
-    Field { name: "day of the month", least: 1, most: 31, names: &[] },
+    Field {
+        name: "minute",
+        least: 0,
+        most: 59,
+        names: &[],
+    },
+    Field {
+        name: "hour",
+        least: 0,
+        most: 23,
+        names: &[],
+    },
+    Field {
+        name: "day of the month",
+        least: 1,
+        most: 31,
+        names: &[],
+    },
     Field {
         name: "month",
         least: 1,
         most: 12,
-        names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+        names: &[
+            "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+        ],
     },
     Field {
         name: "day of the week",
@@ -82,11 +99,11 @@ pub fn fields(text: &str) -> Option<[&str; 5]> {
         return Some(*fields);
     }
     let mut words = trimmed.split_whitespace();
-    let fields = [(); 5].map(|()| words.next());
-    let [Some(a), Some(b), Some(c), Some(d), Some(e)] = fields else {
-        return None;
-    };
-    words.next().is_none().then_some([a, b, c, d, e])
+    let mut fields = [""; 5];
+    for field in &mut fields {
+        *field = words.next()?;
+    }
+    words.next().is_none().then_some(fields)
 }
 
 /// A cron expression, read: which minutes it names.
@@ -111,9 +128,13 @@ impl Schedule {
         let mut values = [0; 5];
         let mut stars = [false; 5];
         for (at, (field, text)) in FIELDS.iter().zip(texts).enumerate() {
-            let &Field { name, least, most, .. } = field;
+            let &Field {
+                name, least, most, ..
+            } = field;
             (values[at], stars[at]) =
-                field.read(text).ok_or(CronError::Field { name, least, most })?;
+                field
+                    .read(text)
+                    .ok_or(CronError::Field { name, least, most })?;
         }
         let [_, _, any_day, _, any_weekday] = stars;
         Ok(Schedule {
@@ -126,8 +147,18 @@ impl Schedule {
     /// 30th of February.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         let after = Offset::UTC.to_datetime(after);
-        let minute = after.time().with().second(0).subsec_nanosecond(0).build().ok()?;
-        let start = after.date().to_datetime(minute).checked_add(1.minute()).ok()?;
+        let minute = after
+            .time()
+            .with()
+            .second(0)
+            .subsec_nanosecond(0)
+            .build()
+            .ok()?;
+        let start = after
+            .date()
+            .to_datetime(minute)
+            .checked_add(1.minute())
+            .ok()?;
         let last_year = start.year().saturating_add(MOST_YEARS);
         let mut date = start.date();
         let mut from = start.time();
@@ -140,7 +171,9 @@ impl Schedule {
             if self.has_day(date)
                 && let Some(time) = self.first_time(from)
             {
-                return Offset::UTC.to_timestamp(DateTime::from_parts(date, time)).ok();
+                return Offset::UTC
+                    .to_timestamp(DateTime::from_parts(date, time))
+                    .ok();
             }
             date = date.tomorrow().ok()?;
             from = Time::midnight();
@@ -166,13 +199,11 @@ impl Schedule {
     fn first_time(&self, from: Time) -> Option<Time> {
         let [minutes, hours, ..] = self.values;
         let this_hour = first_bit(minutes, from.minute()).filter(|_| self.names(1, from.hour()));
-        match this_hour {
-            Some(minute) => Time::new(from.hour(), minute, 0, 0).ok(),
-            None => {
-                let hour = first_bit(hours, from.hour() + 1)?;
-                Time::new(hour, first_bit(minutes, 0)?, 0, 0).ok()
-            }
+        if let Some(minute) = this_hour {
+            return Time::new(from.hour(), minute, 0, 0).ok();
         }
+        let hour = first_bit(hours, from.hour() + 1)?;
+        Time::new(hour, first_bit(minutes, 0)?, 0, 0).ok()
     }
 }
 
@@ -262,7 +293,11 @@ mod tests {
             ("0,30 0 1 1 ?", "2027-01-01T00:00:00Z"),
         ];
         for (schedule, expected) in cases {
-            assert_eq!(next(schedule, friday).as_deref(), Some(expected), "{schedule}");
+            assert_eq!(
+                next(schedule, friday).as_deref(),
+                Some(expected),
+                "{schedule}"
+            );
         }
     }
 
@@ -278,7 +313,11 @@ mod tests {
             ("0 0 */1 * 1", "2026-05-11T00:00:00Z"),
         ];
         for (schedule, expected) in cases {
-            assert_eq!(next(schedule, friday).as_deref(), Some(expected), "{schedule}");
+            assert_eq!(
+                next(schedule, friday).as_deref(),
+                Some(expected),
+                "{schedule}"
+            );
         }
     }
 
@@ -307,7 +346,11 @@ mod tests {
             let time = Offset::UTC.to_datetime(at);
             let weekday = time.weekday().to_sunday_zero_offset();
             let day = [1, 10, 19, 28].contains(&time.day()) || [2, 4].contains(&weekday);
-            if day && time.minute() % 7 == 0 && [3, 5].contains(&time.hour()) && [2, 5, 8, 11].contains(&time.month()) {
+            if day
+                && time.minute() % 7 == 0
+                && [3, 5].contains(&time.hour())
+                && [2, 5, 8, 11].contains(&time.month())
+            {
                 expected.push(at);
             }
         }
@@ -346,7 +389,10 @@ mod tests {
         ];
         for (text, name) in cases {
             let error = Schedule::parse(text).unwrap_err();
-            assert!(matches!(error, CronError::Field { name: n, .. } if n == name), "{text}: {error}");
+            assert!(
+                matches!(error, CronError::Field { name: n, .. } if n == name),
+                "{text}: {error}"
+            );
         }
     }
 }

@@ -92,6 +92,28 @@ fn the_committed_definitions_are_those_of_the_types() {
     assert_eq!(files, definitions.len());
 }
 
+/// The seeds' samples are refused for what is not built yet, and for nothing else; but for those that are no YAML.
+#[test]
+fn samples_of_the_seeds_are_right_as_printed() {
+    let broken = ["seed-cross", "seed-lost-indentation", "seed-status"];
+    for path in cases() {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        if !name.starts_with("seed-") || broken.contains(&name) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let problems = match read_stream(name, &text) {
+            Ok((_, warnings)) => Diagnostics(warnings),
+            Err(problems) => problems,
+        };
+        let others = problems.iter().filter(|problem| {
+            let is_later = problem.message.ends_with("is not supported yet");
+            !(is_later && matches!(problem.code, Code::NotSupportedYet | Code::DocumentKind))
+        });
+        assert_eq!(others.count(), 0, "{problems}");
+    }
+}
+
 #[test]
 fn an_object_reads_as_the_file_does() {
     for path in cases() {

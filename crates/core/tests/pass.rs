@@ -10,6 +10,7 @@
 )]
 
 mod pass {
+    mod chance;
     mod converge;
     mod determinism;
     mod end;

@@ -12,7 +12,8 @@ use std::{fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
     diagnostics::Diagnostics,
-    document::parse_stream,
+    api::KatalogSpec,
+    document::{Tree, parse_stream},
     plan::{self, Change, KatalogRef, Library, Plan, Schemas, describe},
     value::Node,
 };
@@ -101,8 +102,9 @@ fn only_the_operators_that_differ_are_disturbed_and_stops_come_first() {
 #[test]
 fn workers_and_resync_reconfigure_without_another_hash() {
     let old = with_entries(&[entry("a", "A", "x")]);
-    for outer in ["workers: 9", "resync: 1h"] {
-        let new = with_entries(&[entry("a", "A", "x").replacen("{ ", &format!("{{ {outer}, "), 1)]);
+    for field in ["workers: 9", "resync: 1h"] {
+        let reconciler = format!("operatorBox: {{ reconciler: {{ {field} }}, ");
+        let new = with_entries(&[entry("a", "A", "x").replace("operatorBox: { ", &reconciler)]);
         assert_eq!(changes(&old, &new), ["reconfigure a"]);
         assert_eq!(old.operators[0].hash, new.operators[0].hash);
     }
@@ -159,13 +161,13 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
     assert_eq!(manifests[2]["rules"], expected);
 }
 
-/// Compiles a case: a Katalog's `spec`, and the definitions that are known under `definitions`.
-fn compile(file: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
+/// A case: the document, the Katalog's `spec` in it, and the definitions that are known under `definitions`.
+fn read(file: &Path) -> (Tree, KatalogSpec, Schemas) {
     let text = fs::read_to_string(file).unwrap();
     let shown = file.file_name().unwrap().to_str().unwrap();
-    let stream = parse_stream(shown, &text);
+    let mut stream = parse_stream(shown, &text);
     assert!(stream.problems.is_empty(), "{}", stream.problems);
-    let tree = &stream.sources[0].tree;
+    let tree = stream.sources.remove(0).tree;
     let mut case = tree.to_json();
     let mut schemas = Schemas::default();
     for (name, crd) in case["definitions"].take().as_object().into_iter().flatten() {
@@ -174,8 +176,14 @@ fn compile(file: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
     }
     let spec = serde_json::from_value(case["spec"].take())
         .unwrap_or_else(|error| panic!("{shown}: {error}"));
+    (tree, spec, schemas)
+}
+
+/// Compiles a case.
+fn compile(file: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
+    let (tree, spec, schemas) = read(file);
     let located = |mut found: Diagnostics| {
-        found.locate(tree, Some(shown));
+        found.locate(&tree, file.file_name().unwrap().to_str());
         found
     };
     match plan::compile(&katalog(), &spec, &schemas, &Library::default()) {
@@ -249,6 +257,32 @@ fn mistakes_are_all_told_at_once_with_path_and_advice() {
 }
 
 #[test]
+fn every_expression_is_listed_with_its_place_and_type() {
+    let mut failures = Vec::new();
+    for case in cases("types") {
+        let (tree, spec, schemas) = read(&case);
+        let listed = plan::types(&katalog(), &spec, &schemas, &Library::default());
+        let lines: String = listed
+            .into_iter()
+            .map(|mut typed| {
+                typed.locate(&tree);
+                let (line, column) = (typed.line.unwrap(), typed.column.unwrap());
+                let wanted = typed.wanted.map(|wanted| format!(" for {wanted}"));
+                format!(
+                    "{line}:{column} {}: {} is {}{}\n",
+                    typed.path,
+                    typed.source,
+                    typed.type_name,
+                    wanted.unwrap_or_default()
+                )
+            })
+            .collect();
+        expect(&case, "txt", &lines, &mut failures);
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
 fn compiling_twice_gives_the_same_hashes() {
     for case in cases("plans") {
         let hashes = || {
@@ -299,6 +333,37 @@ proptest! {
         if let Ok(spec) = serde_json::from_value(spec) {
             let _ = plan::compile(&katalog(), &spec, &Schemas::default(), &Library::default());
         }
+    }
+}
+
+proptest! {
+    /// Without a definition nothing is known of `spec` and `status`, and nothing is said of what is done with them.
+    #[test]
+    fn without_a_definition_no_schema_refuses_anything(
+        root in "spec|status", path in "[a-z]{1,5}(\\.[a-z]{1,5}){0,3}", word in "[a-z]{1,5}", number in 0..9,
+    ) {
+        let read = format!("{root}.{path}");
+        let spec = json!({ "crds": { "pond": {
+            "apiTypes": { "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" },
+            "operatorBox": {
+                "onReconcile": {
+                    "deployments": [{
+                        "image": format!("{{{{ .{read} }}}}"), "replicas": format!("{{{{ .{read} }}}}"),
+                        "port": format!("{{{{ .{read} | default {number} }}}}"),
+                        "when": [{ "field": read, "equals": word }, { "field": format!("{{{{ len .{read} }}}}"), "notEquals": number }],
+                    }],
+                    "configMaps": [{ "data": {
+                        "a": format!("{{{{ if eq .{read} \"{word}\" }}}}{{{{ toUpper .{read}.x }}}}{{{{ end }}}}"),
+                        "b": format!("{{{{ range .{read} }}}}{{{{ .{word} }}}}{{{{ else }}}}{{{{ eq .{read} {number} }}}}{{{{ end }}}}"),
+                    } }],
+                },
+                "status": { "fields": [{ "path": word, "value": format!("{{{{ .{read} }}}}") }] },
+            },
+        } } });
+        let spec = serde_json::from_value(spec).unwrap();
+        let compiled = plan::compile(&katalog(), &spec, &Schemas::default(), &Library::default());
+        let warnings = compiled.map(|(_, warnings)| Diagnostics(warnings).to_string());
+        prop_assert_eq!(warnings.map_err(|problems| problems.to_string()), Ok(String::new()));
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::GroupKind,
+    plan::{GroupKind, Schemas},
     value,
 };
 use serde_json::json;
@@ -19,9 +19,9 @@ use super::{
         status::Verdict,
         supervisor::Holding,
     },
-    Katalog, Release, Running, group_kind,
+    Katalog, Release, Running, Subject, group_kind,
     judge::{Judged, judge, kinds_of},
-    known::{known, schemas, storage},
+    known::{known, schemas, storage, whole_schemas},
 };
 
 impl Katalog {
@@ -49,7 +49,7 @@ impl Katalog {
 
     /// The Katalog is wanted: its newest good revision is to run.
     async fn follow(&mut self) -> Result<(), CallError> {
-        self.judge();
+        self.judge_by_schemas().await;
         if self.candidate.is_some() {
             self.put_finalizer().await?;
             let revision = self.revisions.store(&self.document).await?;
@@ -101,7 +101,8 @@ impl Katalog {
     async fn load_last_good(&mut self) -> Result<(), CallError> {
         let stored = self.revisions.list().await?;
         let good = stored.into_iter().rev().find_map(|revision| {
-            let schemas = schemas(&known(&self.shared.context.crds, &revision.document));
+            // It was accepted once: a definition or a check that came since takes nothing away.
+            let schemas = schemas(&known(&self.shared.context.crds, &revision.document)).trusting();
             let judged = judge(&self.reference, &revision.document, &schemas).ok()?;
             Some((judged, revision.name))
         });
@@ -312,11 +313,26 @@ impl Katalog {
         Ok(())
     }
 
-    /// Judges the object, unless it was judged before against the same schemas.
+    /// Judges the object by what the records say of CRDs, so that it can claim its kinds at once.
     pub(super) fn judge(&mut self) {
-        if self.is_deleting() {
-            return;
+        if !self.is_deleting() {
+            let (_, records) = self.subject();
+            self.judge_against(&schemas(&records));
         }
+    }
+
+    /// Judges the object by the whole schemas of its kinds, unless it was judged by them before.
+    async fn judge_by_schemas(&mut self) {
+        let now = self.subject();
+        if self.judged.as_ref() != Some(&now) {
+            let schemas = whole_schemas(&self.shared.context.wire, &now.1).await;
+            self.judge_against(&schemas);
+            self.judged = Some(now);
+        }
+    }
+
+    /// What a judgement is about: the generation, and the CRDs of the kinds that the document names.
+    fn subject(&mut self) -> Subject {
         let generation = self.object.metadata.generation;
         if self
             .judged
@@ -325,11 +341,11 @@ impl Katalog {
         {
             self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
         }
-        let now = (generation, known(&self.shared.context.crds, &self.document));
-        if self.judged.as_ref() == Some(&now) {
-            return;
-        }
-        match judge(&self.reference, &self.document, &schemas(&now.1)) {
+        (generation, known(&self.shared.context.crds, &self.document))
+    }
+
+    fn judge_against(&mut self, schemas: &Schemas) {
+        match judge(&self.reference, &self.document, schemas) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
@@ -340,7 +356,6 @@ impl Katalog {
                 };
             }
         }
-        self.judged = Some(now);
     }
 
     /// A revision that compiles is a candidate, unless it is what runs.

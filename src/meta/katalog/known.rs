@@ -12,7 +12,10 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-use crate::runtime::watch::Crds;
+use crate::runtime::{
+    watch::Crds,
+    wire::{Served, Wire},
+};
 
 /// The CRDs of the kinds that `document` names, as far as the cluster has them, sorted by kind.
 pub(crate) fn known(crds: &Crds, document: &Value) -> Vec<Arc<CrdRecord>> {
@@ -26,6 +29,26 @@ pub(crate) fn schemas(records: &[Arc<CrdRecord>]) -> Schemas {
     let mut schemas = Schemas::default();
     for record in records {
         schemas.insert(shape(record));
+    }
+    schemas
+}
+
+/// The same with the whole definitions, which are asked for one by one and kept no longer than the compiler needs them.
+/// Of one that cannot be had counts what the record says.
+pub(crate) async fn whole_schemas(wire: &Wire, records: &[Arc<CrdRecord>]) -> Schemas {
+    let mut schemas = schemas(records);
+    for record in records {
+        match wire.find(&Served::crds(), &record.id.key.name).await {
+            Ok(Some(crd)) => {
+                if let Ok(shape) = CrdShape::from_crd(&crd) {
+                    schemas.insert(shape);
+                }
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(crd = %record.id.key, %error, "definition could not be read");
+            }
+        }
     }
     schemas
 }

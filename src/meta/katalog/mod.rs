@@ -67,6 +67,9 @@ pub(crate) struct Shared {
 /// The newest state of a Katalog's object; none when it is gone.
 pub(crate) type Latest = Option<Arc<DynamicObject>>;
 
+/// What a verdict is about: a generation, and the CRDs of the kinds that the document names.
+type Subject = (Option<i64>, Vec<Arc<CrdRecord>>);
+
 /// One Katalog.
 #[derive(Debug)]
 pub(crate) struct Katalog {
@@ -79,8 +82,8 @@ pub(crate) struct Katalog {
     object: Arc<DynamicObject>,
     gone: bool,
     document: Arc<serde_json::Value>,
-    /// What the verdict is about: generation, and the CRDs of the kinds that the document names.
-    judged: Option<(Option<i64>, Vec<Arc<CrdRecord>>)>,
+    /// What the verdict is about; none before it was judged by the whole schemas.
+    judged: Option<Subject>,
     verdict: Verdict,
     /// Compiled and not running yet.
     candidate: Option<Judged>,

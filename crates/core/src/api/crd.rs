@@ -131,7 +131,7 @@ fn lenient(shape: &Shape) -> Map<String, Value> {
             let properties: Map<String, Value> = object
                 .fields
                 .iter()
-                .filter(|(_, field)| !matches!(field.shape, Shape::Later | Shape::Ignored))
+                .filter(|(_, field)| field.works())
                 .map(
                     |(
                         name,

@@ -1,6 +1,7 @@
 //! Documents as a whole: what stands around `spec`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 
@@ -12,6 +13,7 @@ use super::shape::Shape;
 /// A document. It exists for its schema.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{S}Document")]
 #[expect(dead_code, reason = "only the schema is used")]
 struct Envelope<S> {
     /// `orkestra.orkspace.io/v1`.
@@ -54,6 +56,7 @@ pub(crate) fn shape<S: JsonSchema>(blocks: &[&str]) -> Shape {
     if let Shape::Object(root) = &mut shape
         && let Some(Shape::Object(spec)) = root.fields.get("spec").map(|field| field.shape.clone())
     {
+        let root = Arc::make_mut(root);
         for block in blocks {
             if let Some(field) = spec.fields.get(*block) {
                 root.fields.insert((*block).to_owned(), field.clone());

@@ -4,17 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::later::{Later, LaterValues};
+use super::planned::ConditionLater;
 use super::scalar::{Scalar, Text};
 
 /// One condition. With several operators in one condition all must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = Later(&[
-    "between", "contains", "cron", "dayOfWeek", "duration", "greaterThan", "greaterThanOrEqual", "gt",
-    "hasPrefix", "hasSuffix", "in", "lessThan", "lessThanOrEqual", "lt", "max", "min", "negate",
-    "notBetween", "notContains", "notIn", "notPrefix", "notSuffix", "prefix", "regex", "source",
-    "suffix", "time", "valueType",
-]))]
 pub struct GateCondition {
     /// What is tested: a path such as `spec.environment`, or a template.
     pub field: Text,
@@ -36,16 +31,19 @@ pub struct GateCondition {
     /// Operand of `operator`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Scalar>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<ConditionLater>,
 }
 
 /// How a condition compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = LaterValues(&[
-    "between", "contains", "greaterThan", "greaterThanOrEqual", "gt", "gte", "hasPrefix", "hasSuffix",
-    "in", "lessThan", "lessThanOrEqual", "lt", "lte", "matches", "notBetween", "notContains", "notIn",
-    "notPrefix", "notSuffix", "prefix", "regex", "suffix", "typeBool", "typeList", "typeMap",
-    "typeNull", "typeNumber", "typeOf", "typeString", "unique",
+    "between", "contains", "gt", "gte", "in", "lt", "lte", "notBetween", "notContains", "notIn", "notPrefix",
+    "notSuffix", "prefix", "regex", "suffix", "typeBool", "typeList", "typeMap", "typeNull", "typeNumber",
+    "typeOf", "typeString", "unique",
 ]))]
 pub enum GateOperator {
     /// The texts are the same.

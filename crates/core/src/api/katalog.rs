@@ -7,12 +7,12 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::duration::Span;
 use super::envelope;
 use super::later::{Ignored, Later};
 use super::motif::{Info, MotifImport};
 use super::notes::Notes;
 use super::operator_box::{OperatorBox, Reconciler};
+use super::planned::{EntryLater, SpecLater};
 use super::profiles::Profiles;
 use super::shape::Shape;
 use super::status::KatalogStatus;
@@ -24,15 +24,6 @@ pub(crate) const BLOCKS: &[&str] = &[
     "notes",
     "notification",
     "profiles",
-    "providers",
-    "security",
-    "sources",
-];
-
-/// Those that are not built yet.
-const LATER_BLOCKS: &[&str] = &[
-    "gateway",
-    "notification",
     "providers",
     "security",
     "sources",
@@ -53,8 +44,6 @@ const LATER_BLOCKS: &[&str] = &[
     doc = "A Katalog declares operators: one for each custom resource definition it names."
 )]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(LATER_BLOCKS))]
-#[schemars(transform = Later(&["deletionPolicy", "finalizers", "suspend"]))]
 pub struct KatalogSpec {
     /// The operators, by name. The name is the operator's own: it appears in `/katalog/{name}`, in
     /// `dependsOn` and in overrides.
@@ -71,17 +60,15 @@ pub struct KatalogSpec {
     /// Functions that all templates of the Katalog may call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<SpecLater>,
 }
 
 /// One operator: the custom resource definition it serves and what it does for each resource.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&[
-    "allowedNamespaces", "conversion", "deletionProtection", "dependsOn", "endpoints", "enrich",
-    "enrichAll", "fieldSelector", "finalizers", "ignoreObservedGeneration", "ignoreStatusPatch",
-    "labelSelector", "labels", "mutation", "namespace", "normalize", "queue",
-    "removeFinalizers", "restrictedNamespaces", "serve", "validation", "webhooks",
-]))]
 #[schemars(transform = Ignored(&["mode"]))]
 pub struct CrdEntry {
     /// `false` declares the operator without starting it. Default `true`.
@@ -103,13 +90,10 @@ pub struct CrdEntry {
     /// Group, version, kind and plural of the custom resource. May be left out beside `crdFile`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_types: Option<ApiTypes>,
-    /// How many resources are reconciled at a time. Default 3.
+    /// How many resources are reconciled at a time. Default `3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub workers: Option<u32>,
-    /// How often every resource is reconciled without a change, such as `10m`; `0s` is never.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resync: Option<Span>,
     /// Whether the custom resource lives in namespaces. Read from the cluster when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespaced: Option<bool>,
@@ -122,6 +106,10 @@ pub struct CrdEntry {
     /// Motifs that the operator is made of, beside its box.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<MotifImport>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<EntryLater>,
 }
 
 impl CrdEntry {
@@ -135,10 +123,9 @@ impl CrdEntry {
         self.reconciler().and_then(|r| r.workers).or(self.workers)
     }
 
-    /// The resync period declared; the reconciler's own wins over the entry's.
+    /// The resync period declared.
     pub fn declared_resync(&self) -> Option<Duration> {
-        let span = self.reconciler().and_then(|r| r.resync).or(self.resync);
-        span.map(|span| span.0)
+        Some(self.reconciler()?.resync?.0)
     }
 
     fn reconciler(&self) -> Option<&Reconciler> {

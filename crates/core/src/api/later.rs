@@ -1,25 +1,78 @@
 //! Marks in the schemas of the API types that go beyond JSON Schema.
 //!
 //! A field that the language documents and that is not built yet is known to the schema, so that a
-//! document that declares it is told so; the Rust types don't carry it.
+//! document that declares it is checked and told so; no document is read into it.
 
-use schemars::Schema;
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
 use schemars::transform::Transform;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// Extension: how far the field is supported; `later` or `ignored`, absent means it works.
+/// Extension: how far the field is supported; `later`, `ignored` or `refused`, absent means it works.
 pub const SUPPORT: &str = "x-orkestra-support";
+/// Extension of a field that is refused: why.
+pub const REASON: &str = "x-orkestra-reason";
 /// Extension of an enum: values of the language that are not built yet.
 pub const LATER_VALUES: &str = "x-orkestra-later-values";
 /// Extension: the format of a text, `duration` is the only one.
 pub const FORMAT: &str = "x-orkestra-format";
 
-/// Adds fields of the language that are not built yet to an object's schema.
-pub(crate) struct Later(pub(crate) &'static [&'static str]);
+/// The fields of `T`, which the language has and which are not built yet. A type that has it as a flattened field has
+/// them in its schema, and nothing of them when it is read.
+pub struct Later<T>(PhantomData<fn() -> T>);
 
-impl Transform for Later {
-    fn transform(&mut self, schema: &mut Schema) {
-        mark(schema, self.0, "later");
+impl<T> Clone for Later<T> {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl<T> Default for Later<T> {
+    fn default() -> Self {
+        Later(PhantomData)
+    }
+}
+
+impl<T> PartialEq for Later<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T> Eq for Later<T> {}
+
+impl<T> fmt::Debug for Later<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Later")
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Later<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Later{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator);
+        schema.remove("required");
+        schema.remove("description");
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+        for field in properties.into_iter().flat_map(Map::values_mut) {
+            if !field.is_object() {
+                *field = json!({});
+            }
+            if let Some(field) = field.as_object_mut() {
+                field.entry(SUPPORT).or_insert_with(|| json!("later"));
+            }
+        }
+        schema
     }
 }
 
@@ -28,7 +81,25 @@ pub(crate) struct Ignored(pub(crate) &'static [&'static str]);
 
 impl Transform for Ignored {
     fn transform(&mut self, schema: &mut Schema) {
-        mark(schema, self.0, "ignored");
+        let description = "Only for operators in Go.";
+        insert(
+            schema,
+            self.0,
+            &json!({ SUPPORT: "ignored", "description": description }),
+        );
+    }
+}
+
+/// Adds fields that are refused to an object's schema, with the reason.
+pub(crate) struct Refused(pub(crate) &'static [&'static str], pub(crate) &'static str);
+
+impl Transform for Refused {
+    fn transform(&mut self, schema: &mut Schema) {
+        insert(
+            schema,
+            self.0,
+            &json!({ SUPPORT: "refused", REASON: self.1 }),
+        );
     }
 }
 
@@ -37,7 +108,11 @@ pub(crate) struct Accepted(pub(crate) &'static [&'static str]);
 
 impl Transform for Accepted {
     fn transform(&mut self, schema: &mut Schema) {
-        insert(schema, self.0, &json!({}));
+        insert(
+            schema,
+            self.0,
+            &json!({ "description": "Written by the cluster." }),
+        );
     }
 }
 
@@ -60,10 +135,6 @@ impl Transform for LaterValues {
     fn transform(&mut self, schema: &mut Schema) {
         schema.insert(LATER_VALUES.to_owned(), json!(self.0));
     }
-}
-
-fn mark(schema: &mut Schema, names: &[&str], support: &str) {
-    insert(schema, names, &json!({ SUPPORT: support }));
 }
 
 fn insert(schema: &mut Schema, names: &[&str], field: &Value) {

@@ -15,6 +15,7 @@ pub mod motif;
 pub mod names;
 pub mod notes;
 pub mod operator_box;
+pub(crate) mod planned;
 pub mod profiles;
 pub mod scalar;
 pub mod shape;

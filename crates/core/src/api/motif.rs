@@ -1,6 +1,7 @@
 //! `Motif`: children, status fields, presets and notes that Katalogs import with inputs of their own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -10,6 +11,7 @@ use super::envelope;
 use super::later::Later;
 use super::notes::Notes;
 use super::operator_box::{Lifecycle, StatusField};
+use super::planned::{AdmissionLater, DeprecationLater};
 use super::profiles::Profiles;
 use super::shape::Shape;
 use crate::value::Node;
@@ -38,7 +40,6 @@ pub(crate) const BLOCKS: &[&str] = &[
     doc = "A Motif is a part of operators: Katalogs import it with inputs of their own."
 )]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["admission"]))]
 pub struct MotifSpec {
     /// Author, version and the like, for registries and people.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,6 +62,10 @@ pub struct MotifSpec {
     /// Functions, for the templates of the Motif and of the Katalog that imports it under `spec.imports`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<AdmissionLater>,
 }
 
 /// One input of a Motif: `.inputs.<name>` in its templates, `inputs.<name>` in its conditions.
@@ -182,7 +187,6 @@ pub struct SecretRef {
 /// What registries and people are told about a document. Nothing depends on it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["deprecation"]))]
 pub struct Info {
     /// Who wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,13 +214,17 @@ pub struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub projects: Option<Node>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<DeprecationLater>,
 }
 
 /// The shape of a whole Motif. `spec` may be left out: everything may stand beside it.
 pub(crate) fn document_shape() -> Shape {
     let mut shape = envelope::shape::<MotifSpec>(BLOCKS);
     if let Shape::Object(root) = &mut shape
-        && let Some(spec) = root.fields.get_mut("spec")
+        && let Some(spec) = Arc::make_mut(root).fields.get_mut("spec")
     {
         spec.required = false;
     }

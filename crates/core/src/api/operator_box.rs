@@ -6,16 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
 use super::duration::Span;
 use super::gate::GateCondition;
-use super::later::Later;
+use super::later::{Later, Refused};
+use super::planned::{BoxLater, LifecycleLater, ReconcilerLater, StatusFieldLater};
 use super::scalar::{Scalar, Text};
 
 /// What an operator does for each custom resource.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&[
-    "autoscale", "constructor", "cross", "external", "hooks", "normalize", "observe", "onDelete", "or",
-    "preReconcile", "providers", "rollBackOnError", "when",
-]))]
 pub struct OperatorBox {
     /// `true`, the default: the declared blocks are the reconciler. Reconcilers of your own are not
     /// supported.
@@ -37,14 +34,17 @@ pub struct OperatorBox {
     /// `[]` keeps our finalizer off the custom resources. Further finalizers are not supported yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<BoxLater>,
 }
 
 /// How the operator works through its queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["constructor", "hooks", "queue", "requeue"]))]
 pub struct Reconciler {
-    /// How many resources are reconciled at a time. Default 3.
+    /// How many resources are reconciled at a time. Default `3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub workers: Option<u32>,
@@ -58,13 +58,16 @@ pub struct Reconciler {
     /// File with more fields under `reconciler`, relative to this one. What is written here wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<ReconcilerLater>,
 }
 
 /// Children by kind. Within a kind the order of declaration counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(LATER_KINDS))]
-#[schemars(transform = Later(&["external", "or", "when"]))]
+#[schemars(transform = Refused(NO_SHORTHAND, "write the object out under `custom`"))]
 pub struct Lifecycle {
     /// Deployments (apps/v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -84,37 +87,20 @@ pub struct Lifecycle {
     /// Objects of any kind, written out in full.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub custom: Vec<Custom>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<LifecycleLater>,
 }
 
-/// Kinds of children that the language names and that are not built yet.
-pub(crate) const LATER_KINDS: &[&str] = &[
-    "clusterRoleBindings",
-    "clusterRoles",
-    "cronJobs",
-    "daemonSets",
-    "hpa",
-    "ingresses",
-    "jobs",
-    "limitRanges",
-    "namespaces",
-    "networkPolicies",
-    "pdb",
-    "persistentVolumeClaims",
-    "persistentVolumes",
+/// Kinds that the language names and that have no short form.
+const NO_SHORTHAND: &[&str] = &[
     "podSecurityPolicies",
     "podTemplates",
-    "pods",
-    "priorityClasses",
     "priorityLevelConfigurations",
-    "replicaSets",
-    "resourceQuotas",
-    "roleBindings",
-    "roles",
     "runtimeClasses",
     "serviceMonitors",
-    "statefulSets",
     "storageBackups",
-    "storageClasses",
     "storageLocations",
     "storagePools",
     "storageSnapshots",
@@ -139,7 +125,6 @@ pub struct StatusSpec {
 /// One field of the custom resource's status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = Later(&["clearOnFalse", "or"]))]
 pub struct StatusField {
     /// Where the value goes, relative to `status`, with dots: `network.endpoint`.
     pub path: Text,
@@ -151,6 +136,10 @@ pub struct StatusField {
     /// All must hold, or the field keeps the value it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<StatusFieldLater>,
 }
 
 /// What the value of a status field becomes.

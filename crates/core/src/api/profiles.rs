@@ -95,7 +95,7 @@ const NOT_IN_PRESETS: &[&str] = &["profile", "type", "path", "port"];
 /// A preset: a name for some fields.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = Without(NOT_IN_PRESETS))]
+#[schemars(rename = "{T}Preset", transform = Without(NOT_IN_PRESETS))]
 pub struct Preset<T> {
     /// The name that `profile` fields refer to.
     pub name: String,

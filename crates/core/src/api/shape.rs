@@ -3,13 +3,14 @@
 //! JSON Schema has many ways to say one thing. [`Shape`] has one way for each, so that the check of
 //! documents, the custom resource definitions and the reference documents are short walks over it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::later::{FORMAT, LATER_VALUES, SUPPORT};
+use super::later::{FORMAT, LATER_VALUES, REASON, SUPPORT};
 
 /// What a value may look like.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,18 +42,18 @@ pub enum Shape {
     /// Values in order.
     List(Box<Shape>),
     /// Values by key.
-    Object(ObjectShape),
+    Object(Arc<ObjectShape>),
     /// One of some shapes, told apart by being a map, a list or neither.
     OneOf(Vec<Shape>),
-    /// A field of the language that is not built yet.
-    Later,
-    /// A field of the language that has no effect here.
-    Ignored,
 }
 
 /// What a map may hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ObjectShape {
+    /// The type's name; empty for maps of the user's own keys.
+    pub name: String,
+    /// The type's doc comment.
+    pub description: String,
     /// Fields by name.
     pub fields: BTreeMap<String, Field>,
     /// The values of other keys; none when there may be none.
@@ -68,6 +69,31 @@ pub struct Field {
     pub required: bool,
     /// The doc comment.
     pub description: String,
+    /// What counts when the field is left out, as the doc comment says it: Markdown.
+    pub default: Option<String>,
+    /// How far it is supported.
+    pub support: Support,
+}
+
+impl Field {
+    /// Whether it does something.
+    pub fn works(&self) -> bool {
+        self.support == Support::Works
+    }
+}
+
+/// How far a field is supported.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Support {
+    /// It works.
+    #[default]
+    Works,
+    /// The language has it, and it is not built yet.
+    Later,
+    /// It is accepted and has no effect here.
+    Ignored,
+    /// It is not accepted, for this reason.
+    Refused(String),
 }
 
 /// Nested references followed; the API types have about ten.
@@ -82,7 +108,16 @@ impl Shape {
             .to_value();
         let empty = Map::new();
         let definitions = schema.get("$defs").and_then(Value::as_object);
-        read(&schema, definitions.unwrap_or(&empty), 0)
+        let mut reader = Reader {
+            definitions: definitions.unwrap_or(&empty),
+            read: HashMap::new(),
+        };
+        match schema.as_object() {
+            Some(object) if types(object) == ["object"] => {
+                Shape::Object(Arc::new(reader.object(object, &T::schema_name(), 0)))
+            }
+            _ => reader.shape(&schema, 0),
+        }
     }
 
     /// A map that has one field, which must be there.
@@ -91,17 +126,19 @@ impl Shape {
             shape,
             required: true,
             description: String::new(),
+            default: None,
+            support: Support::Works,
         };
-        Shape::Object(ObjectShape {
+        Shape::Object(Arc::new(ObjectShape {
             fields: BTreeMap::from([(name.to_owned(), field)]),
-            rest: None,
-        })
+            ..ObjectShape::default()
+        }))
     }
 
     /// What is expected, for messages: `a list`.
     pub fn describe(&self) -> String {
         match self {
-            Shape::Free | Shape::Later | Shape::Ignored => "anything".to_owned(),
+            Shape::Free => "anything".to_owned(),
             Shape::Scalar => "a single value".to_owned(),
             Shape::Text => "text".to_owned(),
             Shape::Bool => "`true` or `false`".to_owned(),
@@ -124,93 +161,132 @@ fn one_of(words: impl Iterator<Item = String>) -> String {
     }
 }
 
-fn read(schema: &Value, definitions: &Map<String, Value>, depth: usize) -> Shape {
-    let Some(object) = schema.as_object() else {
-        return Shape::Free;
-    };
-    if depth > MAX_DEPTH {
-        return Shape::Free;
-    }
-    match object.get(SUPPORT).and_then(Value::as_str) {
-        Some("later") => return Shape::Later,
-        Some(_) => return Shape::Ignored,
-        None => {}
-    }
-    if let Some(target) = object.get("$ref").and_then(Value::as_str) {
-        let name = target.rsplit('/').next().unwrap_or(target);
-        let target = definitions.get(name).unwrap_or(&Value::Null);
-        return read(target, definitions, depth + 1);
-    }
-    if let Some(words) = words(object) {
-        let later = object.get(LATER_VALUES).map(strings).unwrap_or_default();
-        return Shape::Enum {
-            values: words,
-            later,
+/// Reads schemas; every named type is read once and shared.
+struct Reader<'a> {
+    definitions: &'a Map<String, Value>,
+    read: HashMap<&'a str, Shape>,
+}
+
+impl<'a> Reader<'a> {
+    fn shape(&mut self, schema: &'a Value, depth: usize) -> Shape {
+        let Some(object) = schema.as_object() else {
+            return Shape::Free;
         };
-    }
-    if let Some(branches) = object.get("anyOf").or_else(|| object.get("oneOf")) {
-        return read_branches(branches, definitions, depth);
-    }
-    match types(object).as_slice() {
-        ["object"] => Shape::Object(read_object(object, definitions, depth)),
-        ["array"] => {
-            let items = object.get("items").unwrap_or(&Value::Null);
-            Shape::List(Box::new(read(items, definitions, depth + 1)))
+        if depth > MAX_DEPTH {
+            return Shape::Free;
         }
-        ["boolean"] => Shape::Bool,
-        ["integer"] => Shape::Int {
-            min: object.get("minimum").and_then(Value::as_i64),
-            max: object.get("maximum").and_then(Value::as_i64),
-        },
-        ["string"] if object.contains_key(FORMAT) => Shape::Duration,
-        ["string"] => Shape::Text,
-        [] => Shape::Free,
-        _ => Shape::Scalar,
+        if let Some(target) = object.get("$ref").and_then(Value::as_str) {
+            return self.definition(target.rsplit('/').next().unwrap_or(target), depth);
+        }
+        if let Some(values) = words(object) {
+            let later = object.get(LATER_VALUES).map(strings).unwrap_or_default();
+            return Shape::Enum { values, later };
+        }
+        if let Some(branches) = object.get("anyOf").or_else(|| object.get("oneOf")) {
+            return self.branches(branches, depth);
+        }
+        match types(object).as_slice() {
+            ["object"] => Shape::Object(Arc::new(self.object(object, "", depth))),
+            ["array"] => {
+                let items = object.get("items").unwrap_or(&Value::Null);
+                Shape::List(Box::new(self.shape(items, depth + 1)))
+            }
+            ["boolean"] => Shape::Bool,
+            ["integer"] => Shape::Int {
+                min: object.get("minimum").and_then(Value::as_i64),
+                max: object.get("maximum").and_then(Value::as_i64),
+            },
+            ["string"] if object.contains_key(FORMAT) => Shape::Duration,
+            ["string"] => Shape::Text,
+            [] => Shape::Free,
+            _ => Shape::Scalar,
+        }
     }
-}
 
-fn read_branches(branches: &Value, definitions: &Map<String, Value>, depth: usize) -> Shape {
-    let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
-    let branches = branches.as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut shapes: Vec<Shape> = branches
-        .iter()
-        .filter(|branch| !is_null(branch))
-        .map(|branch| read(branch, definitions, depth + 1))
-        .collect();
-    match shapes.len() {
-        1 => shapes.remove(0),
-        _ => Shape::OneOf(shapes),
-    }
-}
-
-fn read_object(
-    object: &Map<String, Value>,
-    definitions: &Map<String, Value>,
-    depth: usize,
-) -> ObjectShape {
-    let required = object.get("required").map(strings).unwrap_or_default();
-    let properties = object.get("properties").and_then(Value::as_object);
-    let fields = properties.into_iter().flatten().map(|(name, schema)| {
-        let field = Field {
-            shape: read(schema, definitions, depth + 1),
-            required: required.contains(name),
-            description: description(schema),
+    fn definition(&mut self, name: &'a str, depth: usize) -> Shape {
+        if let Some(shape) = self.read.get(name) {
+            return shape.clone();
+        }
+        let schema = self.definitions.get(name).unwrap_or(&Value::Null);
+        let shape = match schema.as_object() {
+            Some(object) if types(object) == ["object"] => {
+                Shape::Object(Arc::new(self.object(object, name, depth + 1)))
+            }
+            _ => self.shape(schema, depth + 1),
         };
-        (name.clone(), field)
-    });
-    let rest = match object.get("additionalProperties") {
-        None | Some(Value::Bool(false)) => None,
-        Some(schema) => Some(Box::new(read(schema, definitions, depth + 1))),
-    };
-    ObjectShape {
-        fields: fields.collect(),
-        rest,
+        self.read.insert(name, shape.clone());
+        shape
     }
+
+    fn branches(&mut self, branches: &'a Value, depth: usize) -> Shape {
+        let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
+        let branches = branches.as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut shapes: Vec<Shape> = branches
+            .iter()
+            .filter(|branch| !is_null(branch))
+            .map(|branch| self.shape(branch, depth + 1))
+            .collect();
+        match shapes.len() {
+            1 => shapes.remove(0),
+            _ => Shape::OneOf(shapes),
+        }
+    }
+
+    fn object(&mut self, object: &'a Map<String, Value>, name: &str, depth: usize) -> ObjectShape {
+        let required = object.get("required").map(strings).unwrap_or_default();
+        let properties = object.get("properties").and_then(Value::as_object);
+        let fields = properties.into_iter().flatten().map(|(name, schema)| {
+            let description = description(schema);
+            let field = Field {
+                shape: self.shape(schema, depth + 1),
+                required: required.contains(name),
+                default: default(&description),
+                description,
+                support: support(schema),
+            };
+            (name.clone(), field)
+        });
+        let fields = fields.collect();
+        let rest = match object.get("additionalProperties") {
+            None | Some(Value::Bool(false)) => None,
+            Some(schema) => Some(Box::new(self.shape(schema, depth + 1))),
+        };
+        ObjectShape {
+            name: name.to_owned(),
+            description: text(object.get("description")),
+            fields,
+            rest,
+        }
+    }
+}
+
+fn support(schema: &Value) -> Support {
+    match schema.get(SUPPORT).and_then(Value::as_str) {
+        Some("later") => Support::Later,
+        Some("refused") => Support::Refused(text(schema.get(REASON))),
+        Some(_) => Support::Ignored,
+        None => Support::Works,
+    }
+}
+
+/// The default that a doc comment tells: ``Default `x`.``, or `Default: the other one.`
+fn default(description: &str) -> Option<String> {
+    let (_, rest) = description.split_once("Default")?;
+    if let Some(words) = rest.strip_prefix(": ") {
+        let end = words.find(". ").unwrap_or(words.len());
+        return Some(words[..end].trim_end_matches('.').to_owned());
+    }
+    let (value, _) = rest.strip_prefix(" `")?.split_once('`')?;
+    Some(format!("`{value}`"))
 }
 
 /// Doc comments are wrapped in the source; a description is one paragraph a line.
 fn description(schema: &Value) -> String {
-    let text = schema.get("description").and_then(Value::as_str);
+    text(schema.get("description"))
+}
+
+fn text(value: Option<&Value>) -> String {
+    let text = value.and_then(Value::as_str);
     let paragraphs = text.unwrap_or_default().split("\n\n");
     let joined: Vec<String> = paragraphs
         .map(|paragraph| paragraph.replace('\n', " "))
@@ -277,20 +353,29 @@ mod tests {
                 max: Some(1000)
             }
         );
-        assert_eq!(*field(entry, "resync"), Shape::Duration);
         assert_eq!(*field(entry, "enabled"), Shape::Bool);
-        assert_eq!(*field(entry, "conversion"), Shape::Later);
-        assert_eq!(*field(entry, "mode"), Shape::Ignored);
+        assert_eq!(object(entry).fields["conversion"].support, Support::Later);
+        assert_eq!(object(entry).fields["mode"].support, Support::Ignored);
         assert_eq!(*field(entry, "setup"), Shape::List(Box::new(Shape::Text)));
         let lifecycle = field(field(entry, "operatorBox"), "onCreate");
-        assert_eq!(*field(lifecycle, "jobs"), Shape::Later);
+        assert_eq!(object(lifecycle).fields["jobs"].support, Support::Later);
+        assert!(
+            matches!(field(lifecycle, "jobs"), Shape::List(job) if object(job).fields["image"].required)
+        );
+        let refused = &object(lifecycle).fields["serviceMonitors"].support;
+        assert!(matches!(refused, Support::Refused(why) if why.contains("custom")));
         let Shape::List(deployment) = field(lifecycle, "deployments") else {
             panic!()
         };
         assert!(object(deployment).fields["image"].required);
         assert!(!object(deployment).fields["port"].required);
         assert_eq!(*field(deployment, "port"), Shape::Scalar);
-        assert_eq!(*field(deployment, "forEach"), Shape::Later);
+        assert_eq!(object(deployment).fields["forEach"].support, Support::Later);
+        assert_eq!(object(field(deployment, "forEach")).name, "ForEach");
+        assert_eq!(
+            object(deployment).fields["replicas"].default.as_deref(),
+            Some("`1`")
+        );
         assert_eq!(
             object(deployment).fields["name"]
                 .description

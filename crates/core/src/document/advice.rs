@@ -67,7 +67,7 @@ const SAID: &[(&str, Code, &str, &str)] = &[
         "invalid trailing content after double-quoted",
         Code::Syntax,
         "there is text behind the closing quote",
-        "inside of double quotes write a quote as `\\\"`",
+        "inside of double quotes write a quote as `\\\"`; items in braces or brackets have a `,` between them",
     ),
     (
         "while parsing a quoted scalar, found unknown escape",
@@ -155,7 +155,10 @@ const SAID: &[(&str, Code, &str, &str)] = &[
 pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> SyntaxError {
     let told = say(message);
     let lines: Vec<&str> = chunk.text.lines().collect();
-    let stopped = span.map_or(0, |span| usize::try_from(span.line - 1).unwrap_or(0));
+    let stopped = span.map_or((0, 0), |span| {
+        let index = |n: u32| usize::try_from(n.saturating_sub(1)).unwrap_or(0);
+        (index(span.line), index(span.column))
+    });
     let found = match told.code {
         Code::Syntax => flat(&lines).or_else(|| plain(&lines, stopped, message)),
         _ => None,
@@ -212,7 +215,7 @@ fn say(message: &str) -> SyntaxError {
     }
     if let Some(rest) = first.strip_prefix("unexpected character: `") {
         let message = format!(
-            "no value begins with `{}`",
+            "no value begins with {:?}",
             rest.chars().next().unwrap_or(' ')
         );
         return error(Code::Syntax, message, "put the value in quotes");
@@ -259,7 +262,7 @@ fn flat(lines: &[&str]) -> Option<Found> {
 }
 
 /// A plain mistake on the line where the parser stopped, or shortly before it.
-fn plain(lines: &[&str], stopped: usize, message: &str) -> Option<Found> {
+fn plain(lines: &[&str], (stopped, column): (usize, usize), message: &str) -> Option<Found> {
     let last = stopped.min(lines.len().checked_sub(1)?);
     let near = || (last.saturating_sub(1)..=last).rev();
     if message.contains("quote") {
@@ -280,6 +283,11 @@ fn plain(lines: &[&str], stopped: usize, message: &str) -> Option<Found> {
             message,
             hint: (*hint).to_owned(),
         });
+    }
+    if message.starts_with("expected string scalar")
+        && let Some(found) = braces_at(lines[last], last, column)
+    {
+        return Some(found);
     }
     near()
         .find_map(|line| bare_template(lines[line], line))
@@ -333,17 +341,40 @@ fn bare_template(line: &str, number: usize) -> Option<Found> {
     if !value.starts_with("{{") {
         return None;
     }
-    let hint = match (value.contains('"'), value.contains('\'')) {
-        (false, _) => format!("write \"{value}\""),
-        (true, false) => format!("write '{value}'"),
-        (true, true) => "put it in quotes".to_owned(),
+    let (message, hint) = match (value.contains('"'), value.contains('\'')) {
+        _ if value.ends_with(':') || value.contains("}}: ") => (
+            "a template cannot be a key",
+            "write the key out; only values are rendered".to_owned(),
+        ),
+        (false, _) => (NEEDS_QUOTES, format!("write \"{value}\"")),
+        (true, false) => (NEEDS_QUOTES, format!("write '{value}'")),
+        (true, true) => (NEEDS_QUOTES, "put it in quotes".to_owned()),
     };
     Some(Found {
         code: Code::Syntax,
         line: number,
         byte,
-        message: "a template that begins a value needs quotes around the value",
+        message,
         hint,
+    })
+}
+
+/// What is said of templates that YAML takes for maps.
+const NEEDS_QUOTES: &str = "a template that begins a value needs quotes around the value";
+
+/// A template inside of a map in braces: the parser stops at its second brace, the character `column` (from 0).
+fn braces_at(line: &str, number: usize, column: usize) -> Option<Found> {
+    let (byte, _) = line.char_indices().nth(column.checked_sub(1)?)?;
+    let value = line[byte..].strip_prefix("{{")?;
+    let end = value
+        .find("}}")
+        .filter(|end| !value[*end..].starts_with("}}:"))?;
+    (byte != value_at(line)).then(|| Found {
+        code: Code::Syntax,
+        line: number,
+        byte,
+        message: NEEDS_QUOTES,
+        hint: format!("write '{{{{{}}}}}'", &value[..end]),
     })
 }
 

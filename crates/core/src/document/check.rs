@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::hints::{self, Around};
 use super::tree::{Key, Span, Tree, TreeValue};
 use crate::api::duration;
-use crate::api::shape::{ObjectShape, Shape};
+use crate::api::shape::{Field, ObjectShape, Shape, Support};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
 use crate::value::Node;
 
@@ -22,18 +22,31 @@ pub(crate) fn check<'a>(
     path: &FieldPath,
     found: &'a mut Diagnostics,
 ) -> Value {
+    walk(tree, shape, path, false, found)
+}
+
+/// Checks a whole document of a kind that is not built yet: what is in it, and nothing about what is supported.
+pub(crate) fn check_later(tree: &Tree, shape: &Shape, found: &mut Diagnostics) {
+    walk(tree, shape, &FieldPath::root(), true, found);
+}
+
+fn walk<'a>(
+    tree: &Tree,
+    shape: &'a Shape,
+    path: &FieldPath,
+    is_later: bool,
+    found: &'a mut Diagnostics,
+) -> Value {
+    let place = Place {
+        path: path.clone(),
+        key: tree.span,
+    };
     let mut checker = Checker {
         found,
+        is_later,
         around: Vec::new(),
     };
-    checker.value(
-        tree,
-        shape,
-        &Place {
-            path: path.clone(),
-            key: tree.span,
-        },
-    )
+    checker.value(tree, shape, &place)
 }
 
 /// Where the walk is.
@@ -45,6 +58,8 @@ struct Place {
 
 struct Checker<'a> {
     found: &'a mut Diagnostics,
+    /// Whether the walk is inside a field that is not built yet.
+    is_later: bool,
     /// The maps that the walk is inside of, from the document's own.
     around: Vec<Around<'a>>,
 }
@@ -91,7 +106,7 @@ impl<'a> Checker<'a> {
 
     fn value(&mut self, tree: &Tree, shape: &'a Shape, place: &Place) -> Value {
         match shape {
-            Shape::Free | Shape::Later | Shape::Ignored => tree.to_json(),
+            Shape::Free => tree.to_json(),
             Shape::Scalar | Shape::Text => match tree.value {
                 TreeValue::Null | TreeValue::List(_) | TreeValue::Map(_) => {
                     self.wrong(tree, shape, place)
@@ -176,6 +191,9 @@ impl<'a> Checker<'a> {
             return Value::from(text);
         }
         if later.iter().any(|word| word == text) {
+            if self.is_later {
+                return Value::from(text);
+            }
             self.error(
                 Code::NotSupportedYet,
                 place,
@@ -225,30 +243,17 @@ impl<'a> Checker<'a> {
                 key: key.span.or(value.span).or(place.key),
             };
             match (object.fields.get(&key.name), &object.rest) {
-                (Some(field), _) => match field.shape {
-                    Shape::Later => {
-                        is_partial = true;
-                        self.error(
-                            Code::NotSupportedYet,
-                            &inner,
-                            key.span,
-                            format!("`{}` is not supported yet", key.name),
-                        );
-                    }
-                    Shape::Ignored => {
-                        let warning = Diagnostic::warning(
-                            Code::NoEffect,
-                            inner.path,
-                            format!("`{}` has no effect here", key.name),
-                        );
-                        self.found.push(warning.at(key.span));
-                    }
-                    _ if value.is_null() => {}
-                    _ => {
+                (Some(field), _) => {
+                    is_partial |= !self.is_supported(key, value, field, &inner);
+                    if !value.is_null() && matches!(field.support, Support::Works | Support::Later)
+                    {
+                        let outer = self.is_later;
+                        self.is_later |= field.support == Support::Later;
                         let value = self.value(value, &field.shape, &inner);
+                        self.is_later = outer;
                         checked.insert(key.name.clone(), value);
                     }
-                },
+                }
                 (None, Some(rest)) => {
                     let value = self.rest(value, rest, &inner);
                     checked.insert(key.name.clone(), value);
@@ -271,6 +276,33 @@ impl<'a> Checker<'a> {
         }
         self.around.pop();
         Value::Object(checked)
+    }
+
+    /// Tells of a field that does nothing here. False when the document is refused for it. Of fields that are not built
+    /// yet, only the outermost is told of.
+    fn is_supported(&mut self, key: &Key, value: &Tree, field: &Field, place: &Place) -> bool {
+        let name = &key.name;
+        match &field.support {
+            Support::Works => true,
+            Support::Later if self.is_later => true,
+            Support::Later => {
+                let message = format!("`{name}` is not supported yet");
+                self.error(Code::NotSupportedYet, place, key.span, message);
+                false
+            }
+            Support::Ignored => {
+                let message = format!("`{name}` has no effect here");
+                let warning = Diagnostic::warning(Code::NoEffect, place.path.clone(), message);
+                self.found.push(warning.at(key.span.or(value.span)));
+                true
+            }
+            Support::Refused(why) => {
+                let message = format!("`{name}` is not supported");
+                self.error(Code::NotSupportedYet, place, key.span, message)
+                    .hint = Some(why.clone());
+                false
+            }
+        }
     }
 
     /// A key of the user's own: nothing is an empty map where a map is asked for, else empty text.
@@ -329,7 +361,8 @@ fn describe(tree: &Tree) -> String {
     }
 }
 
-fn suits(shape: &Shape, tree: &Tree) -> bool {
+/// Whether a value may be of the shape, of several, as far as being a map, a list or neither tells.
+pub(crate) fn suits(shape: &Shape, tree: &Tree) -> bool {
     match tree.value {
         TreeValue::Map(_) => matches!(shape, Shape::Object(_) | Shape::Free),
         TreeValue::List(_) => matches!(shape, Shape::List(_) | Shape::Free),

@@ -27,11 +27,6 @@ impl Tree {
     }
 
     /// The value below the keys, one after the other.
-    pub(crate) fn below_mut(&mut self, names: &[&str]) -> Option<&mut Tree> {
-        names.iter().try_fold(self, |tree, name| tree.get_mut(name))
-    }
-
-    /// The value below the keys, one after the other.
     pub(crate) fn below(&self, names: &[&str]) -> Option<&Tree> {
         names.iter().try_fold(self, |tree, name| tree.get(name))
     }

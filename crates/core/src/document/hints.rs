@@ -75,9 +75,9 @@ pub(super) fn unknown(name: &str, around: &[Around<'_>]) -> Option<String> {
 
 /// The field belongs one level further in, into the only map there that has it.
 fn below(name: &str, object: &ObjectShape) -> Option<String> {
-    let works = |field: &&Field| works(field);
     let mut having = object.fields.iter().filter(|(_, field)| {
-        map(&field.shape).is_some_and(|map| map.fields.get(name).is_some_and(|field| works(&field)))
+        let inner = map(&field.shape).and_then(|map| map.fields.get(name));
+        field.works() && inner.is_some_and(Field::works)
     });
     let (only, _) = having.next()?;
     having
@@ -91,7 +91,7 @@ fn beside(name: &str, outer: &[Around<'_>], here: &FieldPath) -> Option<String> 
     let owner = outer
         .iter()
         .rev()
-        .find(|around| around.object.fields.get(name).is_some_and(works))?;
+        .find(|around| around.object.fields.get(name).is_some_and(Field::works))?;
     match here.segments().get(owner.path.segments().len())? {
         Segment::Field(inner) => Some(format!("it belongs further left, beside `{inner}`")),
         Segment::Index(_) => None,
@@ -106,13 +106,9 @@ fn map(shape: &Shape) -> Option<&ObjectShape> {
     }
 }
 
-fn works(field: &Field) -> bool {
-    !matches!(field.shape, Shape::Later | Shape::Ignored)
-}
-
 /// The fields of a map, if they are few.
 fn listed(object: &ObjectShape) -> Option<String> {
-    let fields = object.fields.iter().filter(|(_, field)| works(field));
+    let fields = object.fields.iter().filter(|(_, field)| field.works());
     let named: Vec<String> = fields.map(|(name, _)| format!("`{name}`")).collect();
     (!named.is_empty() && named.len() <= FIELDS_NAMED).then(|| named.join(", "))
 }

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use super::source::Source;
 use super::tree::Tree;
 use super::{normalise, rules};
+use crate::api::planned::komposer;
 use crate::api::shape::Shape;
 use crate::api::{KatalogSpec, MotifSpec, katalog, motif};
 use crate::diagnostics::Diagnostics;
@@ -57,6 +58,17 @@ impl DocumentKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
+    /// The shape of whole documents of the kind; none of kinds that are not even checked.
+    pub fn shape(self) -> Option<&'static Shape> {
+        static KOMPOSER: LazyLock<Shape> = LazyLock::new(komposer::document_shape);
+        match self {
+            DocumentKind::Katalog => Some(KatalogSpec::shape()),
+            DocumentKind::Motif => Some(MotifSpec::shape()),
+            DocumentKind::Komposer => Some(&KOMPOSER),
+            DocumentKind::E2e | DocumentKind::Simulate => None,
+        }
+    }
+
     /// The kind that a document says it is.
     pub fn of(source: &Source) -> Option<Self> {
         Self::parse(source.tree.get("kind")?.as_str()?)
@@ -87,7 +99,7 @@ impl Readable for KatalogSpec {
 
     fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
         normalise::blocks(tree, katalog::BLOCKS, found);
-        normalise::katalog(tree, found);
+        normalise::normalise(tree, Self::shape(), found);
     }
 
     fn check_tree(tree: &Tree, found: &mut Diagnostics) {
@@ -109,7 +121,7 @@ impl Readable for MotifSpec {
 
     fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
         normalise::blocks(tree, motif::BLOCKS, found);
-        normalise::motif(tree, found);
+        normalise::normalise(tree, Self::shape(), found);
     }
 
     fn check(&self, found: &mut Diagnostics) {

@@ -8,6 +8,7 @@
 //! Objects from a cluster take the same way without positions: [`Source::from_object`].
 
 mod advice;
+pub mod aliases;
 mod check;
 mod edit;
 mod hints;
@@ -23,7 +24,8 @@ mod yaml;
 
 pub use kinds::DocumentKind;
 pub use read::{
-    Document, KatalogDocument, MotifDocument, read_included, read_katalog, read_motif, read_what_can_be,
+    Document, KatalogDocument, MotifDocument, check_komposer, read_included, read_katalog,
+    read_motif, read_what_can_be,
 };
 pub use source::{Documents, Source, Stream, parse_stream, read_stream};
 pub use tree::{Key, Span, Tree, TreeValue, Verbatim};

@@ -1,76 +1,14 @@
-//! Earlier spellings of the language, moved to where they stand today.
+//! Other spellings of the language, moved to where they stand today.
 //!
 //! Each move warns with the place and the spelling to use, so that the same document reads without
 //! warnings once it is changed. A value that is written in both spellings is an error: neither may
 //! win in silence.
 
-use std::sync::LazyLock;
-
+use super::aliases::{ALIASES, Alias, WORD_ALIASES};
+use super::check::suits;
 use super::tree::{Key, Tree, TreeValue};
-use crate::api::Lifecycle;
-use crate::api::shape::Shape;
+use crate::api::shape::{ObjectShape, Shape};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-
-/// Keys within `operatorBox` and where they stand today.
-const BOX_MOVES: &[(&[&str], &[&str])] = &[
-    (&["workers"], &["reconciler", "workers"]),
-    (&["resync"], &["reconciler", "resync"]),
-    (&["queue"], &["reconciler", "queue"]),
-    (&["reconcile", "onCreate"], &["onCreate"]),
-    (&["reconcile", "onReconcile"], &["onReconcile"]),
-    (&["reconcile", "onDelete"], &["onDelete"]),
-    (&["reconcile", "workers"], &["reconciler", "workers"]),
-    (&["reconcile", "resync"], &["reconciler", "resync"]),
-    (&["reconcile", "queue"], &["reconciler", "queue"]),
-    (&["reconcile", "default"], &["default"]),
-    (&["reconcile", "hooks"], &["reconciler", "hooks"]),
-    (
-        &["reconcile", "constructor"],
-        &["reconciler", "constructor"],
-    ),
-    (&["reconcile", "profile"], &["reconciler", "profile"]),
-    (&["reconcile", "include"], &["reconciler", "include"]),
-    (&["reconcile", "requeue"], &["reconciler", "requeue"]),
-    (&["reconciler", "onCreate"], &["onCreate"]),
-    (&["reconciler", "onReconcile"], &["onReconcile"]),
-    (&["reconciler", "onDelete"], &["onDelete"]),
-    (&["reconciler", "default"], &["default"]),
-    (&["runtime", "autoscale"], &["autoscale"]),
-    (&["emit", "status", "conditions"], &["status", "conditions"]),
-    (&["watch"], &["observe", "watch"]),
-    (&["anyOf"], &["or"]),
-];
-
-/// Other names of kinds of children.
-const KIND_ALIASES: &[(&str, &str)] = &[
-    ("pvc", "persistentVolumeClaims"),
-    ("pvcs", "persistentVolumeClaims"),
-    ("pvs", "persistentVolumes"),
-    ("hpas", "hpa"),
-    ("horizontalpodautoscalers", "hpa"),
-    ("pdbs", "pdb"),
-    ("poddisruptionbudgets", "pdb"),
-];
-
-/// Other names of operators of conditions.
-const OPERATOR_ALIASES: &[(&str, &str)] =
-    &[("eq", "equals"), ("neq", "notEquals"), ("ne", "notEquals")];
-
-/// Other names of the types of status fields; both are the language's own.
-const TYPE_ALIASES: &[(&str, &str)] = &[("str", "string"), ("integer", "int"), ("boolean", "bool")];
-
-/// Fields of a lifecycle block that are no kinds.
-const NO_KINDS: [&str; 3] = ["external", "or", "when"];
-
-static KINDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<Lifecycle>() {
-    Shape::Object(object) => {
-        let names = object.fields.into_keys();
-        names
-            .filter(|name| !NO_KINDS.contains(&name.as_str()))
-            .collect()
-    }
-    _ => Vec::new(),
-});
 
 /// Moves blocks that stand beside `spec` into it. Both places are right, so there is no warning.
 pub(crate) fn blocks(root: &mut Tree, names: &[&str], found: &mut Diagnostics) {
@@ -92,132 +30,126 @@ pub(crate) fn blocks(root: &mut Tree, names: &[&str], found: &mut Diagnostics) {
     }
 }
 
-/// Moves everything in a Motif to its present spelling.
-pub(crate) fn motif(root: &mut Tree, found: &mut Diagnostics) {
-    let path = FieldPath::root().field("spec").field("resources");
-    if let Some(resources) = root.below_mut(&["spec", "resources"]) {
-        normalise_lifecycle(resources, &path, found);
-        if let Some(block) = resources.get_mut("onCreate") {
-            normalise_lifecycle(block, &path.field("onCreate"), found);
+/// Moves everything in a document of `shape` to its present spelling.
+pub(crate) fn normalise(root: &mut Tree, shape: &Shape, found: &mut Diagnostics) {
+    walk(root, shape, &FieldPath::root(), found);
+}
+
+fn walk(tree: &mut Tree, shape: &Shape, path: &FieldPath, found: &mut Diagnostics) {
+    match shape {
+        Shape::Object(object) if tree.as_map().is_some() => {
+            move_keys(tree, object, path, found);
+            change_words(tree, object, path, found);
+            for (key, value) in tree.as_map_mut().into_iter().flatten() {
+                let field = object.fields.get(&key.name).map(|field| &field.shape);
+                let Some(shape) = field.or(object.rest.as_deref()) else {
+                    continue;
+                };
+                let path = path.field(&key.name);
+                if key.name == "labels" {
+                    labels_as_map(value, &path, found);
+                }
+                walk(value, shape, &path, found);
+            }
         }
-    }
-    if let Some(status) = root.below_mut(&["spec", "status"]) {
-        let path = FieldPath::root().field("spec").field("status");
-        normalise_status(status, &path, found);
+        Shape::List(item) => {
+            for (index, value) in tree.as_list_mut().into_iter().flatten().enumerate() {
+                walk(value, item, &path.index(index), found);
+            }
+        }
+        Shape::OneOf(shapes) => {
+            if let Some(shape) = shapes.iter().find(|shape| suits(shape, tree)) {
+                walk(tree, shape, path, found);
+            }
+        }
+        _ => {}
     }
 }
 
-/// Moves everything in a Katalog to its present spelling.
-pub(crate) fn katalog(root: &mut Tree, found: &mut Diagnostics) {
-    let path = FieldPath::root().field("spec").field("crds");
-    let entries = root.below_mut(&["spec", "crds"]).and_then(Tree::as_map_mut);
-    for (key, entry) in entries.into_iter().flatten() {
-        let path = path.field(&key.name);
-        if let Some(operator_box) = entry.get_mut("operatorBox") {
-            normalise_box(operator_box, &path.field("operatorBox"), found);
+fn move_keys(tree: &mut Tree, object: &ObjectShape, path: &FieldPath, found: &mut Diagnostics) {
+    let kinds = kinds_of(object);
+    for name in keys(tree).iter().filter(|_| !kinds.is_empty()) {
+        let today = kinds.iter().find(|kind| kind.eq_ignore_ascii_case(name));
+        if let Some(today) = today {
+            rename(tree, name, today, path, found);
         }
     }
-}
-
-fn normalise_box(tree: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
-    for (from, to) in BOX_MOVES {
-        relocate(tree, from, to, path, found);
-    }
-    let kinds: Vec<String> = tree
-        .as_map()
-        .into_iter()
-        .flatten()
-        .map(|(key, _)| key.name.clone())
-        .filter(|name| kind(name).is_some())
-        .collect();
-    for name in &kinds {
-        relocate(tree, &[name], &["onReconcile", name], path, found);
-    }
-    for block in ["onCreate", "onReconcile"] {
-        if let Some(lifecycle) = tree.get_mut(block) {
-            normalise_lifecycle(lifecycle, &path.field(block), found);
+    let of_kinds = |alias: &&Alias| !kinds.is_empty() && kinds.contains(&alias.to[0]);
+    for alias in ALIASES.iter().filter(of_kinds) {
+        let other = alias.from[0];
+        let written = keys(tree)
+            .into_iter()
+            .find(|name| name.eq_ignore_ascii_case(other));
+        if let Some(name) = written {
+            relocate(tree, &[&name], alias.to, true, path, found);
         }
     }
-    if let Some(status) = tree.get_mut("status") {
-        normalise_status(status, &path.field("status"), found);
+    for alias in ALIASES.iter().filter(|alias| applies(alias, object)) {
+        relocate(tree, alias.from, alias.to, alias.warns, path, found);
     }
-}
-
-fn normalise_status(tree: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
-    let path = path.field("fields");
-    let fields = tree.get_mut("fields").and_then(Tree::as_list_mut);
-    for (index, field) in fields.into_iter().flatten().enumerate() {
-        let path = path.index(index);
-        replace_word(field, "type", TYPE_ALIASES);
-        normalise_gate(field, &path, found);
-    }
-}
-
-fn normalise_lifecycle(tree: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
-    relocate(tree, &["anyOf"], &["or"], path, found);
-    let names: Vec<String> = tree
-        .as_map()
-        .into_iter()
-        .flatten()
-        .map(|(key, _)| key.name.clone())
-        .collect();
-    for name in names {
-        let Some(today) = kind(&name) else { continue };
-        if name.eq_ignore_ascii_case(today) {
-            rename(tree, &name, today, path, found);
-        } else {
-            relocate(tree, &[&name], &[today], path, found);
-        }
-        let path = path.field(today);
-        let children = tree.get_mut(today).and_then(Tree::as_list_mut);
-        for (index, child) in children.into_iter().flatten().enumerate() {
-            let path = path.index(index);
-            labels_as_map(child, &path, found);
-            normalise_gate(child, &path, found);
+    if let Some(Shape::Object(block)) = object.fields.get("onReconcile").map(|field| &field.shape) {
+        let kinds = kinds_of(block);
+        for name in keys(tree) {
+            if kinds.iter().any(|kind| kind.eq_ignore_ascii_case(&name)) {
+                relocate(tree, &[&name], &["onReconcile", &name], true, path, found);
+            }
         }
     }
 }
 
-fn normalise_gate(tree: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
-    relocate(tree, &["anyOf"], &["or"], path, found);
-    let conditions = tree.get_mut("when").and_then(Tree::as_list_mut);
-    for (index, condition) in conditions.into_iter().flatten().enumerate() {
-        let place = path.field("when").index(index).field("operator");
-        let span = condition.get("operator").and_then(|tree| tree.span);
-        if let Some((old, new)) = replace_word(condition, "operator", OPERATOR_ALIASES) {
-            let message = format!("`{old}` is another spelling of `{new}`");
-            found.push(Diagnostic::warning(Code::OtherSpelling, place, message).at(span));
-        }
+fn applies(alias: &Alias, object: &ObjectShape) -> bool {
+    let has = |name: &str| object.fields.contains_key(name);
+    match alias.of {
+        "" => has(alias.to[0]) && !has(alias.from[0]),
+        of => of == object.name,
     }
 }
 
-/// The kind that a key names, in whatever case.
-fn kind(name: &str) -> Option<&'static str> {
-    let lower = name.to_ascii_lowercase();
-    let alias = KIND_ALIASES.iter().find(|(alias, _)| *alias == lower);
-    let today = alias.map_or(lower.as_str(), |(_, today)| *today);
-    KINDS
+/// The kinds of children that a map may hold, when it is a block of children. Their case doesn't count.
+fn kinds_of(object: &ObjectShape) -> Vec<&str> {
+    let is_block = ["deployments", "custom"]
         .iter()
-        .map(String::as_str)
-        .find(|kind| kind.eq_ignore_ascii_case(today))
+        .all(|kind| object.fields.contains_key(*kind));
+    let lists = object
+        .fields
+        .iter()
+        .filter(|(_, field)| matches!(field.shape, Shape::List(_)));
+    let names = lists.map(|(name, _)| name.as_str());
+    names
+        .filter(|name| is_block && !NO_KINDS.contains(name))
+        .collect()
 }
 
-fn replace_word(
-    tree: &mut Tree,
-    key: &str,
-    words: &[(&'static str, &'static str)],
-) -> Option<(&'static str, &'static str)> {
-    let value = tree.get_mut(key)?;
-    let (old, new) = *words.iter().find(|(old, _)| value.as_str() == Some(*old))?;
-    value.value = TreeValue::Str(new.to_owned());
-    Some((old, new))
+/// Lists of a block that hold no children.
+const NO_KINDS: [&str; 4] = ["external", "groups", "or", "when"];
+
+fn keys(tree: &Tree) -> Vec<String> {
+    let entries = tree.as_map().into_iter().flatten();
+    entries.map(|(key, _)| key.name.clone()).collect()
+}
+
+fn change_words(tree: &mut Tree, object: &ObjectShape, path: &FieldPath, found: &mut Diagnostics) {
+    for word in WORD_ALIASES {
+        let is_here = object.fields.contains_key(word.field)
+            && (word.of.is_empty() || word.of == object.name);
+        let Some(value) = tree.get_mut(word.field).filter(|_| is_here) else {
+            continue;
+        };
+        if value.as_str() != Some(word.from) {
+            continue;
+        }
+        value.value = TreeValue::Str(word.to.to_owned());
+        if word.warns {
+            let message = format!("`{}` is another spelling of `{}`", word.from, word.to);
+            let place = path.field(word.field);
+            let warning = Diagnostic::warning(Code::OtherSpelling, place, message);
+            found.push(warning.at(value.span));
+        }
+    }
 }
 
 /// `labels` as a list of `{key, value}` becomes a map.
-fn labels_as_map(child: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
-    let Some(labels) = child.get_mut("labels") else {
-        return;
-    };
+fn labels_as_map(labels: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
     let TreeValue::List(items) = &labels.value else {
         return;
     };
@@ -241,7 +173,7 @@ fn labels_as_map(child: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
     if let Some(pairs) = pairs {
         let warning = Diagnostic::warning(
             Code::OtherSpelling,
-            path.field("labels"),
+            path.clone(),
             "labels as a list are an old spelling",
         );
         found.push(warning.hint("write a map: `key: value`").at(labels.span));
@@ -267,6 +199,7 @@ fn relocate(
     tree: &mut Tree,
     from: &[&str],
     to: &[&str],
+    warns: bool,
     path: &FieldPath,
     found: &mut Diagnostics,
 ) {
@@ -293,7 +226,9 @@ fn relocate(
         to.join(".")
     );
     let warning = Diagnostic::warning(Code::OtherSpelling, join(path, from), message);
-    found.push(warning.at(key.span));
+    if warns {
+        found.push(warning.at(key.span));
+    }
     // Cannot fail: nothing is there, and only maps are on the way.
     let _ = tree.put(to, key, value);
 }

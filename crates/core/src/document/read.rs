@@ -7,11 +7,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::check::check;
+use super::check::{check, check_later};
 use super::kinds::{DocumentKind, Readable};
-use super::rules;
 use super::source::Source;
 use super::tree::Tree;
+use super::{normalise, rules};
+use crate::api::planned::komposer;
 use crate::api::shape::Shape;
 use crate::api::{KatalogSpec, MotifSpec, Text, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
@@ -56,6 +57,22 @@ pub fn read_katalog(source: &Source) -> Result<(KatalogDocument, Vec<Diagnostic>
 /// As those of [`read_katalog`].
 pub fn read_motif(source: &Source) -> Result<(MotifDocument, Vec<Diagnostic>), Diagnostics> {
     read_whole(source)
+}
+
+/// What is wrong with a Komposer: everything in it that the language does not have, and that its kind is not supported
+/// yet.
+pub fn check_komposer(source: &Source) -> Diagnostics {
+    let mut found = Diagnostics::default();
+    let mut tree = source.tree.clone();
+    check_envelope(&tree, DocumentKind::Katalog, &mut found);
+    if let Some(shape) = DocumentKind::Komposer.shape() {
+        normalise::blocks(&mut tree, komposer::BLOCKS, &mut found);
+        normalise::normalise(&mut tree, shape, &mut found);
+        check_later(&tree, shape, &mut found);
+        rules::check_metadata(&tree, &mut found);
+    }
+    found.locate(&tree, source.file.as_deref());
+    found
 }
 
 /// Reads what can be read of a Katalog, whatever is wrong with the rest: for further checks, never to be run.

@@ -8,7 +8,7 @@ use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
 static ENTRY_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<CrdEntry>() {
-    Shape::Object(object) => object.fields.into_keys().collect(),
+    Shape::Object(object) => object.fields.keys().cloned().collect(),
     _ => Vec::new(),
 });
 
@@ -170,7 +170,7 @@ fn check_list<'a>(
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if are_words && !is_word {
             let message = format!("`{name}` is no name that a template can use");
-            let error = Diagnostic::error(Code::BadName, at.clone(), message);
+            let error = Diagnostic::error(Code::NoteName, at.clone(), message);
             found.push(error.hint("a letter, then letters, digits and `_`"));
         }
         // Only of presets case doesn't count.

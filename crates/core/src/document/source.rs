@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::kinds::DocumentKind;
 use super::mend;
-use super::read::{KatalogDocument, MotifDocument, read_katalog, read_motif};
+use super::read::{KatalogDocument, MotifDocument, check_komposer, read_katalog, read_motif};
 use super::tree::Tree;
 use super::yaml::{self, Chunk, MAX_DEPTH};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
@@ -120,6 +120,7 @@ pub fn read_stream(file: &str, text: &str) -> Result<(Documents, Vec<Diagnostic>
     for source in &sources {
         let warnings = match DocumentKind::of(source) {
             Some(DocumentKind::Motif) => keep(read_motif(source), &mut documents.motifs),
+            Some(DocumentKind::Komposer) => Err(check_komposer(source)),
             _ => keep(read_katalog(source), &mut documents.katalogs),
         };
         found.extend(warnings.unwrap_or_else(|problems| problems.0));

@@ -123,6 +123,7 @@ impl Surroundings<'_> {
             secrets,
             service_accounts,
             custom,
+            later: _,
         } = lifecycle;
         let mut plans = Vec::new();
         for (index, entry) in deployments.iter().enumerate() {

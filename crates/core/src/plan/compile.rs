@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     GroupKind, KatalogRef, Library, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan,
-    Typed, api_types, checks, children, describe, reads, status,
+    Typed, api_types, chance, checks, children, describe, reads, status,
     typing::{Known, Typing},
 };
 use crate::{
@@ -145,7 +145,8 @@ fn operator<'a>(
     listed: Option<&'a RefCell<Vec<Typed>>>,
 ) -> Option<OperatorPlan> {
     let schemas = known.schemas;
-    let (workers, resync) = (workers(at, entry), resync(at, entry));
+    let workers = workers(at, entry);
+    let resync = entry.declared_resync().unwrap_or(DEFAULT_RESYNC);
     let resource = api_types::resolve(at, name, entry, schemas);
     // Without a kind the box is still checked, as the box of no kind.
     let owner = resource
@@ -174,8 +175,13 @@ fn operator<'a>(
         },
     };
     let typing = Typing::new(at, known, resource.as_ref(), &children, listed);
+    let before = at.count();
     typing.check(&mut children, &status);
+    if schemas.is_trusting() {
+        at.demote_from(before);
+    }
     let gathered = reads::gather(&children, &status);
+    chance::check(at, &children, &status);
     let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
     if !finalizer {
         checks::left_behind(at, &children, resource.as_ref());
@@ -237,24 +243,6 @@ fn workers(at: &At<'_>, entry: &CrdEntry) -> u32 {
         );
     }
     entry.declared_workers().unwrap_or(DEFAULT_WORKERS)
-}
-
-fn resync(at: &At<'_>, entry: &CrdEntry) -> Duration {
-    let reconciler = entry
-        .operator_box
-        .as_ref()
-        .and_then(|declared| declared.reconciler.as_ref());
-    if let (Some(outer), Some(inner)) = (
-        entry.resync,
-        reconciler.and_then(|reconciler| reconciler.resync),
-    ) && outer != inner
-    {
-        at.field("resync").warn(
-            Code::SetTwice,
-            "`operatorBox.reconciler.resync` is set too and wins",
-        );
-    }
-    entry.declared_resync().unwrap_or(DEFAULT_RESYNC)
 }
 
 fn reconciler_at<'a>(at: &At<'a>) -> At<'a> {

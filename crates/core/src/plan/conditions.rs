@@ -43,7 +43,7 @@ fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
     if text.contains("{{") {
         return at.template(text).map(Operand::Template);
     }
-    let text = text.trim();
+    let (written, text) = (text, text.trim());
     if text.trim_matches('.').is_empty() {
         at.error_hint(
             Code::ConditionWithoutField,
@@ -55,7 +55,7 @@ fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
     match Path::parse(text) {
         Ok(path) => Some(Operand::Path(path)),
         Err(why) => {
-            at.error(Code::BadPath, format!("`{text}` is no path: {why}"));
+            at.bad_path(written, text, &why);
             None
         }
     }
@@ -70,6 +70,7 @@ fn tests(at: &At<'_>, condition: &GateCondition) -> Vec<Test> {
         not_exists,
         operator,
         value,
+        later: _,
     } = condition;
     let mut tests = Vec::new();
     let leaf = |name: &str, scalar: &Scalar| {

@@ -4,6 +4,7 @@ use super::{
     ChildPlan, Coerce, Condition, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads,
     StatusField, Test, Tree,
 };
+use crate::template::Template;
 use crate::value::{self, Key, Map, Node, Path};
 
 /// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
@@ -128,7 +129,7 @@ fn field(field: &StatusField) -> Node {
 pub(crate) fn condition(condition: &Condition) -> Node {
     let operand = match &condition.operand {
         Operand::Path(path) => Node::from(path.to_string()),
-        Operand::Template(template) => map([("$template", Node::from(template.source()))]),
+        Operand::Template(of) => map(template("$template", of)),
     };
     let (test, right) = match &condition.test {
         Test::Equals(right) => ("equals", leaf(right)),
@@ -217,7 +218,15 @@ fn leaf(leaf: &Leaf) -> Node {
         Coerce::Base64 => "$base64",
         Coerce::Auto => "$auto",
     };
-    map([(coerce, Node::from(leaf.template.source()))])
+    map(template(coerce, &leaf.template))
+}
+
+/// The source, and what tells the notes of the user that it calls from others.
+fn template<'a>(key: &'a str, template: &Template) -> impl Iterator<Item = (&'a str, Node)> {
+    let notes = template
+        .notes_hash()
+        .map(|hash| ("$notes", Node::from(hash)));
+    std::iter::once((key, Node::from(template.source()))).chain(notes)
 }
 
 fn list(items: impl Iterator<Item = Node>) -> Node {

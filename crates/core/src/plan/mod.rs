@@ -10,6 +10,7 @@
 //! A plan holds no name of a custom resource: it is compiled once and serves every instance.
 
 mod api_types;
+mod chance;
 mod checks;
 mod children;
 mod coerce;

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     diagnostics::{Code, nearest},
+    template,
     value::{Key, Path, Step},
 };
 
@@ -193,6 +194,8 @@ impl Gathered {
         match root {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
+            // What a custom resource may be enriched with: it is not there, and notes take that.
+            Step::Field(name) if template::is_added_key(name) => {}
             Step::Field(name) if LATER_ROOTS.contains(&&**name) => {
                 self.refuse(place, name, format!("`.{name}` is not supported yet"), None);
             }
@@ -208,9 +211,9 @@ impl Gathered {
                 };
                 let hint = match meant {
                     Some(meant) => format!("did you mean `.{meant}`?"),
-                    None => {
-                        "templates read `.metadata`, `.spec`, `.status` and `.children`".to_owned()
-                    }
+                    None => format!(
+                        "templates read `.metadata`, `.spec`, `.status` and `.children`; a field of the spec is `.spec.{name}`"
+                    ),
                 };
                 self.refuse(place, &name, format!("there is no `.{name}`"), Some(hint));
             }

@@ -187,9 +187,23 @@ impl CrdVersion {
 pub struct Schemas {
     kinds: BTreeMap<GroupKind, CrdShape>,
     files: BTreeMap<String, GroupKind>,
+    is_trusting: bool,
 }
 
 impl Schemas {
+    /// The same for a Katalog that was accepted before: what schemas refuse is a warning then, since checks that came
+    /// later, or a definition that changed, are no reason to stop what runs.
+    #[must_use]
+    pub fn trusting(mut self) -> Self {
+        self.is_trusting = true;
+        self
+    }
+
+    /// Whether what schemas refuse is a warning.
+    pub fn is_trusting(&self) -> bool {
+        self.is_trusting
+    }
+
     /// What one definition says.
     ///
     /// # Errors

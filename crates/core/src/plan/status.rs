@@ -102,11 +102,17 @@ fn path(at: &At<'_>, text: &str, conditions: bool) -> Option<Path> {
         at.error(Code::NotATemplate, "a path is not a template");
         return None;
     }
-    let text = text.trim();
-    let path = match Path::parse(text.strip_prefix("status.").unwrap_or(text)) {
+    let (written, text) = (text, text.trim());
+    let below = text.strip_prefix("status.").unwrap_or(text);
+    if below.contains('/') {
+        let hint = format!("write `{}`", below.trim_matches('/').replace('/', "."));
+        at.error_hint(Code::BadPath, "a path has dots between its names", hint);
+        return None;
+    }
+    let path = match Path::parse(below) {
         Ok(path) => path,
         Err(why) => {
-            at.error(Code::BadPath, format!("`{text}` is no path: {why}"));
+            at.bad_path(written, below, &why);
             return None;
         }
     };

@@ -13,7 +13,7 @@ use crate::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity, nearest},
     plan::{Coerce, Fields, Leaf, Tree},
     template::{Template, TemplateError},
-    value::Node,
+    value::{BadPath, Node},
 };
 
 /// A rule for names: what is wrong with a text.
@@ -179,6 +179,13 @@ impl<'a> At<'a> {
         self.report(Diagnostic::error(code, self.path.clone(), message).hint(hint));
     }
 
+    /// Reports that `path`, which stands in the text here as `written`, is no path.
+    pub(crate) fn bad_path(&self, written: &str, path: &str, why: &BadPath) {
+        let offset = written.find(path).map(|start| start + why.at);
+        let message = format!("`{path}` is no path: {}", why.what);
+        self.error_in_text(Code::BadPath, offset, message, None);
+    }
+
     /// Reports a name that is not legal as `check` says.
     pub(crate) fn bad_name(&self, name: &str, why: String, check: Check) {
         let mut diagnostic = Diagnostic::error(Code::BadName, self.path.clone(), why);
@@ -205,6 +212,18 @@ impl<'a> At<'a> {
         let mut diagnostic = new(found.code, self.path.clone(), found.message);
         (diagnostic.text_offset, diagnostic.hint) = (Some(found.offset), found.hint);
         self.report(diagnostic);
+    }
+
+    /// How many problems there are so far.
+    pub(crate) fn count(&self) -> usize {
+        self.problems.found.borrow().0.len()
+    }
+
+    /// Makes warnings of the problems but for the first `count`.
+    pub(crate) fn demote_from(&self, count: usize) {
+        for problem in self.problems.found.borrow_mut().0.iter_mut().skip(count) {
+            problem.severity = Severity::Warning;
+        }
     }
 
     /// Parses a template; nothing if it has errors, which are reported, or if nobody would be told of them.

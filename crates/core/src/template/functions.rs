@@ -10,10 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use super::{Template, TemplateError, notes, parse};
 use crate::diagnostics::Code;
+use crate::value::{Node, hash};
 
 /// Notes that call notes that call notes: so many levels, and no more.
 const MOST_LEVELS: usize = 50;
@@ -85,7 +84,7 @@ pub(super) struct Function {
     pub(super) name: Box<str>,
     pub(super) template: Template,
     /// Of its name, its expression, and of the notes that this calls.
-    pub(super) digest: [u8; 32],
+    pub(super) digest: Box<str>,
 }
 
 /// The notes that a template calls: who, and where first in the source.
@@ -136,30 +135,27 @@ impl Functions {
 
 impl Function {
     fn new(name: &str, template: Template) -> Function {
-        let mut hash = Sha256::new();
-        for part in [name, template.source()] {
-            hash.update(part.len().to_be_bytes());
-            hash.update(part.as_bytes());
-        }
-        hash.update(template.functions_digest().unwrap_or_default());
+        let parts = [
+            name,
+            template.source(),
+            template.notes_hash().unwrap_or_default(),
+        ];
+        let digest = hash(&Node::from(parts.map(Node::from).to_vec()));
         Function {
             name: name.into(),
             template,
-            digest: hash.finalize().into(),
+            digest: digest.into(),
         }
     }
 }
 
 /// What tells the notes that a template calls from others of the same names; nothing where it calls none.
-pub(super) fn digest(calls: &Calls) -> Option<[u8; 32]> {
-    if calls.is_empty() {
-        return None;
-    }
-    let mut hash = Sha256::new();
-    for (function, _) in calls.values() {
-        hash.update(function.digest);
-    }
-    Some(hash.finalize().into())
+pub(super) fn digest(calls: &Calls) -> Option<Box<str>> {
+    let digests = calls
+        .values()
+        .map(|(function, _)| Node::from(&*function.digest));
+    let digests: Vec<Node> = digests.collect();
+    (!digests.is_empty()).then(|| hash(&Node::from(digests)).into())
 }
 
 struct Compiler<'a> {
@@ -213,7 +209,7 @@ impl<'a> Compiler<'a> {
         for (name, index) in &self.positions {
             match parse::parse(self.declared[*index].expression, &self.functions) {
                 Ok(parsed) => {
-                    let calls = parsed.calls.into_iter();
+                    let calls = parsed.marks.calls.into_iter();
                     graph.insert(name, calls.map(|(name, (_, at))| (name, at)).collect());
                 }
                 Err(errors) => {

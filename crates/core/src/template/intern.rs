@@ -33,16 +33,15 @@ pub(super) fn share(template: Inner) -> Arc<Inner> {
 
 impl Table {
     /// The template of this source and of these notes of a user.
-    fn find(&self, source: &str, functions: Option<[u8; 32]>) -> Option<Arc<Inner>> {
+    fn find(&self, source: &str, functions: Option<&str>) -> Option<Arc<Inner>> {
         let known = self.known.get(&self.state.hash_one(source))?;
-        known
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|template| *template.source == *source && template.functions == functions)
+        known.iter().filter_map(Weak::upgrade).find(|template| {
+            *template.source == *source && template.functions.as_deref() == functions
+        })
     }
 
     fn share(&mut self, template: Inner) -> Arc<Inner> {
-        if let Some(known) = self.find(&template.source, template.functions) {
+        if let Some(known) = self.find(&template.source, template.functions.as_deref()) {
             return known;
         }
         if self.known.len() >= self.sweep_at {

@@ -43,3 +43,4 @@ pub use notes::{NoteDoc, notes, notes_markdown, notes_sample};
 pub use template::Template;
 
 pub(crate) use infer::{explain_no_field, explain_word};
+pub(crate) use notes::is_added_key;

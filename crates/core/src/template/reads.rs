@@ -133,9 +133,20 @@ impl Walk {
         }
     }
 
-    /// `get` and `index` with constant keys lead on; every other note reads its arguments as a whole, and so
-    /// does an index that is a number: it may look into a text.
+    /// `get` and `index` with constant keys lead on; every other note reads its arguments as a whole, but for
+    /// the first if it declares what it reads of that. So does an index that is a number: it may look into a text.
     fn call(&mut self, call: &CallExpr, dot: &Origin) -> Origin {
+        if let ([object, others @ ..], true) = (&*call.args, call.note.reads_parts()) {
+            let object = self.origin(object, dot);
+            for path in call.note.reads {
+                let keys: Vec<Key> = path.split('.').map(Key::new).collect();
+                self.consume(object.clone().fields(&keys));
+            }
+            for arg in others {
+                self.whole(arg, dot);
+            }
+            return Origin::Read;
+        }
         let ([from, keys @ ..], true) = (&*call.args, call.note.leads_on()) else {
             call.args.iter().for_each(|arg| self.whole(arg, dot));
             return Origin::Read;

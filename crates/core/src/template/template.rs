@@ -22,7 +22,7 @@ pub(super) struct Inner {
     warnings: Box<[TemplateError]>,
     reads: Box<[Path]>,
     /// What tells the notes of a user that it calls from others; nothing where it calls none.
-    pub(super) functions: Option<[u8; 32]>,
+    pub(super) functions: Option<Box<str>>,
     random: Option<usize>,
     clock: bool,
 }
@@ -74,9 +74,9 @@ impl Template {
             reads: reads::reads(&parsed.body),
             body: parsed.body,
             warnings: parsed.warnings.into(),
-            functions: functions::digest(&parsed.calls),
-            random: parsed.random,
-            clock: parsed.clock,
+            functions: functions::digest(&parsed.marks.calls),
+            random: parsed.marks.random,
+            clock: parsed.marks.clock,
         })))
     }
 
@@ -129,9 +129,10 @@ impl Template {
         self.0.clock
     }
 
-    /// What tells the notes of a user that it calls from others of the same names.
-    pub(super) fn functions_digest(&self) -> Option<[u8; 32]> {
-        self.0.functions
+    /// What tells the notes of a user that it calls, and those that these call, from others of the same names: a
+    /// hash in hexadecimal digits. Nothing where it calls none.
+    pub fn notes_hash(&self) -> Option<&str> {
+        self.0.functions.as_deref()
     }
 
     /// The statements.

@@ -54,9 +54,10 @@ fn item(node: &mut Node, index: usize) -> &mut Node {
 
 /// The part of a tree that lies at or below any of the paths.
 ///
-/// Whatever a path reads from the tree it reads from the part as well, and a path that leads nowhere adds
-/// nothing. List items keep their position: items before them that no path asks for are null. An empty path
-/// keeps everything; with no path at all a map becomes an empty map and everything else null.
+/// Whatever a path reads from the tree it reads from the part as well. Of a path that leads nowhere the maps on
+/// its way stay, so that what is there can be told from what is not. List items keep their position: items before
+/// them that no path asks for are null. An empty path keeps everything; with no path at all a map becomes an empty
+/// map and everything else null.
 pub fn project(root: &Node, paths: &[Path]) -> Node {
     let rests: Vec<&[Step]> = paths.iter().map(Path::steps).collect();
     project_rests(root, &rests).unwrap_or_else(|| match root {
@@ -78,7 +79,7 @@ fn project_rests(node: &Node, rests: &[&[Step]]) -> Option<Node> {
                     Some((key.clone(), project_below(value, &below)?))
                 })
                 .collect();
-            (!kept.is_empty()).then_some(Node::Map(kept))
+            Some(Node::Map(kept))
         }
         Node::List(items) => {
             let mut kept = Vec::new();
@@ -174,7 +175,7 @@ mod tests {
             (vec!["status.x"], json!({"status": {"x": null}})),
             (
                 vec!["status.y", "nope.z", "metadata.name.deeper"],
-                json!({}),
+                json!({"metadata": {}, "status": {}}),
             ),
             (vec![""], tree.clone()),
             (vec![], json!({})),

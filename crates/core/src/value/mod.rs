@@ -24,5 +24,5 @@ pub use hash::{hash, hash_text};
 pub use key::Key;
 pub use map::Map;
 pub use node::Node;
-pub use path::{Path, Step};
+pub use path::{BadPath, Path, Step};
 pub use quantity::{Quantity, QuantityError};

@@ -47,6 +47,21 @@ impl Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(Vec<Step>);
 
+/// Why a text is no path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadPath {
+    /// What is wrong.
+    pub what: &'static str,
+    /// Where, in bytes from 0.
+    pub at: usize,
+}
+
+impl fmt::Display for BadPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.what, self.at)
+    }
+}
+
 impl Path {
     /// The path of the root.
     pub fn root() -> Path {
@@ -59,25 +74,26 @@ impl Path {
     /// backslash keeps the character after it. At most 128 steps, no index above 65,535.
     ///
     /// # Errors
-    /// A sentence that says what is wrong and where (in bytes, from 0).
-    pub fn parse(text: &str) -> Result<Path, String> {
+    /// What is wrong, and where.
+    pub fn parse(text: &str) -> Result<Path, BadPath> {
         let mut path = Path::root();
         let mut rest = text.strip_prefix('.').unwrap_or(text);
         let mut first = true;
         while !rest.is_empty() {
             let at = text.len() - rest.len();
+            let bad = |what| BadPath { what, at };
             if path.0.len() == MOST_STEPS {
-                return Err(format!("a path has at most {MOST_STEPS} steps"));
+                return Err(bad("too many steps"));
             }
             let (step, after) = if let Some(bracket) = rest.strip_prefix('[') {
-                parse_bracket(bracket).map_err(|what| format!("{what} at byte {at}"))?
+                parse_bracket(bracket).map_err(bad)?
             } else {
                 let name = match rest.strip_prefix('.') {
                     Some(after) if !first => after,
                     None if first => rest,
-                    _ => return Err(format!("expected `.` or `[` at byte {at}")),
+                    _ => return Err(bad("expected `.` or `[`")),
                 };
-                parse_name(name).map_err(|what| format!("{what} at byte {at}"))?
+                parse_name(name).map_err(bad)?
             };
             path.0.push(step);
             rest = after;
@@ -129,7 +145,7 @@ fn parse_name(text: &str) -> Result<(Step, &str), &'static str> {
     let end = text.find(['.', '[']).unwrap_or(text.len());
     let (name, after) = text.split_at(end);
     if name.is_empty() {
-        return Err("empty step");
+        return Err("a name is missing");
     }
     if name.contains([']', '"', '\'']) {
         return Err("a key with brackets or quotes is written as [\"key\"]");
@@ -238,8 +254,8 @@ mod tests {
     #[test]
     fn malformed_paths_say_what_is_wrong_and_where() {
         let cases = [
-            ("a..b", "empty step at byte 1"),
-            ("a.", "empty step at byte 1"),
+            ("a..b", "a name is missing at byte 1"),
+            ("a.", "a name is missing at byte 1"),
             ("..a", "expected `.` or `[` at byte 1"),
             ("a[0]b", "expected `.` or `[` at byte 4"),
             ("a[", "bracket without end at byte 1"),
@@ -255,7 +271,11 @@ mod tests {
             ),
         ];
         for (text, message) in cases {
-            assert_eq!(Path::parse(text).unwrap_err(), message, "{text}");
+            assert_eq!(
+                Path::parse(text).unwrap_err().to_string(),
+                message,
+                "{text}"
+            );
         }
         assert!(Path::parse(&"a.".repeat(10_000)).is_err());
     }

@@ -47,7 +47,7 @@ enum Family {
 /// ```
 /// use orkestra_core::value::Quantity;
 ///
-/// let sum = "1500m".parse::<Quantity>()?.add("0.5".parse()?)?;
+/// let sum = "1500m".parse::<Quantity>()?.plus("0.5".parse()?)?;
 /// assert_eq!(sum.to_string(), "2");
 /// # Ok::<(), orkestra_core::value::QuantityError>(())
 /// ```
@@ -102,8 +102,12 @@ impl Quantity {
     ///
     /// # Errors
     /// [`QuantityError::TooLarge`]
-    pub fn add(self, other: Quantity) -> Result<Quantity, QuantityError> {
-        let family = if self.nanos == 0 { other.family } else { self.family };
+    pub fn plus(self, other: Quantity) -> Result<Quantity, QuantityError> {
+        let family = if self.nanos == 0 {
+            other.family
+        } else {
+            self.family
+        };
         let nanos = self.nanos + other.nanos;
         if nanos.abs() > MOST_NANOS {
             return Err(QuantityError::TooLarge);
@@ -111,12 +115,12 @@ impl Quantity {
         Ok(Quantity { nanos, family })
     }
 
-    /// The difference; it is written as [`Quantity::add`] says.
+    /// The difference; it is written as [`Quantity::plus`] says.
     ///
     /// # Errors
     /// [`QuantityError::TooLarge`]
-    pub fn subtract(self, other: Quantity) -> Result<Quantity, QuantityError> {
-        self.add(Quantity {
+    pub fn minus(self, other: Quantity) -> Result<Quantity, QuantityError> {
+        self.plus(Quantity {
             nanos: -other.nanos,
             ..other
         })
@@ -149,7 +153,9 @@ impl FromStr for Quantity {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let (number, suffix) = rest.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
@@ -180,7 +186,9 @@ fn read_suffix(suffix: &str) -> Result<(Family, i32, u32), QuantityError> {
         let power = u32::try_from(at + 1).unwrap_or_default() * 10;
         return Ok((Family::Binary, 0, power));
     }
-    let exponent = suffix.strip_prefix(['e', 'E']).ok_or(QuantityError::Syntax)?;
+    let exponent = suffix
+        .strip_prefix(['e', 'E'])
+        .ok_or(QuantityError::Syntax)?;
     let exponent: i32 = exponent.parse().map_err(|_| QuantityError::Syntax)?;
     Ok((Family::Exponent, exponent, 0))
 }
@@ -195,12 +203,11 @@ fn scaled(digits: impl Iterator<Item = u8>, ten: i32, two: u32) -> Result<i128, 
         let longer = mantissa
             .checked_mul(10)
             .and_then(|n| n.checked_add(i128::from(digit - b'0')));
-        match longer.filter(|n| *n <= MOST_NANOS) {
-            Some(longer) => mantissa = longer,
-            None => {
-                ten = ten.saturating_add(1);
-                remainder |= digit != b'0';
-            }
+        if let Some(longer) = longer.filter(|n| *n <= MOST_NANOS) {
+            mantissa = longer;
+        } else {
+            ten = ten.saturating_add(1);
+            remainder |= digit != b'0';
         }
     }
     if mantissa == 0 {
@@ -221,7 +228,9 @@ fn scaled(digits: impl Iterator<Item = u8>, ten: i32, two: u32) -> Result<i128, 
             break;
         }
     }
-    let factor = 10_i128.checked_pow(ten.max(0).unsigned_abs()).ok_or(too_large)?;
+    let factor = 10_i128
+        .checked_pow(ten.max(0).unsigned_abs())
+        .ok_or(too_large)?;
     let nanos = mantissa
         .checked_mul(factor)
         .and_then(|n| n.checked_mul(1 << left))
@@ -247,7 +256,11 @@ impl fmt::Display for Quantity {
             return write!(f, "{number}{suffix}");
         }
         // Only the exponents have no largest.
-        let most = if family == Family::Exponent { i32::MAX } else { 18 };
+        let most = if family == Family::Exponent {
+            i32::MAX
+        } else {
+            18
+        };
         let (mut number, mut exponent) = (nanos, -9);
         while number % 1000 == 0 && exponent < most {
             number /= 1000;
@@ -263,155 +276,4 @@ impl fmt::Display for Quantity {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn canonical(text: &str) -> String {
-        text.parse().map_or_else(|error: QuantityError| error.to_string(), |quantity: Quantity| quantity.to_string())
-    }
-
-    #[test]
-    fn amounts_and_numbers_are_exact() {
-        let cases = [
-            ("250m", 0.25_f64, None),
-            ("2Gi", 2_147_483_648.0, Some(2_147_483_648)),
-            ("-1.5", -1.5, None),
-            ("1n", 1e-9, None),
-            ("8Ei", 9_223_372_036_854_775_807.0, Some(i64::MAX)),
-            ("9223372036854775808", 9_223_372_036_854_775_808.0, None),
-            ("-100m", -0.1, None),
-        ];
-        for (text, float, int) in cases {
-            let quantity: Quantity = text.parse().unwrap();
-            assert_eq!(quantity.as_f64().to_bits(), float.to_bits(), "{text}");
-            assert_eq!(quantity.as_i64(), int, "{text}");
-        }
-    }
-
-    #[test]
-    fn numbers_print_as_short_as_they_can() {
-        let cases = [
-            (0.25, "250m"),
-            (2_147_483_648.0, "2Gi"),
-            (1024.0, "1Ki"),
-            (1000.0, "1k"),
-            (1_024_000.0, "1024k"),
-            (1e10, "10G"),
-            (1536.0, "1536"),
-            (0.1 + 0.2, "300m"),
-            (-2.5, "-2500m"),
-            (-0.0, "0"),
-            (1e-12, "0"),
-        ];
-        for (number, text) in cases {
-            let quantity = Quantity::from_float(number).unwrap().shortest();
-            assert_eq!(quantity.to_string(), text);
-        }
-        for number in [f64::NAN, f64::INFINITY, -1e28] {
-            assert_eq!(Quantity::from_float(number), Err(QuantityError::TooLarge));
-        }
-    }
-
-    #[test]
-    fn a_sum_is_written_as_its_first_part_that_is_not_0() {
-        let cases = [
-            ("250m", "750m", "1"),
-            ("1Gi", "1024", "1048577Ki"),
-            ("1G", "1Gi", "2073741824"),
-            ("0", "1Gi", "1Gi"),
-            ("1Gi", "-1Gi", "0"),
-            ("0.1", "0.2", "300m"),
-        ];
-        for (a, b, sum) in cases {
-            let [a, b] = [a, b].map(|text| text.parse::<Quantity>().unwrap());
-            assert_eq!(a.add(b).unwrap().to_string(), sum);
-            assert_eq!(a.add(b).unwrap().subtract(b).unwrap().nanos, a.nanos);
-        }
-        let most: Quantity = "10e27".parse().unwrap();
-        assert_eq!(most.add(most), Err(QuantityError::TooLarge));
-        assert_eq!("1e29".parse::<Quantity>(), Err(QuantityError::TooLarge));
-        assert_eq!("1e2000000000".parse::<Quantity>(), Err(QuantityError::TooLarge));
-    }
-
-    /// The expectations are what `resource.ParseQuantity` and `String` of a copy without its text give.
-    #[test]
-    fn the_canonical_form_is_that_of_kubernetes() {
-        for (text, expected) in CANONICAL {
-            assert_eq!(canonical(text), *expected, "{text}");
-        }
-        for bad in ["", "-", ".", "m", "Ki", "1 ", " 1", "1K", "1ki", "1mi", "1.2.3", "1e", "1e1.5", "1x", "--1", "+-1", "1Kim", "1e5m", "\u{665}", "1\u{b5}", "inf", "nan", &"1".repeat(300)] {
-            assert_eq!(bad.parse::<Quantity>(), Err(QuantityError::Syntax), "{bad}");
-        }
-    }
-
-    const CANONICAL: &[(&str, &str)] = &[
-        ("0", "0"),
-        ("1", "1"),
-        ("1000", "1k"),
-        ("1500", "1500"),
-        ("1100", "1100"),
-        ("100000", "100k"),
-        ("1500m", "1500m"),
-        ("0.25", "250m"),
-        ("1000m", "1"),
-        ("0.001", "1m"),
-        ("1.5", "1500m"),
-        ("1Gi", "1Gi"),
-        ("1024Ki", "1Mi"),
-        ("1.5Gi", "1536Mi"),
-        ("0.5Gi", "512Mi"),
-        ("1023", "1023"),
-        ("1023Ki", "1023Ki"),
-        ("1Ki", "1Ki"),
-        ("0.5Ki", "512"),
-        ("0.9Ki", "921600m"),
-        ("0.0001Ki", "102400u"),
-        ("1024", "1024"),
-        ("1e3", "1e3"),
-        ("12e6", "12e6"),
-        ("1.5e3", "1500"),
-        ("1E3", "1e3"),
-        ("1e-3", "1e-3"),
-        ("1E", "1E"),
-        ("1e0", "1"),
-        ("2e1", "20"),
-        ("0.1m", "100u"),
-        ("0.1n", "1n"),
-        ("1.1n", "2n"),
-        ("123456789n", "123456789n"),
-        ("1000000000n", "1"),
-        ("-1", "-1"),
-        ("-0.1n", "-1n"),
-        ("-1.5Gi", "-1536Mi"),
-        ("+1", "1"),
-        ("9223372036854775807", "9223372036854775807"),
-        ("8Ei", "9223372036854775807"),
-        ("9Ei", "9223372036854775807"),
-        ("100Ei", "9223372036854775807"),
-        ("1000P", "1E"),
-        ("10Pi", "10Pi"),
-        ("1.", "1"),
-        (".5", "500m"),
-        ("00010", "10"),
-        ("000.010", "10m"),
-        ("0.123456789012Ki", "126419751949n"),
-        ("1234567.891Mi", "1294538260873216m"),
-        ("3k", "3k"),
-        ("3000k", "3M"),
-        ("1e21", "1e21"),
-        ("5e-9", "5e-9"),
-        ("5e-10", "1e-9"),
-        ("0n", "0"),
-        ("0Ki", "0"),
-        ("1.00000000001", "1000000001n"),
-        ("1024Ei", "9223372036854775807"),
-        ("0.1Gi", "107374182400m"),
-        ("0.3Mi", "314572800m"),
-        ("1e18", "1e18"),
-        ("1e19", "10e18"),
-        ("12345678901234567890", "12345678901234567890"),
-        ("-0.5Ki", "-512"),
-        ("-2Ki", "-2Ki"),
-        ("1e+3", "1e3"),
-    ];
-}
+mod tests;

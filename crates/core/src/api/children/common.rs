@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::gate::GateCondition;
 use crate::api::later::Later;
+use crate::api::planned::ControlLater;
 use crate::api::scalar::Text;
 
 /// Name and metadata of a child, and how it is handled.
@@ -42,7 +43,6 @@ pub struct Meta {
 /// How a child is handled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["forEach", "or", "sleep"]))]
 pub struct Control {
     /// In `onCreate`: `true` keeps the object as declared and makes it anew when it is gone. Default
     /// `false`.
@@ -61,6 +61,10 @@ pub struct Control {
     /// `true` takes over an object of this name that somebody else made. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopt: Option<bool>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<ControlLater>,
 }
 
 /// What happens to a child when its `when` no longer holds.

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::common::Common;
 use crate::api::later::Later;
+use crate::api::planned::{ConfigMapLater, SecretLater};
 use crate::api::scalar::Text;
 
 /// A `ConfigMap`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["fromConfigMap", "fromNamespace", "fromSecret", "toNamespaces"]))]
 pub struct ConfigMap {
     /// Name, metadata and handling. Default name: `<cr>-config`.
     #[serde(flatten)]
@@ -20,14 +20,15 @@ pub struct ConfigMap {
     /// The texts by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub data: BTreeMap<String, Text>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<ConfigMapLater>,
 }
 
 /// A Secret.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&[
-    "fromConfigMap", "fromNamespace", "fromSecret", "once", "rotateAfter", "tls", "toNamespaces",
-]))]
 pub struct Secret {
     /// Name, metadata and handling. Default name: `<cr>-secret`.
     #[serde(flatten)]
@@ -38,6 +39,10 @@ pub struct Secret {
     /// The texts by key, plain; they are encoded on the way to the cluster.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub data: BTreeMap<String, Text>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<SecretLater>,
 }
 
 /// A `ServiceAccount`.

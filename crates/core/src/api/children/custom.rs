@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::common::Control;
 use crate::api::later::Later;
+use crate::api::planned::CustomLater;
 use crate::api::scalar::Text;
 use crate::value::Node;
 
@@ -15,7 +16,6 @@ use crate::value::Node;
 /// What is not named here, such as `spec`, `data` or `rules`, is the object's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = Later(&["hasStatus", "status"]))]
 pub struct Custom {
     /// How the object is handled.
     #[serde(flatten)]
@@ -33,6 +33,10 @@ pub struct Custom {
     #[serde(flatten)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub body: BTreeMap<String, Node>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<CustomLater>,
 }
 
 /// Metadata of an object of any kind.

@@ -9,13 +9,13 @@ use super::common::Common;
 use super::env::{Env, EnvFrom, NameRef};
 use super::pod::{PodSecurity, Probes, Resources, SecurityContext};
 use crate::api::later::Later;
+use crate::api::planned::DeploymentLater;
 use crate::api::scalar::{Scalar, Text, Texts};
 use crate::value::Node;
 
 /// A Deployment with one container.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = Later(&["autoscale"]))]
 pub struct Deployment {
     /// Name, metadata and handling. Default name: `<cr>-deployment`.
     #[serde(flatten)]
@@ -25,13 +25,13 @@ pub struct Deployment {
     /// Secrets with registry credentials.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub image_pull_secrets: Vec<NameRef>,
-    /// How many pods. Default 1.
+    /// How many pods. Default `1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Scalar>,
     /// The port that the container listens on; empty or 0 is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<Scalar>,
-    /// The port's protocol: TCP (default), UDP or SCTP.
+    /// The port's protocol: `TCP`, `UDP` or `SCTP`. Default `TCP`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Text>,
     /// The command, instead of the image's.
@@ -78,6 +78,10 @@ pub struct Deployment {
     /// The directory that the command starts in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<Text>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<DeploymentLater>,
 }
 
 /// How a change of a Deployment is rolled out.

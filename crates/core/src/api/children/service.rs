@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::common::Common;
 use crate::api::later::Later;
+use crate::api::planned::ServiceLater;
 use crate::api::scalar::{Scalar, Text};
 
 /// A Service with one port.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Later(&["ports"]))]
 pub struct Service {
     /// Name, metadata and handling. Default name: `<cr>-svc`.
     #[serde(flatten)]
     pub common: Common,
-    /// `ClusterIP` (default), `NodePort` or `LoadBalancer`.
+    /// `ClusterIP`, `NodePort` or `LoadBalancer`. Default `ClusterIP`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<Text>,
     /// The port of the Service. Default: the selected workload's.
@@ -26,7 +26,7 @@ pub struct Service {
     /// The port of the pods. Default: the Service's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_port: Option<Scalar>,
-    /// TCP (default), UDP or SCTP.
+    /// `TCP`, `UDP` or `SCTP`. Default `TCP`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Text>,
     /// `true` gives the Service no address of its own. Default `false`.
@@ -35,4 +35,8 @@ pub struct Service {
     /// Labels of the pods. Default: the workload of the same name, or the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<BTreeMap<String, Text>>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<ServiceLater>,
 }

@@ -55,19 +55,21 @@ pub(super) fn forget(cr: &mut Node, had_no_uid: bool) {
     }
 }
 
-/// A live child with what makes it the custom resource's, unless it says that it is another's. With `any`, whoever it says.
+/// A child with what makes it the custom resource's, unless it says that it is another's. With `any`, whoever it says.
+/// One that does not say when it was created was then.
 pub(super) fn child(
     mut object: Node,
     plan: &OperatorPlan,
     cr: &CrRecord,
     any: bool,
+    created: Timestamp,
 ) -> Result<Node, Malformed> {
     let kind = kind(&object)?;
     let name = field(&object, "name")
         .and_then(Node::as_str)
         .ok_or(Malformed("name"))?
         .to_owned();
-    complete(&mut object, None, Timestamp::UNIX_EPOCH);
+    complete(&mut object, None, created);
     let owners = field(&object, "ownerReferences").and_then(Node::as_list);
     let is_controlled = owners.is_some_and(|owners| {
         owners

@@ -29,7 +29,7 @@ pub struct LeftOut {
 /// Why a child is not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The condition that stands there does not hold.
+    /// The condition that stands there, below the child, does not hold.
     Gate(String),
     /// It is made once, and it was.
     Made,
@@ -94,7 +94,11 @@ fn why(renderer: &mut Renderer<'_, '_>, child: &ChildPlan) -> Why {
         *renderer.budget = Budget::default();
         match renderer.gate(slice::from_ref(condition)) {
             Ok(true) => {}
-            Ok(false) => return Why::Gate(condition.path.to_string()),
+            Ok(false) => {
+                let path = &*condition.path;
+                let below = path.strip_prefix(&*child.path).unwrap_or(path);
+                return Why::Gate(below.trim_start_matches('.').to_owned());
+            }
             Err(_) => return Why::Failed,
         }
     }

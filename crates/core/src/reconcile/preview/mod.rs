@@ -81,9 +81,9 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     let facts = CrdFacts::assumed(namespaced, assumed.version);
     let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
     let record = Arc::new(CrRecord::read(&cr, &paths)?);
-    let mut children = Vec::new();
+    let (mut children, long_ago) = (Vec::new(), Timestamp::UNIX_EPOCH);
     for child in assumed.children {
-        let child = assume::child(child.clone(), plan, &record, nameless)?;
+        let child = assume::child(child.clone(), plan, &record, nameless, long_ago)?;
         children.push(observe(plan, &child)?);
     }
     children.sort_by(|a, b| a.key.cmp(&b.key));
@@ -96,7 +96,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     let entropy = assume::entropy(plan, &observed.cr.id.key);
     let cycle = step(plan, &scopes, &observed, assumed.now, &entropy);
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
-    let (after, mut executed) = done(plan, &observed, &cycle)?;
+    let (after, mut executed) = done(plan, &observed, &cycle, assumed.now)?;
     if let Some(patch) = status(plan, &facts, &after, &mut executed, assumed.now) {
         merge(&mut cr, &patch.body);
     }
@@ -159,6 +159,7 @@ fn done(
     plan: &OperatorPlan,
     before: &Observed,
     cycle: &Cycle,
+    now: Timestamp,
 ) -> Result<(Observed, Executed), Malformed> {
     let mut after = before.clone();
     let mut executed = Executed {
@@ -176,7 +177,8 @@ fn done(
                 if before.child(&rendered.key).is_some() {
                     (&rendered.key, Action::Unchanged)
                 } else {
-                    let object = assume::child(rendered.object.clone(), plan, &before.cr, false)?;
+                    let object =
+                        assume::child(rendered.object.clone(), plan, &before.cr, false, now)?;
                     after.children.push(observe(plan, &object)?);
                     (&rendered.key, Action::Created)
                 }

@@ -285,7 +285,8 @@ impl<'e, 'd> Eval<'e, 'd> {
         }
         args.extend(piped);
         for (position, arg) in args.iter_mut().enumerate() {
-            if settle && matches!(arg, Value::Root) {
+            let by_parts = position == 0 && note.reads_parts();
+            if settle && !by_parts && matches!(arg, Value::Root) {
                 *arg = self.settled(Value::Root).map_err(|e| e.at(at))?;
             }
             let given = arg.node();

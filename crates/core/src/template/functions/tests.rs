@@ -152,45 +152,50 @@ fn a_note_hides_a_built_in_one_with_a_warning_unless_that_is_meant() {
     );
 }
 
+/// Notes as they are declared.
+type Declared = &'static [(&'static str, &'static str)];
+
+/// Notes, and what is said about them.
+const CIRCLES: &[(Declared, &[&str])] = &[
+    (
+        &[("a", "{{ a }}")],
+        &["0 expression error: `a` calls itself: a → a"],
+    ),
+    (
+        &[("b", "{{ a }}"), ("a", "x{{ if .x }}{{ b }}{{ end }}")],
+        &["0 expression error: `b` calls itself: b → a → b"],
+    ),
+    (
+        &[
+            ("lead", "{{ one }}"),
+            ("one", "{{ two }}"),
+            ("two", "{{ three | toUpper }}"),
+            ("three", "{{ printf \"%s\" one }}"),
+            ("aside", "{{ three }}"),
+        ],
+        &["1 expression error: `one` calls itself: one → two → three → one"],
+    ),
+    (
+        &[("a", "{{ a }}"), ("b", "{{ c }}"), ("c", "{{ b }}")],
+        &[
+            "0 expression error: `a` calls itself: a → a",
+            "1 expression error: `b` calls itself: b → c → b",
+        ],
+    ),
+    (
+        &[
+            ("a", "{{ b }}{{ b }}{{ c }}"),
+            ("b", "{{ c }}"),
+            ("c", "{{ d }}"),
+            ("d", "x"),
+        ],
+        &[],
+    ),
+];
+
 #[test]
 fn circles_are_found_however_long_and_told_once() {
-    let cases: &[(&[(&str, &str)], &[&str])] = &[
-        (
-            &[("a", "{{ a }}")],
-            &["0 expression error: `a` calls itself: a → a"],
-        ),
-        (
-            &[("b", "{{ a }}"), ("a", "x{{ if .x }}{{ b }}{{ end }}")],
-            &["0 expression error: `b` calls itself: b → a → b"],
-        ),
-        (
-            &[
-                ("lead", "{{ one }}"),
-                ("one", "{{ two }}"),
-                ("two", "{{ three | toUpper }}"),
-                ("three", "{{ printf \"%s\" one }}"),
-                ("aside", "{{ three }}"),
-            ],
-            &["1 expression error: `one` calls itself: one → two → three → one"],
-        ),
-        (
-            &[("a", "{{ a }}"), ("b", "{{ c }}"), ("c", "{{ b }}")],
-            &[
-                "0 expression error: `a` calls itself: a → a",
-                "1 expression error: `b` calls itself: b → c → b",
-            ],
-        ),
-        (
-            &[
-                ("a", "{{ b }}{{ b }}{{ c }}"),
-                ("b", "{{ c }}"),
-                ("c", "{{ d }}"),
-                ("d", "x"),
-            ],
-            &[],
-        ),
-    ];
-    for (declared, expected) in cases {
+    for (declared, expected) in CIRCLES {
         assert_eq!(compile(declared).1, *expected, "{declared:?}");
     }
 }

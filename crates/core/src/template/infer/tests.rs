@@ -1,5 +1,8 @@
-use crate::schema::{BuiltIn, Schema, Type};
-use crate::template::{FunctionSource, Functions, Template};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::schema::{BuiltIn, Kinds, Schema, Type};
+use crate::template::{Budget, Data, FunctionSource, Functions, Template};
 use crate::value::Node;
 
 const CRD: &str = r#"{"type": "object", "properties": {
@@ -8,7 +11,7 @@ const CRD: &str = r#"{"type": "object", "properties": {
         "mode": {"type": "string", "enum": ["dev", "prod"]}, "level": {"type": "integer", "enum": [1, 2]},
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
         "ports": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}, "number": {"type": "integer"}}}},
-        "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+        "raw": {"x-kubernetes-preserve-unknown-fields": true}
     }},
     "status": {"type": "object", "properties": {"phase": {"type": "string"}}}
 }}"#;
@@ -214,5 +217,90 @@ fn notes_of_a_user_have_the_types_that_they_give() {
         let inference = Template::parse_with(source, &functions).unwrap().infer(&root);
         assert_eq!(inference.gives.to_string(), expected);
         assert!(inference.findings.is_empty(), "{:?}", inference.findings);
+    }
+}
+
+/// A value of every field of the CRD's spec, or none of it.
+fn any_spec() -> impl Strategy<Value = Value> {
+    fn maybe(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+        prop_oneof![1 => Just(Value::Null), 3 => value]
+    }
+    let text = || maybe("[a-z0-9./ ]{0,6}|true|7|2.5".prop_map(Value::from));
+    let int = || maybe((-3i64..4).prop_map(Value::from));
+    let ports = prop::collection::vec((text(), int()), 0..3).prop_map(|ports| {
+        let port = |(name, number)| json!({ "name": name, "number": number });
+        ports.into_iter().map(port).collect::<Value>()
+    });
+    let labels = prop::collection::btree_map("[a-c]", text(), 0..3)
+        .prop_map(|labels| Value::Object(labels.into_iter().collect()));
+    let raw = prop_oneof![int(), text(), Just(json!({ "x": [1, "a", { "y": null }] }))];
+    let numbers = (int(), maybe((-2.0f64..2.0).prop_map(Value::from)), maybe(any::<bool>().prop_map(Value::from)));
+    let mode = maybe(prop_oneof![Just(json!("dev")), Just(json!("prod"))]);
+    (numbers, text(), mode, maybe(labels), maybe(ports), raw).prop_map(
+        |((replicas, ratio, ha), image, mode, labels, ports, raw)| {
+            json!({
+                "replicas": replicas, "ratio": ratio, "ha": ha, "image": image, "mode": mode,
+                "labels": labels, "ports": ports, "raw": raw,
+            })
+        },
+    )
+}
+
+/// Templates of expressions that are nested at random.
+fn any_template() -> impl Strategy<Value = String> {
+    let path = prop::sample::select(vec![
+        ".spec.replicas", ".spec.ratio", ".spec.ha", ".spec.image", ".spec.mode", ".spec.labels", ".spec.labels.a",
+        ".spec.ports", ".spec.raw", ".spec.raw.x", ".spec", "$.spec.replicas", "3", "2.5", "true", "\"a\"", "\"7\"", "nil",
+        "(index .spec.ports 0)", "(index .spec.ports 0).number", "(get .spec \"labels\" \"b\")",
+        "(index .spec.raw.x 1)", "(split .spec.image \"/\")",
+    ]);
+    let note = |count| match count {
+        1 => vec!["toString", "toInt", "toUpper", "len", "not", "trimSpace", "index"],
+        2 => vec!["default", "and", "or", "eq", "lt", "get", "index", "printf \"%v %v\""],
+        _ => vec!["ternary", "or", "replace", "and"],
+    };
+    let expression = path.prop_map(str::to_owned).prop_recursive(3, 16, 3, move |inner| {
+        (1usize..4).prop_flat_map(move |count| {
+            let args = prop::collection::vec(inner.clone(), count);
+            (prop::sample::select(note(count)), args)
+        })
+        .prop_map(|(note, args)| format!("({note} {})", args.join(" ")))
+    });
+    (expression.clone(), expression, 0..9).prop_map(|(one, two, form)| match form {
+        0 => format!("{{{{ if {one} }}}}{{{{ {two} }}}}{{{{ else }}}}-x{{{{ end }}}}"),
+        1 => format!("{{{{ range $k, $v := .spec.ports }}}}{{{{ $v.number }}}}{{{{ $k }}}}{{{{ end }}}}{{{{ {one} }}}}"),
+        2 => format!("{{{{ $x := {one} }}}}{{{{ range .spec.ports }}}}{{{{ $x = {two} }}}}{{{{ end }}}}{{{{ $x }}}}"),
+        3 => format!("{{{{ with {one} }}}}{{{{ . }}}}{{{{ end }}}}"),
+        4 => format!("{{{{ if {one} }}}}3{{{{ else }}}}4{{{{ end }}}}"),
+        5 => format!("{{{{ {one} | default {two} }}}}"),
+        6 => format!("{{{{ {one} }}}}-{{{{ {two} }}}}"),
+        _ => format!("{{{{ {one} }}}}"),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever fits the schema, an evaluation gives what was inferred, and where it was inferred that there is nothing
+    /// there is nothing.
+    #[test]
+    fn what_is_inferred_holds_for_every_value(source in any_template(), spec in any_spec()) {
+        let Ok(template) = Template::parse(&source) else {
+            return Ok(());
+        };
+        let node: Node = serde_json::from_str(CRD).unwrap();
+        let schema = Schema::of_objects(&node, None).field("spec");
+        let root = Type::of_names([("spec".to_owned(), Type::of_below(schema))]);
+        let gives = template.infer(&root).gives;
+        let spec = Node::from(&spec);
+        let data = Data::new().with("spec", &spec);
+        if let Ok(value) = template.eval(&data, &mut Budget::default()) {
+            let kind = Kinds::of(&value);
+            prop_assert!(*value == Node::Null || kind.within(gives.may), "{source} gives {value:?}, inferred {gives}");
+            if gives.is_constant() && *value != Node::Null {
+                let constants = gives.constants();
+                prop_assert!(constants.iter().any(|one| one.node == *value), "{source} gives {value:?}");
+            }
+        }
     }
 }

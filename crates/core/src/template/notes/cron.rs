@@ -98,7 +98,10 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "cronFromMap",
         doc: "The schedule of a map with `minute`, `hour`, `dayOfMonth`, `month` and `dayOfWeek`; what is missing is `*`.",
-        example: (r#"{{ cronFromMap (cronToMap "30 3 * * *") }}"#, "30 3 * * *"),
+        example: (
+            r#"{{ cronFromMap (cronToMap "30 3 * * *") }}"#,
+            "30 3 * * *",
+        ),
         params: &[Type::Map],
         run: Run::Eager(from_map),
         ..FIELD
@@ -174,7 +177,7 @@ fn cron_field<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 
 fn cron_expr<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let parts = [0, 1, 2, 3, 4].map(|position| part(Some(call.node(position))));
-    joined(call, parts)
+    joined(call, &parts)
 }
 
 /// A field that may be a number or left out.
@@ -183,12 +186,16 @@ fn part(node: Option<&Node>) -> String {
         None | Some(Node::Null | Node::List(_) | Node::Map(_)) => String::new(),
         Some(node) => node.to_text().trim().to_owned(),
     };
-    if text.is_empty() { "*".to_owned() } else { text }
+    if text.is_empty() {
+        "*".to_owned()
+    } else {
+        text
+    }
 }
 
 fn joined<'d, S: AsRef<str>>(
     call: &mut Call<'_, 'd>,
-    parts: [S; 5],
+    parts: &[S; 5],
 ) -> Result<Value<'d>, Failure> {
     let length: usize = parts.iter().map(|part| part.as_ref().len() + 1).sum();
     call.budget.text(length)?;
@@ -197,7 +204,7 @@ fn joined<'d, S: AsRef<str>>(
 
 fn normalize<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let text = call.take(0);
-    joined(call, five(text.node()))
+    joined(call, &five(text.node()))
 }
 
 /// The fields of a schedule; all are `*` if there are not five.
@@ -213,7 +220,7 @@ fn from_map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
         .map(str::len)
         .sum();
     call.budget.take(bytes)?;
-    joined(call, KEYS.map(|key| part(map.node().get(key))))
+    joined(call, &KEYS.map(|key| part(map.node().get(key))))
 }
 
 fn to_map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
@@ -297,14 +304,22 @@ mod tests {
             ("{{ cronFromAny .map }}", "* 3 * * *"),
             ("{{ cronFromAny 7 }}", "* * * * *"),
             ("{{ (cronToMap .map).hour }}", "3"),
-            ("{{ cronToMap \"\" }}", "map[dayOfMonth:* dayOfWeek:* hour:* minute:* month:*]"),
+            (
+                "{{ cronToMap \"\" }}",
+                "map[dayOfMonth:* dayOfWeek:* hour:* minute:* month:*]",
+            ),
             ("{{ cronHour \"\" }}", "*"),
             ("{{ nextCron \"0 0 30 2 *\" }}{{ nextCron \"x\" }}", ""),
         ];
         for (source, expected) in cases {
             assert_eq!(text(source, &root).as_deref(), Ok(expected), "{source}");
         }
-        for source in ["{{ cronHour \"1 2 3\" }}", "{{ cronField \"@daily\" 5 }}", "{{ cronField \"@daily\" -1 }}", "{{ cronFromMap .map.hour }}"] {
+        for source in [
+            "{{ cronHour \"1 2 3\" }}",
+            "{{ cronField \"@daily\" 5 }}",
+            "{{ cronField \"@daily\" -1 }}",
+            "{{ cronFromMap .map.hour }}",
+        ] {
             assert!(text(source, &root).is_err(), "{source}");
         }
     }

@@ -65,7 +65,11 @@ pub(super) static NOTES: &[Note] = &[
             r#"{{ isValidJSON "[1, 2]" }} {{ isValidJSON "[1,]" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| Ok(serde_json::from_str::<IgnoredAny>(call.text(0)).is_ok().into())),
+        run: Run::Eager(|call| {
+            Ok(serde_json::from_str::<IgnoredAny>(call.text(0))
+                .is_ok()
+                .into())
+        }),
         ..CHECK
     },
     Note {
@@ -116,7 +120,11 @@ pub(super) static NOTES: &[Note] = &[
             r#"{{ isDNS1123Subdomain "koi.pond" }} {{ isDNS1123Subdomain "a..b" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| Ok(names::check_dns1123_subdomain(short(call.text(0))).is_ok().into())),
+        run: Run::Eager(|call| {
+            Ok(names::check_dns1123_subdomain(short(call.text(0)))
+                .is_ok()
+                .into())
+        }),
         ..CHECK
     },
 ];
@@ -170,12 +178,32 @@ mod tests {
 
     #[test]
     fn mail_addresses_are_bare() {
-        for good in ["a@b.io", "a.b+c@x-y.example", "o'neil@b.io", "jörg@bücher.example", "root@localhost"] {
+        for good in [
+            "a@b.io",
+            "a.b+c@x-y.example",
+            "o'neil@b.io",
+            "jörg@bücher.example",
+            "root@localhost",
+        ] {
             assert!(is_email(good), "{good}");
         }
         let long = format!("{}@b.io", "a".repeat(65));
         for bad in [
-            "", "a", "@b.io", "a@", "a@b@c.io", ".a@b.io", "a..b@c.io", "a@b..io", "a@-b.io", "a b@c.io", " a@b.io", "<a@b.io>", "A <a@b.io>", "a@b.io.", &long,
+            "",
+            "a",
+            "@b.io",
+            "a@",
+            "a@b@c.io",
+            ".a@b.io",
+            "a..b@c.io",
+            "a@b..io",
+            "a@-b.io",
+            "a b@c.io",
+            " a@b.io",
+            "<a@b.io>",
+            "A <a@b.io>",
+            "a@b.io.",
+            &long,
         ] {
             assert!(!is_email(bad), "{bad}");
         }

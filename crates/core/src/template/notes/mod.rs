@@ -23,6 +23,7 @@ mod logic;
 mod math;
 mod net;
 mod number;
+mod objects;
 mod quantity;
 mod random;
 mod refused;
@@ -48,6 +49,7 @@ use crate::value::Node;
 
 /// The families by domain, each sorted as it likes; names and aliases are unique over all.
 static FAMILIES: &[(&str, &[Note])] = &[
+    ("autoscaling", objects::scaling::NOTES),
     ("collection", data::NOTES),
     ("collection", list::NOTES),
     ("comparison", compare::NOTES),
@@ -56,17 +58,27 @@ static FAMILIES: &[(&str, &[Note])] = &[
     ("cron", cron::NOTES),
     ("data", encoding::NOTES),
     ("format", format::NOTES),
+    ("ingress", objects::ingress::NOTES),
+    ("job", objects::jobs::NOTES),
     ("math", math::NOTES),
     ("network", net::NOTES),
+    ("node", objects::nodes::NOTES),
+    ("object", objects::generic::NOTES),
+    ("pod", objects::pods::NOTES),
     ("quantity", quantity::NOTES),
     ("random", random::NOTES),
     ("semver", semver::NOTES),
+    ("service", objects::services::NOTES),
     ("string", text::NOTES),
     ("string", trim::NOTES),
     ("time", time::NOTES),
-    ("validation", formats::NOTES),
     ("type", convert::NOTES),
     ("type", types::NOTES),
+    ("validation", formats::NOTES),
+    ("volume", objects::volumes::NOTES),
+    ("warning", objects::warnings::NOTES),
+    ("workload", objects::containers::NOTES),
+    ("workload", objects::workloads::NOTES),
 ];
 
 /// What examples are evaluated on: the names of this map, the moment [`SAMPLE_TIME`], and a constant seed.
@@ -93,6 +105,9 @@ pub(super) struct Note {
     pub(super) params: &'static [Type],
     /// The type of the result.
     pub(super) result: Type,
+    /// The paths below its first argument that it reads, where a number is a position in a list; nothing if it reads
+    /// the whole. Through [`Call::object`] it gets no more than these.
+    pub(super) reads: &'static [&'static str],
     /// Whether it draws from the source of random bytes, so that no two results are equal.
     pub(super) random: bool,
     /// Whether it asks for the present time.
@@ -111,6 +126,7 @@ const PLAIN: Note = Note {
     max_args: Some(1),
     params: &[Type::Any],
     result: Type::Any,
+    reads: &[],
     random: false,
     clock: false,
     run: Run::Eager(|_| Ok(Value::null())),
@@ -197,6 +213,11 @@ impl Note {
     /// Whether the result is what lies in the first argument under the others.
     pub(super) fn leads_on(&self) -> bool {
         matches!(self.run, Run::Leading(_))
+    }
+
+    /// Whether it declares which parts of its first argument it reads.
+    pub(super) fn reads_parts(&self) -> bool {
+        !self.reads.is_empty()
     }
 
     /// How many arguments it takes, in words.
@@ -292,6 +313,12 @@ static BY_NAME: LazyLock<HashMap<&str, &Note>> = LazyLock::new(|| {
 /// The note of a name or an alias.
 pub(super) fn find(name: &str) -> Option<&'static Note> {
     BY_NAME.get(name).copied()
+}
+
+/// Whether a name starts with `_` and is a key that notes look for in objects: no object has it by itself.
+pub(crate) fn is_added_key(name: &str) -> bool {
+    let first = |path: &&str| path.split('.').next() == Some(name);
+    name.starts_with('_') && all().any(|note| note.reads.iter().any(|path| first(path)))
 }
 
 /// All notes.

@@ -24,7 +24,10 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "ipValid",
         doc: "Whether the text is an IPv4 or IPv6 address.",
-        example: (r#"{{ ipValid "::1" }} {{ ipValid "10.0.0.256" }}"#, "true false"),
+        example: (
+            r#"{{ ipValid "::1" }} {{ ipValid "10.0.0.256" }}"#,
+            "true false",
+        ),
         params: &[Type::Text],
         result: Type::Bool,
         run: Run::Eager(ip_valid),
@@ -45,7 +48,10 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "domainHost",
         doc: "The host of a web address: without white space around it, `http://` or `https://`, and slashes at its end.",
-        example: (r#"{{ domainHost " https://pond.example/ " }}"#, "pond.example"),
+        example: (
+            r#"{{ domainHost " https://pond.example/ " }}"#,
+            "pond.example",
+        ),
         result: Type::Text,
         run: Run::Eager(domain_host),
         ..PLAIN
@@ -53,7 +59,10 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "domainBare",
         doc: "As `domainHost`, and without a leading `www.`.",
-        example: (r#"{{ domainBare "https://www.pond.example" }}"#, "pond.example"),
+        example: (
+            r#"{{ domainBare "https://www.pond.example" }}"#,
+            "pond.example",
+        ),
         result: Type::Text,
         run: Run::Eager(domain_bare),
         ..PLAIN
@@ -178,7 +187,16 @@ mod tests {
             let network = Network::parse(network).unwrap();
             assert_eq!(network.contains(address.parse().unwrap()), inside);
         }
-        for bad in ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/+8", "/8", ""] {
+        for bad in [
+            "10.0.0.0",
+            "10.0.0.0/",
+            "10.0.0.0/33",
+            "10.0.0/8",
+            "::/129",
+            "10.0.0.0/+8",
+            "/8",
+            "",
+        ] {
             assert!(Network::parse(bad).is_none(), "{bad}");
         }
     }

@@ -8,7 +8,10 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "parseQuantity",
         doc: "The number that a quantity stands for.",
-        example: (r#"{{ parseQuantity "250m" }} {{ parseQuantity "2Gi" }}"#, "0.25 2147483648"),
+        example: (
+            r#"{{ parseQuantity "250m" }} {{ parseQuantity "2Gi" }}"#,
+            "0.25 2147483648",
+        ),
         result: Type::Number,
         run: Run::Eager(parse),
         ..PLAIN
@@ -16,7 +19,10 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "formatQuantity",
         doc: "A number as a quantity in Kubernetes' canonical form, with a binary suffix where that is shorter.",
-        example: (r#"{{ formatQuantity 0.25 }} {{ formatQuantity 2147483648 }}"#, "250m 2Gi"),
+        example: (
+            "{{ formatQuantity 0.25 }} {{ formatQuantity 2147483648 }}",
+            "250m 2Gi",
+        ),
         params: &[Type::Number],
         result: Type::Text,
         run: Run::Eager(format),
@@ -25,11 +31,14 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "sumQuantity",
         doc: "The sum of two quantities in Kubernetes' canonical form, with suffixes like those of the first.",
-        example: (r#"{{ sumQuantity "250m" "750m" }} {{ sumQuantity "1Gi" "512Mi" }}"#, "1 1536Mi"),
+        example: (
+            r#"{{ sumQuantity "250m" "750m" }} {{ sumQuantity "1Gi" "512Mi" }}"#,
+            "1 1536Mi",
+        ),
         min_args: 2,
         max_args: Some(2),
         result: Type::Text,
-        run: Run::Eager(|call| combine(call, Quantity::add)),
+        run: Run::Eager(|call| combine(call, Quantity::plus)),
         ..PLAIN
     },
     Note {
@@ -39,7 +48,7 @@ pub(super) static NOTES: &[Note] = &[
         min_args: 2,
         max_args: Some(2),
         result: Type::Text,
-        run: Run::Eager(|call| combine(call, Quantity::subtract)),
+        run: Run::Eager(|call| combine(call, Quantity::minus)),
         ..PLAIN
     },
 ];
@@ -49,14 +58,18 @@ const TEXT: usize = 64;
 
 fn parse<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let quantity = read(call, 0)?;
-    let number = quantity.as_i64().map_or_else(|| Node::Float(quantity.as_f64()), Node::Int);
+    let number = quantity
+        .as_i64()
+        .map_or_else(|| Node::Float(quantity.as_f64()), Node::Int);
     Ok(number.into())
 }
 
 fn format<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     call.budget.text(TEXT)?;
     let quantity = match call.node(0) {
-        Node::Bool(b) => Quantity::from_float(f64::from(u8::from(*b))).map_err(|e| refused(call, e))?,
+        Node::Bool(b) => {
+            Quantity::from_float(f64::from(u8::from(*b))).map_err(|e| refused(call, e))?
+        }
         _ => read(call, 0)?,
     };
     Ok(Node::from(quantity.shortest().to_string()).into())
@@ -97,20 +110,28 @@ mod tests {
 
     #[test]
     fn numbers_are_quantities_and_other_text_is_refused() {
-        let root = node!({"cpu": 2, "half": 0.5, "big": u64::MAX, "list": [1]});
+        let root = node!({"cpu": 2, "half": 0.5, "big": u64::MAX, "list": [1], "inf": "inf"});
         let cases = [
             ("{{ sumQuantity .cpu .half }}", "2500m"),
             ("{{ sumQuantity .nope \"1Gi\" }}", "1Gi"),
             ("{{ subtractQuantity \"1Gi\" \"2Gi\" }}", "-1Gi"),
             ("{{ parseQuantity .cpu }} {{ parseQuantity .nope }}", "2 0"),
             ("{{ parseQuantity .big }}", "18446744073709552000"),
-            ("{{ formatQuantity \"0.1\" }} {{ formatQuantity true }}", "100m 1"),
+            (
+                "{{ formatQuantity \"0.1\" }} {{ formatQuantity true }}",
+                "100m 1",
+            ),
             ("{{ formatQuantity (parseQuantity \"1500Mi\") }}", "1500Mi"),
         ];
         for (source, expected) in cases {
             assert_eq!(text(source, &root).as_deref(), Ok(expected), "{source}");
         }
-        for source in ["{{ parseQuantity \"1x\" }}", "{{ parseQuantity .list }}", "{{ sumQuantity \"9e27\" \"9e27\" }}", "{{ formatQuantity \"inf\" }}"] {
+        for source in [
+            "{{ parseQuantity \"1x\" }}",
+            "{{ parseQuantity .list }}",
+            "{{ sumQuantity \"9e27\" \"9e27\" }}",
+            "{{ formatQuantity .inf }}",
+        ] {
             assert!(text(source, &root).is_err(), "{source}");
         }
     }

@@ -49,9 +49,9 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-/// Draws bytes, at a step for each four: a hash is made for each block of them.
+/// Draws bytes, at a step for each two: a hash is made for each block of them.
 fn draw(call: &mut Call<'_, '_>, count: usize) -> Result<Vec<u8>, Failure> {
-    call.budget.step(1 + count as u64 / 4)?;
+    call.budget.step(1 + count as u64 / 2)?;
     call.budget.text(count)?;
     let Some(entropy) = call.data.entropy() else {
         let name = call.note.name;

@@ -94,10 +94,7 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-fn part<'d>(
-    call: &mut Call<'_, 'd>,
-    part: fn(&Version) -> u64,
-) -> Result<Value<'d>, Failure> {
+fn part<'d>(call: &mut Call<'_, 'd>, part: fn(&Version) -> u64) -> Result<Value<'d>, Failure> {
     let number = parse(call.text(0)).map(|version| part(&version).to_string());
     Ok(Node::from(number.unwrap_or_default()).into())
 }
@@ -123,7 +120,12 @@ fn bump<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 
 /// The next version; the one after a prerelease is its release.
 fn next(version: &Version, part: &str) -> Option<Version> {
-    let Version { major, minor, patch, .. } = *version;
+    let Version {
+        major,
+        minor,
+        patch,
+        ..
+    } = *version;
     Some(match part {
         "major" => Version::new(major.checked_add(1)?, 0, 0),
         "minor" => Version::new(major, minor.checked_add(1)?, 0),
@@ -197,7 +199,24 @@ mod tests {
         }
         let long = format!("1.2.3-{}", "a".repeat(300));
         for bad in [
-            "", "v", "V1.2.3", "x", "1.x", "1.", ".1", "1.2.3.4", "1..3", "-1.2.3", "1.2.3-", "1.2.3-01", "1.2.3-a..b", "1.2.3+", "1.2.3 ", "+1", "1.2.99999999999999999999", &long,
+            "",
+            "v",
+            "V1.2.3",
+            "x",
+            "1.x",
+            "1.",
+            ".1",
+            "1.2.3.4",
+            "1..3",
+            "-1.2.3",
+            "1.2.3-",
+            "1.2.3-01",
+            "1.2.3-a..b",
+            "1.2.3+",
+            "1.2.3 ",
+            "+1",
+            "1.2.99999999999999999999",
+            &long,
         ] {
             assert_eq!(parse(bad), None, "{bad}");
         }
@@ -206,7 +225,18 @@ mod tests {
     #[test]
     fn precedence_is_that_of_the_specification() {
         let ordered = [
-            "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.1", "1.9.0", "1.10.0", "2.0.0",
+            "1.0.0-alpha",
+            "1.0.0-alpha.1",
+            "1.0.0-alpha.beta",
+            "1.0.0-beta",
+            "1.0.0-beta.2",
+            "1.0.0-beta.11",
+            "1.0.0-rc.1",
+            "1.0.0",
+            "1.0.1",
+            "1.9.0",
+            "1.10.0",
+            "2.0.0",
         ];
         for pair in ordered.windows(2) {
             let [a, b] = [pair[0], pair[1]].map(|v| parse(v).unwrap());

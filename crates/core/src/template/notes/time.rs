@@ -5,10 +5,10 @@
 
 mod layout;
 
+use jiff::SignedDuration;
 use jiff::civil::{DateTime, Time, Weekday};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
-use jiff::SignedDuration;
 
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::api::duration;
@@ -50,7 +50,10 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "timeFormat",
         doc: "A timestamp in a layout that shows how Go's reference time, Mon Jan 2 15:04:05 MST 2006, looks in it.",
-        example: (r#"{{ timeFormat "2026-05-08" "Mon 02/01/2006" }}"#, "Fri 08/05/2026"),
+        example: (
+            r#"{{ timeFormat "2026-05-08" "Mon 02/01/2006" }}"#,
+            "Fri 08/05/2026",
+        ),
         min_args: 2,
         max_args: Some(2),
         params: &[Type::Text],
@@ -300,8 +303,10 @@ fn go_text(nanos: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
     let second = NANOS.unsigned_abs();
+    if nanos == 0 {
+        return "0s".to_owned();
+    }
     match nanos {
-        0 => "0s".to_owned(),
         ..1_000 => format!("{sign}{nanos}ns"),
         ..1_000_000 => format!("{sign}{}\u{b5}s", decimal(nanos, 1_000)),
         ..1_000_000_000 => format!("{sign}{}ms", decimal(nanos, 1_000_000)),

@@ -240,12 +240,12 @@ mod tests {
 
     #[test]
     fn what_would_grow_without_bounds_ends_in_time() {
-        let mut laughs = String::from("l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n");
-        for n in 1..12 {
-            let item = format!("*l{}", n - 1);
-            let items = vec![item; 10].join(", ");
-            laughs.push_str(&format!("l{n}: &l{n} [{items}]\n"));
-        }
+        let line = |n: usize| {
+            let items = vec![format!("*l{}", n - 1); 10].join(", ");
+            format!("l{n}: &l{n} [{items}]\n")
+        };
+        let lines: String = (1..12).map(line).collect::<Vec<_>>().concat();
+        let laughs = format!("l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n{lines}");
         let long = format!(
             "a: &a {}\nb: [{}]",
             "x".repeat(9000),

@@ -8,7 +8,7 @@ use super::super::functions::Function;
 use super::super::notes::{self, Note};
 use super::expr::Operand;
 use super::lexer::{self, Token};
-use super::{Parser, place};
+use super::{Parser, foreign, place};
 use crate::diagnostics::Code;
 
 impl Parser<'_> {
@@ -23,6 +23,13 @@ impl Parser<'_> {
         operands: Vec<Operand>,
         piped: bool,
     ) -> Result<Expr, TemplateError> {
+        let word = self.slice(name);
+        let function = self.functions.find(word).map(Arc::clone);
+        let note = notes::find(word);
+        if function.is_none() && note.is_none() {
+            // What stands behind it belongs to whatever was meant.
+            return Err(self.unknown(name));
+        }
         let mut args = Vec::with_capacity(operands.len());
         for operand in operands {
             args.push(match operand {
@@ -37,19 +44,14 @@ impl Parser<'_> {
                 },
             });
         }
-        let word = self.slice(name);
-        if let Some(function) = self.functions.find(word) {
-            return self.call_function(
-                &Arc::clone(function),
-                name,
-                args.len() + usize::from(piped),
-            );
+        if let Some(function) = function {
+            return self.call_function(&function, name, args.len() + usize::from(piped));
         }
-        let Some(note) = notes::find(word) else {
+        let Some(note) = note else {
             return Err(self.unknown(name));
         };
         self.check(note, name, &args, piped);
-        self.mark_note(note, name.at);
+        self.marks.note(note, name.at);
         if note.name == "default" && !piped && fallback_first(&mut args) {
             let message =
                 "the fallback comes first; this is read with the constant as the fallback";
@@ -78,11 +80,14 @@ impl Parser<'_> {
                 ..lexer::error(name.at, name.end, &message)
             };
         }
-        let near = notes::nearest(word, self.functions.names());
+        let near = || {
+            let near = notes::nearest(word, self.functions.names())?;
+            Some(format!("did you mean `{near}`?"))
+        };
         let message = format!("unknown note `{word}`");
         TemplateError {
             code: Code::UnknownNote,
-            hint: near.map(|near| format!("did you mean `{near}`?")),
+            hint: foreign::word(word).map(str::to_owned).or_else(near),
             ..lexer::error(name.at, name.end, &message)
         }
     }
@@ -102,9 +107,7 @@ impl Parser<'_> {
                 ..lexer::error(name.at, name.end, &message)
             });
         }
-        let known = (Arc::clone(function), name.at);
-        self.calls.entry(word.into()).or_insert(known);
-        self.mark_function(&function.template, name.at);
+        self.marks.function(function, name.at);
         Ok(Expr {
             at: place(name.at),
             kind: Kind::Function(Arc::clone(function)),

@@ -4,8 +4,8 @@ use super::super::TemplateError;
 use super::super::ast::{Expr, Kind, LoopVars, Store};
 use super::super::notes;
 use super::lexer::{self, Tok, Token};
-use super::{MOST_VARIABLES, Parser, literal, place};
-use crate::diagnostics::Code;
+use super::{MOST_VARIABLES, Parser, foreign, literal, place};
+use crate::diagnostics::{Code, nearest};
 use crate::value::{Key, Node};
 
 /// An operand, or the name of a note that waits for its arguments.
@@ -106,7 +106,11 @@ impl Parser<'_> {
                 let mut error =
                     lexer::error(var.at, var.end, &format!("undeclared variable `{name}`"));
                 error.code = Code::UnknownVariable;
-                error.hint = Some(format!("declare it before: `{{{{ {name} := … }}}}`"));
+                let near = nearest(name, self.vars.iter().copied());
+                error.hint = Some(match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("declare it before: `{{{{ {name} := … }}}}`"),
+                });
                 error
             })
     }
@@ -153,8 +157,11 @@ impl Parser<'_> {
                 break;
             }
             if !operands.is_empty() && !token.spaced {
-                let message = format!("expected a space before `{}`", self.slice(token));
-                return Err(lexer::error(token.at, token.end, &message));
+                let message = match token.tok {
+                    Tok::Dot => "a name is missing behind the dot".to_owned(),
+                    _ => format!("expected a space before `{}`", self.slice(token)),
+                };
+                return Err(self.foreign(token, &message));
             }
             operands.push(self.operand()?);
         }
@@ -183,9 +190,28 @@ impl Parser<'_> {
                     || self.tokens.last().map_or(self.action.0, |token| token.end),
                     |token| token.at,
                 );
-                Err(lexer::error(at, at, "expected an expression"))
+                let error = lexer::error(at, at, "expected an expression");
+                let before = self.source.get(at.saturating_sub(1)..);
+                let bars = before.filter(|rest| rest.starts_with("||"));
+                Err(TemplateError {
+                    hint: bars.and_then(foreign::character).map(str::to_owned),
+                    ..error
+                })
             }
         }
+    }
+
+    /// An error at `token`, with what to write instead of what other languages have there.
+    fn foreign(&self, token: Token, message: &str) -> TemplateError {
+        let rest = self.source.get(token.at..).unwrap_or_default();
+        TemplateError {
+            hint: foreign::character(rest).map(str::to_owned),
+            ..lexer::error(token.at, token.end, message)
+        }
+    }
+
+    fn unexpected(&self, token: Token) -> TemplateError {
+        self.foreign(token, &format!("unexpected `{}`", self.slice(token)))
     }
 
     /// A term and the fields behind it: `(f .x).a.b`.
@@ -206,12 +232,12 @@ impl Parser<'_> {
             Tok::Variable if text == "$" => Kind::Root,
             Tok::Variable => Kind::Var(self.slot(token)?),
             Tok::Open => self.parenthesised(token)?,
-            Tok::Number => constant(token, literal::number(text))?,
-            Tok::Char => constant(token, literal::character(text))?,
-            Tok::Quoted => constant(token, literal::quoted(text))?,
+            Tok::Number => constant(token, text, literal::number(text))?,
+            Tok::Char => constant(token, text, literal::character(text))?,
+            Tok::Quoted => constant(token, text, literal::quoted(text))?,
             Tok::Raw => Kind::Literal(literal::raw(text).into()),
             Tok::Close | Tok::Pipe | Tok::Comma | Tok::Declare | Tok::Assign => {
-                return Err(unexpected(token, text));
+                return Err(self.unexpected(token));
             }
         };
         let at = place(token.at);
@@ -222,7 +248,7 @@ impl Parser<'_> {
         }
         if base.literal().is_some() || token.tok == Tok::Dot {
             let field = self.tokens[self.next - keys.len()];
-            return Err(unexpected(field, self.slice(field)));
+            return Err(self.unexpected(field));
         }
         let kind = Kind::Within(Box::new((base, keys)));
         Ok(Operand::Expr(Expr { at, kind }))
@@ -240,7 +266,7 @@ impl Parser<'_> {
                 self.next += 1;
                 Ok(inner.kind)
             }
-            Some(token) => Err(unexpected(token, self.slice(token))),
+            Some(token) => Err(self.unexpected(token)),
             None => Err(lexer::error(open.at, open.end, "`(` without `)`")),
         }
     }
@@ -268,7 +294,7 @@ impl Parser<'_> {
         let at = place(token.at);
         if let Some(node) = constant {
             return match dotted {
-                Some(field) => Err(unexpected(field, self.slice(field))),
+                Some(field) => Err(self.unexpected(field)),
                 None => Ok(Operand::Expr(Expr {
                     at,
                     kind: Kind::Literal(node.into()),
@@ -326,11 +352,17 @@ impl Parser<'_> {
     }
 }
 
-fn constant(token: Token, node: Result<Node, &'static str>) -> Result<Kind, TemplateError> {
+fn constant(
+    token: Token,
+    text: &str,
+    node: Result<Node, &'static str>,
+) -> Result<Kind, TemplateError> {
     node.map(|node| Kind::Literal(node.into()))
-        .map_err(|message| lexer::error(token.at, token.end, message))
-}
-
-fn unexpected(token: Token, text: &str) -> TemplateError {
-    lexer::error(token.at, token.end, &format!("unexpected `{text}`"))
+        .map_err(|message| {
+            let signed = text.starts_with(['-', '+']) && token.tok == Tok::Number;
+            TemplateError {
+                hint: signed.then(|| "a trim marker has a space behind it: `{{- .x }}`".to_owned()),
+                ..lexer::error(token.at, token.end, message)
+            }
+        })
 }

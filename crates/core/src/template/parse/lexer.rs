@@ -1,6 +1,7 @@
 //! Text and actions; the tokens of an action.
 
 use super::super::TemplateError;
+use super::foreign;
 use crate::diagnostics::Code;
 
 /// What an action is made of. The text of a token is in the source.
@@ -267,7 +268,10 @@ impl<'s> Scan<'s> {
 
     fn bad_character(&self, c: char) -> TemplateError {
         let message = format!("unexpected character {c:?}");
-        error(self.at, self.at + c.len_utf8(), &message)
+        TemplateError {
+            hint: foreign::character(self.rest()).map(str::to_owned),
+            ..error(self.at, self.at + c.len_utf8(), &message)
+        }
     }
 }
 

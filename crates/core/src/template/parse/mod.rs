@@ -2,15 +2,17 @@
 
 mod call;
 mod expr;
+mod foreign;
 mod lexer;
 mod literal;
+mod marks;
 
+use super::TemplateError;
 use super::ast::{Arm, Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
-use super::functions::{Calls, Functions};
-use super::notes::Note;
-use super::{Template, TemplateError};
+use super::functions::Functions;
 use crate::value::Node;
 use lexer::{SPACE, Tok, Token};
+pub(super) use marks::Marks;
 
 /// Blocks and parentheses may be nested so deep; more is no template that a human wrote, and both parser
 /// and evaluator are recursive.
@@ -26,12 +28,7 @@ const MOST_ERRORS: usize = 32;
 pub(super) struct Parsed {
     pub(super) body: Block,
     pub(super) warnings: Vec<TemplateError>,
-    /// The notes of the user that it calls.
-    pub(super) calls: Calls,
-    /// Where it first calls a note that gives something else each time, if it does.
-    pub(super) random: Option<usize>,
-    /// Whether it asks for the present time.
-    pub(super) clock: bool,
+    pub(super) marks: Marks,
 }
 
 /// Parses and checks a source that may call these notes of a user.
@@ -59,9 +56,7 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
         muted: false,
         errors: Vec::new(),
         warnings: Vec::new(),
-        calls: Calls::new(),
-        random: None,
-        clock: false,
+        marks: Marks::default(),
     };
     let mut body = Vec::new();
     loop {
@@ -79,9 +74,7 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
         return Ok(Parsed {
             body: body.into(),
             warnings: parser.warnings,
-            calls: parser.calls,
-            random: parser.random,
-            clock: parser.clock,
+            marks: parser.marks,
         });
     }
     parser.errors.sort_by_key(|error| error.offset);
@@ -110,9 +103,7 @@ struct Parser<'s> {
     muted: bool,
     errors: Vec<TemplateError>,
     warnings: Vec<TemplateError>,
-    calls: Calls,
-    random: Option<usize>,
-    clock: bool,
+    marks: Marks,
 }
 
 /// What ends a block.
@@ -354,22 +345,6 @@ impl<'s> Parser<'s> {
         }
         self.depth += 1;
         true
-    }
-
-    /// Remembers what a called note means for the whole template.
-    fn mark_note(&mut self, note: &Note, at: usize) {
-        if note.random {
-            self.random.get_or_insert(at);
-        }
-        self.clock |= note.clock;
-    }
-
-    /// As for a built-in note, for what a note of the user calls.
-    fn mark_function(&mut self, template: &Template, at: usize) {
-        if template.is_random() {
-            self.random.get_or_insert(at);
-        }
-        self.clock |= template.reads_clock();
     }
 
     /// Stands in for an expression that could not be read.

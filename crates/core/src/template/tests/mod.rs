@@ -1,10 +1,13 @@
 //! What the parts do together.
 
 mod bounds;
+mod domains;
 mod errors;
 mod go;
+mod notes;
 mod properties;
 mod reads;
+mod refusals;
 mod results;
 
 use super::{Budget, Data, EvalError, Template, TemplateError};

@@ -81,9 +81,7 @@ fn is_component(component: &str) -> bool {
 
 fn is_tag(tag: &str) -> bool {
     let inside = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
-    (1..=TAG_BYTES).contains(&tag.len())
-        && tag.bytes().all(inside)
-        && !tag.starts_with(['.', '-'])
+    (1..=TAG_BYTES).contains(&tag.len()) && tag.bytes().all(inside) && !tag.starts_with(['.', '-'])
 }
 
 /// An algorithm and at least 32 hexadecimal digits; as many as the algorithm gives where it is a known one.
@@ -114,14 +112,52 @@ mod tests {
     fn images_have_a_lower_case_path() {
         let digest = "f".repeat(64);
         for good in [
-            "nginx", "nginx:1.25", "library/nginx", "h.io/a", "h.io:5000/a:1", "localhost/a", "localhost:5000/a", "H.io/a", "[::1]:5000/a:1", "a__b/c-d--e.f_g",
-            "a:V1.0-x_y", "a.b/c", &format!("a@sha256:{digest}"), &format!("h.io/a:1@sha256:{digest}"),
+            "nginx",
+            "nginx:1.25",
+            "library/nginx",
+            "h.io/a",
+            "h.io:5000/a:1",
+            "localhost/a",
+            "localhost:5000/a",
+            "H.io/a",
+            "[::1]:5000/a:1",
+            "a__b/c-d--e.f_g",
+            "a:V1.0-x_y",
+            "a.b/c",
+            &format!("a@sha256:{digest}"),
+            &format!("h.io/a:1@sha256:{digest}"),
         ] {
             assert!(is_reference(good), "{good}");
         }
         for bad in [
-            "", "A", "A/b", "a/B", "a/", "/a", "a//b", "a:", "a:.1", "a:-1", "a:b c", "a b", "a___b", "a..b", "a._b", "-a", "a-", "h.io:x/a", "h..io/a", "h.io/", "https://h.io/a",
-            "a@sha256:f", "a@sha256", &format!("a@sha256:{}", "g".repeat(64)), &format!("a:{}", "t".repeat(129)), &"a".repeat(256), "[::1/a", "a:1:2",
+            "",
+            "A",
+            "A/b",
+            "a/B",
+            "a/",
+            "/a",
+            "a//b",
+            "a:",
+            "a:.1",
+            "a:-1",
+            "a:b c",
+            "a b",
+            "a___b",
+            "a..b",
+            "a._b",
+            "-a",
+            "a-",
+            "h.io:x/a",
+            "h..io/a",
+            "h.io/",
+            "https://h.io/a",
+            "a@sha256:f",
+            "a@sha256",
+            &format!("a@sha256:{}", "g".repeat(64)),
+            &format!("a:{}", "t".repeat(129)),
+            &"a".repeat(256),
+            "[::1/a",
+            "a:1:2",
         ] {
             assert!(!is_reference(bad), "{bad}");
         }

@@ -44,7 +44,9 @@ fn parse<'t>(text: &'t str, schemes: &[&str]) -> Option<&'t str> {
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     is_host(host).then_some(path)
 }
 
@@ -96,14 +98,41 @@ mod tests {
     #[test]
     fn web_addresses_have_a_host() {
         for good in [
-            "http://a", "https://a.io", "HTTPS://A.IO/x", "http://a.io:8080", "http://u:p@a.io/x?y=z#w", "http://[::1]:80/", "http://10.0.0.1",
-            "https://a.io?x", "https://bücher.example/ü", "https://a.io/%20b", "https://my_host/",
+            "http://a",
+            "https://a.io",
+            "HTTPS://A.IO/x",
+            "http://a.io:8080",
+            "http://u:p@a.io/x?y=z#w",
+            "http://[::1]:80/",
+            "http://10.0.0.1",
+            "https://a.io?x",
+            "https://bücher.example/ü",
+            "https://a.io/%20b",
+            "https://my_host/",
         ] {
             assert!(is_web(good), "{good}");
         }
         for bad in [
-            "", "a.io", "http:", "http://", "http:///x", "ftp://a.io", "//a.io", "http://a b.io", "http://a.io/x y", "http://-a.io", "http://a..io",
-            "http://a.io:x", "http://a.io:65536", "http://[::1", "http://[1.2.3.4]", "https://a.io/%2", " https://a.io", "https://a.io/<b>", "http://@", "http://:80",
+            "",
+            "a.io",
+            "http:",
+            "http://",
+            "http:///x",
+            "ftp://a.io",
+            "//a.io",
+            "http://a b.io",
+            "http://a.io/x y",
+            "http://-a.io",
+            "http://a..io",
+            "http://a.io:x",
+            "http://a.io:65536",
+            "http://[::1",
+            "http://[1.2.3.4]",
+            "https://a.io/%2",
+            " https://a.io",
+            "https://a.io/<b>",
+            "http://@",
+            "http://:80",
         ] {
             assert!(!is_web(bad), "{bad}");
         }
@@ -112,12 +141,30 @@ mod tests {
     #[test]
     fn repositories_have_a_path() {
         for good in [
-            "https://h.io/o/r", "https://h.io/o/r.git", "git://h.io/r", "ssh://git@h.io:22/o/r", "git@h.io:o/r", "git@h.io:/abs/r.git", "build.bot@h:r",
+            "https://h.io/o/r",
+            "https://h.io/o/r.git",
+            "git://h.io/r",
+            "ssh://git@h.io:22/o/r",
+            "git@h.io:o/r",
+            "git@h.io:/abs/r.git",
+            "build.bot@h:r",
         ] {
             assert!(is_repository(good), "{good}");
         }
         for bad in [
-            "", "r", "o/r", "https://h.io", "https://h.io/", "ftp://h.io/r", "h.io:o/r", "git@h.io", "git@h.io:", "git@:r", "@h.io:r", "git@h.io:o r", "file:///r",
+            "",
+            "r",
+            "o/r",
+            "https://h.io",
+            "https://h.io/",
+            "ftp://h.io/r",
+            "h.io:o/r",
+            "git@h.io",
+            "git@h.io:",
+            "git@:r",
+            "@h.io:r",
+            "git@h.io:o r",
+            "file:///r",
         ] {
             assert!(!is_repository(bad), "{bad}");
         }

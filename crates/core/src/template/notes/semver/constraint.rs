@@ -114,11 +114,14 @@ impl Comparison {
         let bare = text.strip_prefix('v').unwrap_or(text);
         let end = bare.find(['-', '+']).unwrap_or(bare.len());
         let (core, suffix) = bare.split_at(end);
-        let wildcard = |part: &&str| matches!(*part, "x" | "X" | "*");
+        let wildcard = |part: &str| matches!(part, "x" | "X" | "*");
         let parts: Vec<&str> = core.split('.').collect();
-        let written = parts.iter().position(|part| wildcard(&part)).unwrap_or(parts.len());
-        let sound = |part: &&str| wildcard(part) || read_number(part).is_some();
-        if parts.len() > 3 || !parts.iter().all(|part| sound(&part)) {
+        let written = parts
+            .iter()
+            .position(|part| wildcard(part))
+            .unwrap_or(parts.len());
+        let sound = |part: &str| wildcard(part) || read_number(part).is_some();
+        if parts.len() > 3 || !parts.iter().all(|part| sound(part)) {
             return None;
         }
         let core = match parts.get(..written)? {
@@ -138,10 +141,8 @@ impl Comparison {
         let same_major = version.major == with.major;
         let same_minor = same_major && version.minor == with.minor;
         match (self.op, self.written) {
-            (_, 0) => match self.op {
-                Op::NotEqual | Op::Greater | Op::Less => false,
-                _ => true,
-            },
+            (Op::NotEqual | Op::Greater | Op::Less, 0) => false,
+            (_, 0) => true,
             (Op::Equal, 3) => order.is_eq(),
             (Op::NotEqual, 3) => order.is_ne(),
             (Op::NotEqual, 2) => !same_minor,
@@ -230,7 +231,11 @@ mod tests {
             ("1.2.3+build", "1.2.3", true),
         ];
         for (constraint, version, expected) in cases {
-            assert_eq!(satisfies(version, constraint), expected, "{version} {constraint}");
+            assert_eq!(
+                satisfies(version, constraint),
+                expected,
+                "{version} {constraint}"
+            );
         }
     }
 
@@ -246,14 +251,19 @@ mod tests {
             ("^1.1.0-beta", "1.1.0-alpha", false),
         ];
         for (constraint, version, expected) in cases {
-            assert_eq!(satisfies(version, constraint), expected, "{version} {constraint}");
+            assert_eq!(
+                satisfies(version, constraint),
+                expected,
+                "{version} {constraint}"
+            );
         }
     }
 
     #[test]
     fn malformed_constraints_hold_for_nothing() {
         for bad in [
-            "", " ", "a", "^", ">", "1.2.3.4", ">=1,", ",1", "1,,2", "1 ||", "|| 1", ">>1", "1 - ", "- 1", ">1 - 2", "1.2.3-", "x.y", "1.a", "==1", "1 - >2",
+            "", " ", "a", "^", ">", "1.2.3.4", ">=1,", ",1", "1,,2", "1 ||", "|| 1", ">>1", "1 - ",
+            "- 1", ">1 - 2", "1.2.3-", "x.y", "1.a", "==1", "1 - >2",
         ] {
             assert!(!satisfies("1.2.3", bad), "{bad}");
         }

@@ -10,11 +10,30 @@ use crate::template::error::Failure;
 use crate::template::print;
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 
 /// From Monday.
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const DAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
 
 /// A part of a layout that stands for a part of the time.
 #[derive(Clone, Copy)]
@@ -145,13 +164,11 @@ fn element(layout: &str) -> Option<(&'static str, Element)> {
         let after = layout.as_bytes().get(text.len());
         after.is_some_and(u8::is_ascii_lowercase)
     };
-    let found = ELEMENTS
-        .iter()
-        .find(|(text, element)| match element {
-            // These may be the start of a word.
-            Month | Day => layout.starts_with(text) && !lower_follows(text),
-            _ => layout.starts_with(text),
-        });
+    let found = ELEMENTS.iter().find(|(text, element)| match element {
+        // These may be the start of a word.
+        Month | Day => layout.starts_with(text) && !lower_follows(text),
+        _ => layout.starts_with(text),
+    });
     found.copied()
 }
 

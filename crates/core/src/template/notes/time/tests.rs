@@ -9,9 +9,7 @@ fn text(source: &str) -> String {
 fn text_at(now: &str, source: &str) -> String {
     let data = Data::new().at(now.parse().unwrap());
     let template = Template::parse(source).unwrap();
-    template
-        .render_text(&data, &mut Budget::default())
-        .unwrap()
+    template.render_text(&data, &mut Budget::default()).unwrap()
 }
 
 #[test]
@@ -28,15 +26,32 @@ fn ages_are_told_in_their_largest_unit() {
     ];
     for (time, ago, seconds) in cases {
         assert_eq!(text(&format!("{{{{ timeAgo {time:?} }}}}")), ago);
-        assert_eq!(text(&format!("{{{{ timeSince {time:?} }}}}")), seconds.to_string());
+        assert_eq!(
+            text(&format!("{{{{ timeSince {time:?} }}}}")),
+            seconds.to_string()
+        );
     }
 }
 
 #[test]
 fn what_is_no_timestamp_is_empty_or_0() {
     for bad in [
-        "", "x", "2026-01-09T12:00:00", "2026-01-09 12:00:00Z", "2026-01-09t12:00:00Z", "2026-13-09", "2026-02-30", "20260109", "2026-01-09T12:00Z", "2026-01-09T25:00:00Z",
-        "2026-01-09T12:00:00.Z", "2026-01-09T12:00:00+0200", "2026-01-09T12:00:00Z[Europe/Paris]", "2026-01-09T12:00:00+99:00", "é026-01-09T12:00:00Z", "2026-01-09T12:00:0é",
+        "",
+        "x",
+        "2026-01-09T12:00:00",
+        "2026-01-09 12:00:00Z",
+        "2026-01-09t12:00:00Z",
+        "2026-13-09",
+        "2026-02-30",
+        "20260109",
+        "2026-01-09T12:00Z",
+        "2026-01-09T25:00:00Z",
+        "2026-01-09T12:00:00.Z",
+        "2026-01-09T12:00:00+0200",
+        "2026-01-09T12:00:00Z[Europe/Paris]",
+        "2026-01-09T12:00:00+99:00",
+        "é026-01-09T12:00:00Z",
+        "2026-01-09T12:00:0é",
     ] {
         let source = format!(
             "{{{{ timeAgo {bad:?} }}}}|{{{{ timeSince {bad:?} }}}}|{{{{ timeUntil {bad:?} }}}}|{{{{ timeFormat {bad:?} \"2006\" }}}}|{{{{ isExpired {bad:?} \"1s\" }}}}"
@@ -85,10 +100,22 @@ fn durations_may_be_negative_and_long() {
         (r#"{{ durationAdd "1h" "-15m" }}"#, "45m0s"),
         (r#"{{ durationAdd "1h" "-1d" }}"#, "-23h0m0s"),
         (r#"{{ durationAdd "1h" "x" }}"#, "0s"),
-        (r#"{{ durationSeconds "1mo" }} {{ durationSeconds "1y" }}"#, "2592000 31536000"),
-        (r#"{{ durationSeconds "-1.9s" }} {{ durationSeconds "" }}"#, "-1 0"),
-        (r#"{{ durationValid "-5s" }} {{ durationValid "- 5s" }} {{ durationValid "--5s" }}"#, "true false false"),
-        (r#"{{ durationValid "" }} {{ durationValid "5" }}"#, "false false"),
+        (
+            r#"{{ durationSeconds "1mo" }} {{ durationSeconds "1y" }}"#,
+            "2592000 31536000",
+        ),
+        (
+            r#"{{ durationSeconds "-1.9s" }} {{ durationSeconds "" }}"#,
+            "-1 0",
+        ),
+        (
+            r#"{{ durationValid "-5s" }} {{ durationValid "- 5s" }} {{ durationValid "--5s" }}"#,
+            "true false false",
+        ),
+        (
+            r#"{{ durationValid "" }} {{ durationValid "5" }}"#,
+            "false false",
+        ),
     ];
     for (source, expected) in cases {
         assert_eq!(text(source), expected, "{source}");
@@ -127,7 +154,9 @@ fn a_window_has_its_start_and_not_its_end_and_may_cross_midnight() {
         ("+9:00", "13:00", "false"),
     ];
     for (from, to, expected) in cases {
-        let source = format!("{{{{ timeInWindow {from:?} {to:?} }}}} {{{{ timeNotInWindow {from:?} {to:?} }}}}");
+        let source = format!(
+            "{{{{ timeInWindow {from:?} {to:?} }}}} {{{{ timeNotInWindow {from:?} {to:?} }}}}"
+        );
         let opposite = if expected == "true" { "false" } else { "true" };
         assert_eq!(text(&source), format!("{expected} {opposite}"), "{source}");
     }
@@ -148,19 +177,34 @@ fn layouts_are_those_of_go() {
     let time = "2009-02-04T21:00:57.012345600-08:00";
     let cases = [
         ("Mon Jan _2 15:04:05 2006", "Wed Feb  4 21:00:57 2009"),
-        ("Mon Jan _2 15:04:05 MST 2006", "Wed Feb  4 21:00:57 -0800 2009"),
-        ("Mon Jan 02 15:04:05 -0700 2006", "Wed Feb 04 21:00:57 -0800 2009"),
+        (
+            "Mon Jan _2 15:04:05 MST 2006",
+            "Wed Feb  4 21:00:57 -0800 2009",
+        ),
+        (
+            "Mon Jan 02 15:04:05 -0700 2006",
+            "Wed Feb 04 21:00:57 -0800 2009",
+        ),
         ("02 Jan 06 15:04 -0700", "04 Feb 09 21:00 -0800"),
-        ("Monday, 02-Jan-06 15:04:05 Z07:00", "Wednesday, 04-Feb-09 21:00:57 -08:00"),
+        (
+            "Monday, 02-Jan-06 15:04:05 Z07:00",
+            "Wednesday, 04-Feb-09 21:00:57 -08:00",
+        ),
         ("2006-01-02T15:04:05Z07:00", "2009-02-04T21:00:57-08:00"),
-        ("2006-01-02T15:04:05.999999999Z07:00", "2009-02-04T21:00:57.0123456-08:00"),
+        (
+            "2006-01-02T15:04:05.999999999Z07:00",
+            "2009-02-04T21:00:57.0123456-08:00",
+        ),
         ("3:04PM", "9:00PM"),
         ("03:04:05.000 pm", "09:00:57.012 pm"),
         ("05.000000000", "57.012345600"),
         ("05,999", "57,012"),
         ("05.9", "57"),
         ("05.0001", "57.0002"),
-        ("Z070000 Z07 -07 -07:00:00 -070000 Z0700", "-080000 -08 -08 -08:00:00 -080000 -0800"),
+        (
+            "Z070000 Z07 -07 -07:00:00 -070000 Z0700",
+            "-080000 -08 -08 -08:00:00 -080000 -0800",
+        ),
         ("002 __2", "035  35"),
         ("_2006 _2", "_2009  4"),
         ("January 1, 2 3 4 5", "February 2, 4 9 0 57"),

@@ -1,0 +1,377 @@
+//! Further blocks of `operatorBox`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+
+use super::calls::{Cross, ExternalCall, RetryBackoff};
+use super::gate::Gates;
+use super::rules::Normalize;
+use crate::api::duration::Span;
+use crate::api::gate::GateCondition;
+use crate::api::operator_box::Lifecycle;
+use crate::api::scalar::{Scalar, Text};
+
+/// Further blocks of `operatorBox`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BoxLater {
+    /// What is done before a custom resource goes.
+    on_delete: Option<OnDelete>,
+    /// All must hold, or nothing of the box is done.
+    when: Option<Vec<GateCondition>>,
+    /// One must hold, or nothing of the box is done. Beside `when` both count.
+    or: Option<Vec<GateCondition>>,
+    /// Other custom resources that are read.
+    cross: Option<Vec<Cross>>,
+    /// Calls that are made in every pass, before the blocks.
+    external: Option<Vec<ExternalCall>>,
+    /// Changes workers and queue by conditions.
+    autoscale: Option<Autoscale>,
+    /// Resources outside of the cluster, by provider.
+    providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
+    /// Values of the spec, brought to one form before anything is made.
+    normalize: Option<Normalize>,
+    /// What else leads to a pass.
+    observe: Option<Observe>,
+    /// What must hold before a pass.
+    pre_reconcile: Option<PreReconcile>,
+    /// Nothing is rolled back.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "the next pass goes on where this one failed"))]
+    roll_back_on_error: Option<bool>,
+    /// A function in Go that runs beside the declared blocks.
+    hooks: Option<Hooks>,
+    /// A reconciler in Go that runs instead of the declared blocks.
+    constructor: Option<Constructor>,
+}
+
+/// What is done before a custom resource goes: Jobs are made and awaited, everything else that is listed is deleted.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OnDelete {
+    #[serde(flatten)]
+    lifecycle: Lifecycle,
+    /// `true` goes through `groups` one after the other. Default `false`.
+    ordered: Option<bool>,
+    /// How long all of it may take; the resource stays after that. Default `5m`.
+    timeout: Option<Span>,
+    /// Steps, each with children of its own.
+    groups: Option<Vec<DeleteGroup>>,
+}
+
+/// A step of `onDelete`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DeleteGroup {
+    /// What the step is called.
+    name: Option<String>,
+    #[serde(flatten)]
+    lifecycle: Lifecycle,
+}
+
+/// Changes workers and queue by conditions.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Autoscale {
+    /// How often the conditions are looked at. Default `15s`.
+    interval: Option<Span>,
+    /// How long they must not hold before everything is as declared again. Default `2m`.
+    cooldown: Option<Span>,
+    /// When `do` counts: on `metrics.…` and `cross.<as>.metrics.…`.
+    conditions: Option<Gates>,
+    /// What counts while they hold.
+    #[serde(rename = "do")]
+    do_: Option<Capacity>,
+    /// A built-in preset that stands for the other fields: `burst`, `steady`, `batch`, `latency-sensitive` or
+    /// `cost-optimized`.
+    profile: Option<String>,
+}
+
+/// What counts while an autoscaler's conditions hold.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Capacity {
+    /// Workers.
+    #[schemars(range(min = 1, max = 1000))]
+    workers: Option<u32>,
+    /// The depth that counts as a full queue.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    queue_depth: Option<u32>,
+    /// The resync period.
+    resync: Option<Span>,
+}
+
+/// A resource outside of the cluster: its type, and the fields of that.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProviderResource {
+    /// Another form: what is done.
+    action: Option<Text>,
+    /// Another form: with what it is done.
+    input: Option<BTreeMap<String, serde_json::Value>>,
+    #[serde(flatten)]
+    types: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
+}
+
+/// What else leads to a pass.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Observe {
+    /// Objects whose changes do.
+    watch: Option<Vec<Watch>>,
+    /// Events that do, by the name under `.events`.
+    events: Option<BTreeMap<String, EventFilter>>,
+    /// File with more of both, relative to this one.
+    include: Option<String>,
+}
+
+/// Objects whose changes lead to a pass.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Watch {
+    /// Their `apiVersion`.
+    api_version: String,
+    /// Their kind.
+    kind: String,
+    /// Their namespace. Default: any.
+    namespace: Option<String>,
+    /// Their name. Default: any.
+    name: Option<String>,
+    /// The changes. Default: all.
+    on: Option<Vec<Change>>,
+    /// How the custom resource is found. Default: by owner reference.
+    key_from: Option<KeyFrom>,
+    /// Indexes for code.
+    #[schemars(extend("x-orkestra-support" = "ignored"))]
+    index: Option<Vec<Index>>,
+}
+
+/// A change of an object.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Change {
+    Create,
+    Update,
+    Delete,
+}
+
+/// How the custom resource that belongs to an object is found: by `label` or by `name`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KeyFrom {
+    /// The label that holds its name.
+    label: Option<String>,
+    /// A template that gives its name.
+    name: Option<Text>,
+    /// A template that gives its namespace, beside `name`.
+    namespace: Option<Text>,
+}
+
+/// An index for code.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Index {
+    /// Its name.
+    name: String,
+    /// The path that it is over.
+    field: String,
+}
+
+/// Events (events.k8s.io/v1) that lead to a pass. All that is given must be so.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EventFilter {
+    /// The event's reason.
+    reason: Option<String>,
+    /// The event's action.
+    action: Option<String>,
+    /// The event's type: `Normal` or `Warning`.
+    #[serde(rename = "type")]
+    type_: Option<String>,
+    /// Who reports it.
+    reporting_controller: Option<String>,
+    /// Which instance reports it.
+    reporting_instance: Option<String>,
+    /// The event's namespace.
+    namespace: Option<String>,
+    /// The changes. Default: all.
+    on: Option<Vec<Change>>,
+    /// The object that it is about.
+    regarding: Option<ObjectFilter>,
+    /// The other object that it is about.
+    related: Option<ObjectFilter>,
+    /// How the custom resource is found. Default: by owner reference.
+    key_from: Option<KeyFrom>,
+}
+
+/// An object that an event is about.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ObjectFilter {
+    /// Its `apiVersion`.
+    api_version: Option<String>,
+    /// Its kind.
+    kind: Option<String>,
+    /// Its name.
+    name: Option<String>,
+    /// Its namespace.
+    namespace: Option<String>,
+}
+
+/// What must hold before a pass.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PreReconcile {
+    /// Facts about the change that conditions may ask for.
+    sentinels: Option<Vec<Sentinel>>,
+    /// Calls before either gate.
+    external: Option<Vec<ExternalCall>>,
+    /// What must hold for a resource to be queued.
+    enqueue_gate: Option<Gate>,
+    /// What must hold for a queued resource to be reconciled.
+    reconcile_gate: Option<ReconcileGate>,
+}
+
+/// A fact about a change.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Sentinel {
+    GenerationChanged,
+    LabelsChanged,
+    AnnotationsChanged,
+}
+
+/// What must hold.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Gate {
+    /// Calls before the conditions.
+    external: Option<Vec<ExternalCall>>,
+    #[serde(flatten)]
+    gates: Gates,
+}
+
+/// What must hold for a queued resource.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReconcileGate {
+    #[serde(flatten)]
+    gate: Gate,
+    /// `true` keeps every change apart in the queue, with facts of its own. Default `false`.
+    event_aware: Option<bool>,
+}
+
+/// A function in Go. None can be loaded here.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Hooks {
+    #[serde(flatten)]
+    constructor: Constructor,
+    /// `true` runs it before the declared blocks. Default `false`.
+    run_hooks_first: Option<bool>,
+}
+
+/// A reconciler in Go. None can be loaded here.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Constructor {
+    /// Where the code is.
+    location: Option<String>,
+    /// The function's name.
+    function: Option<String>,
+    /// What the code's package is called.
+    alias: Option<String>,
+    /// Kinds that the code makes.
+    managed_resources: Option<Vec<ManagedResource>>,
+    /// Arguments.
+    args: Option<BTreeMap<String, serde_json::Value>>,
+    /// Calls before it.
+    external: Option<Vec<ExternalCall>>,
+}
+
+/// A kind that code makes.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ManagedResource {
+    /// The kind.
+    kind: String,
+}
+
+/// Further fields of `reconciler`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReconcilerLater {
+    /// The queue.
+    queue: Option<Queue>,
+    /// Reconciles a resource again after a while.
+    requeue: Option<Requeue>,
+}
+
+/// The queue of an operator.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Queue {
+    /// The depth that autoscaling takes as full; nothing is ever dropped. Default `0`, which is none.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    max_depth: Option<u32>,
+    /// Failures in a row after which the operator counts as degraded. Default `5`.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    failure_threshold: Option<u32>,
+    /// `true` shares one queue with other operators. Default `false`.
+    shared: Option<bool>,
+    /// Tries a failed pass again at once.
+    retry_backoff: Option<RetryBackoff>,
+    /// What happens to a queue that is full.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "nothing is ever dropped from a queue"))]
+    behaviour: Option<QueueBehaviour>,
+}
+
+/// What happens to a queue that is full.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QueueBehaviour {
+    /// At `maxDepth`.
+    on_limit: Option<OnLimit>,
+    /// At a share of `maxDepth`.
+    on_threshold: Option<OnThreshold>,
+}
+
+/// What happens at `maxDepth`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OnLimit {
+    /// Whether more is dropped.
+    drop: Option<bool>,
+    #[serde(flatten)]
+    gates: Gates,
+}
+
+/// What happens at a share of `maxDepth`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OnThreshold {
+    /// The share, in percent.
+    value: Option<Scalar>,
+    #[serde(flatten)]
+    gates: Gates,
+}
+
+/// Reconciles a resource again after a while.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Requeue {
+    /// How long after a pass that went well; empty and `0s` are not at all.
+    after: Option<Text>,
+    #[serde(flatten)]
+    gates: Gates,
+}
+
+/// Further fields of a status field.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StatusFieldLater {
+    /// One must hold, or the field keeps the value it has. Beside `when` both count.
+    or: Option<Vec<GateCondition>>,
+    /// `true` empties the field when the conditions don't hold. Default `false`.
+    clear_on_false: Option<bool>,
+}

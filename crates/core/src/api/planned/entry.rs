@@ -1,0 +1,232 @@
+//! Further fields of an operator, and of what is told about a document.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+
+use super::gate::Gates;
+use super::rules::{Conversion, Mutation, Normalize, Validation};
+use crate::api::scalar::Text;
+
+/// Further fields of an operator.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EntryLater {
+    /// Operators that must run first.
+    depends_on: Option<DependsOn>,
+    /// Only resources in these namespaces are reconciled. Default: all.
+    allowed_namespaces: Option<Vec<String>>,
+    /// Resources in these namespaces are refused, and children are not made there. They replace those of
+    /// `security.namespaceProtection`.
+    restricted_namespaces: Option<Vec<String>>,
+    /// The only namespace that is watched. Default: all.
+    namespace: Option<String>,
+    /// Labels that resources must have to be watched.
+    label_selector: Option<BTreeMap<String, String>>,
+    /// Fields that resources must have to be watched.
+    field_selector: Option<BTreeMap<String, String>>,
+    /// Labels that every resource gets.
+    labels: Option<BTreeMap<String, Text>>,
+    /// Rules that resources must keep.
+    validation: Option<Validation>,
+    /// Rules that complete resources.
+    mutation: Option<Mutation>,
+    /// Values of the spec, brought to one form before anything is made.
+    normalize: Option<Normalize>,
+    /// How resources are brought from one version to another.
+    conversion: Option<Conversion>,
+    /// Which webhooks the resources pass.
+    webhooks: Option<EntryWebhooks>,
+    /// What may not be deleted.
+    deletion_protection: Option<EntryProtection>,
+    /// What is added to children that templates read.
+    enrich: Option<Vec<Enrich>>,
+    /// `true` adds everything that `enrich` can. Default `false`.
+    enrich_all: Option<bool>,
+    /// Which pages the operator has.
+    endpoints: Option<Endpoints>,
+    /// Further finalizers of the resources.
+    finalizers: Option<Vec<String>>,
+    /// `true` never writes a status. Default `false`.
+    ignore_status_patch: Option<bool>,
+    /// `true` reconciles also when the generation was seen before. Default `false`.
+    ignore_observed_generation: Option<bool>,
+    /// `true` takes all finalizers off a resource that is deleted. Default `false`.
+    remove_finalizers: Option<bool>,
+    /// The operator's self-service pages.
+    serve: Option<serde_json::Value>,
+}
+
+/// Operators that must run first.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum DependsOn {
+    /// Their names: they must have started.
+    List(Vec<String>),
+    /// Their names, and what must be so.
+    Map(BTreeMap<String, Dependency>),
+}
+
+/// What must be so of an operator.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum Dependency {
+    /// It alone.
+    Condition(DependencyCondition),
+    /// Under `condition`.
+    Object(DependencyObject),
+}
+
+/// What must be so of an operator.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DependencyObject {
+    /// What must be so. Default `started`.
+    condition: Option<DependencyCondition>,
+}
+
+/// What must be so of an operator.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum DependencyCondition {
+    /// Its workers run.
+    Started,
+    /// Its workers run, and the last pass went well.
+    Healthy,
+}
+
+/// Which webhooks the resources pass.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EntryWebhooks {
+    /// That of `validation`. Default: whether there are rules.
+    validation: Option<bool>,
+    /// That of `mutation`. Default: whether there are rules.
+    mutation: Option<bool>,
+    /// At which operations. Default `[CREATE, UPDATE]`.
+    operations: Option<Vec<Operation>>,
+}
+
+/// An operation on a resource.
+#[derive(JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+/// What may not be deleted.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EntryProtection {
+    /// Whether the definition may not. Default `true`.
+    #[serde(rename = "protectCRD")]
+    protect_crd: Option<bool>,
+    /// Whether resources may not. Default `true`.
+    #[serde(rename = "protectCRs")]
+    protect_crs: Option<bool>,
+    /// Whether the label that protects may not be removed. Default: that of `security.deletionProtection`.
+    strict_mode: Option<bool>,
+}
+
+/// What is added to children: alone, or with conditions.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum Enrich {
+    /// It alone.
+    Target(EnrichTarget),
+    /// It as the only key, with conditions.
+    Gated(BTreeMap<String, Gates>),
+}
+
+/// What is added to children.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum EnrichTarget {
+    /// `_pods` of workloads.
+    Pods,
+    /// `_warnings` of all.
+    Events,
+    /// `_owner` of `ReplicaSets`.
+    Owner,
+    /// `_replicaSets` of Deployments.
+    ReplicaSets,
+    /// `_pvcs` of `StatefulSets`.
+    Pvcs,
+    /// `_pvc` of volumes.
+    Pv,
+    /// `_pv` of claims.
+    Pvc,
+    /// `_storageClass` of claims.
+    StorageClass,
+    /// `_backingPods` of Services.
+    BackingPods,
+    /// `_endpoints` of Services.
+    Endpoints,
+    /// `_node` of Pods.
+    Node,
+    /// `_currentMetrics` and `_scaleTarget` of autoscalers.
+    Hpa,
+    /// `_activeJobs`, `_lastJob` and `_lastSuccessfulJob` of `CronJobs`.
+    CronJob,
+    /// `_loadBalancerIPs` and `_tlsSecrets` of Ingresses.
+    Ingress,
+}
+
+/// Which pages an operator has.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Endpoints {
+    /// Any at all. Default `true`.
+    enabled: Option<bool>,
+    /// That of its health. Default `true`.
+    health: Option<bool>,
+    /// That of what it is. Default `true`.
+    info: Option<bool>,
+}
+
+/// Further fields of what is told about a document.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DeprecationLater {
+    /// That the document is going out of use.
+    deprecation: Option<Deprecation>,
+}
+
+/// That a document is going out of use.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Deprecation {
+    /// Why, for people.
+    message: String,
+    /// What to use instead.
+    migrated_to: Option<String>,
+    /// When.
+    timeline: Option<Timeline>,
+    /// What a user agrees to.
+    accept: Option<Accept>,
+}
+
+/// When a document goes out of use; dates as `YYYY-MM-DD`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Timeline {
+    /// The first day on which it is deprecated.
+    from: Option<String>,
+    /// The day on which it ends.
+    to: Option<String>,
+}
+
+/// What a user agrees to.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Accept {
+    /// To run it while it is deprecated. Default `false`.
+    before_eol: Option<bool>,
+    /// To run it after its end. Default `false`.
+    eol: Option<bool>,
+}

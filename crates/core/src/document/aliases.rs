@@ -1,0 +1,126 @@
+//! The one table of other spellings: earlier ones, later ones, and those that mean the same.
+
+/// A key, or keys one inside the other, that stands for another.
+#[derive(Debug)]
+pub struct Alias {
+    /// The type of the map that both are in, as [`crate::api::shape::ObjectShape::name`]; empty is every map that has
+    /// the present spelling and not the other.
+    pub of: &'static str,
+    /// The other spelling.
+    pub from: &'static [&'static str],
+    /// The present spelling.
+    pub to: &'static [&'static str],
+    /// Whether the author is told. Spellings that are as good as the present one pass without a word.
+    pub warns: bool,
+}
+
+/// A value that stands for another.
+#[derive(Debug)]
+pub struct WordAlias {
+    /// The type of the map; empty is every one.
+    pub of: &'static str,
+    /// The field.
+    pub field: &'static str,
+    /// The other spelling.
+    pub from: &'static str,
+    /// The present spelling.
+    pub to: &'static str,
+    /// Whether the author is told.
+    pub warns: bool,
+}
+
+macro_rules! aliases {
+    ($($of:literal: $($from:ident).+ => $($to:ident).+ $(, $quiet:ident)?;)*) => {
+        &[$(Alias {
+            of: $of,
+            from: &[$(stringify!($from)),+],
+            to: &[$(stringify!($to)),+],
+            warns: aliases!(@warns $($quiet)?),
+        },)*]
+    };
+    (@warns quiet) => { false };
+    (@warns) => { true };
+}
+
+/// Other spellings of keys, in the order in which they are moved.
+pub const ALIASES: &[Alias] = aliases! {
+    "CrdEntry": queue => operatorBox.reconciler.queue;
+    "CrdEntry": resync => operatorBox.reconciler.resync;
+    "OperatorBox": workers => reconciler.workers;
+    "OperatorBox": resync => reconciler.resync;
+    "OperatorBox": queue => reconciler.queue;
+    "OperatorBox": reconcile.onCreate => onCreate;
+    "OperatorBox": reconcile.onReconcile => onReconcile;
+    "OperatorBox": reconcile.onDelete => onDelete;
+    "OperatorBox": reconcile.workers => reconciler.workers;
+    "OperatorBox": reconcile.resync => reconciler.resync;
+    "OperatorBox": reconcile.queue => reconciler.queue;
+    "OperatorBox": reconcile.default => default;
+    "OperatorBox": reconcile.hooks => hooks;
+    "OperatorBox": reconcile.constructor => constructor;
+    "OperatorBox": reconcile.profile => reconciler.profile;
+    "OperatorBox": reconcile.include => reconciler.include;
+    "OperatorBox": reconcile.requeue => reconciler.requeue;
+    "OperatorBox": reconcile => reconciler;
+    "OperatorBox": reconciler.onCreate => onCreate;
+    "OperatorBox": reconciler.onReconcile => onReconcile;
+    "OperatorBox": reconciler.onDelete => onDelete;
+    "OperatorBox": reconciler.default => default;
+    "OperatorBox": reconciler.hooks => hooks;
+    "OperatorBox": reconciler.constructor => constructor;
+    "OperatorBox": runtime.autoscale => autoscale;
+    "OperatorBox": emit.status.conditions => status.conditions;
+    "OperatorBox": watch => observe.watch;
+    "Queue": maxQueueDepth => maxDepth;
+    "Queue": degradeThreshold => failureThreshold;
+    "QueuePreset": maxQueueDepth => maxDepth;
+    "Hooks": resources => managedResources;
+    "Constructor": resources => managedResources;
+    "PreReconcile": gate => reconcileGate;
+    "Cross": name => as;
+    "CrossSource": type => protocol;
+    "HorizontalPodAutoscaler": deploymentRef => scaleTargetRef.name;
+    "ProviderAuth": uri => mongoUri;
+    "KomposerSpec": imports => sources;
+    "": anyOf => or;
+    "": hasPrefix => prefix, quiet;
+    "": hasSuffix => suffix, quiet;
+    "": gt => greaterThan;
+    "": lt => lessThan;
+    "": pvc => persistentVolumeClaims;
+    "": pvcs => persistentVolumeClaims;
+    "": pvs => persistentVolumes;
+    "": hpas => hpa;
+    "": horizontalPodAutoscalers => hpa;
+    "": pdbs => pdb;
+    "": podDisruptionBudgets => pdb;
+};
+
+macro_rules! words {
+    ($($of:literal $field:ident: $from:ident => $to:ident $(, $quiet:ident)?;)*) => {
+        &[$(WordAlias {
+            of: $of,
+            field: stringify!($field),
+            from: stringify!($from),
+            to: stringify!($to),
+            warns: aliases!(@warns $($quiet)?),
+        },)*]
+    };
+}
+
+/// Other spellings of values.
+pub const WORD_ALIASES: &[WordAlias] = words! {
+    "" operator: eq => equals;
+    "" operator: neq => notEquals;
+    "" operator: ne => notEquals;
+    "" operator: hasPrefix => prefix, quiet;
+    "" operator: hasSuffix => suffix, quiet;
+    "" operator: matches => regex, quiet;
+    "" operator: greaterThan => gt, quiet;
+    "" operator: lessThan => lt, quiet;
+    "" operator: greaterThanOrEqual => gte, quiet;
+    "" operator: lessThanOrEqual => lte, quiet;
+    "StatusField" type: str => string, quiet;
+    "StatusField" type: integer => int, quiet;
+    "StatusField" type: boolean => bool, quiet;
+};

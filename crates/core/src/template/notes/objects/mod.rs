@@ -1,0 +1,254 @@
+//! Notes on Kubernetes objects.
+//!
+//! Each takes an object first and declares which parts of it it reads. Anything that is no object, and what an
+//! object lacks, is the zero value. Keys that start with `_` are what `enrich` adds to an object; without them
+//! notes read what the object itself tells. Several texts come back as one, with `, ` between them.
+
+pub(super) mod containers;
+pub(super) mod generic;
+pub(super) mod ingress;
+pub(super) mod jobs;
+pub(super) mod nodes;
+pub(super) mod pods;
+pub(super) mod scaling;
+pub(super) mod services;
+#[cfg(test)]
+mod tests;
+pub(super) mod volumes;
+pub(super) mod warnings;
+pub(super) mod workloads;
+
+use super::{Call, Note, PLAIN, Run, Type, Value};
+use crate::template::Data;
+use crate::template::budget::Budget;
+use crate::template::error::Failure;
+use crate::template::print;
+use crate::template::scope::NULL;
+use crate::value::{Map, Node};
+
+/// The first text at the paths that are read.
+const TEXT: Note = Note {
+    result: Type::Text,
+    run: Run::Eager(text),
+    ..PLAIN
+};
+
+/// The integer at the path that is read.
+const INT: Note = Note {
+    result: Type::Int,
+    run: Run::Eager(int),
+    ..PLAIN
+};
+
+/// The number of items in the first list at the paths that are read.
+const COUNT: Note = Note {
+    result: Type::Int,
+    run: Run::Eager(count),
+    ..PLAIN
+};
+
+/// The map at the path that is read.
+const MAP: Note = Note {
+    result: Type::Map,
+    run: Run::Eager(map),
+    ..PLAIN
+};
+
+/// A boolean, by a way of its own.
+const CHECK: Note = Note {
+    result: Type::Bool,
+    ..PLAIN
+};
+
+/// Takes an object and a text.
+const KEYED: Note = Note {
+    min_args: 2,
+    max_args: Some(2),
+    params: &[Type::Any, Type::Text],
+    ..PLAIN
+};
+
+/// The first argument of a note: no more of it than the note declares to read.
+struct Object<'c, 'd> {
+    whole: Value<'d>,
+    data: &'c Data<'d>,
+    reads: &'static [&'static str],
+}
+
+impl<'c, 'd> Call<'c, 'd> {
+    /// The first argument, which is then null.
+    fn object(&mut self) -> Object<'c, 'd> {
+        Object {
+            whole: self.take(0),
+            data: self.data,
+            reads: self.note.reads,
+        }
+    }
+}
+
+impl<'d> Object<'_, 'd> {
+    /// What is at one of the paths that the note declares; null where nothing is, and at any other path.
+    fn at(&self, path: &str) -> &Node {
+        let found = match &self.whole {
+            _ if !self.reads.contains(&path) => None,
+            Value::Root => {
+                let (first, rest) = split(path);
+                self.data.get(first).and_then(|node| below(node, rest))
+            }
+            value => below(value.node(), Some(path)),
+        };
+        found.unwrap_or(&NULL)
+    }
+
+    /// What [`Object::at`] finds, borrowed where the object is.
+    fn part(self, path: &str, budget: &mut Budget) -> Result<Value<'d>, Failure> {
+        match self.whole {
+            _ if !self.reads.contains(&path) => Ok(Value::null()),
+            Value::Root => {
+                let (first, rest) = split(path);
+                let found = self.data.get(first).and_then(|node| below(node, rest));
+                Ok(found.map_or(Value::null(), Value::Data))
+            }
+            value => value.part(|node| below(node, Some(path)), budget),
+        }
+    }
+
+    /// Whether it is a map.
+    fn is_map(&self) -> bool {
+        matches!(self.whole, Value::Root) || self.whole.node().as_map().is_some()
+    }
+
+    /// The paths at which something is, in their order, and what is there.
+    fn parts(&self) -> impl Iterator<Item = (&'static str, &Node)> {
+        let parts = self.reads.iter().map(|path| (*path, self.at(path)));
+        parts.filter(|(_, node)| !matches!(node, Node::Null))
+    }
+
+    /// The items of the list at a path, to be gone over.
+    fn list(&self, path: &str, budget: &mut Budget) -> Result<&[Node], Failure> {
+        let items = self.at(path).as_list().unwrap_or_default();
+        budget.step(items.len() as u64)?;
+        Ok(items)
+    }
+
+    /// The integer at a path, or 0.
+    fn int(&self, path: &str) -> i64 {
+        self.at(path).as_i64().unwrap_or_default()
+    }
+
+    /// The text at a path, or an empty one.
+    fn text(&self, path: &str) -> &str {
+        self.at(path).as_str().unwrap_or_default()
+    }
+}
+
+fn split(path: &str) -> (&str, Option<&str>) {
+    match path.split_once('.') {
+        Some((first, rest)) => (first, Some(rest)),
+        None => (path, None),
+    }
+}
+
+/// What is below a node; itself if there is no path.
+fn below<'n>(node: &'n Node, path: Option<&str>) -> Option<&'n Node> {
+    let mut keys = path.into_iter().flat_map(|path| path.split('.'));
+    keys.try_fold(node, |node, key| match node {
+        Node::List(items) => items.get(key.parse::<usize>().ok()?),
+        node => node.get(key),
+    })
+}
+
+fn text<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let found = object.parts().find(|(_, node)| is_scalar(node));
+    match found.map(|(path, node)| (path, node.as_str().is_some())) {
+        Some((path, true)) => object.part(path, call.budget),
+        Some((path, false)) => {
+            let text = object.at(path).to_text();
+            call.budget.text(text.len())?;
+            Ok(Node::from(text.into_owned()).into())
+        }
+        None => Ok(Node::from("").into()),
+    }
+}
+
+fn int<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let found = object.parts().find_map(|(_, node)| node.as_i64());
+    Ok(found.unwrap_or_default().into())
+}
+
+fn count<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let found = object.parts().find_map(|(_, node)| node.as_list());
+    Ok(number(found.unwrap_or_default().len()).into())
+}
+
+fn map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let found = object.parts().find(|(_, node)| node.as_map().is_some());
+    match found.map(|(path, _)| path) {
+        Some(path) => object.part(path, call.budget),
+        None => Ok(Node::from(Map::default()).into()),
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn is_scalar(node: &Node) -> bool {
+    !matches!(node, Node::Null | Node::List(_) | Node::Map(_))
+}
+
+/// The text under a key; empty if it has none.
+fn text_of<'n>(node: &'n Node, key: &str) -> &'n str {
+    let text = node.get(key).and_then(Node::as_str);
+    text.unwrap_or_default()
+}
+
+/// The name of an item: as enriched, or as Kubernetes' objects have it.
+fn name_of(item: &Node) -> &str {
+    let name = item
+        .get("name")
+        .or_else(|| item.get("metadata")?.get("name"));
+    name.and_then(Node::as_str).unwrap_or_default()
+}
+
+/// Texts as one, without the empty ones.
+fn joined<'d, T: AsRef<str>>(
+    texts: impl IntoIterator<Item = T>,
+    budget: &mut Budget,
+) -> Result<Value<'d>, Failure> {
+    let mut out = String::new();
+    for text in texts {
+        budget.step(1)?;
+        let text = text.as_ref();
+        if text.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            print::append(&mut out, ", ", budget)?;
+        }
+        print::append(&mut out, text, budget)?;
+    }
+    Ok(Node::from(out).into())
+}
+
+/// Each text once, in the order in which they come first.
+fn unique<'n>(texts: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut known = std::collections::HashSet::new();
+    let mut unique: Vec<&str> = texts.into_iter().collect();
+    unique.retain(|text| known.insert(*text));
+    unique
+}
+
+/// The condition of a type, in a list of conditions.
+fn condition<'n>(conditions: &'n [Node], wanted: &str) -> Option<&'n Node> {
+    conditions.iter().find(|c| text_of(c, "type") == wanted)
+}
+
+/// Whether the condition of a type is true.
+fn is_true(conditions: &[Node], wanted: &str) -> bool {
+    condition(conditions, wanted).is_some_and(|c| text_of(c, "status") == "True")
+}

@@ -1,0 +1,97 @@
+//! `Node`, and the node that a Pod runs on.
+
+use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{CHECK, KEYED, TEXT, condition, is_true, joined, text_of};
+use crate::template::error::Failure;
+
+const CONDITIONS: &str = "status.conditions";
+const TAINTS: &str = "spec.taints";
+
+pub(in super::super) static NOTES: &[Note] = &[
+    Note {
+        name: "nodeReady",
+        doc: "Whether a node is ready.",
+        example: ("{{ nodeReady .children.node }}", "true"),
+        reads: &[CONDITIONS],
+        run: Run::Eager(|call| {
+            let object = call.object();
+            Ok(is_true(object.list(CONDITIONS, call.budget)?, "Ready").into())
+        }),
+        ..CHECK
+    },
+    Note {
+        name: "nodeCondition",
+        doc: "The status of a node's condition of a type: `True`, `False` or `Unknown`.",
+        example: (
+            r#"{{ nodeCondition .children.node "DiskPressure" }}"#,
+            "False",
+        ),
+        reads: &[CONDITIONS],
+        result: Type::Text,
+        run: Run::Eager(node_condition),
+        ..KEYED
+    },
+    Note {
+        name: "nodeAllocatableCPU",
+        doc: "The CPU of a node that Pods may take.",
+        example: ("{{ nodeAllocatableCPU .children.node }}", "3900m"),
+        reads: &["status.allocatable.cpu"],
+        ..TEXT
+    },
+    Note {
+        name: "nodeAllocatableMemory",
+        doc: "The memory of a node that Pods may take.",
+        example: ("{{ nodeAllocatableMemory .children.node }}", "15Gi"),
+        reads: &["status.allocatable.memory"],
+        ..TEXT
+    },
+    Note {
+        name: "nodeTaints",
+        doc: "The keys of a node's taints.",
+        example: ("{{ nodeTaints .children.node }}", "dedicated"),
+        reads: &[TAINTS],
+        result: Type::Text,
+        run: Run::Eager(|call| {
+            let object = call.object();
+            let taints = object.list(TAINTS, call.budget)?.iter();
+            joined(taints.map(|taint| text_of(taint, "key")), call.budget)
+        }),
+        ..PLAIN
+    },
+    Note {
+        name: "podNodeName",
+        doc: "The name of the node that a Pod runs on.",
+        example: ("{{ podNodeName .children.pod }}", "north-1"),
+        reads: &["_node.name", "spec.nodeName"],
+        ..TEXT
+    },
+    Note {
+        name: "podNodeZone",
+        doc: "The zone of the node that a Pod runs on, if it is enriched with `node`.",
+        example: ("{{ podNodeZone .children.pod }}", "north-a"),
+        reads: &["_node.zone"],
+        ..TEXT
+    },
+    Note {
+        name: "podNodeRegion",
+        doc: "The region of the node that a Pod runs on, if it is enriched with `node`.",
+        example: ("{{ podNodeRegion .children.pod }}", "north"),
+        reads: &["_node.region"],
+        ..TEXT
+    },
+    Note {
+        name: "podNodeInstanceType",
+        doc: "The machine type of the node that a Pod runs on, if it is enriched with `node`.",
+        example: ("{{ podNodeInstanceType .children.pod }}", "large"),
+        reads: &["_node.instanceType"],
+        ..TEXT
+    },
+];
+
+fn node_condition<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let (object, wanted) = (call.object(), call.take(1));
+    let conditions = object.list(CONDITIONS, call.budget)?;
+    let wanted = wanted.node().as_str().unwrap_or_default();
+    let found = condition(conditions, wanted);
+    joined(found.map(|c| text_of(c, "status")), call.budget)
+}

@@ -1,0 +1,326 @@
+//! The Pods of a workload, as `enrich` adds them.
+//!
+//! `_pods` is a list of maps with `name`, `ip`, `phase`, `ready`, `node`, `restartCount` and `containers`, whose items
+//! have `name`, `state`, `reason` and, once they have ended, `exitCode`.
+
+use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{CHECK, COUNT, Object, joined, name_of, number, text_of, unique};
+use crate::template::budget::Budget;
+use crate::template::error::Failure;
+use crate::value::{Key, Map, Node};
+
+const PODS: &str = "_pods";
+
+/// A Pod that restarted more often is crashing.
+const RESTARTS: i64 = 2;
+
+/// Texts of the Pods.
+const OF_PODS: Note = Note {
+    reads: &[PODS],
+    result: Type::Text,
+    ..PLAIN
+};
+
+/// Whether a container waits or ended for a reason.
+const REASON: Note = Note {
+    reads: &[PODS],
+    ..CHECK
+};
+
+pub(in super::super) static NOTES: &[Note] = &[
+    Note {
+        name: "podNames",
+        doc: "The names of a workload's Pods, if it is enriched with `pods`.",
+        example: (
+            "{{ podNames .children.statefulSet }}",
+            "koi-tank-0, koi-tank-1",
+        ),
+        run: Run::Eager(|call| of_each(call, name_of)),
+        ..OF_PODS
+    },
+    Note {
+        name: "podIPs",
+        doc: "The addresses of a workload's Pods, if it is enriched with `pods`.",
+        example: ("{{ podIPs .children.statefulSet }}", "10.0.0.1, 10.0.0.2"),
+        run: Run::Eager(|call| of_each(call, |pod| text_of(pod, "ip"))),
+        ..OF_PODS
+    },
+    Note {
+        name: "podPhases",
+        doc: "The phases of a workload's Pods, if it is enriched with `pods`.",
+        example: ("{{ podPhases .children.statefulSet }}", "Running, Pending"),
+        run: Run::Eager(|call| of_each(call, |pod| text_of(pod, "phase"))),
+        ..OF_PODS
+    },
+    Note {
+        name: "podNodes",
+        doc: "The nodes of a workload's Pods, if it is enriched with `pods`.",
+        example: ("{{ podNodes .children.statefulSet }}", "north-1, north-2"),
+        run: Run::Eager(|call| of_each(call, |pod| text_of(pod, "node"))),
+        ..OF_PODS
+    },
+    Note {
+        name: "podCount",
+        doc: "How many Pods a workload has, if it is enriched with `pods`.",
+        example: ("{{ podCount .children.statefulSet }}", "2"),
+        reads: &[PODS],
+        ..COUNT
+    },
+    Note {
+        name: "readyPodCount",
+        doc: "How many Pods of a workload are ready, if it is enriched with `pods`.",
+        example: ("{{ readyPodCount .children.statefulSet }}", "1"),
+        result: Type::Int,
+        run: Run::Eager(ready_count),
+        ..OF_PODS
+    },
+    Note {
+        name: "podMaxRestarts",
+        doc: "How often the Pod that restarted most did so, if the workload is enriched with `pods`.",
+        example: ("{{ podMaxRestarts .children.statefulSet }}", "3"),
+        result: Type::Int,
+        run: Run::Eager(|call| Ok(max_restarts(call)?.into())),
+        ..OF_PODS
+    },
+    Note {
+        name: "hasCrashingPod",
+        doc: "Whether a Pod of a workload restarted more than twice, if it is enriched with `pods`.",
+        example: ("{{ hasCrashingPod .children.statefulSet }}", "true"),
+        result: Type::Bool,
+        run: Run::Eager(|call| Ok((max_restarts(call)? > RESTARTS).into())),
+        ..OF_PODS
+    },
+    Note {
+        name: "podByOrdinal",
+        doc: "The Pod whose name ends in a number, if the workload is enriched with `pods`; null if there is none.",
+        example: (
+            "{{ (podByOrdinal .children.statefulSet 1).name }}",
+            "koi-tank-1",
+        ),
+        min_args: 2,
+        max_args: Some(2),
+        params: &[Type::Any, Type::Int],
+        result: Type::Map,
+        run: Run::Eager(by_ordinal),
+        ..OF_PODS
+    },
+    Note {
+        name: "podContainerState",
+        doc: "The state of a container in the Pod whose name ends in a number, if the workload is enriched with `pods`.",
+        example: (
+            r#"{{ podContainerState .children.statefulSet 0 "tank" }}"#,
+            "Waiting",
+        ),
+        min_args: 3,
+        max_args: Some(3),
+        params: &[Type::Any, Type::Int, Type::Text],
+        run: Run::Eager(container_state),
+        ..OF_PODS
+    },
+    Note {
+        name: "podContainerReasons",
+        doc: "Why containers of a workload wait or ended, each reason once, if it is enriched with `pods`.",
+        example: (
+            "{{ podContainerReasons .children.statefulSet }}",
+            "CrashLoopBackOff",
+        ),
+        run: Run::Eager(container_reasons),
+        ..OF_PODS
+    },
+    Note {
+        name: "podCrashLoopDetected",
+        doc: "Whether a container waits or ended with the reason CrashLoopBackOff, if the workload is enriched with `pods`.",
+        example: ("{{ podCrashLoopDetected .children.statefulSet }}", "true"),
+        run: Run::Eager(|call| has_reason(call, "CrashLoopBackOff")),
+        ..REASON
+    },
+    Note {
+        name: "podImagePullBackOffDetected",
+        doc: "Whether a container waits or ended with the reason ImagePullBackOff, if the workload is enriched with `pods`.",
+        example: (
+            "{{ podImagePullBackOffDetected .children.statefulSet }}",
+            "false",
+        ),
+        run: Run::Eager(|call| has_reason(call, "ImagePullBackOff")),
+        ..REASON
+    },
+    Note {
+        name: "podErrImagePullDetected",
+        doc: "Whether a container waits or ended with the reason ErrImagePull, if the workload is enriched with `pods`.",
+        example: (
+            "{{ podErrImagePullDetected .children.statefulSet }}",
+            "false",
+        ),
+        run: Run::Eager(|call| has_reason(call, "ErrImagePull")),
+        ..REASON
+    },
+    Note {
+        name: "podErrorDetected",
+        doc: "Whether a container waits or ended with the reason Error, if the workload is enriched with `pods`.",
+        example: ("{{ podErrorDetected .children.statefulSet }}", "false"),
+        run: Run::Eager(|call| has_reason(call, "Error")),
+        ..REASON
+    },
+    Note {
+        name: "podOOMKilledDetected",
+        doc: "Whether a container waits or ended with the reason OOMKilled, if the workload is enriched with `pods`.",
+        example: ("{{ podOOMKilledDetected .children.statefulSet }}", "false"),
+        run: Run::Eager(|call| has_reason(call, "OOMKilled")),
+        ..REASON
+    },
+    Note {
+        name: "podRunContainerErrorDetected",
+        doc: "Whether a container waits or ended with the reason RunContainerError, if the workload is enriched with `pods`.",
+        example: (
+            "{{ podRunContainerErrorDetected .children.statefulSet }}",
+            "false",
+        ),
+        run: Run::Eager(|call| has_reason(call, "RunContainerError")),
+        ..REASON
+    },
+    Note {
+        name: "podCreateContainerErrorDetected",
+        doc: "Whether a container waits or ended with the reason CreateContainerError, if the workload is enriched with `pods`.",
+        example: (
+            "{{ podCreateContainerErrorDetected .children.statefulSet }}",
+            "false",
+        ),
+        run: Run::Eager(|call| has_reason(call, "CreateContainerError")),
+        ..REASON
+    },
+    Note {
+        name: "podInvalidImageNameDetected",
+        doc: "Whether a container waits or ended with the reason InvalidImageName, if the workload is enriched with `pods`.",
+        example: (
+            "{{ podInvalidImageNameDetected .children.statefulSet }}",
+            "false",
+        ),
+        run: Run::Eager(|call| has_reason(call, "InvalidImageName")),
+        ..REASON
+    },
+    Note {
+        name: "podPreStartHookErrorDetected",
+        doc: "Whether a container waits or ended with the reason PreStartHookError, if the workload is enriched with `pods`.",
+        example: (
+            "{{ podPreStartHookErrorDetected .children.statefulSet }}",
+            "false",
+        ),
+        run: Run::Eager(|call| has_reason(call, "PreStartHookError")),
+        ..REASON
+    },
+    Note {
+        name: "podPostStartHookErrorDetected",
+        doc: "Whether a container waits or ended with the reason PostStartHookError, if the workload is enriched with `pods`.",
+        example: (
+            "{{ podPostStartHookErrorDetected .children.statefulSet }}",
+            "false",
+        ),
+        run: Run::Eager(|call| has_reason(call, "PostStartHookError")),
+        ..REASON
+    },
+];
+
+fn of_each<'d>(
+    call: &mut Call<'_, 'd>,
+    text: for<'n> fn(&'n Node) -> &'n str,
+) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let pods = object.list(PODS, call.budget)?;
+    joined(pods.iter().map(text), call.budget)
+}
+
+fn ready_count<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let pods = object.list(PODS, call.budget)?.iter();
+    let ready = pods.filter(|pod| pod.get("ready").and_then(Node::as_bool) == Some(true));
+    Ok(number(ready.count()).into())
+}
+
+fn max_restarts(call: &mut Call<'_, '_>) -> Result<i64, Failure> {
+    let object = call.object();
+    let pods = object.list(PODS, call.budget)?.iter();
+    let restarts = pods.filter_map(|pod| pod.get("restartCount")?.as_i64());
+    Ok(restarts.max().unwrap_or_default())
+}
+
+/// The number behind the last hyphen of a Pod's name, as a `StatefulSet` gives it.
+fn ordinal(pod: &Node) -> Option<i64> {
+    let (_, digits) = name_of(pod).rsplit_once('-')?;
+    let sound = digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|_| sound)
+}
+
+fn pod_of<'o>(
+    object: &'o Object<'_, '_>,
+    wanted: &Node,
+    budget: &mut Budget,
+) -> Result<Option<&'o Node>, Failure> {
+    let wanted = match wanted {
+        Node::Null => Some(0),
+        node => node.as_i64(),
+    };
+    let mut pods = object.list(PODS, budget)?.iter();
+    Ok(pods.find(|pod| wanted.is_some() && ordinal(pod) == wanted))
+}
+
+fn by_ordinal<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    const KEYS: [&str; 6] = ["name", "ip", "phase", "ready", "node", "restartCount"];
+    let (object, wanted) = (call.object(), call.take(1));
+    let Some(pod) = pod_of(&object, wanted.node(), call.budget)? else {
+        return Ok(Value::null());
+    };
+    call.budget.items(KEYS.len() + 1)?;
+    call.budget.take(pod.heap_bytes())?;
+    let parts = KEYS
+        .iter()
+        .filter_map(|key| Some((*key, pod.get(key)?.clone())));
+    let ordinal = ordinal(pod).map(|n| ("ordinal", Node::Int(n)));
+    let pod: Map = parts
+        .chain(ordinal)
+        .map(|(key, node)| (Key::new(key), node))
+        .collect();
+    Ok(Node::from(pod).into())
+}
+
+fn container_state<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let (object, wanted, name) = (call.object(), call.take(1), call.take(2));
+    let pod = pod_of(&object, wanted.node(), call.budget)?;
+    let name = name.node().as_str().unwrap_or_default();
+    let found = containers(pod)
+        .iter()
+        .find(|container| name_of(container) == name);
+    call.budget.step(containers(pod).len() as u64)?;
+    joined(
+        found.map(|container| text_of(container, "state")),
+        call.budget,
+    )
+}
+
+fn containers(pod: Option<&Node>) -> &[Node] {
+    let containers = pod.and_then(|pod| pod.get("containers")?.as_list());
+    containers.unwrap_or_default()
+}
+
+/// The reasons of all containers, empty ones left out.
+fn reasons<'o>(
+    object: &'o Object<'_, '_>,
+    budget: &mut Budget,
+) -> Result<impl Iterator<Item = &'o str>, Failure> {
+    let pods = object.list(PODS, budget)?;
+    let all = pods.iter().map(|pod| containers(Some(pod)));
+    budget.step(all.clone().map(<[Node]>::len).sum::<usize>() as u64)?;
+    let reasons = all.flatten().map(|container| text_of(container, "reason"));
+    Ok(reasons.filter(|reason| !reason.is_empty()))
+}
+
+fn container_reasons<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let reasons = unique(reasons(&object, call.budget)?);
+    joined(reasons, call.budget)
+}
+
+fn has_reason<'d>(call: &mut Call<'_, 'd>, wanted: &str) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let found = reasons(&object, call.budget)?.any(|reason| reason == wanted);
+    Ok(found.into())
+}

@@ -1,0 +1,139 @@
+//! `HorizontalPodAutoscaler`.
+
+use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{CHECK, INT, TEXT, is_true, joined, text_of};
+use crate::template::error::Failure;
+use crate::value::Node;
+
+const CURRENT: &str = "status.currentReplicas";
+const DESIRED: &str = "status.desiredReplicas";
+const MOST: &str = "spec.maxReplicas";
+const LEAST: &str = "spec.minReplicas";
+const CONDITIONS: &str = "status.conditions";
+/// Where the metrics are told: as enriched, as measured, as declared.
+const METRICS: &[&str] = &["_currentMetrics", "status.currentMetrics", "spec.metrics"];
+
+/// Whether a condition is true.
+const CONDITION: Note = Note {
+    reads: &[CONDITIONS],
+    ..CHECK
+};
+
+pub(in super::super) static NOTES: &[Note] = &[
+    Note {
+        name: "hpaCurrentReplicas",
+        doc: "How many replicas an autoscaler sees.",
+        example: ("{{ hpaCurrentReplicas .children.hpa }}", "2"),
+        reads: &[CURRENT],
+        ..INT
+    },
+    Note {
+        name: "hpaDesiredReplicas",
+        doc: "How many replicas an autoscaler wants.",
+        example: ("{{ hpaDesiredReplicas .children.hpa }}", "4"),
+        reads: &[DESIRED],
+        ..INT
+    },
+    Note {
+        name: "hpaMaxReplicas",
+        doc: "How many replicas an autoscaler may ask for.",
+        example: ("{{ hpaMaxReplicas .children.hpa }}", "6"),
+        reads: &[MOST],
+        ..INT
+    },
+    Note {
+        name: "hpaMinReplicas",
+        doc: "How few replicas an autoscaler may ask for; 1 if it does not say.",
+        example: ("{{ hpaMinReplicas .children.hpa }}", "1"),
+        reads: &[LEAST],
+        run: Run::Eager(|call| Ok(call.object().at(LEAST).as_i64().unwrap_or(1).into())),
+        ..INT
+    },
+    Note {
+        name: "hpaScalingActive",
+        doc: "Whether an autoscaler can measure and reckon: its condition ScalingActive.",
+        example: ("{{ hpaScalingActive .children.hpa }}", "true"),
+        run: Run::Eager(|call| has_condition(call, "ScalingActive")),
+        ..CONDITION
+    },
+    Note {
+        name: "hpaAbleToScale",
+        doc: "Whether an autoscaler can change its target: its condition AbleToScale.",
+        example: ("{{ hpaAbleToScale .children.hpa }}", "true"),
+        run: Run::Eager(|call| has_condition(call, "AbleToScale")),
+        ..CONDITION
+    },
+    Note {
+        name: "hpaScalingLimited",
+        doc: "Whether an autoscaler wants more or less than it may ask for: its condition ScalingLimited.",
+        example: ("{{ hpaScalingLimited .children.hpa }}", "false"),
+        run: Run::Eager(|call| has_condition(call, "ScalingLimited")),
+        ..CONDITION
+    },
+    Note {
+        name: "hpaScaling",
+        doc: "Whether an autoscaler is active and wants another number of replicas than there are.",
+        example: ("{{ hpaScaling .children.hpa }}", "true"),
+        reads: &[CONDITIONS, CURRENT, DESIRED],
+        run: Run::Eager(|call| {
+            let object = call.object();
+            let active = is_true(object.list(CONDITIONS, call.budget)?, "ScalingActive");
+            Ok((active && object.int(CURRENT) != object.int(DESIRED)).into())
+        }),
+        ..CHECK
+    },
+    Note {
+        name: "hpaAtMax",
+        doc: "Whether there are as many replicas as an autoscaler may ask for.",
+        example: ("{{ hpaAtMax .children.hpa }}", "false"),
+        reads: &[CURRENT, MOST],
+        run: Run::Eager(|call| {
+            let object = call.object();
+            let most = object.at(MOST).as_i64();
+            Ok(most.is_some_and(|most| object.int(CURRENT) >= most).into())
+        }),
+        ..CHECK
+    },
+    Note {
+        name: "hpaScaleTargetName",
+        doc: "The name of what an autoscaler scales.",
+        example: ("{{ hpaScaleTargetName .children.hpa }}", "koi-pump"),
+        reads: &[
+            "_scaleTarget.name",
+            "_scaleTarget.metadata.name",
+            "spec.scaleTargetRef.name",
+        ],
+        ..TEXT
+    },
+    Note {
+        name: "hpaScaleTargetKind",
+        doc: "The kind of what an autoscaler scales.",
+        example: ("{{ hpaScaleTargetKind .children.hpa }}", "Deployment"),
+        reads: &["_scaleTarget.kind", "spec.scaleTargetRef.kind"],
+        ..TEXT
+    },
+    Note {
+        name: "hpaMetricTypes",
+        doc: "The types of the metrics that an autoscaler goes by.",
+        example: ("{{ hpaMetricTypes .children.hpa }}", "Resource"),
+        result: Type::Text,
+        reads: METRICS,
+        run: Run::Eager(metric_types),
+        ..PLAIN
+    },
+];
+
+fn has_condition<'d>(call: &mut Call<'_, 'd>, wanted: &str) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    Ok(is_true(object.list(CONDITIONS, call.budget)?, wanted).into())
+}
+
+fn metric_types<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let metrics = object.parts().find_map(|(_, node)| node.as_list());
+    let types = metrics.unwrap_or_default().iter();
+    joined(
+        types.map(|metric: &Node| text_of(metric, "type")),
+        call.budget,
+    )
+}

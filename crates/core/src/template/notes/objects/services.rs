@@ -1,0 +1,165 @@
+//! `Service` and its endpoints.
+
+use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{CHECK, COUNT, INT, TEXT, joined, name_of, text_of};
+use crate::template::error::Failure;
+use crate::value::Node;
+
+const ENDPOINTS: &str = "_endpoints";
+const PODS: &str = "_backingPods";
+const SLICE: &str = "endpoints";
+const SUBSETS: &str = "subsets";
+
+/// Texts of the endpoints.
+const OF_ENDPOINTS: Note = Note {
+    reads: &[ENDPOINTS],
+    result: Type::Text,
+    ..PLAIN
+};
+
+pub(in super::super) static NOTES: &[Note] = &[
+    Note {
+        name: "serviceClusterIP",
+        doc: "The address of a Service inside the cluster.",
+        example: ("{{ serviceClusterIP .children.service }}", "10.96.7.20"),
+        reads: &["spec.clusterIP"],
+        ..TEXT
+    },
+    Note {
+        name: "serviceNodePort",
+        doc: "The port that a Service's first port has on the nodes; 0 if it has none.",
+        example: ("{{ serviceNodePort .children.service }}", "30080"),
+        reads: &["spec.ports.0.nodePort"],
+        ..INT
+    },
+    Note {
+        name: "serviceLoadBalancerIP",
+        doc: "The address of a Service's load balancer.",
+        example: (
+            "{{ serviceLoadBalancerIP .children.service }}",
+            "198.51.100.7",
+        ),
+        reads: &["status.loadBalancer.ingress.0.ip"],
+        ..TEXT
+    },
+    Note {
+        name: "serviceLoadBalancerHost",
+        doc: "The host name of a Service's load balancer.",
+        example: ("{{ serviceLoadBalancerHost .children.service }}", ""),
+        reads: &["status.loadBalancer.ingress.0.hostname"],
+        ..TEXT
+    },
+    Note {
+        name: "endpointsReady",
+        doc: "Whether an EndpointSlice, or a Service that is enriched with `endpoints`, has a ready address.",
+        example: (
+            "{{ endpointsReady .children.service }} {{ endpointsReady .children.endpointSlice }}",
+            "true true",
+        ),
+        reads: &[ENDPOINTS, SLICE, SUBSETS],
+        run: Run::Eager(ready),
+        ..CHECK
+    },
+    Note {
+        name: "hasEndpoints",
+        doc: "Whether a Service has endpoints, if it is enriched with `endpoints`.",
+        example: ("{{ hasEndpoints .children.service }}", "true"),
+        reads: &[ENDPOINTS],
+        run: Run::Eager(|call| {
+            let object = call.object();
+            Ok((!object.list(ENDPOINTS, call.budget)?.is_empty()).into())
+        }),
+        ..CHECK
+    },
+    Note {
+        name: "serviceEndpointCount",
+        doc: "How many endpoints a Service has, if it is enriched with `endpoints`.",
+        example: ("{{ serviceEndpointCount .children.service }}", "2"),
+        reads: &[ENDPOINTS],
+        ..COUNT
+    },
+    Note {
+        name: "serviceEndpoints",
+        doc: "The addresses and ports of a Service's endpoints, if it is enriched with `endpoints`.",
+        example: (
+            "{{ serviceEndpoints .children.service }}",
+            "10.0.0.1:8080, 10.0.0.2:8080",
+        ),
+        run: Run::Eager(|call| endpoints(call, usize::MAX)),
+        ..OF_ENDPOINTS
+    },
+    Note {
+        name: "serviceFirstEndpoint",
+        doc: "The address and port of a Service's first endpoint, if it is enriched with `endpoints`.",
+        example: (
+            "{{ serviceFirstEndpoint .children.service }}",
+            "10.0.0.1:8080",
+        ),
+        run: Run::Eager(|call| endpoints(call, 1)),
+        ..OF_ENDPOINTS
+    },
+    Note {
+        name: "backingPodCount",
+        doc: "How many Pods are behind a Service, if it is enriched with `backingpods`.",
+        example: ("{{ backingPodCount .children.service }}", "2"),
+        reads: &[PODS],
+        ..COUNT
+    },
+    Note {
+        name: "backingPodNames",
+        doc: "The names of the Pods behind a Service, if it is enriched with `backingpods`.",
+        example: (
+            "{{ backingPodNames .children.service }}",
+            "koi-tank-0, koi-tank-1",
+        ),
+        reads: &[PODS],
+        result: Type::Text,
+        run: Run::Eager(|call| {
+            let object = call.object();
+            joined(
+                object.list(PODS, call.budget)?.iter().map(name_of),
+                call.budget,
+            )
+        }),
+        ..PLAIN
+    },
+];
+
+/// Of an `EndpointSlice` an address counts as ready if nothing is said; of `Endpoints` all in `addresses` are.
+///
+/// Source: discovery.k8s.io/v1 `EndpointConditions`, v1 `EndpointSubset`.
+fn ready<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let enriched = object.list(ENDPOINTS, call.budget)?.iter();
+    let slice = object.list(SLICE, call.budget)?.iter();
+    let subsets = object.list(SUBSETS, call.budget)?.iter();
+    let has_address = |node: &Node| {
+        let addresses = node.get("addresses").and_then(Node::as_list);
+        addresses.is_some_and(|addresses| !addresses.is_empty())
+    };
+    let is_ready = |node: &Node| node.get("ready").and_then(Node::as_bool);
+    let in_slice = |node: &Node| {
+        let ready = node.get("conditions").and_then(is_ready);
+        has_address(node) && ready.unwrap_or(true)
+    };
+    let found = enriched.clone().any(|node| is_ready(node) == Some(true))
+        || slice.clone().any(in_slice)
+        || subsets.clone().any(has_address);
+    Ok(found.into())
+}
+
+fn endpoints<'d>(call: &mut Call<'_, 'd>, most: usize) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let endpoints = object.list(ENDPOINTS, call.budget)?.iter().take(most);
+    let texts = endpoints.map(|endpoint| {
+        let ip = text_of(endpoint, "ip");
+        let port = endpoint.get("port").and_then(Node::as_i64);
+        match port {
+            _ if ip.is_empty() => String::new(),
+            Some(port) if ip.contains(':') => format!("[{ip}]:{port}"),
+            Some(port) => format!("{ip}:{port}"),
+            None => ip.to_owned(),
+        }
+    });
+    joined(texts, call.budget)
+}

@@ -1,0 +1,104 @@
+//! `PersistentVolumeClaim`.
+
+use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{CHECK, TEXT, joined, text_of};
+use crate::template::error::Failure;
+use crate::value::Node;
+
+const PHASE: &str = "status.phase";
+const MODES: &str = "spec.accessModes";
+const VOLUME: &str = "_pv";
+
+pub(in super::super) static NOTES: &[Note] = &[
+    Note {
+        name: "pvcBound",
+        doc: "Whether a volume claim is bound.",
+        example: ("{{ pvcBound .children.pvc }}", "true"),
+        reads: &[PHASE],
+        run: Run::Eager(|call| Ok((call.object().text(PHASE) == "Bound").into())),
+        ..CHECK
+    },
+    Note {
+        name: "pvcPhase",
+        doc: "The phase of a volume claim.",
+        example: ("{{ pvcPhase .children.pvc }}", "Bound"),
+        reads: &[PHASE],
+        ..TEXT
+    },
+    Note {
+        name: "pvcCapacity",
+        doc: "The storage that a volume claim requests.",
+        example: ("{{ pvcCapacity .children.pvc }}", "10Gi"),
+        reads: &["spec.resources.requests.storage"],
+        ..TEXT
+    },
+    Note {
+        name: "pvcStorageClass",
+        doc: "The storage class of a volume claim.",
+        example: ("{{ pvcStorageClass .children.pvc }}", "fast"),
+        reads: &["spec.storageClassName"],
+        ..TEXT
+    },
+    Note {
+        name: "pvcAccessModes",
+        doc: "The access modes of a volume claim.",
+        example: ("{{ pvcAccessModes .children.pvc }}", "ReadWriteOnce"),
+        reads: &[MODES],
+        result: Type::Text,
+        run: Run::Eager(|call| {
+            let object = call.object();
+            let modes = object.list(MODES, call.budget)?.iter();
+            joined(modes.filter_map(Node::as_str), call.budget)
+        }),
+        ..PLAIN
+    },
+    Note {
+        name: "pvcProvisioner",
+        doc: "What made the volume of a claim, if it is enriched with `pv`.",
+        example: ("{{ pvcProvisioner .children.pvc }}", "disks.garden.example"),
+        reads: &[VOLUME],
+        result: Type::Text,
+        run: Run::Eager(provisioner),
+        ..PLAIN
+    },
+    Note {
+        name: "pvcVolumeMode",
+        doc: "Whether the volume of a claim is a `Filesystem` or a `Block` device.",
+        example: ("{{ pvcVolumeMode .children.pvc }}", "Block"),
+        reads: &["_pv.volumeMode", "_pv.spec.volumeMode", "spec.volumeMode"],
+        ..TEXT
+    },
+    Note {
+        name: "pvcStorageClassProvisioner",
+        doc: "What makes the volumes of a claim's storage class, if it is enriched with `storageclass`.",
+        example: (
+            "{{ pvcStorageClassProvisioner .children.pvc }}",
+            "disks.garden.example",
+        ),
+        reads: &["_storageClass.provisioner"],
+        ..TEXT
+    },
+    Note {
+        name: "pvcStorageClassReclaimPolicy",
+        doc: "What becomes of volumes of a claim's storage class, if it is enriched with `storageclass`.",
+        example: ("{{ pvcStorageClassReclaimPolicy .children.pvc }}", "Retain"),
+        reads: &["_storageClass.reclaimPolicy"],
+        ..TEXT
+    },
+];
+
+/// As enriched, or as a `PersistentVolume` tells it: the annotation, or the driver.
+fn provisioner<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let volume = object.at(VOLUME);
+    let annotations = volume
+        .get("metadata")
+        .and_then(|meta| meta.get("annotations"));
+    let driver = volume.get("spec").and_then(|spec| spec.get("csi"));
+    let told = [
+        text_of(volume, "provisioner"),
+        annotations.map_or("", |a| text_of(a, "pv.kubernetes.io/provisioned-by")),
+        driver.map_or("", |csi| text_of(csi, "driver")),
+    ];
+    joined(told.into_iter().find(|text| !text.is_empty()), call.budget)
+}

@@ -1,0 +1,98 @@
+//! The warnings about an object, as `enrich` adds them.
+//!
+//! `_warnings` is a list of maps with `reason` and `message`.
+
+use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{COUNT, Object, joined, text_of, unique};
+use crate::template::budget::Budget;
+use crate::template::error::Failure;
+use crate::value::Node;
+
+const WARNINGS: &str = "_warnings";
+
+/// Texts of the warnings.
+const OF_WARNINGS: Note = Note {
+    reads: &[WARNINGS],
+    result: Type::Text,
+    ..PLAIN
+};
+
+pub(in super::super) static NOTES: &[Note] = &[
+    Note {
+        name: "hasWarnings",
+        doc: "Whether there are warnings about an object, if it is enriched with `events`.",
+        example: ("{{ hasWarnings .children.deployment }}", "true"),
+        result: Type::Bool,
+        run: Run::Eager(has_warnings),
+        ..OF_WARNINGS
+    },
+    Note {
+        name: "warningCount",
+        doc: "How many warnings there are about an object, if it is enriched with `events`.",
+        example: ("{{ warningCount .children.deployment }}", "2"),
+        reads: &[WARNINGS],
+        ..COUNT
+    },
+    Note {
+        name: "firstWarning",
+        doc: "The message of the first warning about an object, if it is enriched with `events`.",
+        example: ("{{ firstWarning .children.deployment }}", "the pump stalls"),
+        run: Run::Eager(|call| first_warning(call, "message")),
+        ..OF_WARNINGS
+    },
+    Note {
+        name: "firstWarningReason",
+        doc: "The reason of the first warning about an object, if it is enriched with `events`.",
+        example: ("{{ firstWarningReason .children.deployment }}", "BackOff"),
+        run: Run::Eager(|call| first_warning(call, "reason")),
+        ..OF_WARNINGS
+    },
+    Note {
+        name: "warningMessages",
+        doc: "The messages of all warnings about an object, if it is enriched with `events`.",
+        example: (
+            "{{ warningMessages .children.deployment }}",
+            "the pump stalls, the pump is hot",
+        ),
+        run: Run::Eager(warning_messages),
+        ..OF_WARNINGS
+    },
+    Note {
+        name: "warningReasons",
+        doc: "The reasons of the warnings about an object, each once, if it is enriched with `events`.",
+        example: ("{{ warningReasons .children.deployment }}", "BackOff"),
+        run: Run::Eager(warning_reasons),
+        ..OF_WARNINGS
+    },
+];
+
+fn warnings<'o>(object: &'o Object<'_, '_>, budget: &mut Budget) -> Result<&'o [Node], Failure> {
+    object.list(WARNINGS, budget)
+}
+
+fn has_warnings<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    Ok((!warnings(&object, call.budget)?.is_empty()).into())
+}
+
+fn first_warning<'d>(call: &mut Call<'_, 'd>, key: &str) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let first = warnings(&object, call.budget)?.first();
+    joined(first.map(|warning| text_of(warning, key)), call.budget)
+}
+
+fn warning_messages<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let warnings = warnings(&object, call.budget)?.iter();
+    joined(
+        warnings.map(|warning| text_of(warning, "message")),
+        call.budget,
+    )
+}
+
+fn warning_reasons<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let warnings = warnings(&object, call.budget)?.iter();
+    let reasons = unique(warnings.map(|warning| text_of(warning, "reason")));
+    joined(reasons, call.budget)
+}

@@ -1,0 +1,177 @@
+//! `Deployment`, `StatefulSet` and `ReplicaSet`.
+
+use super::super::{Call, Note, Run, Type, Value};
+use super::{CHECK, COUNT, INT, Object, PLAIN, TEXT, name_of};
+use crate::template::error::Failure;
+use crate::value::Node;
+
+const DESIRED: &str = "spec.replicas";
+const READY: &str = "status.readyReplicas";
+const UPDATED: &str = "status.updatedReplicas";
+const REPLICA_SETS: &str = "_replicaSets";
+
+pub(in super::super) static NOTES: &[Note] = &[
+    Note {
+        name: "desiredReplicas",
+        doc: "How many replicas a workload should have; 1 if it does not say.",
+        example: ("{{ desiredReplicas .children.deployment }}", "3"),
+        reads: &[DESIRED],
+        run: Run::Eager(|call| Ok(desired(&call.object()).into())),
+        ..INT
+    },
+    Note {
+        name: "readyReplicas",
+        doc: "How many replicas of a workload are ready.",
+        example: ("{{ readyReplicas .children.deployment }}", "2"),
+        reads: &[READY],
+        ..INT
+    },
+    Note {
+        name: "availableReplicas",
+        doc: "How many replicas of a workload have been ready for long enough.",
+        example: ("{{ availableReplicas .children.deployment }}", "1"),
+        reads: &["status.availableReplicas"],
+        ..INT
+    },
+    Note {
+        name: "updatedReplicas",
+        doc: "How many replicas of a workload are of its present template.",
+        example: ("{{ updatedReplicas .children.deployment }}", "3"),
+        reads: &[UPDATED],
+        ..INT
+    },
+    Note {
+        name: "allReplicasReady",
+        aliases: &["replicasReady"],
+        doc: "Whether as many replicas of a workload are ready as should be; false if there is no workload.",
+        example: (
+            "{{ allReplicasReady .children.deployment }} {{ allReplicasReady .children.statefulSet }}",
+            "false true",
+        ),
+        reads: &[DESIRED, READY],
+        run: Run::Eager(|call| Ok(reached(&call.object(), READY).into())),
+        ..CHECK
+    },
+    Note {
+        name: "rolloutComplete",
+        doc: "Whether all replicas of a workload are of its present template; false if there is no workload.",
+        example: ("{{ rolloutComplete .children.deployment }}", "true"),
+        reads: &[DESIRED, UPDATED],
+        run: Run::Eager(|call| Ok(reached(&call.object(), UPDATED).into())),
+        ..CHECK
+    },
+    Note {
+        name: "statefulSetCurrentRevision",
+        doc: "The revision that a StatefulSet's Pods had before the update under way.",
+        example: (
+            "{{ statefulSetCurrentRevision .children.statefulSet }}",
+            "koi-tank-1",
+        ),
+        reads: &["status.currentRevision"],
+        ..TEXT
+    },
+    Note {
+        name: "statefulSetUpdateRevision",
+        doc: "The revision that a StatefulSet's Pods are updated to.",
+        example: (
+            "{{ statefulSetUpdateRevision .children.statefulSet }}",
+            "koi-tank-2",
+        ),
+        reads: &["status.updateRevision"],
+        ..TEXT
+    },
+    Note {
+        name: "statefulSetPVCCount",
+        doc: "How many volume claims a StatefulSet has, if it is enriched with `pvcs`.",
+        example: ("{{ statefulSetPVCCount .children.statefulSet }}", "2"),
+        reads: &["_pvcs"],
+        ..COUNT
+    },
+    Note {
+        name: "deploymentReplicaSetCount",
+        doc: "How many ReplicaSets a Deployment has, those without replicas included, if it is enriched with `replicasets`.",
+        example: ("{{ deploymentReplicaSetCount .children.deployment }}", "2"),
+        reads: &[REPLICA_SETS],
+        ..COUNT
+    },
+    Note {
+        name: "deploymentReplicaSets",
+        doc: "The names of a Deployment's ReplicaSets, if it is enriched with `replicasets`.",
+        example: (
+            "{{ deploymentReplicaSets .children.deployment }}",
+            "[koi-pump-6c5 koi-pump-7d9]",
+        ),
+        result: Type::List,
+        reads: &[REPLICA_SETS],
+        run: Run::Eager(|call| replica_sets(call, false)),
+        ..PLAIN
+    },
+    Note {
+        name: "oldDeploymentReplicaSets",
+        doc: "The names of a Deployment's ReplicaSets that are not of its present template, if it is enriched with `replicasets`.",
+        example: (
+            "{{ oldDeploymentReplicaSets .children.deployment }}",
+            "[koi-pump-6c5]",
+        ),
+        result: Type::List,
+        reads: &[REPLICA_SETS],
+        run: Run::Eager(|call| replica_sets(call, true)),
+        ..PLAIN
+    },
+    Note {
+        name: "replicaSetOwnerName",
+        doc: "The name of a ReplicaSet's owner.",
+        example: ("{{ replicaSetOwnerName .children.replicaSet }}", "koi-pump"),
+        reads: &["_owner.name", "metadata.ownerReferences.0.name"],
+        ..TEXT
+    },
+    Note {
+        name: "replicaSetOwnerKind",
+        doc: "The kind of a ReplicaSet's owner.",
+        example: (
+            "{{ replicaSetOwnerKind .children.replicaSet }}",
+            "Deployment",
+        ),
+        reads: &["_owner.kind", "metadata.ownerReferences.0.kind"],
+        ..TEXT
+    },
+];
+
+/// How many replicas there should be: Kubernetes' default is 1.
+fn desired(object: &Object<'_, '_>) -> i64 {
+    object.at(DESIRED).as_i64().unwrap_or(1)
+}
+
+fn reached(object: &Object<'_, '_>, count: &str) -> bool {
+    object.int(count) == desired(object)
+}
+
+/// The names of all replica sets, or of those whose template is not that of the newest.
+fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Failure> {
+    let object = call.object();
+    let sets = object.list(REPLICA_SETS, call.budget)?;
+    let newest = sets
+        .iter()
+        .max_by_key(|set| revision(set))
+        .map(template_hash);
+    let wanted = |set: &&Node| !old || Some(template_hash(set)) != newest;
+    let names = sets.iter().filter(wanted).map(name_of);
+    call.budget.items(sets.len())?;
+    call.budget.take(names.clone().map(str::len).sum())?;
+    let names: Vec<Node> = names.map(Node::from).collect();
+    Ok(Node::from(names).into())
+}
+
+/// Which of a Deployment's templates a replica set is of; later ones have higher numbers.
+fn revision(set: &Node) -> i64 {
+    let annotations = set.get("metadata").and_then(|meta| meta.get("annotations"));
+    let text = annotations.and_then(|a| a.get("deployment.kubernetes.io/revision")?.as_str());
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// The hash that a replica set's template has.
+fn template_hash(set: &Node) -> &str {
+    let labels = set.get("metadata").and_then(|meta| meta.get("labels"));
+    let hash = labels.and_then(|labels| labels.get("pod-template-hash")?.as_str());
+    hash.unwrap_or_default()
+}

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Checks the Katalog, and compares what it makes of each sample with expected/. UPDATE=1 writes expected/ anew.
+set -eu
+cd "$(dirname "$0")"
+ork=${ORK:-ork}
+
+"$ork" validate --strict .
+for sample in samples/*.yaml; do
+  expected=expected/${sample#samples/}
+  made=$("$ork" render -k katalog.yaml --cr "$sample")
+  if [ -n "${UPDATE:-}" ]; then
+    mkdir -p expected
+    printf '%s\n' "$made" > "$expected"
+  fi
+  printf '%s\n' "$made" | diff -u "$expected" -
+done

@@ -1,0 +1,143 @@
+//! Every folder of `examples/`: it validates without a word, and renders to what stands in `expected/`.
+//!
+//! `UPDATE=1 cargo test --lib render::examples` writes `expected/` anew; read the differences.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use orkestra_core::document::{DocumentKind, parse_stream};
+
+use super::{Rendered, Request, Show, render, to_json, to_yaml};
+use crate::files;
+
+/// The moment that everything is rendered at.
+const NOW: &str = "2025-01-01T00:00:00Z";
+/// Fewest examples.
+const LEAST: usize = 15;
+
+fn folders() -> Vec<PathBuf> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let entries = fs::read_dir(all)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+/// The custom resources of an example: files that are neither the language's nor definitions nor what another file names.
+fn resources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let is_resource = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let is_yaml = name.ends_with(".yaml");
+        let text = if is_yaml {
+            fs::read_to_string(path).unwrap()
+        } else {
+            String::new()
+        };
+        let sources = parse_stream(name, &text).sources;
+        is_yaml
+            && name.split('.').count() == 2
+            && !sources.is_empty()
+            && sources.iter().all(|source| {
+                let kind = source.tree.get("kind").and_then(|kind| kind.as_str());
+                kind.is_some_and(|kind| kind != "CustomResourceDefinition")
+                    && DocumentKind::of(source).is_none()
+            })
+    };
+    let mut resources: Vec<PathBuf> = entries.filter(is_resource).collect();
+    resources.sort();
+    resources
+}
+
+async fn rendered(folder: &Path, resource: &Path) -> Rendered {
+    let beside = |what: &str| Some(resource.with_extension(what)).filter(|path| path.exists());
+    let request = Request {
+        katalogs: vec![folder.to_owned()],
+        resources: vec![resource.to_owned()],
+        status: beside("status.yaml"),
+        children: beside("children.yaml").into_iter().collect(),
+        now: NOW.parse().unwrap(),
+    };
+    render(&request).await
+}
+
+#[tokio::test]
+async fn there_are_enough_examples_and_none_has_a_problem() {
+    assert!(folders().len() >= LEAST);
+    for folder in folders() {
+        let found = files::validate(std::slice::from_ref(&folder)).await;
+        assert!(found.problems.is_empty(), "{}", found.problems);
+        assert!(folder.join("README.md").exists(), "{}", folder.display());
+        assert!(!resources(&folder).is_empty(), "{}", folder.display());
+    }
+}
+
+#[tokio::test]
+async fn every_example_renders_to_what_is_expected() {
+    let show = Show {
+        secrets: true,
+        status: true,
+    };
+    let mut stale = Vec::new();
+    for folder in folders() {
+        let mut expected = BTreeSet::new();
+        for resource in resources(&folder) {
+            let rendered = rendered(&folder, &resource).await;
+            assert!(rendered.problems.is_empty(), "{}", rendered.problems);
+            let text = to_yaml(&rendered.passes, show).unwrap();
+            let file = folder.join("expected").join(resource.file_name().unwrap());
+            if std::env::var_os("UPDATE").is_some() {
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(&file, &text).unwrap();
+            }
+            if fs::read_to_string(&file).unwrap_or_default() != text {
+                stale.push(file.display().to_string());
+            }
+            expected.insert(file);
+        }
+        let there = fs::read_dir(folder.join("expected")).unwrap();
+        let there: BTreeSet<PathBuf> = there.map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(there, expected, "each stands for a custom resource");
+    }
+    assert!(
+        stale.is_empty(),
+        "run the test again with UPDATE=1 and read what differs: {}",
+        stale.join(", ")
+    );
+}
+
+#[tokio::test]
+async fn every_example_makes_objects_that_kubectl_takes() {
+    for folder in folders() {
+        for resource in resources(&folder) {
+            let rendered = rendered(&folder, &resource).await;
+            let list = to_json(&rendered.passes, Show::default());
+            for object in list["items"].as_array().unwrap() {
+                for field in ["/apiVersion", "/kind", "/metadata/name"] {
+                    let text = object.pointer(field).and_then(|value| value.as_str());
+                    assert!(
+                        text.is_some_and(|text| !text.is_empty()),
+                        "{field}: {object}"
+                    );
+                }
+            }
+            // The stream is read again as it was written.
+            let text = to_yaml(&rendered.passes, Show::default()).unwrap();
+            let stream = parse_stream("out.yaml", &text);
+            assert!(stream.problems.is_empty(), "{}", stream.problems);
+            let read: Vec<_> = stream
+                .sources
+                .iter()
+                .map(|source| source.tree.to_json())
+                .collect();
+            assert_eq!(read, *list["items"].as_array().unwrap());
+        }
+    }
+}

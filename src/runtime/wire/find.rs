@@ -1,0 +1,30 @@
+//! One object, for those who may list and not get.
+
+use http::Method;
+use orkestra_core::value::Node;
+
+use super::{List, Served, Wire, WireError, error::Asked, served::Query};
+
+impl Wire {
+    /// The cluster-scoped object of that name, by a list of one; none where there is none.
+    ///
+    /// # Errors
+    /// [`WireError::NotServed`] when the kind is not served.
+    pub async fn find(&self, kind: &Served, name: &str) -> Result<Option<Node>, WireError> {
+        let asked = Asked::of("list", kind, None);
+        let mut query = Query::default();
+        query.add("fieldSelector", Some(&format!("metadata.name={name}")));
+        let path = query.onto(kind.collection_path(None));
+        let text = self.text(&asked, Method::GET, &path, None).await?;
+        let list: List = Asked::parse(&text)?;
+        let object = list.items.into_iter().flatten().next();
+        // A list leaves these out of its items.
+        Ok(object.map(|mut object| {
+            if let Node::Map(fields) = &mut object {
+                fields.insert("apiVersion".into(), Node::from(kind.api_version()));
+                fields.insert("kind".into(), Node::from(&*kind.kind));
+            }
+            object
+        }))
+    }
+}
