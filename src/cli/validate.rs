@@ -70,6 +70,7 @@ fn types(katalogs: &[Compiled]) -> String {
         for expression in katalog.types() {
             let place = expression.line.zip(expression.column);
             let (line, column) = place.unwrap_or_default();
+            let file = expression.file.as_deref().unwrap_or(file);
             let source = output::one_line(&expression.source);
             // Writing to a String cannot fail.
             let _ = write!(

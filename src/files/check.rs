@@ -43,7 +43,9 @@ impl Compiled {
         for expression in &mut types {
             expression.locate(&self.document.tree);
         }
-        types.sort_by_key(|expression| (expression.line, expression.column));
+        types.sort_by_cached_key(|expression| {
+            (expression.file.clone(), expression.line, expression.column)
+        });
         types
     }
 }

@@ -355,17 +355,13 @@ impl<'a> Walk<'a> {
             part,
             text: text.into(),
         };
-        match self.library.answers.get(&reference) {
-            Some(answer) => {
-                let name = answer.as_ref().ok()?;
-                let document = self.library.documents.get(&(part, name.clone()))?;
-                Some(&**document)
-            }
-            None => {
-                self.missing.insert(reference);
-                None
-            }
-        }
+        let Some(answer) = self.library.answers.get(&reference) else {
+            self.missing.insert(reference);
+            return None;
+        };
+        let name = answer.as_ref().ok()?;
+        let document = self.library.documents.get(&(part, name.clone()))?;
+        Some(&**document)
     }
 }
 
