@@ -61,14 +61,18 @@ impl Place<'_> {
         if key.contains("{{") {
             return; // Told already: a key is no template.
         }
-        let field = self.field(key);
-        let message = format!("{} has no `{}`", self.kind, field.path);
+        let at = if self.is_written {
+            self.at.key(key)
+        } else {
+            self.at.clone()
+        };
+        let message = format!("{} has no `{}`", self.kind, self.field(key).path);
         match nearest(key, schema.fields()) {
             Some(near) => {
                 let hint = format!("did you mean `{near}`?");
-                field.at.error_hint(Code::NoSuchField, message, hint);
+                at.error_hint(Code::NoSuchField, message, hint);
             }
-            None => field.at.error(Code::NoSuchField, message),
+            None => at.error(Code::NoSuchField, message),
         }
     }
 
