@@ -9,16 +9,20 @@
 
 mod conditions;
 mod fixed;
+mod inputs;
 mod list;
 mod tree;
 
-use std::{cell::RefCell, collections::HashSet};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashSet,
+};
 
 pub use list::Typed;
 
 use super::{
-    ChildPlan, Coerce, GroupKind, Leaf, Number, ResourceType, Schemas, StatusField, StatusPlan,
-    reads,
+    ChildPlan, Coerce, GroupKind, ImportPlan, Leaf, Number, ResourceType, Schemas, StatusField,
+    StatusPlan, reads,
 };
 use crate::{
     diagnostics::{Code, Severity},
@@ -61,6 +65,10 @@ pub(crate) struct Typing<'a, 's> {
     resource: Option<Schema<'s>>,
     /// What templates read.
     root: Type<'s>,
+    /// The same inside of the Motif of each import, with its inputs.
+    inside: Vec<Type<'s>>,
+    /// The import that is looked at.
+    import: Cell<Option<usize>>,
     /// What was told: leaves stand in several places of a child.
     told: RefCell<HashSet<(Box<str>, String)>>,
     listed: Option<&'a RefCell<Vec<Typed>>>,
@@ -93,6 +101,8 @@ impl<'a, 's> Typing<'a, 's> {
             at: at.clone(),
             resource: schema,
             root: Type::of_names(names),
+            inside: Vec::new(),
+            import: Cell::default(),
             told: RefCell::default(),
             listed,
         }
@@ -100,8 +110,15 @@ impl<'a, 's> Typing<'a, 's> {
 
     /// Checks everything that the operator renders and asks. Leaves of objects that are written out get what their
     /// field takes.
-    pub(crate) fn check(&self, children: &mut [ChildPlan], status: &StatusPlan) {
+    pub(crate) fn check(
+        &mut self,
+        imports: &[ImportPlan],
+        children: &mut [ChildPlan],
+        status: &StatusPlan,
+    ) {
+        self.imports(imports);
         for child in children {
+            self.import.set(child.import);
             self.leaf(&child.name, None);
             if let Some(namespace) = &child.namespace {
                 self.leaf(namespace, None);
@@ -110,9 +127,16 @@ impl<'a, 's> Typing<'a, 's> {
             self.conditions(&child.when);
         }
         for field in &status.fields {
+            self.import.set(field.import);
             self.status_field(field);
             self.conditions(&field.when);
         }
+    }
+
+    /// What is read where the look is at the moment.
+    fn root(&self) -> &Type<'s> {
+        let inside = self.import.get().and_then(|import| self.inside.get(import));
+        inside.unwrap_or(&self.root)
     }
 
     fn status_field(&self, field: &StatusField) {
@@ -141,7 +165,7 @@ impl<'a, 's> Typing<'a, 's> {
 
     /// Checks a leaf, and what it gives against what takes it: a field of the schema, or of no known one.
     fn leaf(&self, leaf: &Leaf, schema: Option<Schema<'s>>) {
-        let inference = leaf.template.infer(&self.root, self.listed.is_some());
+        let inference = leaf.template.infer(self.root(), self.listed.is_some());
         self.report(&leaf.path, &inference);
         let target = Target {
             coerce: leaf.coerce,
