@@ -13,8 +13,9 @@
 use std::{collections::BTreeSet, env, fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
+    api::KatalogSpec,
     diagnostics::{Code, Diagnostic, Diagnostics},
-    document::{Source, parse_stream, read_katalog, read_stream},
+    document::{MotifDocument, Source, parse_stream, read_katalog, read_motif, read_stream},
     plan::{self, CrdShape, KatalogRef, Library, Schemas},
     value::Node,
 };
@@ -37,18 +38,34 @@ fn check(file: &str, text: &str) -> Diagnostics {
         .iter()
         .map(|source| CrdShape::from_crd(&Node::from(&source.tree.to_json())).unwrap())
         .collect();
+    let (motifs, others): (Vec<Source>, Vec<Source>) = others
+        .into_iter()
+        .partition(|source| text_at(source, "kind") == Some("Motif"));
     let mut found = stream.problems;
-    if others.is_empty() && found.is_empty() {
+    let motifs: Vec<MotifDocument> = motifs
+        .iter()
+        .filter_map(|source| match read_motif(source) {
+            Ok((motif, warnings)) => {
+                found.extend(warnings);
+                Some(motif)
+            }
+            Err(problems) => {
+                found.extend(problems.0);
+                None
+            }
+        })
+        .collect();
+    if others.is_empty() && motifs.is_empty() && found.is_empty() {
         return read_stream(file, text).unwrap_err();
     }
     for source in &others {
-        found.extend(check_one(source, &definitions).0);
+        found.extend(check_one(source, &definitions, &motifs).0);
     }
     found.0.sort_by_key(|d| (d.line, d.column));
     found
 }
 
-fn check_one(source: &Source, definitions: &[CrdShape]) -> Diagnostics {
+fn check_one(source: &Source, definitions: &[CrdShape], motifs: &[MotifDocument]) -> Diagnostics {
     let (document, warnings) = match read_katalog(source) {
         Ok(read) => read,
         Err(mut found) => {
@@ -72,7 +89,8 @@ fn check_one(source: &Source, definitions: &[CrdShape]) -> Diagnostics {
         namespace: "gardens".to_owned(),
         name: document.name,
     };
-    let compiled = plan::compile(&katalog, &document.spec, &schemas, &Library::default());
+    let library = library(&document.spec, motifs);
+    let compiled = plan::compile(&katalog, &document.spec, &schemas, &library);
     let mut found = match compiled {
         Ok((_, warnings)) => Diagnostics(warnings),
         Err(problems) => problems,
@@ -80,6 +98,27 @@ fn check_one(source: &Source, definitions: &[CrdShape]) -> Diagnostics {
     found.locate(&document.tree, source.file.as_deref());
     found.extend(warnings);
     found
+}
+
+/// What a Katalog takes from the Motifs of its own file; there are no others.
+fn library(spec: &KatalogSpec, motifs: &[MotifDocument]) -> Library {
+    let mut library = Library::default();
+    loop {
+        let missing = library.missing(spec);
+        if missing.is_empty() {
+            return library;
+        }
+        for reference in missing {
+            let given = motifs.iter().find(|motif| *motif.name == *reference.text);
+            match given {
+                Some(motif) => library.put_motif(reference, motif),
+                None => {
+                    let why = format!("there is no Motif `{}`", reference.text);
+                    library.put_absent(reference, why);
+                }
+            }
+        }
+    }
 }
 
 fn text_at<'a>(source: &'a Source, name: &str) -> Option<&'a str> {

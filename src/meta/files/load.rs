@@ -9,8 +9,8 @@ use std::{
 use kube::Client;
 use orkestra_core::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{KatalogDocument, Stream, parse_stream, read_stream},
-    plan::{GroupKind, KatalogRef, Plan, Schemas},
+    document::{KatalogDocument, MotifDocument, Stream, parse_stream, read_stream},
+    plan::{GroupKind, KatalogRef, Library, Plan, Schemas},
     value::{self, Node},
 };
 use serde_json::Value;
@@ -76,12 +76,17 @@ pub(super) async fn read_text(path: &Path) -> Result<String, FileError> {
 
 /// Hash over the Katalog files and the files that they name; one that cannot be read counts as empty.
 pub(super) async fn contents_hash(contents: &[Content]) -> String {
+    let given = given(contents);
     let mut all = String::new();
     for Content { path, text } in contents {
         all.push_str(&value::hash_text(text));
         let named = read_stream(&path.display().to_string(), text)
             .map(|(documents, _)| documents.katalogs)
             .unwrap_or_default();
+        for document in &named {
+            let missing = |library: &Library| library.missing(&document.spec);
+            all.push_str(&files::take(path, missing, &given).await.digest);
+        }
         for entry in named.iter().flat_map(|document| entries(path, document)) {
             for file in entry.setup.iter().chain(&entry.crd).chain(&entry.resources) {
                 all.push_str(&value::hash_text(
@@ -93,12 +98,23 @@ pub(super) async fn contents_hash(contents: &[Content]) -> String {
     value::hash_text(&all)
 }
 
+/// The Motifs of the files.
+fn given(contents: &[Content]) -> Vec<MotifDocument> {
+    let sources = contents
+        .iter()
+        .map(|content| parse_stream(&content.path.display().to_string(), &content.text).sources);
+    sources
+        .flat_map(|sources| files::motifs(&sources))
+        .collect()
+}
+
 /// Compiles all Katalogs of the files.
 pub(super) async fn compile(
     contents: &[Content],
     cluster: &(dyn Fn(&Value) -> Schemas + Sync),
 ) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
     let (mut loaded, mut problems) = (Vec::new(), Diagnostics::default());
+    let given = given(contents);
     for content in contents {
         let file = content.path.display().to_string();
         let Stream {
@@ -106,14 +122,12 @@ pub(super) async fn compile(
             problems: mut found,
         } = parse_stream(&file, &content.text);
         let schemas = |document: &KatalogDocument| cluster(&document.tree.to_json());
-        let checked = files::check(&content.path, &sources, &schemas).await;
+        let checked = files::check(&content.path, &sources, &schemas, &given).await;
         found.extend(checked.problems);
         if checked.katalogs.is_empty() && !found.has_errors() {
             found.push(files::without_katalog(&file));
         }
-        found
-            .0
-            .sort_by_key(|problem| (problem.line, problem.column));
+        files::in_order(&mut found, &content.path);
         problems.extend(found);
         let katalogs = checked.katalogs.into_iter();
         loaded.extend(katalogs.map(|katalog| Loaded::of(&content.path, katalog)));

@@ -126,6 +126,15 @@ impl<'s> Type<'s> {
         }
     }
 
+    /// The same map, with one name more that is known; what has no known names stays as it is.
+    #[must_use]
+    pub fn with_name(mut self, name: &str, given: Self) -> Self {
+        if let Inside::Names(names) = &mut self.inside {
+            Rc::make_mut(names).insert(name.to_owned(), given);
+        }
+        self
+    }
+
     /// The place in a schema that describes it, if exactly one does.
     pub fn schema(&self) -> Option<Schema<'s>> {
         match &self.inside {
