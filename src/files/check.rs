@@ -13,7 +13,7 @@ use orkestra_core::{
         DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_motif,
         read_what_can_be,
     },
-    plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas},
+    plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas, Typed},
     value::Node,
 };
 
@@ -29,8 +29,23 @@ pub struct Compiled {
     pub document: KatalogDocument,
     /// What was known of custom resource definitions, those of its `crdFile`s among it.
     pub schemas: Schemas,
+    /// What it takes from elsewhere.
+    pub library: Library,
     /// What it compiles to.
     pub plan: Arc<Plan>,
+}
+
+impl Compiled {
+    /// Every expression with its type, each with its place in the file, in the order of the file.
+    pub fn types(&self) -> Vec<Typed> {
+        let (katalog, spec) = (&self.plan.katalog, &self.document.spec);
+        let mut types = plan::types(katalog, spec, &self.schemas, &self.library);
+        for expression in &mut types {
+            expression.locate(&self.document.tree);
+        }
+        types.sort_by_key(|expression| (expression.line, expression.column));
+        types
+    }
 }
 
 /// What checking documents came to.
@@ -72,10 +87,11 @@ pub async fn check(
         let (compiled, mut found) = compile(path, document, schemas, given).await;
         found.locate(&compiled.0.tree, source.file.as_deref());
         checked.problems.extend(found);
-        let (document, schemas, plan) = compiled;
+        let (document, schemas, library, plan) = compiled;
         checked.katalogs.extend(plan.map(|plan| Compiled {
             document,
             schemas,
+            library,
             plan: Arc::new(plan),
         }));
     }
@@ -106,7 +122,7 @@ async fn check_motif(path: &Path, source: &Source, given: &[MotifDocument]) -> D
     found
 }
 
-type Parts = (KatalogDocument, Schemas, Option<Plan>);
+type Parts = (KatalogDocument, Schemas, Library, Option<Plan>);
 
 async fn compile(
     path: &Path,
@@ -145,7 +161,7 @@ async fn compile(
         }
     };
     let plan = plan.filter(|_| !problems.has_errors());
-    ((document, schemas, plan), problems)
+    ((document, schemas, library, plan), problems)
 }
 
 /// Adds the definition that an entry's `crdFile` holds, or says why it cannot.

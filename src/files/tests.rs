@@ -154,6 +154,12 @@ async fn text_that_is_no_text_is_told() {
     fs::write(folder.path().join("k.yaml"), [0xff, 0xfe, 0x00]).unwrap();
     let found = validated(&folder, &["k.yaml"]).await;
     assert_eq!(told(&folder, &found), ["k.yaml Unreadable"]);
+    assert!(found.problems.0[0].message.contains("UTF-8"));
+    #[cfg(unix)]
+    {
+        let endless = validate(&[Path::new("/dev/zero").to_owned()]).await;
+        assert_eq!(endless.problems.0[0].code, Code::Unreadable);
+    }
 }
 
 /// A sample of a code as files: the definitions in the one that `crdFile` names.

@@ -60,7 +60,7 @@ pub async fn validate(paths: &[PathBuf]) -> Validated {
                 Ok(file) => is_something |= validated.add(file, path, (&schemas, &given)).await,
                 Err(problem) => {
                     is_something = true;
-                    validated.problems.push(problem);
+                    validated.problems.push(*problem);
                 }
             }
         }

@@ -263,7 +263,7 @@ fn every_expression_is_listed_with_its_place_and_type() {
     for case in cases("types") {
         let (tree, spec, schemas) = read(&case);
         let listed = plan::types(&katalog(), &spec, &schemas, &Library::default());
-        let lines: String = listed
+        let lines: Vec<String> = listed
             .into_iter()
             .map(|mut typed| {
                 typed.locate(&tree);
@@ -278,7 +278,7 @@ fn every_expression_is_listed_with_its_place_and_type() {
                 )
             })
             .collect();
-        expect(&case, "txt", &lines, &mut failures);
+        expect(&case, "txt", &lines.concat(), &mut failures);
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -144,6 +144,7 @@ impl Loaded {
         let Compiled {
             document,
             schemas,
+            library: _,
             plan,
         } = katalog;
         let written = document.tree.to_json();

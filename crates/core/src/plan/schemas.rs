@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Coerce, GroupKind};
 use crate::{
+    diagnostics::nearest,
     api::KatalogSpec,
     schema::{Below, Schema},
-    value::{Key, Node, Path},
+    value::{Key, Node, Path, Step},
 };
 
 /// Why a manifest is no definition that can be used.
@@ -180,6 +181,30 @@ impl CrdVersion {
             Some("string") => StatusType::Takes(Coerce::Text),
             _ => StatusType::Open,
         }
+    }
+}
+
+impl CrdVersion {
+    /// The path below `status` that is most likely meant by one that the schema does not have.
+    pub(crate) fn near_status(&self, path: &Path) -> Option<Path> {
+        let mut near = Path::root();
+        let Below::Schema(mut at) = Schema::of_objects(&self.schema, None).field("status") else {
+            return None;
+        };
+        for step in path.steps() {
+            let step = match (at.at(std::slice::from_ref(step)), step) {
+                (Below::Nowhere, Step::Field(key)) => {
+                    Step::Field(Key::from(nearest(key, at.fields())?))
+                }
+                _ => step.clone(),
+            };
+            match at.at(std::slice::from_ref(&step)) {
+                Below::Schema(below) => at = below,
+                Below::Anything | Below::Nowhere => return None,
+            }
+            near = near.steps().iter().cloned().chain([step]).collect();
+        }
+        Some(near)
     }
 }
 

@@ -116,7 +116,7 @@ impl<'a, 's> Typing<'a, 's> {
                 {
                     leaf.coerce = taking(schema);
                 }
-                self.leaf(leaf, schema, &place.path);
+                self.leaf(leaf, schema);
             }
             Tree::Map(entries) | Tree::Part(entries) => {
                 if let Some(schema) = schema {
@@ -136,8 +136,8 @@ impl<'a, 's> Typing<'a, 's> {
                     self.tree(item, described(known), &place.index(index));
                 }
             }
-            Tree::ContainerName(leaf) => self.leaf(leaf, None, &place.path),
-            Tree::Workload(workload) => self.leaf(&workload.1, None, &place.path),
+            Tree::ContainerName(leaf) => self.leaf(leaf, None),
+            Tree::Workload(workload) => self.leaf(&workload.1, None),
         }
     }
 }
