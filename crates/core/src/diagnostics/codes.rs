@@ -121,6 +121,8 @@ codes! {
     FallbackFirst = 114, "the fallback comes first";
     /// Two Motifs with a note of one name.
     NoteTwice = 115, "two Motifs declare one note";
+    /// A child that the operatorBox does not declare.
+    UnknownChild = 116, "there is no such child";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.

@@ -145,7 +145,9 @@ pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
                 || spec.crds.values().any(|entry| !entry.imports.is_empty());
             let told: BTreeSet<_> = found.iter().map(|one| (one.code, &one.path)).collect();
             problems.0.retain(|problem| {
+                // A kind of children that could not be read counts as not declared.
                 problem.text_offset.is_some()
+                    && problem.code != Code::UnknownChild
                     && !(imports && problem.code == Code::UnknownNote)
                     && !told.contains(&(problem.code, &problem.path))
             });

@@ -300,13 +300,9 @@ impl Gathered {
             } else {
                 format!("there is {}", known.listed())
             };
-            let text = format!("children.{name}");
-            return self.refuse(
-                place,
-                &text,
-                format!("the operatorBox declares no `{name}`"),
-                Some(hint),
-            );
+            let read = format!("children.{name}");
+            let message = format!("the operatorBox declares no `{name}`");
+            return self.unreadable(Code::UnknownChild, place, &read, message, Some(hint));
         };
         let rest = if *number == Number::Plural {
             rest.get(1..).unwrap_or_default()
