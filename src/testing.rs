@@ -42,6 +42,7 @@ pub(crate) fn operator_plan(name: &str) -> OperatorPlan {
         workers: 3,
         resync: std::time::Duration::from_secs(90),
         finalizer: true,
+        imports: Box::default(),
         children: Box::new([
             child(kind("apps", "v1", "Deployment", "deployments")),
             child(kind("", "v1", "Secret", "secrets")),
@@ -65,6 +66,7 @@ fn child(kind: ResourceType) -> ChildPlan {
     };
     ChildPlan {
         path: "spec".into(),
+        import: None,
         kind,
         mode: Mode::Reconciled,
         when: Box::default(),

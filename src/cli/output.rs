@@ -13,6 +13,8 @@ use orkestra_core::diagnostics::{Diagnostic, Severity};
 
 mod snippet;
 
+pub(super) use snippet::one_line;
+
 const RED: Style = AnsiColor::Red.on_default().bold();
 
 /// Prints a result. A reader that has seen enough, as `head` does, is no error.

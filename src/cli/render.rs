@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use super::{
     Failure,
-    options::Files,
     output::{self, Counts},
 };
 use crate::{
@@ -28,8 +27,9 @@ const DEFAULT_TIME: &str = "2025-01-01T00:00:00Z";
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    #[command(flatten)]
-    files: Files,
+    /// Katalog files and folders, with the definitions that they do not name; may be repeated
+    #[arg(short = 'k', long = "katalog", value_name = "PATH", num_args = 1.., required = true)]
+    katalogs: Vec<PathBuf>,
     /// Custom resources; may be repeated
     #[arg(short, long = "cr", value_name = "FILE", num_args = 1.., required = true)]
     crs: Vec<PathBuf>,
@@ -82,7 +82,7 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let request = Request {
-        katalogs: args.files.katalogs,
+        katalogs: args.katalogs,
         resources: args.crs,
         status: args.status,
         children: args.children,

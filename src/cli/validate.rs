@@ -1,6 +1,6 @@
 //! `ork validate`
 
-use std::path::PathBuf;
+use std::{fmt::Write as _, path::PathBuf};
 
 use clap::ValueEnum;
 use orkestra_core::diagnostics::{Diagnostic, Severity};
@@ -10,7 +10,7 @@ use super::{
     Failure,
     output::{self, Counts},
 };
-use crate::files::{self, Validated};
+use crate::files::{self, Compiled, Validated};
 
 /// Checks Katalogs without a cluster, and tells everything that is wrong with them
 ///
@@ -26,6 +26,9 @@ pub(super) struct Args {
     /// How problems are told
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
+    /// Print every expression with its type, as far as definitions and Kubernetes' own schemas tell
+    #[arg(long, conflicts_with = "output")]
+    types: bool,
     /// Let warnings fail too
     #[arg(long)]
     strict: bool,
@@ -42,6 +45,9 @@ enum Format {
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let found = files::validate(&args.paths).await;
+    if args.types {
+        output::print(&types(&found.katalogs))?;
+    }
     match args.output {
         Format::Human => {
             output::snippets(&found.problems.0, &found.texts);
@@ -56,7 +62,31 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `2 Katalogs in 3 files: 1 warning`.
+/// A line an expression: place, text, type, and what the field takes where it is all of the field's text.
+fn types(katalogs: &[Compiled]) -> String {
+    let mut text = String::new();
+    for katalog in katalogs {
+        let file = katalog.document.file.as_deref().unwrap_or_default();
+        for expression in katalog.types() {
+            let place = expression.line.zip(expression.column);
+            let (line, column) = place.unwrap_or_default();
+            let source = output::one_line(&expression.source);
+            // Writing to a String cannot fail.
+            let _ = write!(
+                text,
+                "{file}:{line}:{column}: {source}: {}",
+                expression.type_name
+            );
+            let _ = match &expression.wanted {
+                Some(wanted) => writeln!(text, " (the field takes {wanted})"),
+                None => writeln!(text),
+            };
+        }
+    }
+    text
+}
+
+/// `3 files: 1 warning`.
 fn summary(found: &Validated) -> String {
     let counts = Counts::of(&found.problems);
     let result = if counts == Counts::default() {

@@ -9,10 +9,15 @@ use std::{
 use orkestra_core::{
     api::CrdEntry,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{DocumentKind, KatalogDocument, Source, parse_stream, read_motif, read_what_can_be},
-    plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas},
+    document::{
+        DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_motif,
+        read_what_can_be,
+    },
+    plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas, Typed},
     value::Node,
 };
+
+use super::library::{Taken, take};
 
 /// Namespace of Katalogs from files, in labels of children and in paths of the HTTP API.
 const NAMESPACE: &str = "default";
@@ -24,8 +29,23 @@ pub struct Compiled {
     pub document: KatalogDocument,
     /// What was known of custom resource definitions, those of its `crdFile`s among it.
     pub schemas: Schemas,
+    /// What it takes from elsewhere.
+    pub library: Library,
     /// What it compiles to.
     pub plan: Arc<Plan>,
+}
+
+impl Compiled {
+    /// Every expression with its type, each with its place in the file, in the order of the file.
+    pub fn types(&self) -> Vec<Typed> {
+        let (katalog, spec) = (&self.plan.katalog, &self.document.spec);
+        let mut types = plan::types(katalog, spec, &self.schemas, &self.library);
+        for expression in &mut types {
+            expression.locate(&self.document.tree);
+        }
+        types.sort_by_key(|expression| (expression.line, expression.column));
+        types
+    }
 }
 
 /// What checking documents came to.
@@ -37,24 +57,22 @@ pub struct Checked {
     pub problems: Diagnostics,
 }
 
-/// Checks the documents of one file: Motifs as far as they go by themselves, Katalogs, of which those that are sound are
-/// compiled.
+/// Checks Katalogs and Motifs of one file and compiles the Katalogs that are sound.
 ///
 /// `path` is the file: what a document names lies beside it. `schemas` gives what is known of the kinds that a document
-/// names, beside its `crdFile`s.
+/// names, beside its `crdFile`s; `given` are Motifs that Katalogs may name.
 pub async fn check(
     path: &Path,
     sources: &[Source],
     schemas: &(dyn Fn(&KatalogDocument) -> Schemas + Sync),
+    given: &[MotifDocument],
 ) -> Checked {
     let mut checked = Checked::default();
     for source in sources {
         if DocumentKind::of(source) == Some(DocumentKind::Motif) {
-            let found = match read_motif(source) {
-                Ok((_, warnings)) => Diagnostics(warnings),
-                Err(problems) => problems,
-            };
-            checked.problems.extend(found);
+            checked
+                .problems
+                .extend(check_motif(path, source, given).await);
             continue;
         }
         let (document, found) = read_what_can_be(source);
@@ -66,27 +84,51 @@ pub async fn check(
             continue;
         };
         let schemas = schemas(&document);
-        let (compiled, mut found) = compile(path, document, schemas).await;
+        let (compiled, mut found) = compile(path, document, schemas, given).await;
         found.locate(&compiled.0.tree, source.file.as_deref());
         checked.problems.extend(found);
-        let (document, schemas, plan) = compiled;
+        let (document, schemas, library, plan) = compiled;
         checked.katalogs.extend(plan.map(|plan| Compiled {
             document,
             schemas,
+            library,
             plan: Arc::new(plan),
         }));
     }
-    let in_order = |problem: &Diagnostic| (problem.line, problem.column);
-    checked.problems.0.sort_by_key(in_order);
+    in_order(&mut checked.problems, path);
     checked
 }
 
-type Parts = (KatalogDocument, Schemas, Option<Plan>);
+/// Sorts problems by their places, those of other files than `path` last.
+pub(crate) fn in_order(problems: &mut Diagnostics, path: &Path) {
+    let own = path.display().to_string();
+    problems.0.sort_by_cached_key(|problem| {
+        let other = problem.file.clone().filter(|file| *file != own);
+        (other, problem.line, problem.column)
+    });
+}
+
+/// What is wrong with a Motif, whoever imports it.
+async fn check_motif(path: &Path, source: &Source, given: &[MotifDocument]) -> Diagnostics {
+    let (motif, warnings) = match read_motif(source) {
+        Ok(read) => read,
+        Err(problems) => return problems,
+    };
+    let missing = |library: &Library| library.missing_of_motif(&motif.spec);
+    let Taken { library, .. } = take(path, missing, given).await;
+    let mut found = plan::check_motif(&motif.spec, &library);
+    found.locate(&motif.tree, source.file.as_deref());
+    found.extend(warnings);
+    found
+}
+
+type Parts = (KatalogDocument, Schemas, Library, Option<Plan>);
 
 async fn compile(
     path: &Path,
     document: KatalogDocument,
     mut schemas: Schemas,
+    given: &[MotifDocument],
 ) -> (Parts, Diagnostics) {
     let mut problems = Diagnostics::default();
     for (name, entry) in &document.spec.crds {
@@ -98,7 +140,9 @@ async fn compile(
         namespace: NAMESPACE.to_owned(),
         name: document.name.clone(),
     };
-    let compiled = plan::compile(&reference, &document.spec, &schemas, &Library::default());
+    let missing = |library: &Library| library.missing(&document.spec);
+    let Taken { library, .. } = take(path, missing, given).await;
+    let compiled = plan::compile(&reference, &document.spec, &schemas, &library);
     let plan = match compiled {
         Ok((plan, warnings)) => {
             problems.extend(warnings);
@@ -106,7 +150,8 @@ async fn compile(
         }
         // Without its definition, what else is said of an entry may follow from that.
         Err(found) if problems.has_errors() => {
-            let certain = |problem: &Diagnostic| problem.text_offset.is_some();
+            let certain =
+                |problem: &Diagnostic| problem.text_offset.is_some() || problem.file.is_some();
             problems.extend(found.into_iter().filter(certain));
             None
         }
@@ -116,7 +161,7 @@ async fn compile(
         }
     };
     let plan = plan.filter(|_| !problems.has_errors());
-    ((document, schemas, plan), problems)
+    ((document, schemas, library, plan), problems)
 }
 
 /// Adds the definition that an entry's `crdFile` holds, or says why it cannot.

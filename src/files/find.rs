@@ -13,6 +13,8 @@ use super::without_katalog;
 
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
+/// Longest file that is read whole; what a document may have is less.
+const MOST_BYTES: u64 = 16 << 20;
 /// How messages call it.
 const STDIN_NAME: &str = "<stdin>";
 
@@ -31,7 +33,7 @@ pub struct TextFile {
 ///
 /// Files of a folder come sorted by path; what is hidden, as `.git` is, is passed over, and so are links to folders. `seen` holds the files that were read, which
 /// are not read again. What cannot be read is told as a problem of its file.
-pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, Diagnostic>> {
+pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, Box<Diagnostic>>> {
     if path == Path::new(STDIN) {
         return if seen.insert(path.to_owned()) {
             vec![read_stdin()]
@@ -43,7 +45,7 @@ pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, D
     if path.is_dir() {
         walk(path, &mut found);
         if found.is_empty() {
-            found.push(Err(without_katalog(&path.display().to_string())));
+            found.push(Err(Box::new(without_katalog(&path.display().to_string()))));
         }
     } else {
         found.push(Ok(path.to_owned()));
@@ -58,7 +60,7 @@ pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, D
     read.collect()
 }
 
-fn walk(folder: &Path, found: &mut Vec<Result<PathBuf, Diagnostic>>) {
+fn walk(folder: &Path, found: &mut Vec<Result<PathBuf, Box<Diagnostic>>>) {
     let mut paths = match list(folder) {
         Ok(paths) => paths,
         Err(why) => {
@@ -92,31 +94,38 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
         .collect()
 }
 
-fn read_file(path: &Path) -> Result<TextFile, Diagnostic> {
+fn read_file(path: &Path) -> Result<TextFile, Box<Diagnostic>> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|why| unreadable(&name, &why))?;
+    let text = fs::File::open(path).and_then(read_text);
     Ok(TextFile {
+        text: text.map_err(|why| unreadable(&name, &why))?,
         name,
         path: path.to_owned(),
-        text,
     })
 }
 
-fn read_stdin() -> Result<TextFile, Diagnostic> {
-    let mut text = String::new();
-    io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|why| unreadable(STDIN_NAME, &why))?;
+fn read_stdin() -> Result<TextFile, Box<Diagnostic>> {
+    let text = read_text(io::stdin());
     Ok(TextFile {
+        text: text.map_err(|why| unreadable(STDIN_NAME, &why))?,
         name: STDIN_NAME.to_owned(),
         path: PathBuf::new(),
-        text,
     })
 }
 
-fn unreadable(file: &str, why: &io::Error) -> Diagnostic {
+/// Reads a text that may have no end.
+fn read_text(source: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    source.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|len| len == MOST_BYTES) {
+        return Err(io::Error::other("it is too large"));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no UTF-8 text"))
+}
+
+fn unreadable(file: &str, why: &io::Error) -> Box<Diagnostic> {
     let message = format!("cannot be read: {why}");
     let mut problem = Diagnostic::error(Code::Unreadable, FieldPath::root(), message);
     problem.file = Some(file.to_owned());
-    problem
+    Box::new(problem)
 }

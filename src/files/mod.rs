@@ -3,18 +3,20 @@
 //! ```text
 //!  paths ── find ──► TextFile ── parse ──► documents ── check ──► Compiled (a plan each) and Diagnostics
 //!                                             │  ▲
-//!                                             └──┴─ the files that they name: crdFile
+//!                                             └──┴─ the files that they name: crdFile, Motifs, includes
 //! ```
 
 mod check;
 mod find;
+mod library;
 #[cfg(test)]
 mod tests;
 mod validate;
 
-pub(crate) use self::validate::without_katalog;
+pub(crate) use self::{check::in_order, validate::without_katalog};
 pub use self::{
     check::{Checked, Compiled, beside, check, read_text},
     find::{STDIN, TextFile, find},
+    library::{Taken, motifs, take},
     validate::{Validated, validate},
 };

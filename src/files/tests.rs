@@ -154,6 +154,12 @@ async fn text_that_is_no_text_is_told() {
     fs::write(folder.path().join("k.yaml"), [0xff, 0xfe, 0x00]).unwrap();
     let found = validated(&folder, &["k.yaml"]).await;
     assert_eq!(told(&folder, &found), ["k.yaml Unreadable"]);
+    assert!(found.problems.0[0].message.contains("UTF-8"));
+    #[cfg(unix)]
+    {
+        let endless = validate(&[Path::new("/dev/zero").to_owned()]).await;
+        assert_eq!(endless.problems.0[0].code, Code::Unreadable);
+    }
 }
 
 /// A sample of a code as files: the definitions in the one that `crdFile` names.
@@ -179,4 +185,55 @@ async fn the_samples_of_codes_of_files_are_right() {
         let found = validated(&right, &["k.yaml"]).await;
         assert!(found.problems.is_empty(), "{code}: {}", found.problems);
     }
+}
+
+const MOTIF: &str = "apiVersion: orkestra.orkspace.io/v1
+kind: Motif
+metadata: { name: reeds }
+inputs: [{ name: height }]
+resources:
+  configMaps: [{ name: '{{ .metadata.name }}', data: { height: '{{ .inputs.height }}' } }]
+";
+
+#[tokio::test]
+async fn a_motif_is_found_by_its_path_and_by_its_name() {
+    let of = |motif: &str| katalog(&format!("{TYPES}\n      imports: [{{ motif: {motif} }}]"));
+    let (by_path, by_name) = (of("../motifs/reeds.yaml"), of("reeds"));
+    let folder = folder(&[
+        ("ponds/path.yaml", &by_path),
+        ("ponds/name.yaml", &by_name),
+        ("motifs/reeds.yaml", MOTIF),
+    ]);
+    let found = validated(&folder, &[""]).await;
+    assert_eq!(told(&folder, &found), Vec::<String>::new());
+    let children = found.katalogs.iter();
+    let children: Vec<_> = children
+        .map(|katalog| katalog.plan.operators[0].children.len())
+        .collect();
+    assert_eq!(children, [1, 1]);
+
+    let found = validated(&folder, &["ponds/path.yaml"]).await;
+    assert_eq!(told(&folder, &found), Vec::<String>::new());
+    let found = validated(&folder, &["ponds/name.yaml"]).await;
+    assert_eq!(told(&folder, &found), ["ponds/name.yaml:8 NotFound"]);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_motif_is_told_once_and_also_when_nobody_imports_it() {
+    let wrong = MOTIF.replace(".inputs.height", ".inputs.hight");
+    let imports = katalog(&format!(
+        "{TYPES}\n      imports: [{{ motif: reeds.yaml }}]"
+    ));
+    let folder = folder(&[
+        ("katalog.yaml", &imports),
+        ("other.yaml", &imports.replace("waters", "others")),
+        ("reeds.yaml", &wrong),
+    ]);
+    let here = ["reeds.yaml:6 UnknownInput"];
+    assert_eq!(
+        told(&folder, &validated(&folder, &["reeds.yaml"]).await),
+        here
+    );
+    let found = validated(&folder, &["katalog.yaml", "other.yaml"]).await;
+    assert_eq!(told(&folder, &found), here);
 }

@@ -8,13 +8,14 @@ use std::{
 use orkestra_core::{
     api::names,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{DocumentKind, Source, Stream, Tree, parse_stream},
+    document::{DocumentKind, MotifDocument, Source, Stream, Tree, parse_stream},
     plan::{CrdShape, NotACrd, Schemas},
 };
 
 use super::{
-    check::{Compiled, check, crd},
+    check::{Compiled, check, crd, in_order},
     find::{TextFile, find},
+    library::motifs,
 };
 
 /// What was found in files.
@@ -35,6 +36,7 @@ pub struct Validated {
 pub async fn validate(paths: &[PathBuf]) -> Validated {
     let mut validated = Validated::default();
     let (mut seen, mut schemas, mut groups) = (BTreeSet::new(), Schemas::default(), Vec::new());
+    let mut given = Vec::new();
     for path in paths {
         let files = find(path, &mut seen).into_iter();
         let files: Vec<_> = files
@@ -46,6 +48,8 @@ pub async fn validate(paths: &[PathBuf]) -> Validated {
         for shape in shapes {
             schemas.insert(shape);
         }
+        let sources = files.iter().flatten().flat_map(|file| &file.stream.sources);
+        given.extend(motifs(sources));
         groups.push((path, files, is_used));
     }
     let mut useless = Vec::new();
@@ -53,10 +57,10 @@ pub async fn validate(paths: &[PathBuf]) -> Validated {
         let mut is_something = files.is_empty();
         for file in files {
             match file {
-                Ok(file) => is_something |= validated.add(file, path, &schemas).await,
+                Ok(file) => is_something |= validated.add(file, path, (&schemas, &given)).await,
                 Err(problem) => {
                     is_something = true;
-                    validated.problems.push(problem);
+                    validated.problems.push(*problem);
                 }
             }
         }
@@ -92,7 +96,15 @@ fn parse(file: TextFile, texts: &mut BTreeMap<String, String>) -> Parsed {
 
 impl Validated {
     /// Checks one file; false when there is nothing in it to be checked.
-    async fn add(&mut self, file: Parsed, given: &Path, schemas: &Schemas) -> bool {
+    ///
+    /// `given` is the path that led to it; `known` are the definitions and the Motifs of all files.
+    async fn add(
+        &mut self,
+        file: Parsed,
+        given: &Path,
+        known: (&Schemas, &[MotifDocument]),
+    ) -> bool {
+        let (schemas, motifs) = known;
         let Stream { sources, problems } = file.stream;
         let mut found = problems;
         let is_named = given == file.path || file.path == Path::new("");
@@ -105,17 +117,20 @@ impl Validated {
                 found.push(Diagnostic::error(Code::CrdFile, FieldPath::root(), message));
             }
         }
-        let checked = check(&file.path, &ours, &|_| schemas.clone()).await;
+        let checked = check(&file.path, &ours, &|_| schemas.clone(), motifs).await;
         found.extend(checked.problems);
         for problem in &mut found.0 {
             problem.file.get_or_insert_with(|| file.name.clone());
         }
-        found
-            .0
-            .sort_by_key(|problem| (problem.line, problem.column));
+        in_order(&mut found, &file.path);
         let is_something = !ours.is_empty() || !found.is_empty();
         self.katalogs.extend(checked.katalogs);
-        self.problems.extend(found);
+        // A file that several Katalogs take something from is wrong once.
+        for problem in found {
+            if !self.problems.0.contains(&problem) {
+                self.problems.push(problem);
+            }
+        }
         is_something
     }
 }

@@ -140,10 +140,10 @@ impl Scaffold {
             .variable_delimiters("[[", "]]")
             .block_delimiters("[%", "%]")
             .comment_delimiters("[#", "#]")
+            .keep_trailing_newline(true)
             .build()?;
         let mut environment = Environment::new();
         environment.set_syntax(syntax);
-        environment.set_keep_trailing_newline(true);
         environment.add_filter("yaml", |text: &str| {
             serde_saphyr::to_string(&text)
                 .map(|yaml| yaml.trim_end().to_owned())
@@ -153,7 +153,7 @@ impl Scaffold {
         environment.render_str(
             template,
             context! {
-                name => self.name, kind => self.kind, group => self.group,
+                name => &self.name, kind => &self.kind, group => &self.group,
                 plural => plural(&singular), singular,
             },
         )

@@ -11,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use futures::{FutureExt, StreamExt, stream::SelectAll};
+use futures::{
+    FutureExt, StreamExt,
+    stream::{BoxStream, SelectAll},
+};
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject},
@@ -49,16 +52,7 @@ pub(crate) async fn follow(
     namespaces: &Namespaces,
     shutdown: CancellationToken,
 ) {
-    let mut events = SelectAll::new();
-    for scope in scopes(namespaces) {
-        let api = katalogs(shared.context.wire.client(), scope.as_deref());
-        let backoff = Doubling {
-            entropy: shared.context.entropy.clone(),
-            failures: 0,
-        };
-        let stream = watcher(api, watcher::Config::default()).backoff(backoff);
-        events.push(stream.map(move |event| (scope.clone(), event)).boxed());
-    }
+    let mut events = watched(&shared, namespaces, ("Katalog", "katalogs"));
     let mut followed = Followed {
         shared,
         katalogs: BTreeMap::new(),
@@ -95,7 +89,33 @@ pub(crate) async fn follow(
 }
 
 /// A namespace; none is all of them.
-type Scope = Option<String>;
+pub(crate) type Scope = Option<String>;
+
+/// Events of a watch, with the scope that is watched.
+type Events = SelectAll<BoxStream<'static, (Scope, watcher::Result<Event<DynamicObject>>)>>;
+
+/// Watches objects of a kind of ours, which has that kind and plural, in all of `namespaces`.
+pub(crate) fn watched(
+    shared: &Shared,
+    namespaces: &Namespaces,
+    (kind, plural): (&str, &str),
+) -> Events {
+    let mut events = SelectAll::new();
+    for scope in scopes(namespaces) {
+        let api = api(
+            shared.context.wire.client(),
+            scope.as_deref(),
+            (kind, plural),
+        );
+        let backoff = Doubling {
+            entropy: shared.context.entropy.clone(),
+            failures: 0,
+        };
+        let stream = watcher(api, watcher::Config::default()).backoff(backoff);
+        events.push(stream.map(move |event| (scope.clone(), event)).boxed());
+    }
+    events
+}
 
 fn scopes(namespaces: &Namespaces) -> Vec<Scope> {
     match namespaces {
@@ -104,10 +124,14 @@ fn scopes(namespaces: &Namespaces) -> Vec<Scope> {
     }
 }
 
-fn katalogs(client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
+fn api(
+    client: &Client,
+    namespace: Option<&str>,
+    (kind, plural): (&str, &str),
+) -> Api<DynamicObject> {
     let kind = ApiResource::from_gvk_with_plural(
-        &GroupVersionKind::gvk(names::GROUP, names::VERSION, "Katalog"),
-        "katalogs",
+        &GroupVersionKind::gvk(names::GROUP, names::VERSION, kind),
+        plural,
     );
     match namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),

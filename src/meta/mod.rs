@@ -16,6 +16,7 @@ mod feed;
 mod files;
 mod katalog;
 mod ledger;
+mod motifs;
 mod reasons;
 mod release;
 mod revisions;
@@ -42,6 +43,8 @@ use crate::runtime::context::Context;
 
 /// How long the first list of CRDs is waited for.
 const CRDS_PATIENCE: Duration = Duration::from_secs(5);
+/// How long the first list of Motifs is waited for.
+const MOTIFS_PATIENCE: Duration = Duration::from_secs(5);
 /// How long Katalogs may take to end what they are at, once a shutdown was asked for.
 const FEED_PATIENCE: Duration = Duration::from_secs(5);
 /// How long operators may take to finish their writes after that.
@@ -73,6 +76,7 @@ impl Runtime {
             shared: Arc::new(Shared {
                 context,
                 supervisor,
+                motifs: motifs::Motifs::new(),
                 publisher,
                 synced,
             }),
@@ -109,11 +113,19 @@ impl Runtime {
         }
         let ended = match feed {
             Feed::Cluster(namespaces) => {
-                bounded(
-                    feed::follow(Arc::clone(&shared), &namespaces, shutdown.clone()),
-                    &shutdown,
-                )
-                .await;
+                let motifs = motifs::follow(Arc::clone(&shared), &namespaces, shutdown.clone());
+                let katalogs = async {
+                    // A Katalog must not be told that there is no Motif when it is only not known yet.
+                    let listed = shared.motifs.listed();
+                    if tokio::time::timeout(MOTIFS_PATIENCE, listed).await.is_err() {
+                        tracing::warn!("Motifs are not known yet");
+                    }
+                    feed::follow(Arc::clone(&shared), &namespaces, shutdown.clone()).await;
+                };
+                let both = async {
+                    tokio::join!(motifs, katalogs);
+                };
+                bounded(both, &shutdown).await;
                 Ok(())
             }
             Feed::Files(files) => files.follow(&shared, &shutdown).await,

@@ -4,6 +4,8 @@ pub(crate) use orkestra_core::api::conditions::reasons::{
     CONFLICT, FORBIDDEN, INVALID_REVISION, NO_API_TYPES, PROGRESSING, TERMINATING,
 };
 
+/// A Motif that the Katalog imports is not there; it runs as before until the Motif comes.
+pub(crate) const MOTIF_NOT_FOUND: &str = "MotifNotFound";
 /// Every operator runs.
 pub(crate) const RUNNING: &str = "Running";
 /// An operator waits for something outside, such as its CRD.

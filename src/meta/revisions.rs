@@ -9,7 +9,7 @@ use orkestra_core::{
     plan::KatalogRef,
     value::{self, Node},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::calls::{CallError, Resource};
 
@@ -17,6 +17,8 @@ use super::calls::{CallError, Resource};
 const KEPT: usize = 3;
 /// Longest name of an object.
 const NAME_BYTES: usize = 253;
+/// Field of a revision's data that a Katalog does not have: the Motifs that it took.
+const MOTIFS: &str = "motifs";
 /// Hexadecimal digits of the hash in a name.
 const HASH_DIGITS: usize = 10;
 
@@ -37,6 +39,8 @@ pub(crate) struct Revision {
     pub(crate) number: i64,
     /// The Katalog's document, without status.
     pub(crate) document: Value,
+    /// The Motifs that it took, by name.
+    pub(crate) motifs: Map<String, Value>,
 }
 
 impl Revisions {
@@ -70,9 +74,14 @@ impl Revisions {
         Ok(revisions)
     }
 
-    /// Makes `document` the newest revision, and removes those that are too old; the result is its name.
-    pub(crate) async fn store(&self, document: &Value) -> Result<String, CallError> {
-        let document = essence(document);
+    /// Makes `document`, with the Motifs that it takes, the newest revision, and removes those that are too old; the result
+    /// is its name.
+    pub(crate) async fn store(
+        &self,
+        document: &Value,
+        motifs: &Map<String, Value>,
+    ) -> Result<String, CallError> {
+        let document = data(document, motifs);
         let name = name(&self.katalog.name, &self.uid, &document);
         let stored = self.list().await?;
         let namespace = self.katalog.namespace.as_str();
@@ -125,15 +134,32 @@ impl Revisions {
 
 fn read(object: DynamicObject) -> Option<Revision> {
     let number = object.data.get("revision")?.as_i64()?;
-    let document = object.data.get("data")?.clone();
+    let mut document = object.data.get("data")?.clone();
+    let motifs = document
+        .as_object_mut()
+        .and_then(|fields| fields.remove(MOTIFS));
+    let motifs = match motifs {
+        Some(Value::Object(motifs)) => motifs,
+        _ => Map::new(),
+    };
     Some(Revision {
         name: object.metadata.name?,
         number,
         document,
+        motifs,
     })
 }
 
-/// What of a Katalog matters to what runs: everything but status, and of the metadata only who it is.
+/// What a revision holds: what of a Katalog matters to what runs, and the Motifs that it takes beside it.
+pub(crate) fn data(document: &Value, motifs: &Map<String, Value>) -> Value {
+    let mut data = essence(document);
+    if let Some(fields) = data.as_object_mut().filter(|_| !motifs.is_empty()) {
+        fields.insert(MOTIFS.to_owned(), Value::Object(motifs.clone()));
+    }
+    data
+}
+
+/// What of a Katalog or a Motif matters to what runs: everything but status, and of the metadata only who it is.
 pub(crate) fn essence(document: &Value) -> Value {
     let mut essence = document.clone();
     if let Some(fields) = essence.as_object_mut() {
@@ -181,6 +207,7 @@ mod tests {
             name: name.to_owned(),
             number,
             document: Value::Null,
+            motifs: Map::new(),
         }
     }
 
@@ -206,6 +233,18 @@ mod tests {
         other["status"] = json!({ "ready": "1/1" });
         assert_eq!(essence(&one), essence(&other));
         assert_eq!(essence(&one)["spec"], one["spec"]);
+    }
+
+    #[test]
+    fn a_revision_holds_the_motifs_that_it_took() {
+        let document =
+            json!({ "kind": "Katalog", "metadata": { "name": "k", "namespace": "n" }, "spec": {} });
+        let motifs = Map::from_iter([("reeds".to_owned(), json!({ "kind": "Motif" }))]);
+        let object = json!({ "metadata": { "name": "k-1" }, "revision": 4, "data": data(&document, &motifs) });
+        let stored = read(serde_json::from_value(object).unwrap()).unwrap();
+        assert_eq!((stored.number, stored.document), (4, essence(&document)));
+        assert_eq!(stored.motifs, motifs);
+        assert_eq!(data(&document, &Map::new()), essence(&document));
     }
 
     #[test]

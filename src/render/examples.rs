@@ -35,7 +35,7 @@ fn resources(folder: &Path) -> Vec<PathBuf> {
         .map(|entry| entry.unwrap().path());
     let is_resource = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let is_yaml = name.ends_with(".yaml");
+        let is_yaml = path.extension().is_some_and(|ending| ending == "yaml");
         let text = if is_yaml {
             fs::read_to_string(path).unwrap()
         } else {
@@ -77,6 +77,22 @@ async fn there_are_enough_examples_and_none_has_a_problem() {
         assert!(folder.join("README.md").exists(), "{}", folder.display());
         assert!(!resources(&folder).is_empty(), "{}", folder.display());
     }
+}
+
+#[test]
+fn the_list_of_examples_is_current() {
+    let mut list = String::from(
+        "<!-- Generated: UPDATE=1 cargo test --lib render::examples -->\n# Examples\n\nFrom the first Katalog to advanced ones. Each \
+         folder has the definition, the Katalog, custom resources, and in `expected/` what `ork render --show-secrets \
+         --with-status` makes of them.\n\n",
+    );
+    for folder in folders() {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+        let title = readme.lines().next().unwrap().trim_start_matches("# ");
+        list.push_str(&format!("- [{name}]({name}): {title}\n"));
+    }
+    crate::testing::assert_document("examples/README.md", &list);
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ use self::{
     objects::{Object, read_objects, status_of},
     pick::{Picked, pick},
 };
-use crate::files;
+use crate::files::{self, Compiled};
 
 /// What is rendered, from which files; `-` is standard input.
 #[derive(Debug, Clone)]
@@ -86,44 +86,65 @@ pub async fn render(request: &Request) -> Rendered {
     }
     let children: Vec<Node> = children.into_iter().map(|child| child.node).collect();
     for resource in &resources {
-        let picked = match pick(&found.katalogs, resource) {
-            Ok(picked) => picked,
-            Err(problem) => {
-                rendered.problems.push(problem);
-                continue;
-            }
-        };
-        let mut cr = resource.node.clone();
-        if let (Some(status), Node::Map(map)) = (&status, &mut cr) {
-            map.insert("status".into(), status.clone());
-        }
-        let scopes = picked.scopes();
-        let assumed = Assumed {
-            cr,
+        let given = Given {
+            resource,
+            status: status.as_ref(),
             children: &children,
-            version: picked.version(),
-            scopes: &scopes,
             now: request.now,
         };
-        match preview(picked.operator, assumed) {
-            Ok(preview) => {
-                let name = name_of(&preview);
-                for failure in &preview.failures {
-                    rendered.problems.push(located(failure, &picked, &name));
-                }
-                rendered.passes.push(Pass {
-                    resource: name,
-                    preview,
-                });
+        match pass(&found.katalogs, &given) {
+            Ok((pass, failures)) => {
+                rendered.passes.push(pass);
+                rendered.problems.extend(failures);
             }
-            Err(why) => rendered.problems.push(resource.problem(
-                Code::CannotRender,
-                FieldPath::root(),
-                why.to_string(),
-            )),
+            Err(problem) => rendered.problems.push(*problem),
         }
     }
     rendered
+}
+
+/// What one pass is over.
+struct Given<'a> {
+    resource: &'a Object,
+    status: Option<&'a Node>,
+    children: &'a [Node],
+    now: Timestamp,
+}
+
+/// The pass over one custom resource, and what fails in it.
+fn pass(katalogs: &[Compiled], given: &Given<'_>) -> Result<(Pass, Diagnostics), Box<Diagnostic>> {
+    let refuse = |path: &str, message: String| {
+        let path = FieldPath::parse(path);
+        let problem = given.resource.problem(Code::CannotRender, path, message);
+        Err(Box::new(problem))
+    };
+    let picked = pick(katalogs, given.resource)?;
+    if given.resource.is_deleting() {
+        let message = "it is being deleted: nothing would be created";
+        return refuse("metadata.deletionTimestamp", message.to_owned());
+    }
+    let mut cr = given.resource.node.clone();
+    if let (Some(status), Node::Map(map)) = (given.status, &mut cr) {
+        map.insert("status".into(), status.clone());
+    }
+    let scopes = picked.scopes();
+    let assumed = Assumed {
+        cr,
+        children: given.children,
+        version: picked.version(),
+        scopes: &scopes,
+        now: given.now,
+    };
+    let preview = match preview(picked.operator, assumed) {
+        Ok(preview) => preview,
+        Err(why) => return refuse("", why.to_string()),
+    };
+    let resource = name_of(&preview);
+    let failures = preview.failures.iter();
+    let failures = failures
+        .map(|failure| located(failure, &picked, &resource))
+        .collect();
+    Ok((Pass { resource, preview }, failures))
 }
 
 /// The status to assume; it is one custom resource's.

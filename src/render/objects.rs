@@ -48,6 +48,12 @@ impl Object {
             .unwrap_or_default()
     }
 
+    /// Whether it is on its way out.
+    pub(super) fn is_deleting(&self) -> bool {
+        let metadata = self.node.get("metadata");
+        metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
+    }
+
     /// The API group and the version.
     pub(super) fn group_version(&self) -> (&str, &str) {
         let version = self.text("apiVersion");
@@ -99,7 +105,7 @@ pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<
             let file = match file {
                 Ok(file) => file,
                 Err(problem) => {
-                    rendered.problems.push(problem);
+                    rendered.problems.push(*problem);
                     continue;
                 }
             };

@@ -45,7 +45,7 @@ impl Picked<'_> {
 pub(super) fn pick<'a>(
     katalogs: &'a [Compiled],
     resource: &Object,
-) -> Result<Picked<'a>, Diagnostic> {
+) -> Result<Picked<'a>, Box<Diagnostic>> {
     let (group, version) = resource.group_version();
     let kind = kind_of(group, resource.text("kind"));
     let of_kind: Vec<Picked<'_>> = katalogs
@@ -63,7 +63,7 @@ pub(super) fn pick<'a>(
     let found = of_kind
         .into_iter()
         .find(|picked| &*picked.operator.resource.version == version);
-    found.ok_or_else(|| nobody(katalogs, resource, &kind, &others))
+    found.ok_or_else(|| Box::new(nobody(katalogs, resource, &kind, &others)))
 }
 
 fn nobody(katalogs: &[Compiled], resource: &Object, kind: &str, others: &[String]) -> Diagnostic {

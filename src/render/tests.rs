@@ -290,6 +290,14 @@ async fn what_nobody_operates_is_an_error_that_says_what_is() {
 }
 
 #[tokio::test]
+async fn what_is_being_deleted_makes_nothing() {
+    let desk = Desk::new(&pond(", deletionTimestamp: \"2025-01-01T00:00:00Z\""));
+    let rendered = render(&desk.request()).await;
+    assert_eq!(rendered.problems.0[0].code, Code::CannotRender);
+    assert!(rendered.passes.is_empty());
+}
+
+#[tokio::test]
 async fn a_failure_is_told_at_its_field_in_the_katalog() {
     let desk = Desk::new(&pond("").replace("north", "North Pond"));
     let rendered = render(&desk.request()).await;

@@ -61,6 +61,10 @@ fn help_and_version_are_fine_and_wrong_usage_is_2() {
         "generate",
         "release",
         "crds",
+        "init",
+        "validate",
+        "render",
+        "notes",
         "Exit codes",
     ] {
         assert!(out.contains(command), "{command}: {out}");
@@ -168,6 +172,107 @@ fn a_mistake_is_told_with_its_place_and_1() {
     let (code, _, err) = run(&["generate", "rbac", "-k", "not/there.yaml"]);
     assert_eq!(code, 1);
     assert!(err.contains("not/there.yaml"), "{err}");
+}
+
+#[test]
+fn validate_fails_for_errors_and_with_strict_for_warnings() {
+    let (code, out, err) = run(&["validate", "--strict", "examples"]);
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    assert!(err.contains("no problems"), "{err}");
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("k.yaml");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).unwrap();
+    let old = text.replace("orkestra.orkspace.io/v1", "orkestra.konductor.io/v1Alpha");
+    fs::write(&file, old).unwrap();
+    let name = file.to_str().unwrap();
+    let (code, _, err) = run(&["validate", name]);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        err.contains("warning[ORK0004]") && err.contains("1 warning"),
+        "{err}"
+    );
+    assert_eq!(run(&["validate", "--strict", name]).0, 1);
+    let (code, out, err) = run(&["validate", "--output", "json", name, "not/there"]);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let problems: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(problems[0]["severity"], "warning");
+    assert_eq!(problems[1]["file"], "not/there");
+    assert_eq!(problems[1].as_object().unwrap().len(), 8);
+    assert_eq!(run(&["validate"]).0, 2);
+    let (code, out, _) = run(&["validate", "--types", "examples/01-hello-website"]);
+    assert_eq!(code, 0);
+    assert!(out.contains(": .spec.replicas: integer"), "{out}");
+}
+
+#[test]
+fn validate_and_render_read_standard_input() {
+    let feed = |args: &[&str], file: &str| {
+        let text = fs::File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+        let out = ork().args(args).stdin(text).output().unwrap();
+        (out.status.code(), String::from_utf8(out.stdout).unwrap())
+    };
+    assert_eq!(feed(&["validate", "-"], EXAMPLE).0, Some(0));
+    let website = "examples/01-hello-website/website.yaml";
+    let (code, piped) = feed(&["render", "-k", EXAMPLE, "--cr", "-"], website);
+    assert_eq!(code, Some(0));
+    assert_eq!(run(&["render", "-k", EXAMPLE, "--cr", website]).1, piped);
+    assert!(piped.contains("kind: Deployment"), "{piped}");
+    assert_eq!(
+        feed(&["render", "-k", "-", "--cr", "-"], website).0,
+        Some(1)
+    );
+}
+
+#[test]
+fn render_refuses_what_is_not_supported_yet_and_prints_nothing_of_what_fails() {
+    let website = "examples/01-hello-website/website.yaml";
+    for flag in ["--cross", "--external"] {
+        let (code, _, err) = run(&["render", "-k", EXAMPLE, "--cr", website, flag, "x.yaml"]);
+        assert_eq!(code, 2);
+        assert!(err.contains("not supported yet"), "{err}");
+    }
+    let (code, out, err) = run(&["render", "-k", EXAMPLE, "--cr", EXAMPLE]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("no Katalog operates Katalog"), "{err}");
+}
+
+#[test]
+fn a_new_katalog_passes_its_own_test() {
+    let folder = TempDir::new().unwrap();
+    let target = folder.path().join("frog-pond");
+    let args = ["init", "frog-pond", "--dir", target.to_str().unwrap()];
+    let (code, out, err) = run(&args);
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    let check = || {
+        let mut check = Command::new(target.join("check.sh"));
+        check
+            .env("ORK", env!("CARGO_BIN_EXE_ork"))
+            .output()
+            .unwrap()
+    };
+    let passed = check();
+    assert!(passed.status.success(), "{passed:?}");
+    let (code, _, err) = run(&args);
+    assert_eq!(code, 1);
+    assert!(err.contains("not empty"), "{err}");
+    let sample = target.join("samples/basic.yaml");
+    let text = fs::read_to_string(&sample).unwrap();
+    fs::write(&sample, text.replace("replicas: 2", "replicas: 3")).unwrap();
+    assert!(!check().status.success(), "the test notices a change");
+}
+
+#[test]
+fn notes_are_listed_searched_and_shown() {
+    let (code, all, _) = run(&["notes"]);
+    assert_eq!(code, 0);
+    let (code, some, _) = run(&["notes", "search", "cron"]);
+    assert!(code == 0 && some.lines().count() < all.lines().count());
+    let (code, shown, _) = run(&["notes", "show", "replace"]);
+    assert!(code == 0 && shown.contains("Example:"), "{shown}");
+    let (code, _, err) = run(&["notes", "show", "replaec"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("did you mean `replace`?"), "{err}");
+    assert_eq!(run(&["notes", "--domain", "nowhere"]).0, 1);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod pass {
     mod genuine;
     mod intents;
     mod leaves;
+    mod motifs;
     mod operator;
     mod report;
     mod report_any;

@@ -9,8 +9,8 @@ use std::{
 use kube::Client;
 use orkestra_core::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{KatalogDocument, Stream, parse_stream, read_stream},
-    plan::{GroupKind, KatalogRef, Plan, Schemas},
+    document::{KatalogDocument, MotifDocument, Stream, parse_stream, read_stream},
+    plan::{GroupKind, KatalogRef, Library, Plan, Schemas},
     value::{self, Node},
 };
 use serde_json::Value;
@@ -76,12 +76,17 @@ pub(super) async fn read_text(path: &Path) -> Result<String, FileError> {
 
 /// Hash over the Katalog files and the files that they name; one that cannot be read counts as empty.
 pub(super) async fn contents_hash(contents: &[Content]) -> String {
+    let given = given(contents);
     let mut all = String::new();
     for Content { path, text } in contents {
         all.push_str(&value::hash_text(text));
         let named = read_stream(&path.display().to_string(), text)
             .map(|(documents, _)| documents.katalogs)
             .unwrap_or_default();
+        for document in &named {
+            let missing = |library: &Library| library.missing(&document.spec);
+            all.push_str(&files::take(path, missing, &given).await.digest);
+        }
         for entry in named.iter().flat_map(|document| entries(path, document)) {
             for file in entry.setup.iter().chain(&entry.crd).chain(&entry.resources) {
                 all.push_str(&value::hash_text(
@@ -93,12 +98,23 @@ pub(super) async fn contents_hash(contents: &[Content]) -> String {
     value::hash_text(&all)
 }
 
+/// The Motifs of the files.
+fn given(contents: &[Content]) -> Vec<MotifDocument> {
+    let sources = contents
+        .iter()
+        .map(|content| parse_stream(&content.path.display().to_string(), &content.text).sources);
+    sources
+        .flat_map(|sources| files::motifs(&sources))
+        .collect()
+}
+
 /// Compiles all Katalogs of the files.
 pub(super) async fn compile(
     contents: &[Content],
     cluster: &(dyn Fn(&Value) -> Schemas + Sync),
 ) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
     let (mut loaded, mut problems) = (Vec::new(), Diagnostics::default());
+    let (given, mut names) = (given(contents), BTreeSet::new());
     for content in contents {
         let file = content.path.display().to_string();
         let Stream {
@@ -106,24 +122,19 @@ pub(super) async fn compile(
             problems: mut found,
         } = parse_stream(&file, &content.text);
         let schemas = |document: &KatalogDocument| cluster(&document.tree.to_json());
-        let checked = files::check(&content.path, &sources, &schemas).await;
+        let checked = files::check(&content.path, &sources, &schemas, &given).await;
         found.extend(checked.problems);
         if checked.katalogs.is_empty() && !found.has_errors() {
             found.push(files::without_katalog(&file));
         }
-        found
-            .0
-            .sort_by_key(|problem| (problem.line, problem.column));
+        for katalog in checked.katalogs {
+            if !names.insert(katalog.document.name.clone()) {
+                found.extend(named_twice(&katalog.document));
+            }
+            loaded.push(Loaded::of(&content.path, katalog));
+        }
+        files::in_order(&mut found, &content.path);
         problems.extend(found);
-        let katalogs = checked.katalogs.into_iter();
-        loaded.extend(katalogs.map(|katalog| Loaded::of(&content.path, katalog)));
-    }
-    if let Some(twice) = named_twice(&loaded) {
-        problems.push(Diagnostic::error(
-            Code::SameNameTwice,
-            FieldPath::root().field("metadata").field("name"),
-            format!("two Katalogs have the name `{twice}`"),
-        ));
     }
     Ok((loaded, problems.into_result().map_err(FileError::Invalid)?))
 }
@@ -133,6 +144,7 @@ impl Loaded {
         let Compiled {
             document,
             schemas,
+            library: _,
             plan,
         } = katalog;
         let written = document.tree.to_json();
@@ -184,12 +196,12 @@ fn entries(katalog: &Path, document: &KatalogDocument) -> Vec<Entry> {
         .collect()
 }
 
-fn named_twice(loaded: &[Loaded]) -> Option<&str> {
-    let mut names = BTreeSet::new();
-    loaded
-        .iter()
-        .map(|katalog| katalog.reference.name.as_str())
-        .find(|name| !names.insert(*name))
+fn named_twice(document: &KatalogDocument) -> Diagnostics {
+    let path = FieldPath::root().field("metadata").field("name");
+    let message = format!("another Katalog has the name `{}` already", document.name);
+    let mut found = Diagnostics::from(Diagnostic::error(Code::SameNameTwice, path, message));
+    found.locate(&document.tree, document.file.as_deref());
+    found
 }
 
 /// The first of `kinds` that a Katalog in the cluster declares or has not released, and that Katalog.

@@ -193,7 +193,7 @@ impl Files {
         if state.seen.replace(hash.clone()) == Some(hash) {
             return Ok(());
         }
-        let cluster = |document: &Value| schemas(&known(&shared.context.crds, document));
+        let cluster = |document: &Value| schemas(&known(&shared.context.crds, [document]));
         let (loaded, warnings) = load::compile(&contents, &cluster).await?;
         if !warnings.is_empty() {
             self.tell(Notice::Warned(warnings));

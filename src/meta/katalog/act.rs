@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::{GroupKind, Schemas},
+    reconcile::crd::CrdRecord,
     value,
 };
 use serde_json::json;
@@ -15,13 +16,14 @@ use super::{
         calls::CallError,
         ledger::Wanted,
         release::{ReleaseError, Released, operated, release_kind},
-        revisions::essence,
+        revisions::data,
         status::Verdict,
         supervisor::Holding,
     },
     Katalog, Release, Running, Subject, group_kind,
     judge::{Judged, judge, kinds_of},
     known::{known, schemas, storage, whole_schemas},
+    taken::{Asked, Taken, stored, take},
 };
 
 impl Katalog {
@@ -52,7 +54,9 @@ impl Katalog {
         self.judge_by_schemas().await;
         if self.candidate.is_some() {
             self.put_finalizer().await?;
-            let revision = self.revisions.store(&self.document).await?;
+            let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
+            let motifs = motifs.unwrap_or_default();
+            let revision = self.revisions.store(&self.document, &motifs).await?;
             if let Some(judged) = self.candidate.take() {
                 self.start(judged, revision).await?;
                 self.verdict = Verdict::Accepted;
@@ -101,9 +105,15 @@ impl Katalog {
     async fn load_last_good(&mut self) -> Result<(), CallError> {
         let stored = self.revisions.list().await?;
         let good = stored.into_iter().rev().find_map(|revision| {
+            let motif = |name: &str| {
+                let motif = revision.motifs.get(name).cloned();
+                motif.map(Arc::new).ok_or_else(String::new)
+            };
+            let taken = take(&revision.document, &motif);
+            let crds = self.crds_of(&revision.document, &taken.asked);
             // It was accepted once: a definition or a check that came since takes nothing away.
-            let schemas = schemas(&known(&self.shared.context.crds, &revision.document)).trusting();
-            let judged = judge(&self.reference, &revision.document, &schemas).ok()?;
+            let schemas = schemas(&crds).trusting();
+            let judged = judge(&self.reference, &revision.document, &taken, &schemas).ok()?;
             Some((judged, revision.name))
         });
         if let Some((judged, name)) = good {
@@ -316,36 +326,77 @@ impl Katalog {
     /// Judges the object by what the records say of CRDs, so that it can claim its kinds at once.
     pub(super) fn judge(&mut self) {
         if !self.is_deleting() {
-            let (_, records) = self.subject();
-            self.judge_against(&schemas(&records));
+            let (subject, taken) = self.subject();
+            self.judge_against(&taken, &schemas(&subject.crds));
         }
     }
 
     /// Judges the object by the whole schemas of its kinds, unless it was judged by them before.
     async fn judge_by_schemas(&mut self) {
-        let now = self.subject();
-        if self.judged.as_ref() != Some(&now) {
-            let schemas = whole_schemas(&self.shared.context.wire, &now.1).await;
-            self.judge_against(&schemas);
-            self.judged = Some(now);
+        if self.is_judged() {
+            return;
         }
+        let (subject, taken) = self.subject();
+        let schemas = whole_schemas(&self.shared.context.wire, &subject.crds).await;
+        self.judge_against(&taken, &schemas);
+        self.judged = Some(subject);
     }
 
-    /// What a judgement is about: the generation, and the CRDs of the kinds that the document names.
-    fn subject(&mut self) -> Subject {
+    /// Whether the verdict is about what there is: as long as the document and its Motifs are the same, the same Motifs are
+    /// asked for.
+    fn is_judged(&self) -> bool {
+        let Some(judged) = &self.judged else {
+            return false;
+        };
+        let names = judged.motifs.iter().map(|(name, _)| name.clone());
+        let motifs: Asked = names
+            .map(|name| {
+                let motif = self.motif(&name).ok();
+                (name, motif)
+            })
+            .collect();
+        let now = Subject {
+            generation: self.object.metadata.generation,
+            crds: self.crds_of(&self.document, &motifs),
+            motifs,
+        };
+        *judged == now
+    }
+
+    fn motif(&self, name: &str) -> Result<Arc<serde_json::Value>, String> {
+        self.shared.motifs.get(&self.reference.namespace, name)
+    }
+
+    /// What a judgement is about, and what the Katalog takes from Motifs.
+    fn subject(&mut self) -> (Subject, Taken) {
         let generation = self.object.metadata.generation;
         if self
             .judged
             .as_ref()
-            .is_none_or(|(about, _)| *about != generation)
+            .is_none_or(|judged| judged.generation != generation)
         {
             self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
         }
-        (generation, known(&self.shared.context.crds, &self.document))
+        let taken = take(&self.document, &|name| self.motif(name));
+        let subject = Subject {
+            generation,
+            crds: self.crds_of(&self.document, &taken.asked),
+            motifs: taken.asked.clone(),
+        };
+        (subject, taken)
     }
 
-    fn judge_against(&mut self, schemas: &Schemas) {
-        match judge(&self.reference, &self.document, schemas) {
+    /// The CRDs of the kinds that a document and its Motifs name.
+    fn crds_of(&self, document: &serde_json::Value, motifs: &Asked) -> Vec<Arc<CrdRecord>> {
+        let motifs = motifs.iter().filter_map(|(_, motif)| motif.as_deref());
+        known(
+            &self.shared.context.crds,
+            std::iter::once(document).chain(motifs),
+        )
+    }
+
+    fn judge_against(&mut self, taken: &Taken, schemas: &Schemas) {
+        match judge(&self.reference, &self.document, taken, schemas) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
@@ -374,7 +425,7 @@ impl Katalog {
     }
 }
 
-/// Hash of what of a document matters to what runs.
-pub(super) fn document_hash(document: &serde_json::Value) -> String {
-    value::hash(&value::Node::from(&essence(document)))
+/// Hash of what of a document, and of the Motifs that it takes, matters to what runs.
+pub(super) fn document_hash(document: &serde_json::Value, motifs: &Asked) -> String {
+    value::hash(&value::Node::from(&data(document, &stored(motifs))))
 }

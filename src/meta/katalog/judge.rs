@@ -8,13 +8,13 @@ use std::{
 
 use orkestra_core::{
     api::KatalogSpec,
-    diagnostics::{Diagnostics, Severity},
+    diagnostics::{Code, Diagnostics, Severity},
     document::{Source, read_katalog},
-    plan::{self, GroupKind, KatalogRef, Library, Plan, Schemas},
+    plan::{self, GroupKind, KatalogRef, Plan, Schemas},
 };
 use serde_json::Value;
 
-use super::{super::reasons, act::document_hash};
+use super::{super::reasons, act::document_hash, taken::Taken};
 
 /// A revision that can run.
 #[derive(Debug)]
@@ -23,26 +23,28 @@ pub(crate) struct Judged {
     pub(crate) plan: Arc<Plan>,
     /// Entries with `enabled: false`, sorted.
     pub(crate) disabled: Vec<String>,
-    /// Hash of the document.
+    /// Hash of the document and the Motifs that it takes.
     pub(crate) hash: String,
 }
 
 /// Why a revision cannot run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// `InvalidRevision` or `NoApiTypes`.
+    /// `InvalidRevision`, `NoApiTypes` or `MotifNotFound`.
     pub(crate) reason: &'static str,
     /// The problems with path, message and hint.
     pub(crate) message: String,
 }
 
-/// Reads and compiles a Katalog's document. A panic of the compiler refuses this revision and disturbs nothing else.
+/// Reads and compiles a Katalog's document with what it takes from Motifs. A panic of the compiler refuses this revision and disturbs nothing else.
 pub(crate) fn judge(
     katalog: &KatalogRef,
     document: &Value,
+    taken: &Taken,
     schemas: &Schemas,
 ) -> Result<Judged, Refusal> {
-    catch_unwind(AssertUnwindSafe(|| compile(katalog, document, schemas))).unwrap_or_else(|_| {
+    let compile = || compile(katalog, document, taken, schemas);
+    catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| {
         tracing::error!(%katalog, "compiler panicked");
         Err(Refusal {
             reason: reasons::INVALID_REVISION,
@@ -51,10 +53,18 @@ pub(crate) fn judge(
     })
 }
 
-fn compile(katalog: &KatalogRef, document: &Value, schemas: &Schemas) -> Result<Judged, Refusal> {
+fn compile(
+    katalog: &KatalogRef,
+    document: &Value,
+    taken: &Taken,
+    schemas: &Schemas,
+) -> Result<Judged, Refusal> {
     let invalid = |problems: &Diagnostics| {
+        let mut errors = (problems.iter()).filter(|problem| problem.severity == Severity::Error);
         let reason = if plan::lacks_api_types(problems) {
             reasons::NO_API_TYPES
+        } else if errors.all(|problem| problem.code == Code::NotFound) {
+            reasons::MOTIF_NOT_FOUND
         } else {
             reasons::INVALID_REVISION
         };
@@ -71,12 +81,12 @@ fn compile(katalog: &KatalogRef, document: &Value, schemas: &Schemas) -> Result<
     for warning in &warnings {
         tracing::debug!(%katalog, %warning, "Katalog has a warning");
     }
-    let (plan, _) = plan::compile(katalog, &read.spec, schemas, &Library::default())
+    let (plan, _) = plan::compile(katalog, &read.spec, schemas, &taken.library)
         .map_err(|problems| invalid(&problems))?;
     Ok(Judged {
         plan: Arc::new(plan),
         disabled: disabled(&read.spec),
-        hash: document_hash(document),
+        hash: document_hash(document, &taken.asked),
     })
 }
 
@@ -114,7 +124,7 @@ pub(crate) fn kinds_of(plan: &Plan) -> BTreeSet<GroupKind> {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::taken::take, *};
 
     fn katalog() -> KatalogRef {
         KatalogRef {
@@ -132,6 +142,7 @@ mod tests {
         let refusal = judge(
             &katalog(),
             &document(&json!({ "pond": { "crdFile": "pond.yaml" } })),
+            &Taken::default(),
             &Schemas::default(),
         )
         .unwrap_err();
@@ -146,12 +157,43 @@ mod tests {
     #[test]
     fn a_misspelt_field_is_named_with_its_path() {
         let crds = json!({ "pond": { "apiTypez": {} } });
-        let refusal = judge(&katalog(), &document(&crds), &Schemas::default()).unwrap_err();
+        let (taken, schemas) = (Taken::default(), Schemas::default());
+        let refusal = judge(&katalog(), &document(&crds), &taken, &schemas).unwrap_err();
         assert_eq!(refusal.reason, "InvalidRevision");
         assert!(
             refusal.message.contains("spec.crds.pond.apiTypez"),
             "{}",
             refusal.message
         );
+    }
+
+    #[test]
+    fn a_motif_that_is_not_there_has_a_reason_of_its_own_and_one_that_comes_is_part_of_what_runs() {
+        let types =
+            json!({ "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" });
+        let crds = json!({ "pond": { "apiTypes": types, "imports": [{ "motif": "reeds" }] } });
+        let (katalog, document) = (katalog(), document(&crds));
+        let judge = |taken: &Taken| judge(&katalog, &document, taken, &Schemas::default());
+
+        let none = |name: &str| Err(format!("there is no Motif `{name}`"));
+        let refusal = judge(&take(&document, &none)).unwrap_err();
+        assert_eq!(refusal.reason, "MotifNotFound");
+        assert!(refusal.message.contains("reeds"), "{}", refusal.message);
+
+        let motif = |height: u32| {
+            json!({
+                "apiVersion": "orkestra.orkspace.io/v1", "kind": "Motif",
+                "metadata": { "name": "reeds", "namespace": "shop", "resourceVersion": height.to_string() },
+                "spec": { "resources": { "configMaps": [{ "data": { "height": height } }] } },
+            })
+        };
+        let with =
+            |motif: Value| judge(&take(&document, &|_| Ok(Arc::new(motif.clone())))).unwrap();
+        let (one, other) = (with(motif(1)), with(motif(2)));
+        assert_eq!(one.plan.operators[0].children.len(), 1);
+        assert_ne!(one.hash, other.hash);
+        let mut touched = motif(1);
+        touched["metadata"]["resourceVersion"] = json!("7");
+        assert_eq!(one.hash, with(touched).hash);
     }
 }

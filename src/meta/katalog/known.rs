@@ -17,10 +17,15 @@ use crate::runtime::{
     wire::{Served, Wire},
 };
 
-/// The CRDs of the kinds that `document` names, as far as the cluster has them, sorted by kind.
-pub(crate) fn known(crds: &Crds, document: &Value) -> Vec<Arc<CrdRecord>> {
+/// The CRDs of the kinds that `documents` name, as far as the cluster has them, sorted by kind.
+pub(crate) fn known<'a>(
+    crds: &Crds,
+    documents: impl IntoIterator<Item = &'a Value>,
+) -> Vec<Arc<CrdRecord>> {
     let mut named = BTreeSet::new();
-    collect_kinds(document, &mut named);
+    for document in documents {
+        collect_kinds(document, &mut named);
+    }
     named.iter().filter_map(|kind| crds.get(kind)).collect()
 }
 

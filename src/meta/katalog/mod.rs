@@ -13,6 +13,7 @@ mod act;
 mod judge;
 mod known;
 mod report;
+mod taken;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -28,12 +29,13 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::judge::Judged;
+use self::{judge::Judged, taken::Asked};
 use super::{
     calls::{CallError, Resource},
     claims::Seniority,
     directory::{OperatorView, Publisher},
     ledger::Wanted,
+    motifs::Motifs,
     release::{ReleaseError, Released},
     revisions::Revisions,
     status::Verdict,
@@ -58,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) context: Arc<Context>,
     /// Runs the operators.
     pub(crate) supervisor: Arc<Supervisor>,
+    /// What Katalogs import by name.
+    pub(crate) motifs: Motifs,
     /// Shows them to readers.
     pub(crate) publisher: Publisher,
     /// Whether all Katalogs that were there at the start are known.
@@ -66,9 +70,6 @@ pub(crate) struct Shared {
 
 /// The newest state of a Katalog's object; none when it is gone.
 pub(crate) type Latest = Option<Arc<DynamicObject>>;
-
-/// What a verdict is about: a generation, and the CRDs of the kinds that the document names.
-type Subject = (Option<i64>, Vec<Arc<CrdRecord>>);
 
 /// One Katalog.
 #[derive(Debug)]
@@ -101,6 +102,16 @@ pub(crate) struct Katalog {
     views: Vec<OperatorView>,
     failures: u32,
     report: report::Progress,
+}
+
+/// What a verdict is about.
+#[derive(Debug, PartialEq)]
+struct Subject {
+    generation: Option<i64>,
+    /// The CRDs of the kinds that the document and its Motifs name.
+    crds: Vec<Arc<CrdRecord>>,
+    /// The Motifs that it takes.
+    motifs: Asked,
 }
 
 /// The revision that runs.
@@ -165,6 +176,7 @@ impl Katalog {
     pub(crate) async fn run(mut self, mut objects: watch::Receiver<Latest>) {
         let mut snapshot = self.shared.supervisor.snapshot();
         let mut crds = self.shared.context.crds.changed();
+        let mut motifs = self.shared.motifs.changed();
         snapshot.mark_changed();
         loop {
             match objects.borrow_and_update().clone() {
@@ -172,6 +184,7 @@ impl Katalog {
                 None => self.gone = true,
             }
             crds.mark_unchanged();
+            motifs.mark_unchanged();
             let retry = self.act().await;
             self.look_at_operators(&mut snapshot);
             if self.is_over() {
@@ -186,6 +199,7 @@ impl Katalog {
                 // To wait for it marks it as seen; it is looked at above.
                 _ = snapshot.changed() => snapshot.mark_changed(),
                 Ok(()) = crds.changed() => {}
+                Ok(()) = motifs.changed() => {}
                 () = any_changed(self.views.iter_mut()) => {}
                 Some(done) = self.releases.join_next() => self.note_release(done),
                 () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {}

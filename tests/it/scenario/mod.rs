@@ -297,11 +297,14 @@ async fn install_own_kinds(client: &Client) -> Result<()> {
             )?;
             let output = cluster.kubectl(&cluster.admin(), &["apply", "-f", "-"], Some(&crds))?;
             printed(&output, "kubectl")?;
-            let katalogs = Objects::at(client, "/apis/orkestra.orkspace.io/v1/katalogs");
-            eventually("Katalogs are served", LIMIT, async || {
-                katalogs.list().await.map(Some)
-            })
-            .await?;
+            for plural in ["katalogs", "motifs"] {
+                let objects =
+                    Objects::at(client, &format!("/apis/orkestra.orkspace.io/v1/{plural}"));
+                eventually("our own kinds are served", LIMIT, async || {
+                    objects.list().await.map(Some)
+                })
+                .await?;
+            }
             Ok(())
         })
         .await

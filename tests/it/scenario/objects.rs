@@ -89,7 +89,7 @@ fn root(plural: &str) -> Option<String> {
         "horizontalpodautoscalers" => "/apis/autoscaling/v2",
         "clusterrolebindings" | "clusterroles" => "/apis/rbac.authorization.k8s.io/v1",
         "customresourcedefinitions" => "/apis/apiextensions.k8s.io/v1",
-        "katalogs" => "/apis/orkestra.orkspace.io/v1",
+        "katalogs" | "motifs" => "/apis/orkestra.orkspace.io/v1",
         _ => return None,
     };
     Some(root.to_owned())

@@ -1,7 +1,6 @@
 //! `Katalog`: the operators that a document declares, one for each entry of `spec.crds`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -11,7 +10,7 @@ use super::envelope;
 use super::later::{Ignored, Later};
 use super::motif::{Info, MotifImport};
 use super::notes::Notes;
-use super::operator_box::{OperatorBox, Reconciler};
+use super::operator_box::OperatorBox;
 use super::planned::{EntryLater, SpecLater};
 use super::profiles::Profiles;
 use super::shape::Shape;
@@ -116,20 +115,6 @@ impl CrdEntry {
     /// Whether the operator is to run.
     pub fn is_enabled(&self) -> bool {
         self.enabled.unwrap_or(true)
-    }
-
-    /// The number of workers declared; the reconciler's own wins over the entry's.
-    pub fn declared_workers(&self) -> Option<u32> {
-        self.reconciler().and_then(|r| r.workers).or(self.workers)
-    }
-
-    /// The resync period declared.
-    pub fn declared_resync(&self) -> Option<Duration> {
-        Some(self.reconciler()?.resync?.0)
-    }
-
-    fn reconciler(&self) -> Option<&Reconciler> {
-        self.operator_box.as_ref()?.reconciler.as_ref()
     }
 }
 

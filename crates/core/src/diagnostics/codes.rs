@@ -119,6 +119,8 @@ codes! {
     NoteCircle = 113, "notes call each other in a circle";
     /// A `default` with its value before its fallback.
     FallbackFirst = 114, "the fallback comes first";
+    /// Two Motifs with a note of one name.
+    NoteTwice = 115, "two Motifs declare one note";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.
@@ -189,6 +191,30 @@ codes! {
     NotInEnum = 502, "the word is none that the schema lists";
     /// Text that need not be what the field takes.
     MayNotFit = 503, "the text may not fit the field";
+
+    // What is taken from elsewhere.
+    /// A Motif or an included file that is not there.
+    NotFound = 600, "what is referred to is not there";
+    /// Motifs that import each other.
+    ImportCycle = 601, "the imports go in a circle";
+    /// An input that an import must give.
+    MissingInput = 602, "a required input is not given";
+    /// An input that the Motif does not have.
+    UnknownInput = 603, "the Motif has no such input";
+    /// An input of another type.
+    InputType = 604, "the input takes another type";
+    /// `.inputs` outside of Motifs.
+    InputsOutside = 605, "inputs can only be read inside of Motifs";
+    /// A profile that nobody declares.
+    UnknownPreset = 606, "there is no such profile";
+    /// A profile that two documents declare.
+    PresetTwice = 607, "two profiles have one name";
+    /// A profile in the place of a built-in one.
+    PresetShadows = 608, "a built-in profile is hidden";
+    /// A child in the place of a Motif's.
+    Override = 609, "a child takes the place of a Motif's";
+    /// Parts of Motifs that nobody makes.
+    UnusedParts = 610, "the import takes only a part of the Motif";
 
     // Custom resources, where they are rendered.
     /// A custom resource of a kind or version that no Katalog operates.

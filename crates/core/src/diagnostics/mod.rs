@@ -115,6 +115,24 @@ impl Diagnostic {
         self
     }
 
+    /// Gives the problem `file` and the position in `tree` where it has none.
+    pub(crate) fn locate(&mut self, tree: &Tree, file: Option<&str>) {
+        if self.file.is_none() {
+            self.file = file.map(str::to_owned);
+        } else if self.file.as_deref() != file {
+            return;
+        }
+        if self.line.is_none() {
+            let span = match self.text_offset {
+                Some(offset) => tree.locate_in_text(&self.path, offset),
+                None if self.at_key => tree.locate_key(&self.path),
+                None => tree.locate(&self.path),
+            };
+            self.line = span.map(|span| span.line);
+            self.column = span.map(|span| span.column);
+        }
+    }
+
     /// The same problem at a position.
     #[must_use]
     pub fn at(mut self, span: Option<crate::document::Span>) -> Self {
@@ -178,25 +196,18 @@ impl Diagnostics {
         self.0.iter()
     }
 
-    /// Gives `file` and the position in `tree` to every problem that has none, and sorts by position.
+    /// Gives `file` and the position in `tree` to every problem that has none, and sorts by position: those of other
+    /// files come last.
     ///
     /// A path that the document doesn't have gets the position of its nearest ancestor.
     pub fn locate(&mut self, tree: &Tree, file: Option<&str>) {
         for diagnostic in &mut self.0 {
-            if diagnostic.file.is_none() {
-                diagnostic.file = file.map(str::to_owned);
-            }
-            if diagnostic.line.is_none() {
-                let span = match diagnostic.text_offset {
-                    Some(offset) => tree.locate_in_text(&diagnostic.path, offset),
-                    None if diagnostic.at_key => tree.locate_key(&diagnostic.path),
-                    None => tree.locate(&diagnostic.path),
-                };
-                diagnostic.line = span.map(|span| span.line);
-                diagnostic.column = span.map(|span| span.column);
-            }
+            diagnostic.locate(tree, file);
         }
-        self.0.sort_by_key(|d| (d.line, d.column));
+        self.0.sort_by_cached_key(|d| {
+            let elsewhere = d.file.as_deref() != file;
+            (elsewhere.then(|| d.file.clone()), d.line, d.column)
+        });
     }
 
     /// `Ok` with the warnings when nothing refuses the document.

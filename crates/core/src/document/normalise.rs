@@ -66,6 +66,20 @@ fn walk(tree: &mut Tree, shape: &Shape, path: &FieldPath, found: &mut Diagnostic
     }
 }
 
+/// Moves everything in a part that a file of its own holds under `key` to its present spelling. A file of status fields may
+/// hold the list alone.
+pub(crate) fn included(root: &mut Tree, key: &str, shape: &Shape, found: &mut Diagnostics) {
+    if key == "status" && root.get("fields").is_some() && root.get(key).is_none() {
+        let whole = std::mem::replace(root, Tree::new(TreeValue::Null));
+        let name = Key {
+            name: key.to_owned(),
+            span: whole.span,
+        };
+        *root = Tree::new(TreeValue::Map(vec![(name, whole)]));
+    }
+    normalise(root, shape, found);
+}
+
 fn move_keys(tree: &mut Tree, object: &ObjectShape, path: &FieldPath, found: &mut Diagnostics) {
     let kinds = kinds_of(object);
     for name in keys(tree).iter().filter(|_| !kinds.is_empty()) {

@@ -84,22 +84,24 @@ pub fn read_what_can_be(source: &Source) -> (Option<KatalogDocument>, Diagnostic
 
 /// Reads the part of a document that a file of its own holds: the file has one key, `key`, and no envelope.
 ///
-/// Gives the value and the tree it stands in, for positions.
+/// Gives the value, the tree it stands in, for positions, and warnings.
 ///
 /// # Errors
 /// Every problem of the file, as of a document.
 pub fn read_included<T: JsonSchema + DeserializeOwned>(
     source: &Source,
     key: &str,
-) -> Result<(T, Vec<Diagnostic>), Diagnostics> {
+) -> Result<(T, Tree, Vec<Diagnostic>), Diagnostics> {
     let mut found = Diagnostics::default();
+    let mut tree = source.tree.clone();
     let shape = Shape::map_of_one(key, Shape::of::<T>());
-    let mut checked = check(&source.tree, &shape, &FieldPath::root(), &mut found);
-    found.locate(&source.tree, source.file.as_deref());
+    normalise::included(&mut tree, key, &shape, &mut found);
+    let mut checked = check(&tree, &shape, &FieldPath::root(), &mut found);
+    found.locate(&tree, source.file.as_deref());
     let warnings = found.into_result()?;
     let value = checked.get_mut(key).map(Value::take);
     let value = serde_json::from_value(value.unwrap_or_default()).map_err(mistyped)?;
-    Ok((value, warnings))
+    Ok((value, tree, warnings))
 }
 
 type Read<S> = Result<(Document<S>, Vec<Diagnostic>), Diagnostics>;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ChildPlan, Condition, Leaf, Mode, Operand, StatusPlan};
+use super::{ChildPlan, Condition, ImportPlan, Leaf, Mode, Operand, StatusPlan};
 use crate::{diagnostics::Code, resources::scope::At, template::Template};
 
 /// Where a random value would not last, and what to do about it.
@@ -21,17 +21,31 @@ const CONDITION: (&str, &str) = (
     "the condition would be left to chance in each pass",
     "ask for something that can be observed",
 );
+const INPUT: (&str, &str) = (
+    "the input would be another one in each pass",
+    "draw the value where it is kept: in what the Motif makes once",
+);
 const STATUS: (&str, &str) = (
     "the status would be another one in each pass",
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
 );
 
 /// Reports the templates of an operator that draw random values and do not keep them. `at` is any place of the Katalog.
-pub(crate) fn check(at: &At<'_>, children: &[ChildPlan], status: &StatusPlan) {
+pub(crate) fn check(
+    at: &At<'_>,
+    imports: &[ImportPlan],
+    children: &[ChildPlan],
+    status: &StatusPlan,
+) {
     let mut check = Check {
         at,
         told: BTreeSet::new(),
     };
+    for input in imports.iter().flat_map(|import| &import.inputs) {
+        for tree in input.given.iter().chain(&input.default) {
+            tree.visit(&mut |leaf| check.leaf(leaf, INPUT));
+        }
+    }
     for child in children {
         check.leaf(&child.name, NAME);
         if let Some(namespace) = &child.namespace {

@@ -2,39 +2,137 @@
 
 use std::collections::BTreeMap;
 
-use super::{ChildPlan, Condition, GroupKind, Leaf, Mode, OperatorPlan, ResourceType, describe};
+use super::{
+    ChildPlan, Condition, GroupKind, ImportPlan, InputPlan, Leaf, Mode, OperatorPlan, ResourceType,
+    Tree, describe, imports::Imported,
+};
 use crate::{
     diagnostics::Code,
     resources::scope::{At, Problems},
-    value::Node,
+    template::{Budget, Data},
+    value::{self, Map, Node, Path, Step},
 };
 
-/// Refuses children of one box that would be the same object at the same time.
+/// Tells what imports of a whole Katalog do not take from their Motifs: only entries have custom resources to make
+/// children for.
+pub(crate) fn only_contributes(wide: &[Imported<'_>]) {
+    for import in wide.iter().filter(|import| import.is_outermost()) {
+        let has_parts = import.motif.resources.is_some() || import.motif.status.is_some();
+        let what = match (has_parts, import.gives_inputs()) {
+            (true, _) => "its resources and status are not taken here, only its profiles and notes",
+            (false, true) => "profiles and notes take no inputs",
+            (false, false) => continue,
+        };
+        let hint = "import it in an entry of `spec.crds`";
+        let place = import.place.field(if has_parts { "motif" } else { "with" });
+        place.warn_hint(Code::UnusedParts, what, hint);
+    }
+}
+
+/// Refuses children of one operator that would be the same object at the same time.
 ///
-/// An entry that stands in `onCreate` and, equal, in `onReconcile` is the latter: it is named twice, not made twice.
-pub(crate) fn within(at: &At<'_>, children: Vec<ChildPlan>) -> Vec<ChildPlan> {
-    let mut kept: Vec<ChildPlan> = Vec::with_capacity(children.len());
-    for child in children {
-        let Some(position) = kept.iter().position(|other| {
-            same_object(other, &child) && could_both_hold(&other.when, &child.when)
+/// An entry that stands in `onCreate` and, equal, in `onReconcile` is the latter: it is named twice, not made twice. A
+/// child of the Katalog takes the place of a Motif's, and that of a Motif the place of one of the Motifs that it imports.
+pub(crate) fn within(
+    at: &At<'_>,
+    imports: &[ImportPlan],
+    children: Vec<ChildPlan>,
+) -> Vec<ChildPlan> {
+    let identify = |child: &ChildPlan| Identity::of(imports, child);
+    let mut kept: Vec<(Identity, ChildPlan)> = Vec::with_capacity(children.len());
+    for (identity, child) in without_overridden(at, imports, children, identify) {
+        let Some(position) = kept.iter().position(|(other_identity, other)| {
+            *other_identity == identity && could_both_hold(&other.when, &child.when)
         }) else {
-            kept.push(child);
+            kept.push((identity, child));
             continue;
         };
-        let other = &kept[position];
+        let other = &kept[position].1;
         let equal = describe::tree(&other.body) == describe::tree(&child.body)
-            && same_when(&other.when, &child.when);
+            && same_when(&other.when, &child.when)
+            && other.import == child.import;
         if other.mode == Mode::Once && child.mode == Mode::Reconciled && equal {
-            kept[position] = child;
+            kept[position].1 = child;
         } else {
+            let hint = if other.import == child.import {
+                "give them different names, or `when` conditions that exclude each other"
+            } else {
+                "give the imports inputs that lead to different names, or take one out; a child of this name in the \
+                 operatorBox takes the place of both"
+            };
             at.place(&child.path).error_hint(
                 Code::SameChildTwice,
                 format!("{} is this {} too", other.path, child.kind.kind),
-                "give them different names, or `when` conditions that exclude each other",
+                hint,
             );
         }
     }
-    kept
+    kept.into_iter().map(|(_, child)| child).collect()
+}
+
+/// The children with what tells them apart, but for those of Motifs in whose place a child of their importer stands.
+fn without_overridden(
+    at: &At<'_>,
+    imports: &[ImportPlan],
+    children: Vec<ChildPlan>,
+    identify: impl Fn(&ChildPlan) -> Identity,
+) -> Vec<(Identity, ChildPlan)> {
+    let children: Vec<_> = children
+        .into_iter()
+        .map(|child| (identify(&child), child))
+        .collect();
+    let is_overridden = |(identity, child): &(Identity, ChildPlan)| {
+        let overrider = children.iter().find(|(other_identity, other)| {
+            child
+                .import
+                .is_some_and(|inner| is_above(imports, other.import, inner))
+                && other_identity == identity
+                && could_both_hold(&other.when, &child.when)
+        });
+        if let Some((_, other)) = overrider {
+            let message = format!("this takes the place of {}", child.path);
+            at.place(&other.path).warn(Code::Override, message);
+        }
+        overrider.is_some()
+    };
+    let overridden: Vec<bool> = children.iter().map(is_overridden).collect();
+    let kept = children.into_iter().zip(overridden);
+    kept.filter(|(_, overridden)| !overridden)
+        .map(|(child, _)| child)
+        .collect()
+}
+
+/// What tells children of one operator apart, whatever the custom resource is.
+#[derive(PartialEq)]
+struct Identity {
+    kind: GroupKind,
+    namespace: Option<String>,
+    name: String,
+}
+
+impl Identity {
+    fn of(imports: &[ImportPlan], child: &ChildPlan) -> Self {
+        let text = |leaf: &Leaf| {
+            known_text(imports, child, leaf).unwrap_or_else(|| unknown_text(imports, child, leaf))
+        };
+        Self {
+            kind: child.kind.group_kind(),
+            namespace: child.namespace.as_ref().map(text),
+            name: text(&child.name),
+        }
+    }
+}
+
+/// Whether the document of `outer`, or the Katalog, leads to the import `inner`.
+fn is_above(imports: &[ImportPlan], outer: Option<usize>, inner: usize) -> bool {
+    let mut above = imports.get(inner).map(|import| import.outer);
+    while let Some(at) = above {
+        if at == outer {
+            return true;
+        }
+        above = at.and_then(|at| imports.get(at)).map(|import| import.outer);
+    }
+    false
 }
 
 /// Refuses children of different operators that are the same object whatever the custom resources are called.
@@ -43,7 +141,7 @@ pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
         BTreeMap::new();
     for operator in operators {
         for child in &operator.children {
-            let Some(key) = fixed_object(child) else {
+            let Some(key) = fixed_object(&operator.imports, child) else {
                 continue;
             };
             match seen.get(&key) {
@@ -83,8 +181,11 @@ pub(crate) fn left_behind(at: &At<'_>, children: &[ChildPlan], owner: Option<&Re
 }
 
 /// Kind, namespace and name of a child whose place in the cluster depends on no custom resource.
-fn fixed_object(child: &ChildPlan) -> Option<(GroupKind, Option<String>, String)> {
-    let literal = |leaf: &Leaf| leaf.template.literal().map(|text| text.trim().to_owned());
+fn fixed_object(
+    imports: &[ImportPlan],
+    child: &ChildPlan,
+) -> Option<(GroupKind, Option<String>, String)> {
+    let literal = |leaf: &Leaf| known_text(imports, child, leaf);
     let namespace = if child.kind.namespaced == Some(false) {
         None
     } else {
@@ -93,11 +194,53 @@ fn fixed_object(child: &ChildPlan) -> Option<(GroupKind, Option<String>, String)
     Some((child.kind.group_kind(), namespace, literal(&child.name)?))
 }
 
-fn same_object(a: &ChildPlan, b: &ChildPlan) -> bool {
-    let text = |leaf: &Leaf| leaf.template.source().trim().to_owned();
-    a.kind.group_kind() == b.kind.group_kind()
-        && text(&a.name) == text(&b.name)
-        && a.namespace.as_ref().map(text) == b.namespace.as_ref().map(text)
+/// What a leaf of a child gives, if no custom resource has a say in it: literal text, or inputs that are.
+fn known_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Leaf) -> Option<String> {
+    if let Some(literal) = leaf.template.literal() {
+        return Some(literal.trim().to_owned());
+    }
+    let inputs = &imports.get(child.import?)?.inputs;
+    let known = |path: &Path| match path.steps() {
+        [Step::Field(root), Step::Field(name), ..] if &**root == "inputs" => inputs
+            .iter()
+            .any(|input| input.name == *name && input.fixed().is_some()),
+        _ => false,
+    };
+    let template = &leaf.template;
+    if template.reads_clock() || template.is_random() || !template.reads().iter().all(known) {
+        return None;
+    }
+    let fixed = inputs
+        .iter()
+        .filter_map(|input| Some((input.name.clone(), input.fixed()?.clone())));
+    let inputs = Node::Map(fixed.collect::<Map>());
+    let data = Data::new().with("inputs", &inputs);
+    let text = leaf.template.render_text(&data, &mut Budget::default());
+    Some(text.ok()?.trim().to_owned())
+}
+
+impl InputPlan {
+    /// The value, if no custom resource has a say in it.
+    fn fixed(&self) -> Option<&Node> {
+        match self.given.as_ref().or(self.default.as_ref()) {
+            Some(Tree::Fixed(node)) => Some(node),
+            _ => None,
+        }
+    }
+}
+
+/// What tells a leaf that depends on the custom resource from others: its source, and the inputs that it reads.
+fn unknown_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Leaf) -> String {
+    let source = leaf.template.source().trim();
+    let is_input = |path: &Path| matches!(path.steps().first(), Some(Step::Field(root)) if &**root == "inputs");
+    let reads_inputs = leaf.template.reads().iter().any(is_input);
+    let mut text = source.to_owned();
+    let mut import = child.import.filter(|_| reads_inputs);
+    while let Some(plan) = import.and_then(|import| imports.get(import)) {
+        text.push_str(&value::hash(&describe::inputs(plan)));
+        import = plan.outer;
+    }
+    text
 }
 
 /// Whether two gates may be open at the same time, as far as that can be told: those that differ are taken to exclude each

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ChildPlan, Coerce, Fields, GroupKind, Leaf, Mode, OnFalse, ResourceType, Schemas, conditions,
-    kinds,
+    ChildPlan, Coerce, Fields, GroupKind, ImportPlan, Leaf, Mode, OnFalse, ResourceType, Schemas,
+    conditions, kinds,
 };
 use crate::{
     api::{
         Lifecycle, OperatorBox, Text,
         children::{self, Control, Custom, Meta},
+        motif::MotifResources,
     },
     diagnostics::Code,
     resources::{
@@ -22,16 +23,72 @@ use crate::{
 
 /// The lifecycle block that an entry stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Block {
+pub(crate) enum Block {
     OnCreate,
     OnReconcile,
 }
 
-/// What all entries of an operatorBox need to know.
+/// A lifecycle block of the operatorBox, or of a Motif.
+pub(crate) struct Declared<'a> {
+    /// Where it stands.
+    at: At<'a>,
+    block: Block,
+    lifecycle: &'a Lifecycle,
+    /// The import that it comes from.
+    import: Option<usize>,
+}
+
+/// The blocks of the operatorBox at `at`.
+pub(crate) fn of_box<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<Declared<'a>> {
+    let blocks = [
+        ("onCreate", Block::OnCreate, &declared.on_create),
+        ("onReconcile", Block::OnReconcile, &declared.on_reconcile),
+    ];
+    let declared = blocks.into_iter().filter_map(|(name, block, lifecycle)| {
+        Some(Declared {
+            at: at.field(name),
+            block,
+            lifecycle: lifecycle.as_ref()?,
+            import: None,
+        })
+    });
+    declared.collect()
+}
+
+/// The blocks of a Motif whose `resources` are at `at`.
+pub(crate) fn of_motif<'a>(
+    at: &At<'a>,
+    resources: &'a MotifResources,
+    import: usize,
+) -> Vec<Declared<'a>> {
+    let MotifResources {
+        on_create,
+        on_reconcile,
+    } = resources;
+    let once = on_create.as_ref().map(|lifecycle| Declared {
+        at: at.field("onCreate"),
+        block: Block::OnCreate,
+        lifecycle,
+        import: Some(import),
+    });
+    let kept = Declared {
+        at: at.clone(),
+        block: Block::OnReconcile,
+        lifecycle: on_reconcile,
+        import: Some(import),
+    };
+    once.into_iter().chain([kept]).collect()
+}
+
+/// What all entries of a block need to know.
 struct Surroundings<'a> {
     owner: &'a GroupKind,
     schemas: &'a Schemas,
+    /// The workloads that its Services can select.
     workloads: Vec<Workload<'a>>,
+    imports: &'a [ImportPlan],
+    /// The import that the block comes from.
+    import: Option<usize>,
     force_conflict: bool,
 }
 
@@ -47,38 +104,52 @@ struct Entry<'a> {
     control: &'a Control,
 }
 
-/// The children of the box at `at`, in creation order; what is wrong is reported and left out.
+/// The children of all blocks of an operator, in creation order; what is wrong is reported and left out.
 pub(crate) fn compile(
-    at: &At<'_>,
-    declared: &OperatorBox,
+    blocks: &[Declared<'_>],
+    imports: &[ImportPlan],
     owner: &GroupKind,
     schemas: &Schemas,
     force_conflict: bool,
 ) -> Vec<ChildPlan> {
-    let blocks = [
-        ("onCreate", Block::OnCreate, &declared.on_create),
-        ("onReconcile", Block::OnReconcile, &declared.on_reconcile),
-    ];
-    let declared = || {
-        blocks.iter().filter_map(|(name, block, lifecycle)| {
-            Some((at.field(name), *block, lifecycle.as_ref()?))
-        })
-    };
-    let workloads = declared()
-        .flat_map(|(at, _, lifecycle)| workloads(&at, lifecycle))
-        .collect();
-    let surroundings = Surroundings {
-        owner,
-        schemas,
-        workloads,
-        force_conflict,
-    };
-    let mut plans: Vec<ChildPlan> = declared()
-        .flat_map(|(at, block, lifecycle)| surroundings.block(&at, block, lifecycle))
-        .collect();
+    let mut plans = Vec::new();
+    for declared in blocks {
+        let surroundings = Surroundings {
+            owner,
+            schemas,
+            workloads: selectable(blocks, declared.import),
+            imports,
+            import: declared.import,
+            force_conflict,
+        };
+        plans.extend(surroundings.block(&declared.at, declared.block, declared.lifecycle));
+    }
     // Stable: within a rank the order of declaration stays.
-    plans.sort_by_key(|plan| kinds::rank(&plan.kind.group_kind()));
+    plans.sort_by_key(|plan: &ChildPlan| kinds::rank(&plan.kind.group_kind()));
     plans
+}
+
+/// The workloads that Services of one import, or of the operatorBox, can select: its own. Where it has none: those of
+/// the others, as far as they read no inputs, which are not the same there.
+fn selectable<'a>(blocks: &[Declared<'a>], import: Option<usize>) -> Vec<Workload<'a>> {
+    let of = |is_wanted: &dyn Fn(&Declared<'_>) -> bool| -> Vec<Workload<'a>> {
+        let wanted = blocks.iter().filter(|block| is_wanted(block));
+        wanted
+            .flat_map(|block| workloads(&block.at, block.lifecycle))
+            .collect()
+    };
+    let own = of(&|block| block.import == import);
+    if !own.is_empty() {
+        return own;
+    }
+    let reads_inputs = |text: &str| text.contains("inputs");
+    let mut others = of(&|block| block.import != import);
+    others.retain(|workload| !reads_inputs(&workload.name));
+    for workload in &mut others {
+        let port = workload.port.take();
+        workload.port = port.filter(|(_, port)| !reads_inputs(&port.to_string()));
+    }
+    others
 }
 
 /// The workloads that Services can select. Their own compilation reports what is wrong with them.
@@ -275,10 +346,13 @@ impl Surroundings<'_> {
         let mode = mode(at, *block, &group_kind, control);
         Some(ChildPlan {
             path: at.text(),
+            import: self.import,
             kind: kind.clone(),
             mode,
-            on_false: on_false(at, mode, control)
-                .unwrap_or_else(|| conditions::default_on_false(&when)),
+            on_false: on_false(at, mode, control).unwrap_or_else(|| {
+                let import = self.import.and_then(|import| self.imports.get(import));
+                conditions::default_on_false(&when, import)
+            }),
             when,
             name: name?,
             name_rule,

@@ -1,14 +1,18 @@
 //! From a Katalog to its plan.
 
-use std::{cell::RefCell, collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
-    GroupKind, KatalogRef, Library, OperatorPlan, Plan, ResourceType, Schemas, StatusPlan,
-    Typed, api_types, chance, checks, children, describe, reads, status,
-    typing::{Known, Typing},
+    GroupKind, KatalogRef, Lexicon, Library, Plan, Schemas, Typed, checks, imports,
+    operator::{Context, operator, own},
+    typing::Known,
 };
 use crate::{
-    api::{CrdEntry, KatalogSpec, names},
+    api::{KatalogSpec, names},
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::{Source, read_what_can_be},
     resources::scope::{At, Problems},
@@ -16,14 +20,7 @@ use crate::{
     value::Key,
 };
 
-/// Passes at a time, where nothing is declared.
-const DEFAULT_WORKERS: u32 = 3;
-/// Most passes at a time that one operator may declare.
-const MOST_WORKERS: u32 = 1000;
-/// Period of the safety net, where nothing is declared.
-const DEFAULT_RESYNC: Duration = Duration::from_mins(10);
-
-/// Compiles a Katalog, with what `schemas` knows of custom resource definitions.
+/// Compiles a Katalog, with what `schemas` knows of custom resource definitions, and what it takes from elsewhere.
 ///
 /// Gives the plan and warnings. Entries that are not enabled are checked and left out of the plan.
 ///
@@ -56,16 +53,30 @@ fn compile_listing(
     katalog: &KatalogRef,
     spec: &KatalogSpec,
     schemas: &Schemas,
-    _library: &Library,
+    library: &Library,
     listed: Option<&RefCell<Vec<Typed>>>,
 ) -> Result<(Plan, Vec<Diagnostic>), Diagnostics> {
     let problems = Problems::default();
+    let schemas = &schemas.with_plurals_of(spec);
     let built_in = BuiltIn::new();
-    let known = Known {
-        schemas,
-        built_in: &built_in,
+    let root = At::root(&problems).field("spec");
+    let wide = imports::follow(&root.field("imports"), &spec.imports, library);
+    checks::only_contributes(&wide);
+    let lexicon = Lexicon::new(&root, own(spec), &wide, library);
+    lexicon.presets.check(&root.with(&lexicon));
+    let context = Context {
+        katalog,
+        spec,
+        known: Known {
+            schemas,
+            built_in: &built_in,
+        },
+        library,
+        wide: &wide,
+        lexicon: &lexicon,
+        listed,
     };
-    let at = At::root(&problems).field("spec").field("crds");
+    let at = root.field("crds");
     let mut operators = Vec::new();
     let mut kinds: BTreeMap<(GroupKind, Key), &str> = BTreeMap::new();
     for (name, entry) in &spec.crds {
@@ -74,7 +85,7 @@ fn compile_listing(
         if let Err(why) = check(name) {
             at.bad_name(name, why, check);
         }
-        let Some(operator) = operator(&at, katalog, name, entry, known, listed) else {
+        let Some(operator) = operator(&at, name, entry, &context) else {
             continue;
         };
         if !entry.is_enabled() {
@@ -128,140 +139,19 @@ pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
             &Schemas::default(),
             &Library::default(),
         ) {
-            problems.0.retain(|problem| problem.text_offset.is_some());
+            // What the Motifs declare is not known here.
+            let spec = &document.spec;
+            let imports = !spec.imports.is_empty()
+                || spec.crds.values().any(|entry| !entry.imports.is_empty());
+            let told: BTreeSet<_> = found.iter().map(|one| (one.code, &one.path)).collect();
+            problems.0.retain(|problem| {
+                problem.text_offset.is_some()
+                    && !(imports && problem.code == Code::UnknownNote)
+                    && !told.contains(&(problem.code, &problem.path))
+            });
             problems.locate(&document.tree, source.file.as_deref());
             all.extend(problems);
         }
     }
     all
-}
-
-fn operator<'a>(
-    at: &At<'a>,
-    katalog: &KatalogRef,
-    name: &str,
-    entry: &CrdEntry,
-    known: Known<'_>,
-    listed: Option<&'a RefCell<Vec<Typed>>>,
-) -> Option<OperatorPlan> {
-    let schemas = known.schemas;
-    let workers = workers(at, entry);
-    let resync = entry.declared_resync().unwrap_or(DEFAULT_RESYNC);
-    let resource = api_types::resolve(at, name, entry, schemas);
-    // Without a kind the box is still checked, as the box of no kind.
-    let owner = resource
-        .as_ref()
-        .map_or_else(|| GroupKind::parse(""), ResourceType::group_kind);
-    let default_box = crate::api::OperatorBox::default();
-    let declared = entry.operator_box.as_ref().unwrap_or(&default_box);
-    let box_at = at.field("operatorBox");
-    if declared.default == Some(false) {
-        box_at.field("default").error(
-            Code::CustomReconciler,
-            "reconcilers of your own are not supported",
-        );
-    }
-    let force_conflict = entry.force_conflict.unwrap_or(false);
-    let compiled = children::compile(&box_at, declared, &owner, schemas, force_conflict);
-    let mut children = checks::within(at, compiled);
-    let version = resource
-        .as_ref()
-        .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
-    let status = match &declared.status {
-        Some(spec) => status::compile(&box_at.field("status"), spec, version),
-        None => StatusPlan {
-            conditions: true,
-            fields: Box::default(),
-        },
-    };
-    let typing = Typing::new(at, known, resource.as_ref(), &children, listed);
-    let before = at.count();
-    typing.check(&mut children, &status);
-    if schemas.is_trusting() {
-        at.demote_from(before);
-    }
-    let gathered = reads::gather(&children, &status);
-    chance::check(at, &children, &status);
-    let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
-    if !finalizer {
-        checks::left_behind(at, &children, resource.as_ref());
-    }
-    for read in gathered.unreadable {
-        at.place(&read.place)
-            .error_in_text(read.code, read.offset, read.message, read.hint);
-    }
-    let mut operator = OperatorPlan {
-        katalog: katalog.clone(),
-        name: name.to_owned(),
-        resource: resource?,
-        workers: usize::try_from(workers).unwrap_or(1),
-        resync,
-        finalizer,
-        children: children.into(),
-        status,
-        reads: gathered.reads,
-        children_names: gathered.aliases.into_iter().collect(),
-        hash: String::new(),
-    };
-    operator.hash = describe::hash(&operator);
-    Some(operator)
-}
-
-/// The reconciler's own value wins over the entry's; both are checked.
-fn workers(at: &At<'_>, entry: &CrdEntry) -> u32 {
-    let reconciler = entry
-        .operator_box
-        .as_ref()
-        .and_then(|declared| declared.reconciler.as_ref());
-    let inner = reconciler.and_then(|reconciler| reconciler.workers);
-    let places = [
-        (at.field("workers"), entry.workers),
-        (reconciler_at(at).field("workers"), inner),
-    ];
-    for (at, workers) in &places {
-        match workers {
-            Some(0) => at.error_hint(
-                Code::OutOfRange,
-                "an operator without workers does nothing",
-                "write `enabled: false` to stop it",
-            ),
-            Some(many) if *many > MOST_WORKERS => {
-                at.error(
-                    Code::OutOfRange,
-                    format!("at most {MOST_WORKERS} workers are allowed"),
-                );
-            }
-            _ => {}
-        }
-    }
-    if let (Some(outer), Some(inner)) = (entry.workers, inner)
-        && outer != inner
-    {
-        at.field("workers").warn(
-            Code::SetTwice,
-            format!("`operatorBox.reconciler.workers` is set too and wins: {inner}"),
-        );
-    }
-    entry.declared_workers().unwrap_or(DEFAULT_WORKERS)
-}
-
-fn reconciler_at<'a>(at: &At<'a>) -> At<'a> {
-    at.field("operatorBox").field("reconciler")
-}
-
-/// Whether the custom resources get our finalizer.
-fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
-    match declared {
-        None => true,
-        Some([]) => false,
-        Some([only]) if only == names::FINALIZER => true,
-        Some(_) => {
-            at.field("finalizers").error_hint(
-                Code::Finalizers,
-                "finalizers of your own are not supported yet",
-                "write `[]` to go without ours, or leave it out",
-            );
-            true
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! `when` lists.
 
-use super::{Coerce, Condition, Leaf, OnFalse, Operand, Test};
+use super::{Coerce, Condition, ImportPlan, Leaf, OnFalse, Operand, Test};
 use crate::{
     api::{GateCondition, GateOperator, scalar::Scalar},
     diagnostics::Code,
@@ -153,13 +153,13 @@ impl Condition {
 }
 
 /// What becomes of a child whose gate closes, when nothing is declared: it is deleted when the user's intent alone decides,
-/// and kept when the live world has a say.
+/// and kept when the live world has a say. `import` is where a Motif's child comes from.
 ///
 /// Source: language reference, lifecycle blocks.
-pub(crate) fn default_on_false(when: &[Condition]) -> OnFalse {
+pub(crate) fn default_on_false(when: &[Condition], import: Option<&ImportPlan>) -> OnFalse {
     let mut intent = true;
     for condition in when {
-        condition.visit_reads(&mut |path| intent &= is_intent(path));
+        condition.visit_reads(&mut |path| intent &= is_intent(path, import));
     }
     if intent {
         OnFalse::Delete
@@ -168,12 +168,19 @@ pub(crate) fn default_on_false(when: &[Condition]) -> OnFalse {
     }
 }
 
-fn is_intent(path: &Path) -> bool {
-    match path.steps().first() {
-        Some(Step::Field(root)) => matches!(
-            &**root,
-            "apiVersion" | "kind" | "metadata" | "spec" | "inputs"
-        ),
-        _ => false,
+/// Whether the user alone says what stands at a path. An input is what it was made from.
+pub(crate) fn is_intent(path: &Path, import: Option<&ImportPlan>) -> bool {
+    let Some(Step::Field(root)) = path.steps().first() else {
+        return false;
+    };
+    if &**root != "inputs" {
+        return matches!(&**root, "apiVersion" | "kind" | "metadata" | "spec");
+    }
+    let inputs = import.map_or(&[][..], |import| &import.inputs);
+    match path.steps().get(1) {
+        Some(Step::Field(name)) => inputs
+            .iter()
+            .any(|input| input.name == *name && input.is_intent),
+        _ => inputs.iter().all(|input| input.is_intent),
     }
 }

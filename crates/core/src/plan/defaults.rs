@@ -1,7 +1,7 @@
 //! Defaults of a definition's schema, as the API server sets them.
 
 use super::CrdVersion;
-use crate::value::Node;
+use crate::value::{Map, Node};
 
 impl CrdVersion {
     /// Sets every default of the schema that `object` lacks. A null that the schema does not allow is lacking too.
@@ -17,7 +17,7 @@ fn set_defaults(schema: &Node, value: &mut Node) {
     match value {
         Node::Map(map) => {
             let properties = schema.get("properties").and_then(Node::as_map);
-            for (name, property) in properties.into_iter().flat_map(|all| all.iter()) {
+            for (name, property) in properties.into_iter().flat_map(Map::iter) {
                 let nullable = property.get("nullable").and_then(Node::as_bool) == Some(true);
                 let lacks = match map.get(name) {
                     None => true,

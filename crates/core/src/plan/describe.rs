@@ -1,11 +1,13 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
 use super::{
-    ChildPlan, Coerce, Condition, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads,
-    StatusField, Test, Tree,
+    ChildPlan, Coerce, Condition, ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, Operand,
+    OperatorPlan, Reads, StatusField, Test, Tree,
 };
-use crate::template::Template;
-use crate::value::{self, Key, Map, Node, Path};
+use crate::{
+    template::Template,
+    value::{self, Key, Map, Node, Path},
+};
 
 /// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
 pub(crate) fn hash(plan: &OperatorPlan) -> String {
@@ -21,6 +23,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         workers: _,
         resync: _,
         finalizer,
+        imports,
         children,
         status,
         reads,
@@ -35,7 +38,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
-    map([
+    let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
+    let operator = [
         ("katalog", Node::from(katalog.to_string())),
         ("apiVersion", Node::from(resource.api_version())),
         ("kind", Node::from(&*resource.kind)),
@@ -57,12 +61,52 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("status", list(status.fields.iter().map(field))),
         ("reads", read(reads)),
         ("names", map(names)),
-    ])
+    ];
+    map(operator
+        .into_iter()
+        .chain(imports.map(|all| ("imports", all))))
+}
+
+fn import(plan: &ImportPlan) -> Node {
+    let ImportPlan {
+        motif,
+        outer,
+        inputs: _,
+    } = plan;
+    let import = [("motif", Node::from(&**motif)), ("inputs", inputs(plan))];
+    map(import.into_iter().chain(place("outer", *outer)))
+}
+
+/// The inputs of an import.
+pub(crate) fn inputs(plan: &ImportPlan) -> Node {
+    let input = |input: &InputPlan| {
+        let InputPlan {
+            name,
+            given,
+            default,
+            coerce,
+            is_intent: _,
+            path: _,
+        } = input;
+        map([
+            ("name", Node::from(&**name)),
+            ("given", given.as_ref().map(tree).unwrap_or_default()),
+            ("default", default.as_ref().map(tree).unwrap_or_default()),
+            ("type", Node::from(coerced(*coerce))),
+        ])
+    };
+    list(plan.inputs.iter().map(input))
+}
+
+/// The place of an import under `key`; nothing for the Katalog itself.
+fn place(key: &str, import: Option<usize>) -> Option<(&str, Node)> {
+    Some((key, Node::from(i64::try_from(import?).ok()?)))
 }
 
 fn child(plan: &ChildPlan) -> Node {
     let ChildPlan {
         path,
+        import,
         kind,
         mode,
         when,
@@ -74,7 +118,7 @@ fn child(plan: &ChildPlan) -> Node {
         force_conflict,
         adopt,
     } = plan;
-    map([
+    let child = [
         ("path", Node::from(&**path)),
         ("kind", Node::from(kind.group_kind().to_string())),
         ("version", Node::from(&*kind.version)),
@@ -107,29 +151,32 @@ fn child(plan: &ChildPlan) -> Node {
         ("body", tree(body)),
         ("forceConflict", Node::from(*force_conflict)),
         ("adopt", Node::from(*adopt)),
-    ])
+    ];
+    map(child.into_iter().chain(place("import", *import)))
 }
 
 fn field(field: &StatusField) -> Node {
     let StatusField {
+        import,
         path,
         value,
         kind,
         when,
     } = field;
-    map([
+    let field = [
         ("path", Node::from(path.to_string())),
         ("value", leaf(value)),
         ("typed", Node::from(kind.is_some())),
         ("when", list(when.iter().map(condition))),
-    ])
+    ];
+    map(field.into_iter().chain(place("import", *import)))
 }
 
 /// A condition.
 pub(crate) fn condition(condition: &Condition) -> Node {
     let operand = match &condition.operand {
         Operand::Path(path) => Node::from(path.to_string()),
-        Operand::Template(of) => map(template("$template", of)),
+        Operand::Template(template) => of_template("$template", template),
     };
     let (test, right) = match &condition.test {
         Test::Equals(right) => ("equals", leaf(right)),
@@ -204,8 +251,8 @@ fn escaped(key: &Key) -> Key {
     }
 }
 
-fn leaf(leaf: &Leaf) -> Node {
-    let coerce = match leaf.coerce {
+fn coerced(coerce: Coerce) -> &'static str {
+    match coerce {
         Coerce::Native => "$native",
         Coerce::Text => "$text",
         Coerce::AsText => "$asText",
@@ -217,16 +264,21 @@ fn leaf(leaf: &Leaf) -> Node {
         Coerce::IntOrText => "$intOrText",
         Coerce::Base64 => "$base64",
         Coerce::Auto => "$auto",
-    };
-    map(template(coerce, &leaf.template))
+    }
 }
 
-/// The source, and what tells the notes of the user that it calls from others.
-fn template<'a>(key: &'a str, template: &Template) -> impl Iterator<Item = (&'a str, Node)> {
+fn leaf(leaf: &Leaf) -> Node {
+    of_template(coerced(leaf.coerce), &leaf.template)
+}
+
+/// The source, and what tells the notes of the user that it calls from others of their names.
+fn of_template(key: &str, template: &Template) -> Node {
     let notes = template
         .notes_hash()
         .map(|hash| ("$notes", Node::from(hash)));
-    std::iter::once((key, Node::from(template.source()))).chain(notes)
+    map([(key, Node::from(template.source()))]
+        .into_iter()
+        .chain(notes))
 }
 
 fn list(items: impl Iterator<Item = Node>) -> Node {

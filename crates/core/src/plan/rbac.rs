@@ -119,6 +119,7 @@ pub fn install() -> Vec<PolicyRule> {
     let mut rights = Rights::default();
     // Patch is the narrowest verb that puts a finalizer on.
     rights.add(names::GROUP, "katalogs", &["get", "list", "watch", "patch"]);
+    rights.add(names::GROUP, "motifs", &["get", "list", "watch"]);
     rights.add(names::GROUP, "katalogs/status", &["patch"]);
     rights.add(names::GROUP, "katalogs/finalizers", &["update"]);
     rights.add(

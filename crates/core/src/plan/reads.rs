@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    ChildAlias, ChildPlan, Condition, GroupKind, Leaf, Number, Operand, Reads, StatusPlan, kinds,
+    ChildAlias, ChildPlan, Condition, GroupKind, ImportPlan, InputPlan, Leaf, Number, Operand,
+    Reads, StatusPlan, kinds,
 };
 use crate::{
     diagnostics::{Code, nearest},
@@ -14,9 +15,11 @@ use crate::{
 /// Roots of the custom resource itself.
 const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
-const LATER_ROOTS: [&str; 9] = [
-    "cross", "events", "external", "health", "inputs", "item", "metrics", "request", "value",
+const LATER_ROOTS: [&str; 8] = [
+    "cross", "events", "external", "health", "item", "metrics", "request", "value",
 ];
+/// Root of what an import gives, inside of Motifs.
+const INPUTS: &str = "inputs";
 
 /// A read that cannot be answered.
 pub(crate) struct Unreadable {
@@ -45,29 +48,44 @@ pub(crate) struct Gathered {
 
 /// What stands under each name below `.children`.
 pub(crate) fn names(children: &[ChildPlan]) -> BTreeMap<String, (GroupKind, Number)> {
-    Known::new(children).0
+    Known::new(children, true).names
 }
 
-/// Gathers what children and status read.
-pub(crate) fn gather(children: &[ChildPlan], status: &StatusPlan) -> Gathered {
-    let known = Known::new(children);
+/// Gathers what children, status and the inputs of imports read. `all` says whether these are all children of an operator,
+/// so that no other can be read.
+pub(crate) fn gather(
+    children: &[ChildPlan],
+    status: &StatusPlan,
+    imports: &[ImportPlan],
+    all: bool,
+) -> Gathered {
+    let known = Known::new(children, all);
     let mut gathered = Gathered::default();
     for kind in known.kinds() {
         gathered.reads.children.entry(kind.clone()).or_default();
     }
+    let inputs = |import: Option<usize>| imports.get(import?);
+    for import in imports {
+        let outer = inputs(import.outer);
+        for InputPlan { given, default, .. } in &import.inputs {
+            for (tree, inputs) in [(given, outer), (default, None)] {
+                if let Some(tree) = tree {
+                    tree.visit(&mut |leaf| gathered.leaf(leaf, (&known, inputs)));
+                }
+            }
+        }
+    }
     for child in children {
-        child.visit_leaves(&mut |leaf| gathered.leaf(leaf, &known));
-        child
-            .when
-            .iter()
-            .for_each(|condition| gathered.condition(condition, &known));
+        let around = (&known, inputs(child.import));
+        child.visit_leaves(&mut |leaf| gathered.leaf(leaf, around));
+        let conditions = child.when.iter();
+        conditions.for_each(|condition| gathered.condition(condition, around));
     }
     for field in &status.fields {
-        gathered.leaf(&field.value, &known);
-        field
-            .when
-            .iter()
-            .for_each(|condition| gathered.condition(condition, &known));
+        let around = (&known, inputs(field.import));
+        gathered.leaf(&field.value, around);
+        let conditions = field.when.iter();
+        conditions.for_each(|condition| gathered.condition(condition, around));
     }
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
     for paths in gathered.reads.children.values_mut() {
@@ -75,6 +93,9 @@ pub(crate) fn gather(children: &[ChildPlan], status: &StatusPlan) -> Gathered {
     }
     gathered
 }
+
+/// What can be read beside the custom resource: the children, and the inputs of a Motif.
+type Around<'a> = (&'a Known, Option<&'a ImportPlan>);
 
 impl ChildPlan {
     /// Calls `visit` with the leaves of name, namespace and body; not with those of conditions.
@@ -86,11 +107,15 @@ impl ChildPlan {
 }
 
 /// The names below `.children` that the declared kinds have.
-struct Known(BTreeMap<String, (GroupKind, Number)>);
+struct Known {
+    names: BTreeMap<String, (GroupKind, Number)>,
+    /// Whether there are no others.
+    all: bool,
+}
 
 impl Known {
     /// Of two kinds that share a name Kubernetes' own has it, else the one that is declared first.
-    fn new(children: &[ChildPlan]) -> Self {
+    fn new(children: &[ChildPlan], all: bool) -> Self {
         let mut known = BTreeMap::new();
         let built_in = children
             .iter()
@@ -114,17 +139,17 @@ impl Known {
                     .or_insert_with(|| (kind.group_kind(), number));
             }
         }
-        Self(known)
+        Self { names: known, all }
     }
 
     fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
-        self.0.values().map(|(kind, _)| kind)
+        self.names.values().map(|(kind, _)| kind)
     }
 
     /// The names as they are preferred, for messages.
     fn listed(&self) -> String {
         let singulars = self
-            .0
+            .names
             .iter()
             .filter(|(name, (kind, _))| **name == kinds::lower_camel(&kind.kind));
         singulars
@@ -142,7 +167,7 @@ struct Place<'a> {
 }
 
 impl Gathered {
-    fn leaf(&mut self, leaf: &Leaf, known: &Known) {
+    fn leaf(&mut self, leaf: &Leaf, around: Around<'_>) {
         let place = Place {
             field: &leaf.path,
             source: Some(leaf.template.source()),
@@ -150,10 +175,10 @@ impl Gathered {
         leaf.template
             .reads()
             .iter()
-            .for_each(|path| self.add(path, place, known));
+            .for_each(|path| self.add(path, place, around));
     }
 
-    fn condition(&mut self, condition: &Condition, known: &Known) {
+    fn condition(&mut self, condition: &Condition, around: Around<'_>) {
         let field = format!("{}.field", condition.path);
         match &condition.operand {
             Operand::Path(path) => self.add(
@@ -162,7 +187,7 @@ impl Gathered {
                     field: &field,
                     source: None,
                 },
-                known,
+                around,
             ),
             Operand::Template(template) => {
                 let place = Place {
@@ -172,15 +197,16 @@ impl Gathered {
                 template
                     .reads()
                     .iter()
-                    .for_each(|path| self.add(path, place, known));
+                    .for_each(|path| self.add(path, place, around));
             }
         }
         if let Some(leaf) = condition.right() {
-            self.leaf(leaf, known);
+            self.leaf(leaf, around);
         }
     }
 
-    fn add(&mut self, path: &Path, place: Place<'_>, known: &Known) {
+    fn add(&mut self, path: &Path, place: Place<'_>, around: Around<'_>) {
+        let (known, inputs) = around;
         let Some((root, below)) = path.steps().split_first() else {
             // The whole: everything that there is.
             self.reads.cr.extend(
@@ -194,6 +220,7 @@ impl Gathered {
         match root {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
+            Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
             // What a custom resource may be enriched with: it is not there, and notes take that.
             Step::Field(name) if template::is_added_key(name) => {}
             Step::Field(name) if LATER_ROOTS.contains(&&**name) => {
@@ -207,7 +234,11 @@ impl Gathered {
                 let meant = match &*name {
                     "Name" | "name" => Some("metadata.name"),
                     "Namespace" | "namespace" => Some("metadata.namespace"),
-                    other => nearest(other, CR_ROOTS.into_iter().chain(["children"])),
+                    other => {
+                        let inside = inputs.map(|_| INPUTS);
+                        let roots = CR_ROOTS.into_iter().chain(["children"]).chain(inside);
+                        nearest(other, roots)
+                    }
                 };
                 let hint = match meant {
                     Some(meant) => format!("did you mean `.{meant}`?"),
@@ -220,17 +251,51 @@ impl Gathered {
         }
     }
 
+    /// `.inputs`: what was given is read where it was given.
+    fn input(&mut self, below: &[Step], place: Place<'_>, inputs: Option<&ImportPlan>) {
+        let Some(import) = inputs else {
+            let hint = "only the templates of a Motif's resources and status, and what it gives to Motifs that it imports, \
+                        read `.inputs`";
+            let message = "there is no `.inputs` here";
+            return self.unreadable(
+                Code::InputsOutside,
+                place,
+                INPUTS,
+                message.to_owned(),
+                Some(hint.to_owned()),
+            );
+        };
+        let Some(Step::Field(name)) = below.first() else {
+            return;
+        };
+        let names = || import.inputs.iter().map(|input| &*input.name);
+        if names().any(|known| known == &**name) {
+            return;
+        }
+        let hint = match nearest(name, names()) {
+            Some(near) => format!("did you mean `.inputs.{near}`?"),
+            None if import.inputs.is_empty() => "it declares no inputs".to_owned(),
+            None => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("`{}` has no input `{name}`", import.motif);
+        let read = format!("{INPUTS}.{name}");
+        self.unreadable(Code::UnknownInput, place, &read, message, Some(hint));
+    }
+
     fn child(&mut self, below: &[Step], place: Place<'_>, known: &Known) {
         let Some((name, rest)) = below.split_first() else {
             return self.all_children(known);
         };
         let found = match name {
-            Step::Field(name) => known.0.get_key_value(&**name),
+            Step::Field(name) => known.names.get_key_value(&**name),
             Step::Index(_) => None,
         };
         let Some((name, (kind, number))) = found else {
+            if !known.all {
+                return;
+            }
             let name = Path::from_iter([name.clone()]);
-            let hint = if known.0.is_empty() {
+            let hint = if known.names.is_empty() {
                 "the operatorBox declares no children".to_owned()
             } else {
                 format!("there is {}", known.listed())
@@ -262,7 +327,7 @@ impl Gathered {
 
     /// `.children` as a whole, each kind under its preferred names.
     fn all_children(&mut self, known: &Known) {
-        for (name, (kind, number)) in &known.0 {
+        for (name, (kind, number)) in &known.names {
             self.reads
                 .children
                 .entry(kind.clone())
@@ -284,24 +349,48 @@ impl Gathered {
 
     /// Reports that `read`, as it stands in the text, cannot be read.
     fn refuse(&mut self, place: Place<'_>, read: &str, message: String, hint: Option<String>) {
-        let offset = place.source.and_then(|source| {
-            source
-                .find(&format!(".{read}"))
-                .or_else(|| source.find(read))
-        });
         let is_later = LATER_ROOTS.contains(&read);
+        let code = if is_later {
+            Code::NotSupportedYet
+        } else {
+            Code::UnknownData
+        };
+        self.unreadable(code, place, read, message, hint);
+    }
+
+    fn unreadable(
+        &mut self,
+        code: Code,
+        place: Place<'_>,
+        read: &str,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let offset = place.source.and_then(|source| {
+            offset_of(source, &format!(".{read}")).or_else(|| offset_of(source, read))
+        });
+        let message = match (place.source, offset) {
+            (Some(_), None) => format!("{message}; a note that is called here reads it"),
+            _ => message,
+        };
         self.unreadable.push(Unreadable {
-            code: if is_later {
-                Code::NotSupportedYet
-            } else {
-                Code::UnknownData
-            },
+            code,
             place: place.field.to_owned(),
             offset,
             message,
             hint,
         });
     }
+}
+
+/// Where `read` stands in a template's source, not as the beginning of a longer name.
+fn offset_of(source: &str, read: &str) -> Option<usize> {
+    let is_whole = |at: &usize| {
+        let rest = &source[at + read.len()..];
+        !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
+    };
+    let mut found = source.match_indices(read).map(|(at, _)| at);
+    found.find(is_whole)
 }
 
 /// The paths, sorted, without those that lie below others.

@@ -1,44 +1,99 @@
 //! `status.fields`.
 
-use super::{Coerce, CrdVersion, StatusField, StatusPlan, StatusType, conditions};
+use super::{
+    Coerce, CrdVersion, Library, StatusField, StatusPlan, StatusType, conditions,
+    library::{Content, Part},
+    presets::no_include_inside,
+};
 use crate::{
     api::{self, StatusSpec},
-    diagnostics::Code,
+    diagnostics::{Code, Severity},
     resources::scope::At,
+    template::TemplateError,
     value::{Node, Path, Step},
 };
 
 /// Fields that Orkestra writes while it writes conditions.
 const OURS: [&str; 2] = ["conditions", "observedGeneration"];
 
-/// Compiles the block at `at`; `version` is what is known of the custom resource's definition.
-pub(crate) fn compile(at: &At<'_>, spec: &StatusSpec, version: Option<&CrdVersion>) -> StatusPlan {
-    let conditions = spec.conditions.unwrap_or(true);
-    let at = at.field("fields");
+/// Status fields that one document declares.
+pub(crate) struct Declared<'a> {
+    /// Where the list stands.
+    pub(crate) at: At<'a>,
+    /// The list.
+    pub(crate) fields: &'a [api::StatusField],
+    /// The import that it comes from.
+    pub(crate) import: Option<usize>,
+}
+
+/// The list in the file that the block at `at` includes.
+pub(crate) fn included<'a>(
+    at: &At<'a>,
+    spec: &'a StatusSpec,
+    library: &'a Library,
+) -> Option<Declared<'a>> {
+    let document = library.open(&at.field("include"), Part::Status, spec.include.as_ref()?)?;
+    let Content::Status(included) = &document.content else {
+        return None;
+    };
+    let at = at.document(&document.origin).field("status").as_at(at);
+    no_include_inside(&at, included.include.is_some());
+    if included.conditions.is_some() {
+        let message = "`conditions` is declared where the file is included, not in it";
+        at.field("conditions").error(Code::NotSupportedYet, message);
+    }
+    Some(Declared {
+        at: at.field("fields"),
+        fields: &included.fields,
+        import: None,
+    })
+}
+
+/// Compiles all lists of an operator; `version` is what is known of the custom resource's definition.
+pub(crate) fn compile(
+    lists: &[Declared<'_>],
+    conditions: bool,
+    version: Option<&CrdVersion>,
+) -> StatusPlan {
     let mut fields: Vec<StatusField> = Vec::new();
-    for (index, declared) in spec.fields.iter().enumerate() {
-        let at = at.index(index);
-        let Some(field) = field(&at, declared, conditions, version) else {
-            continue;
-        };
-        let is_above = |a: &Path, b: &Path| a != b && b.starts_with(a);
-        if let Some(other) = fields
-            .iter()
-            .find(|other| is_above(&other.path, &field.path) || is_above(&field.path, &other.path))
-        {
-            at.field("path").error(
-                Code::StatusOverlap,
-                format!(
-                    "`{}` and `{}` cannot both be values: one lies below the other",
-                    other.path, field.path
-                ),
-            );
+    for list in lists {
+        for (index, declared) in list.fields.iter().enumerate() {
+            let at = list.at.index(index);
+            let Some(mut field) = field(&at, declared, conditions, version) else {
+                continue;
+            };
+            field.import = list.import;
+            against_others(&at.field("path"), &field, &fields);
+            fields.push(field);
         }
-        fields.push(field);
     }
     StatusPlan {
         conditions,
         fields: fields.into(),
+    }
+}
+
+/// Refuses a field that cannot stand beside those that were declared before.
+fn against_others(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
+    let is_above = |a: &Path, b: &Path| a != b && b.starts_with(a);
+    if let Some(other) = others
+        .iter()
+        .find(|other| is_above(&other.path, &field.path) || is_above(&field.path, &other.path))
+    {
+        at.error(
+            Code::StatusOverlap,
+            format!(
+                "`{}` and `{}` cannot both be values: one lies below the other",
+                other.path, field.path
+            ),
+        );
+    }
+    // Of one document the later one wins.
+    let twice = |other: &&StatusField| other.path == field.path && other.import != field.import;
+    if let Some(other) = others.iter().find(twice) {
+        let message = format!("{} writes `{}` too", other.value.path, field.path);
+        let hint = "choose another path: what a Motif writes cannot be replaced";
+        at.error_hint(Code::SetTwice, message, hint);
     }
 }
 
@@ -57,9 +112,18 @@ fn field(
         None => match version.map(|version| version.status_type(&path)) {
             Some(StatusType::Takes(coerce)) => Some(coerce),
             Some(StatusType::Absent) => {
-                at.field("path").warn(
-                    Code::StatusUnknown,
-                    format!("the definition has no `status.{path}`: the API server drops it"),
+                let message =
+                    format!("the definition has no `status.{path}`: the API server drops it");
+                let near = version.and_then(|version| version.near_status(&path));
+                at.field("path").report_in_text(
+                    Severity::Warning,
+                    TemplateError {
+                        code: Code::StatusUnknown,
+                        offset: 0,
+                        len: 0,
+                        message,
+                        hint: near.map(|near| format!("did you mean `{near}`?")),
+                    },
                 );
                 None
             }
@@ -80,6 +144,7 @@ fn field(
             .error(Code::WrongValue, misfit.to_string());
     }
     Some(StatusField {
+        import: None,
         path,
         value,
         kind,

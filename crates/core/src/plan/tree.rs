@@ -75,6 +75,11 @@ impl Fields {
         self.put(key, Tree::Fixed(Node::from(text)));
     }
 
+    /// Sets what `others` sets.
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     /// Whether nothing was set.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

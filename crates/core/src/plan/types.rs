@@ -147,6 +147,8 @@ pub struct OperatorPlan {
     pub resync: Duration,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
+    /// The imports of Motifs, outer ones before those of their Motifs.
+    pub imports: Box<[ImportPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
     /// others), then as declared.
     pub children: Box<[ChildPlan]>,
@@ -212,11 +214,43 @@ pub enum Number {
     Plural,
 }
 
+/// One import of a Motif: what `.inputs` is for the children and status fields that come from it.
+#[derive(Debug)]
+pub struct ImportPlan {
+    /// The name of the Motif's document, for messages.
+    pub motif: Box<str>,
+    /// The import whose Motif declares this one, by its place in [`OperatorPlan::imports`]: its inputs are what the
+    /// given values read as `.inputs`. None is the Katalog.
+    pub outer: Option<usize>,
+    /// The inputs that the Motif declares, in order.
+    pub inputs: Box<[InputPlan]>,
+}
+
+/// One input of an import.
+#[derive(Debug)]
+pub struct InputPlan {
+    /// Its name below `.inputs`.
+    pub name: Key,
+    /// What the import gives.
+    pub given: Option<Tree>,
+    /// What the Motif says where nothing is given, or what is given turns out to be nothing. It reads no inputs.
+    pub default: Option<Tree>,
+    /// The declared type.
+    pub coerce: Coerce,
+    /// Whether it is the user's intent alone: the live world has no say in it.
+    pub is_intent: bool,
+    /// Where it is given, for messages.
+    pub path: Box<str>,
+}
+
 /// One declared child.
 #[derive(Debug)]
 pub struct ChildPlan {
-    /// Where it stands in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0]`.
+    /// Where it stands in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0]`; a Motif's
+    /// after the name of its document: `motifs/cache.yaml: spec.resources.services[0]`.
     pub path: Box<str>,
+    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    pub import: Option<usize>,
     /// Its kind.
     pub kind: ResourceType,
     /// How it is kept.
@@ -367,13 +401,15 @@ pub enum Test {
 pub struct StatusPlan {
     /// Whether conditions are written (`status.conditions: false` turns them off).
     pub conditions: bool,
-    /// Declared fields, in declaration order; a later one of the same path wins.
+    /// Declared fields, those of Motifs and includes first, in declaration order; a later one of the same path wins.
     pub fields: Box<[StatusField]>,
 }
 
 /// One entry of `status.fields`.
 #[derive(Debug)]
 pub struct StatusField {
+    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    pub import: Option<usize>,
     /// Relative to `status`.
     pub path: Path,
     /// The value.

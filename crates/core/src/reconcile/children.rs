@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use super::{
+    inputs::Inputs,
     record::{ChildRecord, Observed},
     render::Renderer,
 };
@@ -65,16 +66,21 @@ impl DeclaredOrder {
     fn of(plan: &OperatorPlan, observed: &Observed) -> Self {
         let data = Data::of(&observed.cr.view);
         let owner_kind = plan.resource.group_kind();
-        let mut budget = Budget::default();
-        let mut renderer = Renderer {
-            data: &data,
-            budget: &mut budget,
-            owner: (&owner_kind, &observed.cr.id.key),
-        };
+        let owner = (&owner_kind, &observed.cr.id.key);
+        let inputs = Inputs::of(plan, &data, owner);
+        let around = inputs.around(data.clone());
         let mut positions = BTreeMap::new();
         for (index, child) in plan.children.iter().enumerate() {
-            *renderer.budget = Budget::default();
-            if let Ok(name) = renderer.text(&child.name) {
+            let mut budget = Budget::default();
+            let name = around.of(child.import).and_then(|data| {
+                let mut renderer = Renderer {
+                    data,
+                    budget: &mut budget,
+                    owner,
+                };
+                renderer.text(&child.name)
+            });
+            if let Ok(name) = name {
                 positions
                     .entry((child.kind.group_kind(), name))
                     .or_insert(index);

@@ -17,6 +17,7 @@
 mod children;
 pub mod crd;
 pub mod differ;
+mod inputs;
 pub mod inventory;
 pub mod kstatus;
 mod marks;

@@ -3,6 +3,7 @@
 use super::{
     children::children_data,
     crd::{CrdFacts, schema_knows, schema_type},
+    inputs::Inputs,
     patch::merge_patch,
     reason::Reason,
     record::{CrRecord, Observed},
@@ -164,25 +165,36 @@ fn declared_fields(
         .with("children", &children)
         .at(now);
     let owner_kind = plan.resource.group_kind();
-    let mut budget = Budget::default();
-    let mut renderer = Renderer {
-        data: &data,
-        budget: &mut budget,
-        owner: (&owner_kind, &observed.cr.id.key),
-    };
+    let owner = (&owner_kind, &observed.cr.id.key);
+    let inputs = Inputs::of(plan, &data, owner);
+    let around = inputs.around(data.clone());
     let failed = !executed.failures.is_empty();
     for field in &plan.status.fields {
-        *renderer.budget = Budget::default();
         // What a field says without a condition, it says of a pass that went well.
         if (failed && field.when.is_empty())
             || !is_writable(facts, &below_status(&field.path, None))
         {
             continue;
         }
-        match field_value(&mut renderer, field, facts) {
+        let mut budget = Budget::default();
+        let said = around.of(field.import).and_then(|data| {
+            let mut renderer = Renderer {
+                data,
+                budget: &mut budget,
+                owner,
+            };
+            field_value(&mut renderer, field, facts)
+        });
+        match said {
             Ok(Said::New(value)) => set(wanted, &field.path, value),
             Ok(Said::Nothing) => {}
-            Err(error) => executed.failures.push(error.into()),
+            Err(error) => {
+                // An input that fails is told once, not for each field that depends on it.
+                let failure = error.into();
+                if !executed.failures.contains(&failure) {
+                    executed.failures.push(failure);
+                }
+            }
         }
     }
 }

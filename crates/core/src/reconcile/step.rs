@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     children::children_data,
+    inputs::{Around, Inputs},
     inventory::Inventory,
     marks,
     reason::Reason,
@@ -110,11 +111,14 @@ pub fn step(
         .with("children", &children)
         .at(now);
     let owner_kind = plan.resource.group_kind();
+    let owner = (&owner_kind, &observed.cr.id.key);
+    let inputs = Inputs::of(plan, &data, owner);
+    let around = inputs.around(data.clone());
     let mut budget = Budget::default();
     let renderer = Renderer {
         data: &data,
         budget: &mut budget,
-        owner: (&owner_kind, &observed.cr.id.key),
+        owner,
     };
     let mut pass = Pass {
         plan,
@@ -122,6 +126,7 @@ pub fn step(
         observed,
         manager,
         renderer,
+        around: &around,
         entropy,
         wanted: BTreeSet::new(),
         open: BTreeSet::new(),
@@ -131,8 +136,12 @@ pub fn step(
         cycle: Cycle::default(),
     };
     for index in 0..plan.children.len() {
-        if let Err(failure) = pass.child(index) {
-            pass.cycle.failures.push(failure);
+        match pass.child(index) {
+            // An input that fails is told once, not for each child that depends on it.
+            Err(failure) if !pass.cycle.failures.contains(&failure) => {
+                pass.cycle.failures.push(failure);
+            }
+            _ => {}
         }
     }
     pass.finish()
@@ -144,6 +153,7 @@ struct Pass<'a, 'd> {
     observed: &'a Observed,
     manager: String,
     renderer: Renderer<'a, 'd>,
+    around: &'a Around<'d>,
     entropy: &'a Entropy,
     /// Children that shall exist or stay.
     wanted: BTreeSet<ChildKey>,
@@ -164,6 +174,13 @@ impl Pass<'_, '_> {
         let declared = &plan.children[index];
         // A child that uses up its budget leaves the others theirs.
         *self.renderer.budget = Budget::default();
+        self.renderer.data = match self.around.of(declared.import) {
+            Ok(data) => data,
+            Err(error) => {
+                self.complete = false;
+                return Err(error.into());
+            }
+        };
         let key = self.key(declared);
         let open = self.renderer.gate(&declared.when);
         let key = match key {
@@ -325,19 +342,12 @@ impl Pass<'_, '_> {
     /// The object without what ownership adds. What is made once may draw random bytes: each child its own, so that none
     /// depends on what else a pass makes.
     fn body(&mut self, key: &ChildKey, declared: &ChildPlan) -> Result<Node, RenderError> {
-        let tree = &declared.body;
         let rendered = if declared.mode == Mode::Once {
             let purpose = format!("{} {key}", self.observed.cr.id.uid);
             let entropy = self.entropy.fork(&purpose);
-            let data = self.renderer.data.clone().random(&entropy);
-            let mut renderer = Renderer {
-                data: &data,
-                budget: &mut *self.renderer.budget,
-                owner: self.renderer.owner,
-            };
-            renderer.tree(tree)
+            self.renderer.random_tree(&declared.body, &entropy)
         } else {
-            self.renderer.tree(tree)
+            self.renderer.tree(&declared.body)
         };
         Ok(rendered?.unwrap_or_default())
     }

@@ -6,7 +6,7 @@ use crate::{
         children::{Deployment, RollingUpdate},
         names,
     },
-    plan::{Coerce, Fields, GroupKind, Leaf, Tree},
+    plan::{Coerce, Fields, GroupKind, Leaf, Tree, resolve_profile},
 };
 
 /// The root fields of a Deployment that is called `name`; its user's `labels` go onto the pods too.
@@ -56,7 +56,27 @@ fn workload(kind: &GroupKind, name: &Leaf) -> Tree {
     Tree::Workload(Box::new((kind.clone(), name.clone())))
 }
 
-fn strategy(at: &At<'_>, update: &RollingUpdate) -> Tree {
+fn strategy(at: &At<'_>, declared: &RollingUpdate) -> Option<Tree> {
+    let RollingUpdate {
+        profile,
+        max_surge,
+        max_unavailable,
+    } = declared;
+    let set = [
+        ("maxSurge", max_surge.is_some()),
+        ("maxUnavailable", max_unavailable.is_some()),
+    ];
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
+        &presets.rolling_update
+    })?;
+    let mut strategy = Fields::default();
+    strategy.put_text("type", "RollingUpdate");
+    strategy.put("rollingUpdate", pace(&at, declared).into_optional());
+    Some(strategy.into_tree())
+}
+
+/// How many pods are exchanged at a time: what a profile can stand for.
+pub(crate) fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
     let mut rolling = Fields::default();
     rolling.put(
         "maxSurge",
@@ -70,8 +90,5 @@ fn strategy(at: &At<'_>, update: &RollingUpdate) -> Tree {
             Coerce::IntOrText,
         ),
     );
-    let mut strategy = Fields::default();
-    strategy.put_text("type", "RollingUpdate");
-    strategy.put("rollingUpdate", rolling.into_optional());
-    strategy.into_tree()
+    rolling
 }

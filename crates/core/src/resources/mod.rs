@@ -11,8 +11,8 @@ pub(crate) mod config;
 pub(crate) mod custom;
 pub(crate) mod deployment;
 mod env;
-mod pod;
-mod probes;
+pub(crate) mod pod;
+pub(crate) mod probes;
 pub(crate) mod scope;
 pub(crate) mod service;
 

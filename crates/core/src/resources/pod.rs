@@ -9,7 +9,7 @@ use crate::{
         scalar::{Text, Texts},
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Leaf, Tree},
+    plan::{Coerce, Fields, Leaf, Tree, resolve_profile},
     value::Node,
 };
 
@@ -159,7 +159,24 @@ fn word_list(at: &At<'_>, list: &[Text]) -> Tree {
     )
 }
 
-fn resources(at: &At<'_>, resources: &Resources) -> Option<Tree> {
+fn resources(at: &At<'_>, declared: &Resources) -> Option<Tree> {
+    let Resources {
+        profile,
+        requests,
+        limits,
+    } = declared;
+    let set = [
+        ("requests", !requests.is_empty()),
+        ("limits", !limits.is_empty()),
+    ];
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
+        &presets.resources
+    })?;
+    quantities(&at, declared)
+}
+
+/// What is asked for and allowed, but for the profile.
+pub(crate) fn quantities(at: &At<'_>, resources: &Resources) -> Option<Tree> {
     let quantities = |name: &str, texts: &BTreeMap<String, Text>| {
         at.field(name)
             .texts(texts, Coerce::OptionalText)
@@ -171,7 +188,34 @@ fn resources(at: &At<'_>, resources: &Resources) -> Option<Tree> {
     fields.into_optional()
 }
 
-fn security_context(at: &At<'_>, context: &SecurityContext) -> Option<Tree> {
+fn security_context(at: &At<'_>, declared: &SecurityContext) -> Option<Tree> {
+    let SecurityContext {
+        profile,
+        run_as_non_root,
+        read_only_root_filesystem,
+        allow_privilege_escalation,
+        capabilities,
+    } = declared;
+    let set = [
+        ("runAsNonRoot", run_as_non_root.is_some()),
+        (
+            "readOnlyRootFilesystem",
+            read_only_root_filesystem.is_some(),
+        ),
+        (
+            "allowPrivilegeEscalation",
+            allow_privilege_escalation.is_some(),
+        ),
+        ("capabilities", capabilities.is_some()),
+    ];
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
+        &presets.container_security
+    })?;
+    context(&at, declared)
+}
+
+/// The container's security context, but for the profile.
+pub(crate) fn context(at: &At<'_>, context: &SecurityContext) -> Option<Tree> {
     let SecurityContext {
         profile: _,
         run_as_non_root,
@@ -247,7 +291,28 @@ fn check_capability(at: &At<'_>, text: &str) {
     }
 }
 
-fn pod_security(at: &At<'_>, security: &PodSecurity) -> Option<Tree> {
+fn pod_security(at: &At<'_>, declared: &PodSecurity) -> Option<Tree> {
+    let PodSecurity {
+        profile,
+        run_as_non_root,
+        run_as_user,
+        run_as_group,
+        fs_group,
+    } = declared;
+    let set = [
+        ("runAsNonRoot", run_as_non_root.is_some()),
+        ("runAsUser", run_as_user.is_some()),
+        ("runAsGroup", run_as_group.is_some()),
+        ("fsGroup", fs_group.is_some()),
+    ];
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
+        &presets.pod_security
+    })?;
+    pod_context(&at, declared)
+}
+
+/// The pod's security context, but for the profile.
+pub(crate) fn pod_context(at: &At<'_>, security: &PodSecurity) -> Option<Tree> {
     let PodSecurity {
         profile: _,
         run_as_non_root,

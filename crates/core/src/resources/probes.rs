@@ -2,9 +2,12 @@
 
 use super::{is_given, scope::At};
 use crate::{
-    api::children::{Probe, Probes},
+    api::{
+        children::{Probe, Probes},
+        scalar::Scalar,
+    },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Fields, Tree, resolve_profile},
 };
 
 /// The container's port, which a probe asks when it names none.
@@ -61,17 +64,34 @@ fn probe(at: &At<'_>, probe: &Probe, asked: Asked<'_>) -> Option<Tree> {
     } else {
         fields.put("tcpSocket", target.into_part());
     }
-    let numbers = [
+    let set = numbers(probe).map(|(name, number)| (name, number.is_some()));
+    let preset = resolve_profile(at, probe.profile.as_deref(), &set, probe, |presets| {
+        &presets.probes
+    });
+    if let Some((at, probe)) = preset {
+        fields.extend(times(&at, probe));
+    }
+    Some(fields.into_part())
+}
+
+/// Times and thresholds, by their names.
+fn numbers(probe: &Probe) -> [(&'static str, &Option<Scalar>); 5] {
+    [
         ("initialDelaySeconds", &probe.initial_delay_seconds),
         ("periodSeconds", &probe.period_seconds),
         ("failureThreshold", &probe.failure_threshold),
         ("successThreshold", &probe.success_threshold),
         ("timeoutSeconds", &probe.timeout_seconds),
-    ];
-    for (name, number) in numbers {
+    ]
+}
+
+/// The times and thresholds of a probe: what a profile can stand for.
+pub(crate) fn times(at: &At<'_>, probe: &Probe) -> Fields {
+    let mut fields = Fields::default();
+    for (name, number) in numbers(probe) {
         fields.put(name, at.scalar_field(name, number.as_ref(), Coerce::Int));
     }
-    Some(fields.into_part())
+    fields
 }
 
 /// Whether the probe is an HTTP request; nothing if that is wrong, which is reported.

@@ -1,8 +1,11 @@
 //! A place in a Katalog: what is read there becomes trees, and what is wrong there becomes diagnostics.
 
+mod metadata;
+
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
 };
 
 use crate::{
@@ -11,7 +14,7 @@ use crate::{
         scalar::{Scalar, Text},
     },
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity, nearest},
-    plan::{Coerce, Fields, Leaf, Tree},
+    plan::{Coerce, Fields, Leaf, Lexicon, Origin, Tree},
     template::{Template, TemplateError},
     value::{BadPath, Node},
 };
@@ -29,7 +32,9 @@ pub(crate) struct Problems {
     found: RefCell<Diagnostics>,
     errors: Cell<usize>,
     /// The places that plans name, by their text.
-    places: RefCell<HashMap<Box<str>, FieldPath>>,
+    places: RefCell<HashMap<Box<str>, (Option<Arc<Origin>>, FieldPath)>>,
+    /// What was told of places that are looked at more than once.
+    told: RefCell<HashSet<String>>,
 }
 
 impl Problems {
@@ -60,18 +65,26 @@ impl Problems {
 
     /// A place that was read before, by its [`At::text`].
     pub(crate) fn place(&self, text: &str) -> At<'_> {
+        let (origin, path) = self.places.borrow().get(text).cloned().unwrap_or_default();
         At {
-            problems: self,
-            path: self.places.borrow().get(text).cloned().unwrap_or_default(),
-            is_key: false,
+            shared: origin.is_some(),
+            origin,
+            path,
+            ..At::root(self)
         }
     }
 }
 
-/// A place in a Katalog.
+/// A place in a Katalog, or in a document that it takes something from.
 #[derive(Clone)]
 pub(crate) struct At<'a> {
     problems: &'a Problems,
+    /// What names stand for here, where that is known already.
+    lexicon: Option<&'a Lexicon<'a>>,
+    /// The other document; none is the Katalog itself.
+    origin: Option<Arc<Origin>>,
+    /// Whether several parts of the Katalog lead here: what is wrong is told once.
+    shared: bool,
     path: FieldPath,
     /// Whether problems are those of the key that leads here.
     is_key: bool,
@@ -82,35 +95,105 @@ impl<'a> At<'a> {
     pub(crate) fn root(problems: &'a Problems) -> Self {
         Self {
             problems,
+            lexicon: None,
+            origin: None,
+            shared: false,
             path: FieldPath::root(),
             is_key: false,
         }
     }
 
+    /// The Katalog itself.
+    pub(crate) fn katalog(&self) -> Self {
+        Self {
+            origin: None,
+            path: FieldPath::root(),
+            ..self.clone()
+        }
+    }
+
+    /// The root of another document.
+    pub(crate) fn document(&self, origin: &Arc<Origin>) -> Self {
+        Self {
+            origin: Some(Arc::clone(origin)),
+            shared: true,
+            path: FieldPath::root(),
+            ..self.clone()
+        }
+    }
+
+    /// The same place, which is looked at for several parts of the Katalog.
+    pub(crate) fn shared(&self) -> Self {
+        Self {
+            shared: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same place, where names stand for what `lexicon` says.
+    pub(crate) fn with<'b>(&self, lexicon: &'b Lexicon<'b>) -> At<'b>
+    where
+        'a: 'b,
+    {
+        At {
+            lexicon: Some(lexicon),
+            ..self.clone()
+        }
+    }
+
+    /// The same place, where names stand for what they do at `other`.
+    pub(crate) fn as_at<'b>(&self, other: &At<'b>) -> At<'b>
+    where
+        'a: 'b,
+    {
+        At {
+            lexicon: other.lexicon,
+            ..self.clone()
+        }
+    }
+
+    /// What names stand for here.
+    pub(crate) fn lexicon(&self) -> Option<&'a Lexicon<'a>> {
+        self.lexicon
+    }
+
+    /// Whether both places are in one document.
+    pub(crate) fn is_beside(&self, other: &At<'_>) -> bool {
+        let name = |at: &At<'_>| at.origin.as_ref().map(|origin| origin.name.clone());
+        name(self) == name(other)
+    }
+
+    /// The document that this is in; none is the Katalog itself.
+    pub(crate) fn origin(&self) -> Option<&Arc<Origin>> {
+        self.origin.as_ref()
+    }
+
     /// The field `name` of the map here.
     pub(crate) fn field(&self, name: &str) -> Self {
         Self {
-            problems: self.problems,
             path: self.path.field(name),
             is_key: false,
+            ..self.clone()
         }
     }
 
     /// The item `index` of the list here.
     pub(crate) fn index(&self, index: usize) -> Self {
         Self {
-            problems: self.problems,
             path: self.path.index(index),
             is_key: false,
+            ..self.clone()
         }
     }
 
     /// The same place, with what is wrong there reported to `problems`.
-    pub(crate) fn quietly<'b>(&self, problems: &'b Problems) -> At<'b> {
+    pub(crate) fn quietly<'b>(&self, problems: &'b Problems) -> At<'b>
+    where
+        'a: 'b,
+    {
         At {
             problems,
-            path: self.path.clone(),
-            is_key: self.is_key,
+            ..self.clone()
         }
     }
 
@@ -125,9 +208,9 @@ impl<'a> At<'a> {
     /// The field `name` beside the one here.
     pub(crate) fn sibling(&self, name: &str) -> Self {
         Self {
-            problems: self.problems,
             path: self.path.sibling(name),
             is_key: false,
+            ..self.clone()
         }
     }
 
@@ -136,18 +219,21 @@ impl<'a> At<'a> {
         &self.path
     }
 
-    /// The place as text.
+    /// The place as text; of another document, after its name.
     pub(crate) fn text(&self) -> Box<str> {
-        let text: Box<str> = self.path.to_string().into();
+        let text: Box<str> = match &self.origin {
+            Some(origin) => format!("{}: {}", origin.name, self.path).into(),
+            None => self.path.to_string().into(),
+        };
         self.problems
             .places
             .borrow_mut()
-            .insert(text.clone(), self.path.clone());
+            .insert(text.clone(), (self.origin.clone(), self.path.clone()));
         text
     }
 
     /// A place that was read before, by its text.
-    pub(crate) fn place(&self, text: &str) -> Self {
+    pub(crate) fn place(&self, text: &str) -> At<'a> {
         self.problems.place(text)
     }
 
@@ -198,9 +284,36 @@ impl<'a> At<'a> {
         self.report(Diagnostic::warning(code, self.path.clone(), message));
     }
 
+    /// Reports what was found about another document, with its places.
+    pub(crate) fn pass_on(&self, found: &[Diagnostic]) {
+        for diagnostic in found {
+            self.shared().report(diagnostic.clone());
+        }
+    }
+
     fn report(&self, mut diagnostic: Diagnostic) {
-        diagnostic.at_key = self.is_key;
-        self.problems.add(diagnostic);
+        diagnostic.at_key |= self.is_key;
+        if let Some(origin) = self.origin.as_ref().filter(|_| diagnostic.file.is_none()) {
+            diagnostic.locate(&origin.tree, Some(&origin.file));
+        }
+        let problems = self.problems;
+        if self.shared {
+            let text = format!("{diagnostic} {:?}", diagnostic.text_offset);
+            if !problems.told.borrow_mut().insert(text) {
+                return;
+            }
+        }
+        problems.add(diagnostic);
+    }
+
+    /// Reports what the author should know, and what to do about it.
+    pub(crate) fn warn_hint(
+        &self,
+        code: Code,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.report(Diagnostic::warning(code, self.path.clone(), message).hint(hint));
     }
 
     /// Reports what is found in the text here.
@@ -231,22 +344,20 @@ impl<'a> At<'a> {
         if self.problems.is_full() {
             return None;
         }
-        let report = |error: &TemplateError, new: fn(Code, FieldPath, String) -> Diagnostic| {
-            let mut diagnostic =
-                new(error.code, self.path.clone(), error.message.clone()).at_text(error.offset);
-            diagnostic.hint.clone_from(&error.hint);
-            self.report(diagnostic);
+        let parsed = match self.lexicon {
+            Some(lexicon) => Template::parse_with(text, &lexicon.functions),
+            None => Template::parse(text),
         };
-        match Template::parse(text) {
+        match parsed {
             Ok(template) => {
                 for warning in template.warnings() {
-                    report(warning, Diagnostic::warning);
+                    self.report_in_text(Severity::Warning, warning.clone());
                 }
                 Some(template)
             }
             Err(errors) => {
-                for error in &errors {
-                    report(error, Diagnostic::error);
+                for error in errors {
+                    self.report_in_text(Severity::Error, error);
                 }
                 None
             }
@@ -394,67 +505,5 @@ impl<'a> At<'a> {
             fields.put(key, self.field(key).value(text, coerce));
         }
         fields
-    }
-
-    /// The labels here, or a selector's.
-    pub(crate) fn labels(&self, labels: &BTreeMap<String, Text>) -> Fields {
-        for (key, value) in labels {
-            self.key(key).metadata_key(key);
-            if let Ok(template) = Template::parse(value) {
-                self.field(key)
-                    .legal(&template, |text| text, names::check_label_value);
-            }
-        }
-        self.texts(labels, Coerce::Text)
-    }
-
-    /// Whether the name here, which is trimmed once it is rendered, may be what `check` allows; what no value can mend
-    /// is reported.
-    pub(crate) fn legal_name(&self, name: &Template, check: Check) -> bool {
-        self.legal(name, str::trim, check)
-    }
-
-    fn legal(&self, template: &Template, kept: fn(&str) -> &str, check: Check) -> bool {
-        if let Some(literal) = template.literal().map(kept) {
-            return match check(literal) {
-                Ok(()) => true,
-                Err(why) => {
-                    self.bad_name(literal, why, check);
-                    false
-                }
-            };
-        }
-        let [shortest, longer] = template.samples("a");
-        let (Err(why), Err(_)) = (check(kept(&longer)), check(kept(&shortest))) else {
-            return true;
-        };
-        let [_, shown] = template.samples("…");
-        self.error(Code::BadName, why.replace(longer.trim(), shown.trim()));
-        false
-    }
-
-    /// The annotations here.
-    pub(crate) fn annotations(&self, annotations: &BTreeMap<String, Text>) -> Fields {
-        for key in annotations.keys() {
-            self.key(key).metadata_key(key);
-        }
-        self.texts(annotations, Coerce::Text)
-    }
-
-    fn metadata_key(&self, key: &str) {
-        if key.starts_with(names::PREFIX) {
-            self.error_hint(
-                Code::ReservedLabel,
-                format!(
-                    "labels and annotations that start with `{}` are Orkestra's own",
-                    names::PREFIX
-                ),
-                "use a prefix of yours",
-            );
-        } else if !key.contains("{{")
-            && let Err(why) = names::check_label_key(key)
-        {
-            self.bad_name(key, why, names::check_label_key);
-        }
     }
 }

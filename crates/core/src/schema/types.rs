@@ -126,6 +126,15 @@ impl<'s> Type<'s> {
         }
     }
 
+    /// The same map, with one name more that is known; what has no known names stays as it is.
+    #[must_use]
+    pub fn with_name(mut self, name: &str, given: Self) -> Self {
+        if let Inside::Names(names) = &mut self.inside {
+            Rc::make_mut(names).insert(name.to_owned(), given);
+        }
+        self
+    }
+
     /// The place in a schema that describes it, if exactly one does.
     pub fn schema(&self) -> Option<Schema<'s>> {
         match &self.inside {
@@ -212,9 +221,7 @@ impl<'s> Type<'s> {
 impl fmt::Display for Type<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.inside {
-            Inside::Schema(schema) if self.may == schema.kinds() => {
-                f.write_str(&schema.describe())
-            }
+            Inside::Schema(schema) if self.may == schema.kinds() => f.write_str(&schema.describe()),
             Inside::Each(each) if self.may == Kinds::MAP => write!(f, "map of {each}"),
             Inside::Each(each) if self.may == Kinds::LIST => write!(f, "list of {each}"),
             _ => self.may.fmt(f),

@@ -23,7 +23,7 @@ pub(crate) const UID: &str = "0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10";
 /// Field manager of the operators.
 pub(crate) const MANAGER: &str = "orkestra/ponds.water.example";
 
-/// The operator of a Katalog in the form of a whole document.
+/// The operator of a Katalog in the form of a whole document; Motifs may follow it.
 pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
     let (documents, _) =
         read_stream("katalog.yaml", text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
@@ -31,7 +31,17 @@ pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
         namespace: "default".into(),
         name: documents.katalogs[0].name.clone(),
     };
-    let (plan, _) = plan::compile(&katalog, &documents.katalogs[0].spec, schemas, &Library::default())
+    let spec = &documents.katalogs[0].spec;
+    let mut library = Library::default();
+    for _ in 0..=documents.motifs.len() {
+        for reference in library.missing(spec) {
+            let mut motifs = documents.motifs.iter();
+            if let Some(motif) = motifs.find(|motif| *motif.name == *reference.text) {
+                library.put_motif(reference, motif);
+            }
+        }
+    }
+    let (plan, _) = plan::compile(&katalog, spec, schemas, &library)
         .unwrap_or_else(|problems| panic!("{problems}\n{text}"));
     plan.operators[0].clone()
 }

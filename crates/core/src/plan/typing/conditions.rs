@@ -29,7 +29,7 @@ impl<'s> Typing<'_, 's> {
                 Type::any()
             }),
             Operand::Template(template) => {
-                let inference = template.infer(&self.root);
+                let inference = template.infer(self.root(), self.listed.is_some());
                 self.report(&field, &inference);
                 self.list(&field, template, &inference, None);
                 inference.gives
@@ -39,7 +39,7 @@ impl<'s> Typing<'_, 's> {
 
     /// What lies at a plain path.
     fn path(&self, path: &Path) -> Result<Type<'s>, TemplateError> {
-        let mut given = self.root.clone();
+        let mut given = self.root().clone();
         for step in path.steps() {
             let is_list = given.may == Kinds::LIST;
             given = match step {
@@ -59,7 +59,7 @@ impl<'s> Typing<'_, 's> {
 
     /// Checks the right side; both sides are compared as text.
     fn compared(&self, condition: &Condition, left: &Type<'s>, leaf: &Leaf) {
-        let inference = leaf.template.infer(&self.root);
+        let inference = leaf.template.infer(self.root(), self.listed.is_some());
         self.report(&leaf.path, &inference);
         self.list(&leaf.path, &leaf.template, &inference, None);
         let right = inference.gives;
@@ -72,7 +72,9 @@ impl<'s> Typing<'_, 's> {
         let is_known = left.may != Kinds::NONE && right.may != Kinds::NONE;
         if is_known && !left_text.meets(right_text) && !right_text.meets(Kinds::BLANK) {
             let shown = match right.constants() {
-                [only] if right.is_constant() => format!("`{}`", super::shortened(&only.node.to_text())),
+                [only] if right.is_constant() => {
+                    format!("`{}`", super::shortened(&only.node.to_text()))
+                }
                 _ => with_article(&right.to_string()),
             };
             let operand = match &condition.operand {

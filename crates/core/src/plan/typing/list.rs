@@ -1,12 +1,12 @@
 //! The list of all expressions and their types: what `ork validate --types` prints.
 
-use crate::{
-    diagnostics::FieldPath, document, resources::scope::At, template::TypedExpression,
-};
+use crate::{diagnostics::FieldPath, document, resources::scope::At, template::TypedExpression};
 
 /// An expression of a Katalog and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Typed {
+    /// The file, where that is not the Katalog's own: a Motif's.
+    pub file: Option<Box<str>>,
     /// The field whose template has it.
     pub path: FieldPath,
     /// Where it starts in the field's text, in bytes.
@@ -24,8 +24,13 @@ pub struct Typed {
 }
 
 impl Typed {
-    pub(super) fn new(place: &At<'_>, expression: &TypedExpression, wanted: Option<String>) -> Self {
-        Self {
+    pub(super) fn new(
+        place: &At<'_>,
+        expression: &TypedExpression,
+        wanted: Option<String>,
+    ) -> Self {
+        let mut typed = Self {
+            file: None,
             path: place.path().clone(),
             text_offset: expression.offset,
             line: None,
@@ -33,11 +38,19 @@ impl Typed {
             source: expression.source.clone(),
             type_name: expression.type_name.clone(),
             wanted,
+        };
+        if let Some(origin) = place.origin() {
+            typed.locate(&origin.tree);
+            typed.file = Some(origin.file.clone());
         }
+        typed
     }
 
-    /// Sets line and column by the document's tree.
+    /// Sets line and column by the Katalog's tree, unless it is in another file: then they are set already.
     pub fn locate(&mut self, tree: &document::Tree) {
+        if self.file.is_some() {
+            return;
+        }
         let span = tree.locate_in_text(&self.path, self.text_offset);
         self.line = span.map(|span| span.line);
         self.column = span.map(|span| span.column);

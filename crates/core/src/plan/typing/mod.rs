@@ -9,16 +9,20 @@
 
 mod conditions;
 mod fixed;
+mod inputs;
 mod list;
 mod tree;
 
-use std::{cell::RefCell, collections::HashSet};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashSet,
+};
 
 pub use list::Typed;
 
 use super::{
-    ChildPlan, Coerce, GroupKind, Leaf, Number, ResourceType, Schemas, StatusField, StatusPlan,
-    reads,
+    ChildPlan, Coerce, GroupKind, ImportPlan, Leaf, Number, ResourceType, Schemas, StatusField,
+    StatusPlan, reads,
 };
 use crate::{
     diagnostics::{Code, Severity},
@@ -61,6 +65,10 @@ pub(crate) struct Typing<'a, 's> {
     resource: Option<Schema<'s>>,
     /// What templates read.
     root: Type<'s>,
+    /// The same inside of the Motif of each import, with its inputs.
+    inside: Vec<Type<'s>>,
+    /// The import that is looked at.
+    import: Cell<Option<usize>>,
     /// What was told: leaves stand in several places of a child.
     told: RefCell<HashSet<(Box<str>, String)>>,
     listed: Option<&'a RefCell<Vec<Typed>>>,
@@ -93,6 +101,8 @@ impl<'a, 's> Typing<'a, 's> {
             at: at.clone(),
             resource: schema,
             root: Type::of_names(names),
+            inside: Vec::new(),
+            import: Cell::default(),
             told: RefCell::default(),
             listed,
         }
@@ -100,19 +110,33 @@ impl<'a, 's> Typing<'a, 's> {
 
     /// Checks everything that the operator renders and asks. Leaves of objects that are written out get what their
     /// field takes.
-    pub(crate) fn check(&self, children: &mut [ChildPlan], status: &StatusPlan) {
+    pub(crate) fn check(
+        &mut self,
+        imports: &[ImportPlan],
+        children: &mut [ChildPlan],
+        status: &StatusPlan,
+    ) {
+        self.imports(imports);
         for child in children {
-            self.leaf(&child.name, None, "metadata.name");
+            self.import.set(child.import);
+            self.leaf(&child.name, None);
             if let Some(namespace) = &child.namespace {
-                self.leaf(namespace, None, "metadata.namespace");
+                self.leaf(namespace, None);
             }
             self.object(child);
             self.conditions(&child.when);
         }
         for field in &status.fields {
+            self.import.set(field.import);
             self.status_field(field);
             self.conditions(&field.when);
         }
+    }
+
+    /// What is read where the look is at the moment.
+    fn root(&self) -> &Type<'s> {
+        let inside = self.import.get().and_then(|import| self.inside.get(import));
+        inside.unwrap_or(&self.root)
     }
 
     fn status_field(&self, field: &StatusField) {
@@ -125,7 +149,7 @@ impl<'a, 's> Typing<'a, 's> {
             Below::Schema(schema) => Some(schema),
             Below::Anything | Below::Nowhere => None,
         };
-        self.leaf(&field.value, schema, &format!("status.{}", field.path));
+        self.leaf(&field.value, schema);
         if let (Some(kind), Some(schema)) = (field.kind, schema)
             && !made_by(kind).meets(schema.kinds())
         {
@@ -140,14 +164,14 @@ impl<'a, 's> Typing<'a, 's> {
     }
 
     /// Checks a leaf, and what it gives against what takes it: a field of the schema, or of no known one.
-    fn leaf(&self, leaf: &Leaf, schema: Option<Schema<'s>>, field: &str) {
-        let inference = leaf.template.infer(&self.root);
+    fn leaf(&self, leaf: &Leaf, schema: Option<Schema<'s>>) {
+        let inference = leaf.template.infer(self.root(), self.listed.is_some());
         self.report(&leaf.path, &inference);
         let target = Target {
             coerce: leaf.coerce,
             schema,
         };
-        self.list(&leaf.path, &leaf.template, &inference, Some((field, &target)));
+        self.list(&leaf.path, &leaf.template, &inference, Some(&target));
         if leaf.template.literal().is_none() {
             self.fit(&leaf.path, &inference.gives, &target);
         } else if let Some(words) = target.words() {
@@ -176,21 +200,37 @@ impl<'a, 's> Typing<'a, 's> {
     fn fit(&self, path: &str, gives: &Type<'s>, target: &Target<'s>) {
         let takes = target.takes();
         if gives.may != Kinds::NONE && !gives.may.meets(takes) && gives.constants().is_empty() {
-            let message = format!("this takes {}, and the template gives {}", target.describe(), target.given(gives));
+            let message = format!(
+                "this takes {}, and the template gives {}",
+                target.describe(),
+                target.given(gives)
+            );
             return self.tell(path, Severity::Error, problem(Code::WrongValue, 0, message));
         }
         let words = target.words();
-        if let (Some(words), Some(given)) = (words, gives.schema().and_then(|schema| schema.words()))
+        if let (Some(words), Some(given)) =
+            (words, gives.schema().and_then(|schema| schema.words()))
             && given.iter().all(|word| !words.contains(word))
         {
-            let message = format!("this takes {}, and the template gives {gives}", target.describe());
+            let message = format!(
+                "this takes {}, and the template gives {gives}",
+                target.describe()
+            );
             return self.tell(path, Severity::Error, problem(Code::NotInEnum, 0, message));
         }
         for Constant { node, at } in gives.constants() {
             let offset = *at as usize;
             if !takes.meets(Kinds::of(node)) && *node != Node::Null {
-                let message = format!("this takes {}, not `{}`", target.describe(), shortened(&node.to_text()));
-                self.tell(path, Severity::Error, problem(Code::WrongValue, offset, message));
+                let message = format!(
+                    "this takes {}, not `{}`",
+                    target.describe(),
+                    shortened(&node.to_text())
+                );
+                self.tell(
+                    path,
+                    Severity::Error,
+                    problem(Code::WrongValue, offset, message),
+                );
             } else if let Some(words) = words {
                 self.word(path, node, words, offset);
             }
@@ -222,7 +262,8 @@ impl<'a, 's> Typing<'a, 's> {
         let refuses_words = !target.takes().meets(Kinds::WORDS);
         if refuses_words && gives.schema().is_some_and(is_plain) {
             let wanted = target.describe();
-            let message = format!("this takes {wanted}, and the template gives text, which may be none");
+            let message =
+                format!("this takes {wanted}, and the template gives text, which may be none");
             let found = problem(Code::MayNotFit, 0, message);
             let hint = Some(format!("declare the field that is read as {wanted}"));
             self.tell(path, Severity::Warning, TemplateError { hint, ..found });
@@ -234,19 +275,18 @@ impl<'a, 's> Typing<'a, 's> {
         path: &str,
         template: &Template,
         inference: &Inference<'s>,
-        target: Option<(&str, &Target<'s>)>,
+        target: Option<&Target<'s>>,
     ) {
         let Some(listed) = self.listed else {
             return;
         };
         let place = self.at.place(path);
-        let is_single = template.is_single_expression();
-        let mut listed = listed.borrow_mut();
+        let takes = target.filter(|_| template.is_single_expression());
         for expression in &inference.expressions {
-            let takes = target.filter(|_| is_single);
-            let typed = Typed::new(&place, expression, takes.map(|(_, target)| target.describe()));
-            if !listed.contains(&typed) {
-                listed.push(typed);
+            let key = (path.into(), format!("{} is listed", expression.offset));
+            if self.told.borrow_mut().insert(key) {
+                let typed = Typed::new(&place, expression, takes.map(Target::describe));
+                listed.borrow_mut().push(typed);
             }
         }
     }
@@ -256,7 +296,9 @@ impl<'s> Target<'s> {
     /// The kinds of values that it can make something of.
     fn takes(&self) -> Kinds {
         match (self.coerce, self.schema) {
-            (Coerce::Native | Coerce::Auto, schema) => schema.map_or(Kinds::ANY, |schema| schema.kinds_of_type()),
+            (Coerce::Native | Coerce::Auto, schema) => {
+                schema.map_or(Kinds::ANY, |schema| schema.kinds_of_type())
+            }
             (coerce, _) => Kinds::that(|sample| coerce.apply(sample).is_ok()),
         }
     }
@@ -329,7 +371,9 @@ fn of_root<'s>(schema: Option<Schema<'s>>, root: &str, built_in: &'s BuiltIn) ->
     let below = match schema {
         Some(schema) => schema.field(root),
         None => match root {
-            "metadata" => built_in.object_meta().map_or(Below::Anything, Below::Schema),
+            "metadata" => built_in
+                .object_meta()
+                .map_or(Below::Anything, Below::Schema),
             _ => Below::Anything,
         },
     };
@@ -349,13 +393,15 @@ fn of_children<'s>(known: Known<'s>, children: &[ChildPlan]) -> Type<'s> {
             .and_then(|child| known.kind(&child.kind));
         schema.map_or_else(Type::any, Type::of_schema)
     };
-    let names = reads::names(children).into_iter().map(|(name, (kind, number))| {
-        let object = object(&kind);
-        let given = match number {
-            Number::Singular => object,
-            Number::Plural => Type::map_of(object),
-        };
-        (name, given)
-    });
+    let names = reads::names(children)
+        .into_iter()
+        .map(|(name, (kind, number))| {
+            let object = object(&kind);
+            let given = match number {
+                Number::Singular => object,
+                Number::Plural => Type::map_of(object),
+            };
+            (name, given)
+        });
     Type::of_names(names)
 }

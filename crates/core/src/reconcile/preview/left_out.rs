@@ -74,7 +74,7 @@ pub(super) fn left_out(
     };
     let made = |index| {
         cycle.intents.iter().any(|intent| match intent {
-            Intent::Apply(rendered) | Intent::Create(rendered) => rendered.declared == index,
+            Intent::Apply(made) | Intent::Create(made) => made.declared == index,
             Intent::Keep(_) | Intent::Delete(_) => false,
         })
     };

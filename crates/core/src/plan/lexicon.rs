@@ -1,0 +1,117 @@
+//! What names in a Katalog stand for: its own notes and presets, those of the Motifs that it imports, and the built-in
+//! presets.
+
+use std::collections::BTreeSet;
+
+use super::{Library, imports::Imported, presets::Presets};
+use crate::{
+    api::{Notes, Profiles},
+    diagnostics::{Code, Severity},
+    resources::scope::At,
+    template::{FunctionPart, FunctionSource, Functions},
+};
+
+/// What names stand for in one operator.
+pub(crate) struct Lexicon<'a> {
+    /// The notes that templates may call beside the built-in ones.
+    pub(crate) functions: Functions,
+    /// What `profile` refers to.
+    pub(crate) presets: Presets<'a>,
+}
+
+/// What one document contributes.
+#[derive(Clone)]
+struct Part<'a> {
+    /// Its `spec`.
+    at: At<'a>,
+    profiles: Option<&'a Profiles>,
+    notes: Option<&'a Notes>,
+}
+
+impl<'a> Lexicon<'a> {
+    /// The lexicon of a document whose `spec` is at `at` and declares `own`, with the Motifs that it imports: documents that
+    /// are imported twice count once.
+    pub(crate) fn new<'i>(
+        at: &At<'a>,
+        own: (Option<&'a Profiles>, Option<&'a Notes>),
+        imported: impl IntoIterator<Item = &'i Imported<'a>>,
+        library: &'a Library,
+    ) -> Self
+    where
+        'a: 'i,
+    {
+        let mut parts = vec![Part {
+            at: at.shared(),
+            profiles: own.0,
+            notes: own.1,
+        }];
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        for import in imported {
+            if seen.insert(import.name()) {
+                parts.push(Part {
+                    at: import.at.clone(),
+                    profiles: import.motif.profiles.as_ref(),
+                    notes: import.motif.notes.as_ref(),
+                });
+            }
+        }
+        let mut presets = Presets::new(at);
+        for part in &parts {
+            if let Some(profiles) = part.profiles {
+                presets.add_all(&part.at.field("profiles"), profiles, library);
+            }
+        }
+        Self {
+            functions: functions(&parts),
+            presets,
+        }
+    }
+}
+
+/// The notes of all parts together. The Katalog's own go before imported ones of the same name; two Motifs that
+/// have one name contradict each other.
+fn functions(parts: &[Part<'_>]) -> Functions {
+    let mut sources: Vec<FunctionSource<'_>> = Vec::new();
+    let mut places: Vec<At<'_>> = Vec::new();
+    for part in parts {
+        let Some(notes) = part.notes else { continue };
+        let at = part.at.field("notes");
+        let at = notes.keys().iter().fold(at, |at, key| at.field(key));
+        for (index, note) in notes.functions().iter().enumerate() {
+            let place = at.index(index);
+            let known = sources.iter().position(|other| other.name == note.name);
+            let other = known.map(|position| &places[position]);
+            // Of one document, the notes themselves tell which comes twice.
+            if let Some(other) = other.filter(|other| !other.is_beside(&place)) {
+                if other.origin().is_some() {
+                    let message = format!("{} declares `{}` too", other.text(), note.name);
+                    let hint = "rename one of the two, or declare the note in the Katalog, which goes before both";
+                    place
+                        .field("name")
+                        .error_hint(Code::NoteTwice, message, hint);
+                }
+                continue;
+            }
+            sources.push(FunctionSource {
+                name: &note.name,
+                expression: &note.expression,
+                shadow: note.shadow == Some(true),
+            });
+            places.push(place);
+        }
+    }
+    let (functions, problems) = Functions::compile(&sources);
+    for problem in problems {
+        let place = match problem.part {
+            FunctionPart::Name => places[problem.index].field("name"),
+            FunctionPart::Expression => places[problem.index].field("expression"),
+        };
+        let severity = if problem.is_warning {
+            Severity::Warning
+        } else {
+            Severity::Error
+        };
+        place.report_in_text(severity, problem.error);
+    }
+    functions
+}

@@ -1,0 +1,260 @@
+//! One entry of a Katalog to the plan of its operator.
+
+use std::cell::RefCell;
+
+use super::{
+    ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan,
+    ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks, children, describe,
+    imports::{self, Imported},
+    reads::{self, Unreadable},
+    reconciler, status,
+    typing::{Known, Typing},
+};
+use crate::{
+    api::{CrdEntry, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec, names},
+    diagnostics::{Code, Diagnostics},
+    resources::scope::{At, Problems},
+    schema::BuiltIn,
+};
+
+/// The presets and notes that a Katalog declares itself.
+pub(crate) fn own(spec: &KatalogSpec) -> (Option<&Profiles>, Option<&Notes>) {
+    (spec.profiles.as_ref(), spec.notes.as_ref())
+}
+
+/// What is wrong with a Motif, whoever imports it. What depends on the operator that does is not looked at: workloads that
+/// Services select, children of others that templates read.
+///
+/// The problems of the Motif itself have paths; those of documents that it takes something from have their file too.
+pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
+    let problems = Problems::default();
+    let root = At::root(&problems).field("spec");
+    let imported = imports::of_motif(&root, motif, library);
+    let own = (motif.profiles.as_ref(), motif.notes.as_ref());
+    let lexicon = Lexicon::new(&root, own, &imported[1..], library);
+    let at = root.with(&lexicon);
+    lexicon.presets.check(&at);
+    let imports = imports::plans(&at, &imported);
+    let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
+    let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
+    let imported = (&*imported, &*imports);
+    let mut children = children(&at, &declared, &owner, imported, &entry, &schemas);
+    let status = status(&at, None, imported.0, None, library);
+    let built_in = BuiltIn::new();
+    let known = Known {
+        schemas: &schemas,
+        built_in: &built_in,
+    };
+    Typing::new(&at, known, None, &children, None).check(&imports, &mut children, &status);
+    report(
+        &at,
+        reads::gather(&children, &status, &imports, false).unreadable,
+    );
+    let mut found = problems.into_inner();
+    let elsewhere = [Code::ServiceSelector, Code::NoPort];
+    found.0.retain(|problem| !elsewhere.contains(&problem.code));
+    found
+}
+
+/// Reports what cannot be read, where it is read.
+fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
+    for read in unreadable {
+        let place = at.place(&read.place).shared();
+        place.error_in_text(read.code, read.offset, read.message, read.hint);
+    }
+}
+
+/// What all entries of a Katalog need to know.
+pub(crate) struct Context<'a> {
+    pub(crate) katalog: &'a KatalogRef,
+    pub(crate) spec: &'a KatalogSpec,
+    pub(crate) known: Known<'a>,
+    pub(crate) library: &'a Library,
+    /// The Motifs that the whole Katalog imports.
+    pub(crate) wide: &'a [Imported<'a>],
+    /// What names stand for where an entry imports nothing.
+    pub(crate) lexicon: &'a Lexicon<'a>,
+    /// Where the types of expressions are listed.
+    pub(crate) listed: Option<&'a RefCell<Vec<Typed>>>,
+}
+
+/// The operator of the entry at `at`; nothing where its kind is not known, which is reported.
+pub(crate) fn operator<'a>(
+    at: &At<'a>,
+    name: &str,
+    entry: &'a CrdEntry,
+    context: &Context<'a>,
+) -> Option<OperatorPlan> {
+    let imported = imports::follow(&at.field("imports"), &entry.imports, context.library);
+    if imported.is_empty() {
+        return with_names(&at.with(context.lexicon), name, entry, &[], context);
+    }
+    let Context {
+        spec,
+        library,
+        wide,
+        ..
+    } = context;
+    let root = at.katalog().field("spec");
+    let all = wide.iter().chain(&imported);
+    let lexicon = Lexicon::new(&root, own(spec), all, library);
+    let at = at.with(&lexicon);
+    lexicon.presets.check(&at);
+    with_names(&at, name, entry, &imported, context)
+}
+
+/// The operator of an entry at whose place it is known what names stand for.
+fn with_names(
+    at: &At<'_>,
+    name: &str,
+    entry: &CrdEntry,
+    imported: &[Imported<'_>],
+    context: &Context<'_>,
+) -> Option<OperatorPlan> {
+    let schemas = context.known.schemas;
+    let pace = reconciler::pace(at, entry, context.library);
+    let resource = api_types::resolve(at, name, entry, schemas);
+    // Without a kind the box is still checked, as the box of no kind.
+    let owner = resource
+        .as_ref()
+        .map_or_else(|| GroupKind::parse(""), ResourceType::group_kind);
+    let default_box = crate::api::OperatorBox::default();
+    let declared = entry.operator_box.as_ref().unwrap_or(&default_box);
+    let box_at = at.field("operatorBox");
+    if declared.default == Some(false) {
+        box_at.field("default").error(
+            Code::CustomReconciler,
+            "reconcilers of your own are not supported",
+        );
+    }
+    let imports = imports::plans(at, imported);
+    let mut children = children(
+        &box_at,
+        declared,
+        &owner,
+        (imported, &imports),
+        entry,
+        schemas,
+    );
+    let version = resource
+        .as_ref()
+        .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
+    let status = status(
+        &box_at,
+        declared.status.as_ref(),
+        imported,
+        version,
+        context.library,
+    );
+    let mut typing = Typing::new(
+        at,
+        context.known,
+        resource.as_ref(),
+        &children,
+        context.listed,
+    );
+    let before = at.count();
+    typing.check(&imports, &mut children, &status);
+    if schemas.is_trusting() {
+        at.demote_from(before);
+    }
+    let gathered = reads::gather(&children, &status, &imports, true);
+    chance::check(at, &imports, &children, &status);
+    let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
+    if !finalizer {
+        checks::left_behind(at, &children, resource.as_ref());
+    }
+    report(at, gathered.unreadable);
+    let mut operator = OperatorPlan {
+        katalog: context.katalog.clone(),
+        name: name.to_owned(),
+        resource: resource?,
+        workers: usize::try_from(pace.workers).unwrap_or(1),
+        resync: pace.resync,
+        finalizer,
+        imports,
+        children: children.into(),
+        status,
+        reads: gathered.reads,
+        children_names: gathered.aliases.into_iter().collect(),
+        hash: String::new(),
+    };
+    operator.hash = describe::hash(&operator);
+    Some(operator)
+}
+
+/// The children of Motifs and of the operatorBox at `at`.
+fn children(
+    at: &At<'_>,
+    declared: &OperatorBox,
+    owner: &GroupKind,
+    (imported, imports): (&[Imported<'_>], &[ImportPlan]),
+    entry: &CrdEntry,
+    schemas: &Schemas,
+) -> Vec<ChildPlan> {
+    let mut blocks = Vec::new();
+    for index in imports::merge_order(imported) {
+        let Imported {
+            at: spec, motif, ..
+        } = &imported[index];
+        if let Some(resources) = &motif.resources {
+            let at = spec.as_at(at).field("resources");
+            blocks.extend(children::of_motif(&at, resources, index));
+        }
+    }
+    blocks.extend(children::of_box(at, declared));
+    let force_conflict = entry.force_conflict.unwrap_or(false);
+    let compiled = children::compile(&blocks, imports, owner, schemas, force_conflict);
+    checks::within(at, imports, compiled)
+}
+
+/// What Motifs, the included file and the operatorBox at `at` write to the status.
+fn status<'a>(
+    at: &At<'a>,
+    declared: Option<&'a StatusSpec>,
+    imported: &'a [Imported<'a>],
+    version: Option<&CrdVersion>,
+    library: &'a Library,
+) -> StatusPlan {
+    let mut lists = Vec::new();
+    for index in imports::merge_order(imported) {
+        let Imported {
+            at: spec, motif, ..
+        } = &imported[index];
+        if let Some(status) = &motif.status {
+            lists.push(status::Declared {
+                at: spec.as_at(at).field("status").field("fields"),
+                fields: &status.fields,
+                import: Some(index),
+            });
+        }
+    }
+    if let Some(declared) = declared {
+        let at = at.field("status");
+        lists.extend(status::included(&at, declared, library));
+        lists.push(status::Declared {
+            at: at.field("fields"),
+            fields: &declared.fields,
+            import: None,
+        });
+    }
+    let conditions = declared.and_then(|declared| declared.conditions);
+    status::compile(&lists, conditions.unwrap_or(true), version)
+}
+
+/// Whether the custom resources get our finalizer.
+fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
+    match declared {
+        None => true,
+        Some([]) => false,
+        Some([only]) if only == names::FINALIZER => true,
+        Some(_) => {
+            at.field("finalizers").error_hint(
+                Code::Finalizers,
+                "finalizers of your own are not supported yet",
+                "write `[]` to go without ours, or leave it out",
+            );
+            true
+        }
+    }
+}

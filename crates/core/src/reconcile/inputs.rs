@@ -1,0 +1,109 @@
+//! `.inputs`: what the imports of a plan give to their Motifs.
+
+use super::render::{RenderError, Renderer, wanted};
+use crate::{
+    plan::{GroupKind, ImportPlan, InputPlan, ObjectKey, OperatorPlan},
+    template::{Budget, Data},
+    value::{Key, Map, Node},
+};
+
+/// The inputs of every import, evaluated once a pass.
+pub(super) struct Inputs(Vec<Result<Node, RenderError>>);
+
+impl Inputs {
+    /// Evaluates them on `data`, for the custom resource of kind and key `owner`.
+    pub(super) fn of(
+        plan: &OperatorPlan,
+        data: &Data<'_>,
+        owner: (&GroupKind, &ObjectKey),
+    ) -> Self {
+        let mut inputs = Self(Vec::with_capacity(plan.imports.len()));
+        for import in &plan.imports {
+            // Outer ones come first.
+            let evaluated = inputs
+                .data(data, import.outer)
+                .and_then(|around| evaluate(import, data, &around, owner));
+            inputs.0.push(evaluated);
+        }
+        inputs
+    }
+
+    fn data<'d>(&'d self, data: &Data<'d>, import: Option<usize>) -> Result<Data<'d>, RenderError> {
+        match import.and_then(|import| self.0.get(import)) {
+            None => Ok(data.clone()),
+            Some(Ok(inputs)) => Ok(data.clone().with("inputs", inputs)),
+            Some(Err(error)) => Err(error.clone()),
+        }
+    }
+
+    /// What templates read: `data`, and inside of Motifs the inputs beside it.
+    pub(super) fn around<'d>(&'d self, data: Data<'d>) -> Around<'d> {
+        let imports = (0..self.0.len()).map(|import| self.data(&data, Some(import)));
+        Around {
+            imports: imports.collect(),
+            own: data,
+        }
+    }
+}
+
+/// What templates read.
+pub(super) struct Around<'d> {
+    /// In the Katalog itself.
+    own: Data<'d>,
+    /// In the Motif of each import.
+    imports: Vec<Result<Data<'d>, RenderError>>,
+}
+
+impl<'d> Around<'d> {
+    /// What children and status fields of `import` read; none is the Katalog itself.
+    ///
+    /// # Errors
+    /// The first input's that cannot be evaluated.
+    pub(super) fn of(&self, import: Option<usize>) -> Result<&Data<'d>, RenderError> {
+        match import.and_then(|import| self.imports.get(import)) {
+            None => Ok(&self.own),
+            Some(data) => data.as_ref().map_err(RenderError::clone),
+        }
+    }
+}
+
+/// The inputs of one import. Given values read what is `around` the import, defaults only the custom resource.
+fn evaluate(
+    import: &ImportPlan,
+    data: &Data<'_>,
+    around: &Data<'_>,
+    owner: (&GroupKind, &ObjectKey),
+) -> Result<Node, RenderError> {
+    let mut budget = Budget::default();
+    let mut inputs = Vec::with_capacity(import.inputs.len());
+    for InputPlan {
+        name,
+        given,
+        default,
+        coerce,
+        is_intent: _,
+        path,
+    } in &import.inputs
+    {
+        let mut value = None;
+        for (tree, data) in [(given, around), (default, data)] {
+            let mut renderer = Renderer {
+                data,
+                budget: &mut budget,
+                owner,
+            };
+            if let (None, Some(tree)) = (&value, tree) {
+                value = renderer.tree(tree)?;
+            }
+        }
+        let value = value.filter(|value| *value != Node::Null);
+        let Some(value) = value else { continue };
+        let value = coerce.apply(value).map_err(|misfit| RenderError {
+            path: path.clone(),
+            message: format!("the input `{name}` must give {}", wanted(&misfit)),
+            reason: super::reason::Reason::WrongType,
+        })?;
+        inputs.extend(value.map(|value| (Key::clone(name), value)));
+    }
+    Ok(Node::Map(inputs.into_iter().collect::<Map>()))
+}
