@@ -186,8 +186,8 @@ fn located(failure: &Failure, picked: &Picked<'_>, name: &str) -> Diagnostic {
         ),
     };
     let message = format!("{} (for {name})", failure.message);
-    let mut problem = Diagnostic::error(Code::CannotRender, path, message);
-    problem = problem.at(tree.locate(&problem.path));
+    let place = tree.locate(&path);
+    let mut problem = Diagnostic::error(Code::CannotRender, path, message).at(place);
     problem.file = file.map(str::to_owned);
     problem
 }
