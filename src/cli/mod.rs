@@ -4,6 +4,7 @@
 
 mod controller;
 mod crds;
+mod explain;
 mod files;
 mod generate;
 mod init;
@@ -13,6 +14,7 @@ mod output;
 mod release;
 mod render;
 mod run;
+mod schema;
 mod serve;
 mod validate;
 
@@ -50,6 +52,8 @@ enum Command {
     Validate(validate::Args),
     Render(render::Args),
     Notes(notes::Args),
+    Explain(explain::Args),
+    Schema(schema::Args),
     Generate(generate::Args),
     Release(release::Args),
     Crds(crds::Args),
@@ -118,6 +122,8 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Validate(args) => validate::execute(args).await,
         Command::Render(args) => render::execute(args).await,
         Command::Notes(args) => notes::execute(args),
+        Command::Explain(args) => explain::execute(&args),
+        Command::Schema(args) => schema::execute(&args),
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args, &cluster).await,
         Command::Crds(args) => crds::execute(args),

@@ -66,6 +66,9 @@ const FIELDS: [Field; 5] = [
     },
 ];
 
+/// Longer texts are no schedules.
+const LONGEST: usize = 1024;
+
 /// Days after which the days of a year have come round: 8 years, where a century has no leap day.
 const MOST_YEARS: i16 = 8;
 
@@ -88,10 +91,13 @@ pub enum CronError {
 }
 
 /// The five fields of an expression, as they are written: minute, hour, day of the month, month, day of the
-/// week. Names such as `@daily`, in any case, are replaced by what they mean. Nothing if there are not five;
-/// whether a field makes sense is for [`Schedule::parse`] to say.
+/// week. Names such as `@daily`, in any case, are replaced by what they mean. Nothing if there are not five, or
+/// of a text beyond 1 KiB; whether a field makes sense is for [`Schedule::parse`] to say.
 pub fn fields(text: &str) -> Option<[&str; 5]> {
     let trimmed = text.trim();
+    if trimmed.len() > LONGEST {
+        return None;
+    }
     let named = MACROS
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case(trimmed));

@@ -8,6 +8,7 @@ pub mod diagnostics;
 pub mod document;
 pub mod plan;
 pub mod reconcile;
+pub mod reference;
 pub mod resources;
 pub mod schema;
 pub mod template;

@@ -11,8 +11,8 @@
 use std::{fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
-    diagnostics::Diagnostics,
     api::KatalogSpec,
+    diagnostics::Diagnostics,
     document::{Tree, parse_stream},
     plan::{self, Change, KatalogRef, Library, Plan, Schemas, describe},
     value::Node,
@@ -263,7 +263,7 @@ fn every_expression_is_listed_with_its_place_and_type() {
     for case in cases("types") {
         let (tree, spec, schemas) = read(&case);
         let listed = plan::types(&katalog(), &spec, &schemas, &Library::default());
-        let lines: String = listed
+        let lines: Vec<String> = listed
             .into_iter()
             .map(|mut typed| {
                 typed.locate(&tree);
@@ -278,7 +278,7 @@ fn every_expression_is_listed_with_its_place_and_type() {
                 )
             })
             .collect();
-        expect(&case, "txt", &lines, &mut failures);
+        expect(&case, "txt", &lines.concat(), &mut failures);
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
@@ -392,4 +392,23 @@ fn what_is_wrong_in_templates_is_told_beside_what_is_wrong_elsewhere() {
     let good = text.replace("dta:", "data:");
     let stream = parse_stream("one.yaml", &good);
     assert!(plan::errors_in_templates(&stream.sources).is_empty());
+}
+
+#[test]
+fn the_operators_of_a_katalog_may_make_each_others_resources() {
+    let spec = r#"crds:
+  pond:
+    apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+    operatorBox:
+      onReconcile:
+        custom: [{ apiVersion: water.example/v1, kind: Mouse, metadata: { name: "{{ .metadata.name }}" } }]
+  mouse:
+    apiTypes: { group: water.example, version: v1, kind: Mouse, plural: mice }
+"#;
+    let spec = serde_json::from_value(serde_saphyr::from_str(spec).unwrap()).unwrap();
+    let (plan, warnings) =
+        plan::compile(&katalog(), &spec, &Schemas::default(), &Library::default()).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let pond = &plan.operators[1];
+    assert_eq!(pond.children[0].kind.plural.as_deref(), Some("mice"));
 }

@@ -22,7 +22,10 @@ const KIND: &str = "x-kubernetes-group-version-kind";
 /// Fields that the documents require and the server does not: their zero is legal, or it sets them itself.
 const NOT_REQUIRED: [(&str, &str); 13] = [
     ("api.apps.v1.ControllerRevision", "revision"),
-    ("api.batch.v1.PodFailurePolicyOnPodConditionsPattern", "status"),
+    (
+        "api.batch.v1.PodFailurePolicyOnPodConditionsPattern",
+        "status",
+    ),
     ("api.core.v1.Event", "metadata"),
     ("api.core.v1.HTTPHeader", "value"),
     ("api.core.v1.ISCSIPersistentVolumeSource", "lun"),

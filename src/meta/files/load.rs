@@ -114,7 +114,7 @@ pub(super) async fn compile(
     cluster: &(dyn Fn(&Value) -> Schemas + Sync),
 ) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
     let (mut loaded, mut problems) = (Vec::new(), Diagnostics::default());
-    let given = given(contents);
+    let (given, mut names) = (given(contents), BTreeSet::new());
     for content in contents {
         let file = content.path.display().to_string();
         let Stream {
@@ -127,17 +127,14 @@ pub(super) async fn compile(
         if checked.katalogs.is_empty() && !found.has_errors() {
             found.push(files::without_katalog(&file));
         }
+        for katalog in checked.katalogs {
+            if !names.insert(katalog.document.name.clone()) {
+                found.extend(named_twice(&katalog.document));
+            }
+            loaded.push(Loaded::of(&content.path, katalog));
+        }
         files::in_order(&mut found, &content.path);
         problems.extend(found);
-        let katalogs = checked.katalogs.into_iter();
-        loaded.extend(katalogs.map(|katalog| Loaded::of(&content.path, katalog)));
-    }
-    if let Some(twice) = named_twice(&loaded) {
-        problems.push(Diagnostic::error(
-            Code::SameNameTwice,
-            FieldPath::root().field("metadata").field("name"),
-            format!("two Katalogs have the name `{twice}`"),
-        ));
     }
     Ok((loaded, problems.into_result().map_err(FileError::Invalid)?))
 }
@@ -199,12 +196,12 @@ fn entries(katalog: &Path, document: &KatalogDocument) -> Vec<Entry> {
         .collect()
 }
 
-fn named_twice(loaded: &[Loaded]) -> Option<&str> {
-    let mut names = BTreeSet::new();
-    loaded
-        .iter()
-        .map(|katalog| katalog.reference.name.as_str())
-        .find(|name| !names.insert(*name))
+fn named_twice(document: &KatalogDocument) -> Diagnostics {
+    let path = FieldPath::root().field("metadata").field("name");
+    let message = format!("another Katalog has the name `{}` already", document.name);
+    let mut found = Diagnostics::from(Diagnostic::error(Code::SameNameTwice, path, message));
+    found.locate(&document.tree, document.file.as_deref());
+    found
 }
 
 /// The first of `kinds` that a Katalog in the cluster declares or has not released, and that Katalog.

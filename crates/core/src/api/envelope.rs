@@ -1,4 +1,4 @@
-//! Documents as a whole: what stands around `spec`.
+//! Documents as a whole: what stands around `spec`. The types exist for their schemas.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::motif::Info;
 use super::scalar::Text;
 use super::shape::Shape;
 
-/// A document. It exists for its schema.
+/// A document.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "{S}Document")]
@@ -21,14 +21,14 @@ struct Envelope<S> {
     /// The document's kind.
     kind: Option<String>,
     /// Name, namespace, labels and annotations, and what a registry shows.
-    metadata: Option<MetadataShape>,
+    metadata: Option<Metadata>,
     /// What the document declares.
     spec: S,
     /// Written by Orkestra.
     status: Option<serde_json::Value>,
 }
 
-/// Metadata of a document. It exists for its schema.
+/// Metadata of a document.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = Accepted(&[
@@ -36,7 +36,7 @@ struct Envelope<S> {
     "generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
 ]))]
 #[expect(dead_code, reason = "only the schema is used")]
-struct MetadataShape {
+struct Metadata {
     /// The document's name. Default: the name of the file, or of its folder.
     name: Option<String>,
     /// The document's namespace.

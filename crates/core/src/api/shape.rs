@@ -13,9 +13,10 @@ use serde_json::{Map, Value};
 use super::later::{FORMAT, LATER_VALUES, REASON, SUPPORT};
 
 /// What a value may look like.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Shape {
     /// Anything.
+    #[default]
     Free,
     /// Text, a number or a boolean; templates are text.
     Scalar,
@@ -61,7 +62,7 @@ pub struct ObjectShape {
 }
 
 /// A field of a map.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Field {
     /// What the value may look like.
     pub shape: Shape,

@@ -4,7 +4,7 @@
 //! make most are looked for in the text, and told where they stand.
 
 use super::tree::Span;
-use super::yaml::{Chunk, SyntaxError};
+use super::yaml::{self, Chunk, SyntaxError};
 use crate::diagnostics::Code;
 
 /// What the parser says (how it begins), and what we say instead: code, message, mend.
@@ -154,7 +154,9 @@ const SAID: &[(&str, Code, &str, &str)] = &[
 /// `message` and `span` are the parser's; the span counts from the start of `chunk`.
 pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> SyntaxError {
     let told = say(message);
-    let lines: Vec<&str> = chunk.text.lines().collect();
+    let lines: Vec<&str> = yaml::lines(chunk.text)
+        .map(|line| line.trim_end_matches(['\n', '\r']))
+        .collect();
     let stopped = span.map_or((0, 0), |span| {
         let index = |n: u32| usize::try_from(n.saturating_sub(1)).unwrap_or(0);
         (index(span.line), index(span.column))
@@ -168,12 +170,7 @@ pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> Syn
     };
     let before = &lines[found.line][..found.byte];
     let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let start: usize = chunk
-        .text
-        .split_inclusive('\n')
-        .take(found.line)
-        .map(str::len)
-        .sum();
+    let start: usize = yaml::lines(chunk.text).take(found.line).map(str::len).sum();
     SyntaxError {
         code: found.code,
         message: found.message.to_owned(),

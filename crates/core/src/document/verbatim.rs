@@ -1,6 +1,7 @@
 //! Which parts of a text stand in the file letter by letter: so that a mistake inside a text of several lines has a place.
 
 use super::tree::{Span, Verbatim};
+use super::yaml;
 
 /// The parts of a text that stand in the document letter by letter, a line each, up to the first that does not.
 ///
@@ -11,8 +12,9 @@ pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim>
         .ok()
         .and_then(|at| document.get(at..))
         .unwrap_or_default();
+    let quote = source.chars().next();
     let (mut place, mut done) = (span, 0);
-    for (number, line) in source.split_inclusive('\n').enumerate() {
+    for (number, line) in yaml::lines(source).enumerate() {
         let rest = &value[done..];
         let indent = |text: &str| text.len() - text.trim_start().len();
         let (skipped, left) = if number > 0 {
@@ -22,17 +24,13 @@ pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim>
             let empty = rest.len() - rest.trim_start_matches('\n').len();
             (usize::from(line.starts_with(['"', '\''])), empty)
         };
-        let (skipped, text) = (&line[..skipped], &line[skipped..]);
         done += left;
-        let same = common(text, &value[done..]);
-        let Some(found) = part(place, skipped, done, same) else {
+        let Some(found) = same_in_line((place, line), skipped, (value, done), quote) else {
             break;
         };
-        if same > 0 {
-            parts.push(found);
-        }
-        done += same;
-        if value[done..].trim().is_empty() || !text[same..].trim().is_empty() {
+        parts.extend(found.parts);
+        done = found.done;
+        if value[done..].trim().is_empty() || !line[found.at..].trim().is_empty() {
             break;
         }
         let Some(next) = below(place, line) else {
@@ -43,14 +41,67 @@ pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim>
     parts
 }
 
-/// Bytes at the start of both that are the same, up to the end of the line or its trailing white space.
-fn common(line: &str, value: &str) -> usize {
+/// How far a line says what the text says.
+struct Same {
+    parts: Vec<Verbatim>,
+    /// Where the line goes on otherwise.
+    at: usize,
+    /// Where the text does.
+    done: usize,
+}
+
+/// The parts of a line, from byte `at` on, that the text has from `done` on. A character that is written as two, such as
+/// `\"`, is a part of its own.
+fn same_in_line(
+    (place, line): (Span, &str),
+    mut at: usize,
+    (value, mut done): (&str, usize),
+    quote: Option<char>,
+) -> Option<Same> {
+    let mut parts = Vec::new();
+    loop {
+        let (text, rest) = (&line[at..], &value[done..]);
+        let exact = same(text, rest, quote);
+        let is_escaped = escaped(&text[exact..], &rest[exact..], quote);
+        let same = if is_escaped {
+            exact
+        } else {
+            text[..exact].trim_end().len()
+        };
+        if same > 0 {
+            parts.push(part(place, &line[..at], done, same)?);
+        }
+        (at, done) = (at + same, done + same);
+        if !is_escaped {
+            return Some(Same { parts, at, done });
+        }
+        parts.push(part(place, &line[..at], done, 1)?);
+        (at, done) = (at + 2, done + 1);
+    }
+}
+
+/// Whether `text` begins with two characters that stand for the one that `value` begins with.
+fn escaped(text: &str, value: &str, quote: Option<char>) -> bool {
+    let pairs: &[(&str, char)] = match quote {
+        Some('"') => &[("\\\"", '"'), ("\\\\", '\\')],
+        Some('\'') => &[("''", '\'')],
+        _ => &[],
+    };
+    let is_it = |(pair, one): &(&str, char)| text.starts_with(pair) && value.starts_with(*one);
+    pairs.iter().any(is_it)
+}
+
+/// Bytes at the start of both that are the same, up to the end of the line or to what begins an escape.
+fn same(line: &str, value: &str, quote: Option<char>) -> usize {
+    let escape = match quote {
+        Some('"') => '\\',
+        Some('\'') => '\'',
+        _ => '\n',
+    };
     let both = line.chars().zip(value.chars());
-    let same = both
-        .take_while(|(a, b)| a == b && *a != '\n' && *a != '\r')
+    both.take_while(|(a, b)| a == b && !['\n', '\r', escape].contains(a))
         .map(|(a, _)| a.len_utf8())
-        .sum();
-    line[..same].trim_end().len()
+        .sum()
 }
 
 /// The part of a text from byte `start` that stands behind `skipped` at `place`.
@@ -105,6 +156,8 @@ mod tests {
             ("a: \"one\n  two   \n  word\"\n", (3, 3)),
             ("a: 'one word'\n", (1, 9)),
             ("x: 1\na: &anchor one word", (2, 16)),
+            (r#"a: "{{ eq .x \"y\" }} \\ word""#, (1, 26)),
+            ("a: 'it''s a ''word'''", (1, 15)),
         ] {
             assert_eq!(stands(source, "word"), Some(place), "{source:?}");
         }

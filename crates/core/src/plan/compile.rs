@@ -1,6 +1,10 @@
 //! From a Katalog to its plan.
 
-use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     GroupKind, KatalogRef, Lexicon, Library, Plan, Schemas, Typed, checks, imports,
@@ -53,6 +57,7 @@ fn compile_listing(
     listed: Option<&RefCell<Vec<Typed>>>,
 ) -> Result<(Plan, Vec<Diagnostic>), Diagnostics> {
     let problems = Problems::default();
+    let schemas = &schemas.with_plurals_of(spec);
     let built_in = BuiltIn::new();
     let root = At::root(&problems).field("spec");
     let wide = imports::follow(&root.field("imports"), &spec.imports, library);
@@ -138,8 +143,11 @@ pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
             let spec = &document.spec;
             let imports = !spec.imports.is_empty()
                 || spec.crds.values().any(|entry| !entry.imports.is_empty());
+            let told: BTreeSet<_> = found.iter().map(|one| (one.code, &one.path)).collect();
             problems.0.retain(|problem| {
-                problem.text_offset.is_some() && !(imports && problem.code == Code::UnknownNote)
+                problem.text_offset.is_some()
+                    && !(imports && problem.code == Code::UnknownNote)
+                    && !told.contains(&(problem.code, &problem.path))
             });
             problems.locate(&document.tree, source.file.as_deref());
             all.extend(problems);

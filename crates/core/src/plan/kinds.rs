@@ -339,21 +339,6 @@ mod tests {
     }
 
     #[test]
-    fn the_table_agrees_with_the_shipped_schemas() {
-        for known in crate::schema::BuiltIn::new().kinds() {
-            // It can be listed and nothing else.
-            if known.kind == "ComponentStatus" {
-                continue;
-            }
-            let kind = GroupKind {
-                group: Key::from(&*known.group),
-                kind: Key::from(&*known.kind),
-            };
-            assert_eq!(built_in(&kind), Some((&*known.plural, known.namespaced)), "{kind}");
-        }
-    }
-
-    #[test]
     fn plurals_follow_english() {
         for (kind, plural) in [
             ("Website", "websites"),

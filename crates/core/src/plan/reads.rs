@@ -369,6 +369,10 @@ impl Gathered {
         let offset = place.source.and_then(|source| {
             offset_of(source, &format!(".{read}")).or_else(|| offset_of(source, read))
         });
+        let message = match (place.source, offset) {
+            (Some(_), None) => format!("{message}; a note that is called here reads it"),
+            _ => message,
+        };
         self.unreadable.push(Unreadable {
             code,
             place: place.field.to_owned(),

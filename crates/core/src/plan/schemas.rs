@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Coerce, GroupKind};
 use crate::{
+    diagnostics::nearest,
+    api::KatalogSpec,
     schema::{Below, Schema},
-    value::{Key, Node, Path},
+    value::{Key, Node, Path, Step},
 };
 
 /// Why a manifest is no definition that can be used.
@@ -182,11 +184,37 @@ impl CrdVersion {
     }
 }
 
+impl CrdVersion {
+    /// The path below `status` that is most likely meant by one that the schema does not have.
+    pub(crate) fn near_status(&self, path: &Path) -> Option<Path> {
+        let mut near = Path::root();
+        let Below::Schema(mut at) = Schema::of_objects(&self.schema, None).field("status") else {
+            return None;
+        };
+        for step in path.steps() {
+            let step = match (at.at(std::slice::from_ref(step)), step) {
+                (Below::Nowhere, Step::Field(key)) => {
+                    Step::Field(Key::from(nearest(key, at.fields())?))
+                }
+                _ => step.clone(),
+            };
+            match at.at(std::slice::from_ref(&step)) {
+                Below::Schema(below) => at = below,
+                Below::Anything | Below::Nowhere => return None,
+            }
+            near = near.steps().iter().cloned().chain([step]).collect();
+        }
+        Some(near)
+    }
+}
+
 /// What is known of custom resource definitions: read from files, or found in the cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Schemas {
     kinds: BTreeMap<GroupKind, CrdShape>,
     files: BTreeMap<String, GroupKind>,
+    /// Plurals that the Katalog itself declares.
+    plurals: BTreeMap<GroupKind, Key>,
     is_trusting: bool,
 }
 
@@ -223,6 +251,30 @@ impl Schemas {
     pub fn insert_file(&mut self, name: &str, shape: CrdShape) {
         self.files.insert(name.to_owned(), shape.group_kind());
         self.insert(shape);
+    }
+
+    /// The same, with the plurals of the kinds that `spec` declares: its operators may make each other's resources.
+    pub(crate) fn with_plurals_of(&self, spec: &KatalogSpec) -> Self {
+        let types = spec
+            .crds
+            .values()
+            .filter_map(|entry| entry.api_types.as_ref());
+        let plurals = types.map(|types| {
+            let kind = GroupKind {
+                group: Key::from(&*types.group),
+                kind: Key::from(&*types.kind),
+            };
+            (kind, Key::from(&*types.plural))
+        });
+        Self {
+            plurals: plurals.collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The plural of a kind that the Katalog itself declares.
+    pub(crate) fn declared_plural(&self, kind: &GroupKind) -> Option<&Key> {
+        self.plurals.get(kind)
     }
 
     /// The definition of a kind.

@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     api::{self, StatusSpec},
-    diagnostics::Code,
+    diagnostics::{Code, Severity},
     resources::scope::At,
+    template::TemplateError,
     value::{Node, Path, Step},
 };
 
@@ -111,9 +112,18 @@ fn field(
         None => match version.map(|version| version.status_type(&path)) {
             Some(StatusType::Takes(coerce)) => Some(coerce),
             Some(StatusType::Absent) => {
-                at.field("path").warn(
-                    Code::StatusUnknown,
-                    format!("the definition has no `status.{path}`: the API server drops it"),
+                let message =
+                    format!("the definition has no `status.{path}`: the API server drops it");
+                let near = version.and_then(|version| version.near_status(&path));
+                at.field("path").report_in_text(
+                    Severity::Warning,
+                    TemplateError {
+                        code: Code::StatusUnknown,
+                        offset: 0,
+                        len: 0,
+                        message,
+                        hint: near.map(|near| format!("did you mean `{near}`?")),
+                    },
                 );
                 None
             }

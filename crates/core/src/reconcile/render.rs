@@ -4,7 +4,7 @@ use super::reason::Reason;
 use crate::{
     plan::{Coerce, Condition, GroupKind, Leaf, Misfit, ObjectKey, Operand, Test, Tree},
     resources::container_name,
-    template::{Budget, Data, EvalErrorKind},
+    template::{Budget, Data, Entropy, EvalErrorKind},
     value::{Key, Map, Node, Path, Step, hash_text},
 };
 
@@ -102,6 +102,24 @@ impl Renderer<'_, '_> {
                 ))))
             }
         }
+    }
+
+    /// Renders a tree whose templates may draw random bytes, from this source.
+    ///
+    /// # Errors
+    /// As [`Renderer::tree`].
+    pub fn random_tree(
+        &mut self,
+        tree: &Tree,
+        entropy: &Entropy,
+    ) -> Result<Option<Node>, RenderError> {
+        let data = self.data.clone().random(entropy);
+        let mut renderer = Renderer {
+            data: &data,
+            budget: &mut *self.budget,
+            owner: self.owner,
+        };
+        renderer.tree(tree)
     }
 
     fn map(&mut self, entries: &[(Key, Tree)]) -> Result<Node, RenderError> {

@@ -342,19 +342,12 @@ impl Pass<'_, '_> {
     /// The object without what ownership adds. What is made once may draw random bytes: each child its own, so that none
     /// depends on what else a pass makes.
     fn body(&mut self, key: &ChildKey, declared: &ChildPlan) -> Result<Node, RenderError> {
-        let tree = &declared.body;
         let rendered = if declared.mode == Mode::Once {
             let purpose = format!("{} {key}", self.observed.cr.id.uid);
             let entropy = self.entropy.fork(&purpose);
-            let data = self.renderer.data.clone().random(&entropy);
-            let mut renderer = Renderer {
-                data: &data,
-                budget: &mut *self.renderer.budget,
-                owner: self.renderer.owner,
-            };
-            renderer.tree(tree)
+            self.renderer.random_tree(&declared.body, &entropy)
         } else {
-            self.renderer.tree(tree)
+            self.renderer.tree(&declared.body)
         };
         Ok(rendered?.unwrap_or_default())
     }

@@ -33,6 +33,8 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
         resource.plural = Some(Key::from(&*shape.plural));
         resource.namespaced = Some(shape.namespaced);
         check_version(&at.field("apiVersion"), shape, version);
+    } else if let Some(plural) = schemas.declared_plural(&group_kind) {
+        resource.plural = Some(plural.clone());
     } else if resource.plural.is_none() {
         if kinds::is_built_in_group(group) {
             let message = format!("Kubernetes has no kind {group_kind}");

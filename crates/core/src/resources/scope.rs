@@ -1,5 +1,7 @@
 //! A place in a Katalog: what is read there becomes trees, and what is wrong there becomes diagnostics.
 
+mod metadata;
+
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, HashMap, HashSet},
@@ -503,67 +505,5 @@ impl<'a> At<'a> {
             fields.put(key, self.field(key).value(text, coerce));
         }
         fields
-    }
-
-    /// The labels here, or a selector's.
-    pub(crate) fn labels(&self, labels: &BTreeMap<String, Text>) -> Fields {
-        for (key, value) in labels {
-            self.key(key).metadata_key(key);
-            if let Ok(template) = Template::parse(value) {
-                self.field(key)
-                    .legal(&template, |text| text, names::check_label_value);
-            }
-        }
-        self.texts(labels, Coerce::Text)
-    }
-
-    /// Whether the name here, which is trimmed once it is rendered, may be what `check` allows; what no value can mend
-    /// is reported.
-    pub(crate) fn legal_name(&self, name: &Template, check: Check) -> bool {
-        self.legal(name, str::trim, check)
-    }
-
-    fn legal(&self, template: &Template, kept: fn(&str) -> &str, check: Check) -> bool {
-        if let Some(literal) = template.literal().map(kept) {
-            return match check(literal) {
-                Ok(()) => true,
-                Err(why) => {
-                    self.bad_name(literal, why, check);
-                    false
-                }
-            };
-        }
-        let [shortest, longer] = template.samples("a");
-        let (Err(why), Err(_)) = (check(kept(&longer)), check(kept(&shortest))) else {
-            return true;
-        };
-        let [_, shown] = template.samples("…");
-        self.error(Code::BadName, why.replace(longer.trim(), shown.trim()));
-        false
-    }
-
-    /// The annotations here.
-    pub(crate) fn annotations(&self, annotations: &BTreeMap<String, Text>) -> Fields {
-        for key in annotations.keys() {
-            self.key(key).metadata_key(key);
-        }
-        self.texts(annotations, Coerce::Text)
-    }
-
-    fn metadata_key(&self, key: &str) {
-        if key.starts_with(names::PREFIX) {
-            self.error_hint(
-                Code::ReservedLabel,
-                format!(
-                    "labels and annotations that start with `{}` are Orkestra's own",
-                    names::PREFIX
-                ),
-                "use a prefix of yours",
-            );
-        } else if !key.contains("{{")
-            && let Err(why) = names::check_label_key(key)
-        {
-            self.bad_name(key, why, names::check_label_key);
-        }
     }
 }

@@ -163,7 +163,11 @@ mod tests {
 
     #[test]
     fn the_shipped_file_is_of_the_kubernetes_that_the_tests_run_on() {
-        assert_eq!(BuiltIn::new().kubernetes(), "v1.34.4");
+        let built = include_str!("../../../../hack/control-plane/kubernetes/go.mod");
+        let version = BuiltIn::new().kubernetes().to_owned();
+        assert_eq!(version, "v1.34.4");
+        let line = format!("k8s.io/kubernetes {version}");
+        assert!(built.contains(&line), "stale: run `make kube-schemas`");
         assert!(FILE.len() < 150 * 1024, "{} bytes", FILE.len());
     }
 
@@ -188,8 +192,13 @@ mod tests {
         assert!(built_in.kinds().len() > 50);
         let mut references = 0;
         for kind in built_in.kinds() {
-            let schema = built_in.kind(&kind.group, &kind.version, &kind.kind).unwrap();
-            assert!(matches!(schema.field("metadata"), Below::Schema(_)), "{kind:?}");
+            let schema = built_in
+                .kind(&kind.group, &kind.version, &kind.kind)
+                .unwrap();
+            assert!(
+                matches!(schema.field("metadata"), Below::Schema(_)),
+                "{kind:?}"
+            );
         }
         for package in &built_in.packages {
             let definitions = package.definitions.get_or_init(|| package.inflate());
@@ -207,7 +216,11 @@ mod tests {
 
     #[test]
     fn a_damaged_file_knows_nothing() {
-        for file in [&b""[..], b"{}\n", b"{\"kubernetes\":\"v1\",\"kinds\":[],\"packages\":[[\"a\",9]]}\nxx"] {
+        for file in [
+            &b""[..],
+            b"{}\n",
+            b"{\"kubernetes\":\"v1\",\"kinds\":[],\"packages\":[[\"a\",9]]}\nxx",
+        ] {
             assert!(BuiltIn::read(file).is_none());
         }
         let packed = b"{\"kubernetes\":\"v1\",\"kinds\":[],\"packages\":[[\"a\",2]]}\n\xff\xff";

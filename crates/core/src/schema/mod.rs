@@ -1,4 +1,4 @@
-//! What OpenAPI schemas say of values: those of custom resource definitions, and those of Kubernetes' own kinds.
+//! What `OpenAPI` schemas say of values: those of custom resource definitions, and those of Kubernetes' own kinds.
 //!
 //! ```text
 //!  kubernetes.bin ── BuiltIn (inflated as far as it is asked) ──┐

@@ -221,9 +221,7 @@ impl<'s> Type<'s> {
 impl fmt::Display for Type<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.inside {
-            Inside::Schema(schema) if self.may == schema.kinds() => {
-                f.write_str(&schema.describe())
-            }
+            Inside::Schema(schema) if self.may == schema.kinds() => f.write_str(&schema.describe()),
             Inside::Each(each) if self.may == Kinds::MAP => write!(f, "map of {each}"),
             Inside::Each(each) if self.may == Kinds::LIST => write!(f, "list of {each}"),
             _ => self.may.fmt(f),

@@ -30,6 +30,24 @@ pub struct EvalError {
     pub message: String,
 }
 
+impl EvalError {
+    /// The error of a note of the user, where that is called. Of notes that call each other the innermost is named.
+    #[cold]
+    pub(super) fn in_note(self, note: &str, at: u32) -> EvalError {
+        const IN: &str = "in the note `";
+        let message = if self.message.starts_with(IN) {
+            self.message
+        } else {
+            format!("{IN}{note}`: {}", self.message)
+        };
+        EvalError {
+            offset: at as usize,
+            kind: self.kind,
+            message,
+        }
+    }
+}
+
 /// The kinds of [`EvalError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvalErrorKind {

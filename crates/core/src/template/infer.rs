@@ -4,8 +4,11 @@
 //! null may come everywhere, so what is found holds for every value that fits the schemas.
 
 mod calls;
+mod texts;
+mod told;
 
-pub(crate) use calls::explain_word;
+use texts::{alternatives, expression_text};
+pub(crate) use told::{explain_no_field, explain_word};
 
 use std::collections::BTreeMap;
 
@@ -13,12 +16,9 @@ use super::TemplateError;
 use super::ast::{Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
 use super::functions::Function;
 use super::template::Template;
-use crate::diagnostics::{Code, Severity, nearest};
-use crate::schema::{Constant, Kinds, NO_FIELDS, NoField, Type};
-use crate::value::{Key, Node};
-
-/// Most fields that a hint lists.
-const MOST_LISTED: usize = 8;
+use crate::diagnostics::{Code, Severity};
+use crate::schema::{Kinds, NoField, Type};
+use crate::value::Key;
 
 /// What is known of a template.
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ pub struct TypedExpression {
 }
 
 impl Template {
-    /// Infers the types of all expressions, where `root` is what is known of the data.
-    pub fn infer<'s>(&self, root: &Type<'s>) -> Inference<'s> {
+    /// Infers the types of all expressions, where `root` is what is known of the data, and lists them if that `is_listed`.
+    pub fn infer<'s>(&self, root: &Type<'s>, is_listed: bool) -> Inference<'s> {
         let mut infer = Infer {
             source: self.source(),
             root,
@@ -52,6 +52,7 @@ impl Template {
             functions: BTreeMap::new(),
             findings: Vec::new(),
             expressions: Vec::new(),
+            is_listed,
         };
         let gives = match &**self.body() {
             [Stmt::Print(expr)] => infer.seen(expr, root),
@@ -80,6 +81,7 @@ struct Infer<'t, 'r, 's> {
     functions: BTreeMap<Box<str>, Type<'s>>,
     findings: Vec<(Severity, TemplateError)>,
     expressions: Vec<TypedExpression>,
+    is_listed: bool,
 }
 
 impl<'s> Infer<'_, '_, 's> {
@@ -95,6 +97,7 @@ impl<'s> Infer<'_, '_, 's> {
             functions: std::mem::take(&mut self.functions),
             findings: Vec::new(),
             expressions: Vec::new(),
+            is_listed: false,
         };
         let text = match &**function.template.body() {
             [Stmt::Print(expr)] => inner.seen(expr, self.root).may.as_text() | Kinds::BLANK,
@@ -212,7 +215,10 @@ impl<'s> Infer<'_, '_, 's> {
                 }
                 self.vars.push(item.clone());
             }
-            LoopVars::Assign { key: slot, item: at } => {
+            LoopVars::Assign {
+                key: slot,
+                item: at,
+            } => {
                 if let Some(slot) = slot {
                     self.assign(slot, key);
                 }
@@ -236,6 +242,9 @@ impl<'s> Infer<'_, '_, 's> {
     fn seen(&mut self, expr: &Expr, dot: &Type<'s>) -> Type<'s> {
         let index = self.expressions.len();
         let given = self.expr(expr, dot);
+        if !self.is_listed {
+            return given;
+        }
         let offset = expr.at as usize;
         let expression = TypedExpression {
             offset,
@@ -330,36 +339,6 @@ impl<'s> Infer<'_, '_, 's> {
     }
 }
 
-/// What to say of a field that a value cannot have: a message and a hint.
-pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Option<String>) {
-    let NoField { within, fields } = no_field;
-    if fields.is_empty() {
-        let hint = (within == NO_FIELDS).then(|| {
-            "the API server drops what a schema does not describe: add the field to the definition".to_owned()
-        });
-        let message = format!("there is no `{key}` in a value of type {within}");
-        return (message, hint);
-    }
-    let message = format!("the schema has no `{key}` here");
-    let hint = match nearest(key, fields.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => {
-            let listed: Vec<String> = fields
-                .iter()
-                .take(MOST_LISTED)
-                .map(|name| format!("`{name}`"))
-                .collect();
-            let more = if fields.len() > MOST_LISTED {
-                " and others"
-            } else {
-                ""
-            };
-            format!("there is {}{more}", listed.join(", "))
-        }
-    };
-    (message, Some(hint))
-}
-
 /// The variables that a body assigns.
 fn assignments(body: &Block, slots: &mut Vec<u16>) {
     for stmt in body {
@@ -385,81 +364,6 @@ fn assignments(body: &Block, slots: &mut Vec<u16>) {
             _ => {}
         }
     }
-}
-
-impl Template {
-    /// The shortest text and a longer one that the template can give: every action as nothing, and as `filler`. What no
-    /// value can mend is wrong with both.
-    pub(crate) fn samples(&self, filler: &str) -> [String; 2] {
-        ["", filler].map(|filler| {
-            let piece = |stmt: &Stmt| match stmt {
-                Stmt::Text(from, to) => {
-                    let piece = self.source().get(*from as usize..*to as usize);
-                    piece.unwrap_or_default().to_owned()
-                }
-                _ => filler.to_owned(),
-            };
-            self.body().iter().map(piece).collect()
-        })
-    }
-}
-
-/// The constant texts that a body may give as a whole: those of the arms of a single `if`. Whether it gives no others.
-fn alternatives(body: &[Stmt], source: &str, constants: &mut Vec<Constant>) -> bool {
-    match body {
-        [] => true,
-        [Stmt::Text(from, to)] => {
-            let text = source.get(*from as usize..*to as usize).unwrap_or_default();
-            let blank = text.len() - text.trim_start().len();
-            constants.push(Constant {
-                node: Node::from(text),
-                at: *from + u32::try_from(blank).unwrap_or_default(),
-            });
-            true
-        }
-        [Stmt::Print(expr)] => match expr.literal() {
-            Some(node) => {
-                constants.push(Constant {
-                    node: Node::from(&*node.to_text()),
-                    at: expr.at,
-                });
-                true
-            }
-            None => false,
-        },
-        [Stmt::If(branches) | Stmt::With(branches)] => {
-            let mut is_all = true;
-            for arm in &branches.arms {
-                is_all &= alternatives(&arm.body, source, constants);
-            }
-            is_all & alternatives(&branches.otherwise, source, constants)
-        }
-        _ => false,
-    }
-}
-
-/// The expression that a text begins with: up to the end of its action.
-fn expression_text(text: &str) -> &str {
-    let mut quote = None;
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match quote {
-            Some(_) if escaped => escaped = false,
-            Some('"' | '\'') if c == '\\' => escaped = true,
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
-            None if text[at..].starts_with("}}") => {
-                let inside = text[..at].trim_end();
-                // A trim marker.
-                return inside
-                    .strip_suffix(" -")
-                    .map_or(inside, str::trim_end);
-            }
-            None => {}
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! The language is Go's text/template without `define`, `template` and `block`; the functions are called
-//! notes. What differs from Go is meant for operators: a missing value is empty and never an error, numbers
-//! print exactly, and one [`Budget`] bounds time and memory of everything that an evaluation does.
+//! notes, and a Katalog may have [`Functions`] of its own. What differs from Go is meant for operators: a missing
+//! value is empty and never an error, numbers print exactly, and one [`Budget`] bounds time and memory of
+//! everything that an evaluation does.
 
 mod ast;
 mod budget;

@@ -138,8 +138,14 @@ impl Walk {
     fn call(&mut self, call: &CallExpr, dot: &Origin) -> Origin {
         if let ([object, others @ ..], true) = (&*call.args, call.note.reads_parts()) {
             let object = self.origin(object, dot);
+            let key = others.first().and_then(|arg| arg.literal()?.as_str());
             for path in call.note.reads {
-                let keys: Vec<Key> = path.split('.').map(Key::new).collect();
+                let keys = path.split('.').map(|step| match step {
+                    "*" => key.map(Key::new),
+                    step => Some(Key::new(step)),
+                });
+                // Without a key that is known, all keys.
+                let keys: Vec<Key> = keys.flatten().collect();
                 self.consume(object.clone().fields(&keys));
             }
             for arg in others {

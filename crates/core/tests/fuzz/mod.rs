@@ -128,7 +128,9 @@ fn inside(problem: &Diagnostic, text: &str) {
         return;
     };
     assert!(line > 0 && column > 0, "{problem:?}");
-    let mut lines = text.split('\n');
+    // To YAML, a carriage return alone ends a line.
+    let text = text.replace("\r\n", "\n");
+    let mut lines = text.split(['\n', '\r']);
     let line = lines
         .nth(line as usize - 1)
         .map(|line| line.chars().count());

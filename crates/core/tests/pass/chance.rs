@@ -1,10 +1,11 @@
-//! Random values: drawn once, kept, and nobody else's.
+//! Random values: drawn once, kept, and nobody else's. And time: one moment for all of a pass.
 
-use orkestra_core::plan::ChildKey;
+use orkestra_core::{plan::ChildKey, reconcile::verdict::Executed};
 use serde_json::{Value, json};
 
 use super::{
-    operator::{operator, pond},
+    operator::{open_facts, operator, pond},
+    report::{at, patch},
     world::{World, key, rendered, words},
 };
 
@@ -90,4 +91,23 @@ onReconcile: { configMaps: [{ name: seen, data: { key: '{{ fromBase64 .children.
     world.settle();
     let key_of = |name: &str, kind: &str| data(&world, &key(kind, name))["key"].clone();
     assert_eq!(key_of("seen", "ConfigMap").as_str().unwrap().len(), 16);
+}
+
+#[test]
+fn a_pass_has_one_moment_and_so_has_its_status() {
+    let mut world = World::new(
+        &operator(
+            "onReconcile: { configMaps: [{ name: seen, data: { ago: '{{ timeSince .spec.at }}' } }] }
+status: { fields: [{ path: ago, value: '{{ timeSince .spec.at }}' }] }",
+        ),
+        pond(&json!({ "at": at(0).to_string() }), &json!({})),
+    );
+    for seconds in [7, 3600] {
+        world.now = at(seconds);
+        world.pass();
+        let seen = data(&world, &key("ConfigMap", "seen"))["ago"].clone();
+        assert_eq!(seen, json!(seconds.to_string()));
+        let patch = patch(&world, &open_facts(), &mut Executed::default(), seconds).unwrap();
+        assert_eq!(patch.body.to_json()["status"]["ago"], json!(seconds));
+    }
 }

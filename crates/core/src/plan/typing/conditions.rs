@@ -29,7 +29,7 @@ impl<'s> Typing<'_, 's> {
                 Type::any()
             }),
             Operand::Template(template) => {
-                let inference = template.infer(self.root());
+                let inference = template.infer(self.root(), self.listed.is_some());
                 self.report(&field, &inference);
                 self.list(&field, template, &inference, None);
                 inference.gives
@@ -59,7 +59,7 @@ impl<'s> Typing<'_, 's> {
 
     /// Checks the right side; both sides are compared as text.
     fn compared(&self, condition: &Condition, left: &Type<'s>, leaf: &Leaf) {
-        let inference = leaf.template.infer(self.root());
+        let inference = leaf.template.infer(self.root(), self.listed.is_some());
         self.report(&leaf.path, &inference);
         self.list(&leaf.path, &leaf.template, &inference, None);
         let right = inference.gives;

@@ -15,8 +15,14 @@ pub(super) fn check(node: &Node, schema: Schema<'_>, place: &Place<'_>) {
     }
     let takes = schema.kinds_of_type();
     if !takes.meets(Kinds::of(node)) {
-        let is_text_missing = takes.within(Kinds::TEXT) && Kinds::of(node).within(Kinds::BOOL | Kinds::NUMBER);
-        let message = format!("`{}` takes {}, not {}", place.path, with_article(&schema.describe()), shown(node));
+        let is_text_missing =
+            takes.within(Kinds::TEXT) && Kinds::of(node).within(Kinds::BOOL | Kinds::NUMBER);
+        let message = format!(
+            "`{}` takes {}, not {}",
+            place.path,
+            with_article(&schema.describe()),
+            shown(node)
+        );
         if is_text_missing {
             let hint = "put it into quotes";
             place.at.error_hint(Code::WrongValue, message, hint);

@@ -22,19 +22,17 @@ impl<'s> Typing<'_, 's> {
 
     fn input(&self, import: &ImportPlan, input: &InputPlan) -> Type<'s> {
         let InputPlan {
-            name,
             given,
             default,
             coerce,
             ..
         } = input;
         self.import.set(import.outer);
-        let field = format!("inputs.{name}");
-        let given = given.as_ref().map(|tree| self.value(tree, *coerce, &field));
+        let given = given.as_ref().map(|tree| self.value(tree, *coerce));
         self.import.set(None);
         let default = default
             .as_ref()
-            .map(|tree| self.value(tree, *coerce, &field));
+            .map(|tree| self.value(tree, *coerce));
         match (given, default) {
             // What is given may turn out to be nothing.
             (Some(given), Some(default)) => given.or(default),
@@ -43,11 +41,11 @@ impl<'s> Typing<'_, 's> {
         }
     }
 
-    fn value(&self, tree: &Tree, coerce: Coerce, field: &str) -> Type<'s> {
+    fn value(&self, tree: &Tree, coerce: Coerce) -> Type<'s> {
         let gives = match tree {
             Tree::Leaf(leaf) => {
-                self.leaf(leaf, None, field);
-                leaf.template.infer(self.root()).gives.without_constants()
+                self.leaf(leaf, None);
+                leaf.template.infer(self.root(), false).gives.without_constants()
             }
             Tree::Fixed(node) => Type::of(Kinds::of(node)),
             _ => Type::any(),

@@ -119,9 +119,9 @@ impl<'a, 's> Typing<'a, 's> {
         self.imports(imports);
         for child in children {
             self.import.set(child.import);
-            self.leaf(&child.name, None, "metadata.name");
+            self.leaf(&child.name, None);
             if let Some(namespace) = &child.namespace {
-                self.leaf(namespace, None, "metadata.namespace");
+                self.leaf(namespace, None);
             }
             self.object(child);
             self.conditions(&child.when);
@@ -149,7 +149,7 @@ impl<'a, 's> Typing<'a, 's> {
             Below::Schema(schema) => Some(schema),
             Below::Anything | Below::Nowhere => None,
         };
-        self.leaf(&field.value, schema, &format!("status.{}", field.path));
+        self.leaf(&field.value, schema);
         if let (Some(kind), Some(schema)) = (field.kind, schema)
             && !made_by(kind).meets(schema.kinds())
         {
@@ -164,19 +164,14 @@ impl<'a, 's> Typing<'a, 's> {
     }
 
     /// Checks a leaf, and what it gives against what takes it: a field of the schema, or of no known one.
-    fn leaf(&self, leaf: &Leaf, schema: Option<Schema<'s>>, field: &str) {
-        let inference = leaf.template.infer(self.root());
+    fn leaf(&self, leaf: &Leaf, schema: Option<Schema<'s>>) {
+        let inference = leaf.template.infer(self.root(), self.listed.is_some());
         self.report(&leaf.path, &inference);
         let target = Target {
             coerce: leaf.coerce,
             schema,
         };
-        self.list(
-            &leaf.path,
-            &leaf.template,
-            &inference,
-            Some((field, &target)),
-        );
+        self.list(&leaf.path, &leaf.template, &inference, Some(&target));
         if leaf.template.literal().is_none() {
             self.fit(&leaf.path, &inference.gives, &target);
         } else if let Some(words) = target.words() {
@@ -280,23 +275,18 @@ impl<'a, 's> Typing<'a, 's> {
         path: &str,
         template: &Template,
         inference: &Inference<'s>,
-        target: Option<(&str, &Target<'s>)>,
+        target: Option<&Target<'s>>,
     ) {
         let Some(listed) = self.listed else {
             return;
         };
         let place = self.at.place(path);
-        let is_single = template.is_single_expression();
-        let mut listed = listed.borrow_mut();
+        let takes = target.filter(|_| template.is_single_expression());
         for expression in &inference.expressions {
-            let takes = target.filter(|_| is_single);
-            let typed = Typed::new(
-                &place,
-                expression,
-                takes.map(|(_, target)| target.describe()),
-            );
-            if !listed.contains(&typed) {
-                listed.push(typed);
+            let key = (path.into(), format!("{} is listed", expression.offset));
+            if self.told.borrow_mut().insert(key) {
+                let typed = Typed::new(&place, expression, takes.map(Target::describe));
+                listed.borrow_mut().push(typed);
             }
         }
     }

@@ -61,14 +61,14 @@ impl Place<'_> {
         if key.contains("{{") {
             return; // Told already: a key is no template.
         }
-        let field = self.field(key);
-        let message = format!("{} has no `{}`", self.kind, field.path);
+        let message = format!("{} has no `{}`", self.kind, self.field(key).path);
+        let at = self.at.key(key);
         match nearest(key, schema.fields()) {
             Some(near) => {
                 let hint = format!("did you mean `{near}`?");
-                field.at.error_hint(Code::NoSuchField, message, hint);
+                at.error_hint(Code::NoSuchField, message, hint);
             }
-            None => field.at.error(Code::NoSuchField, message),
+            None => at.error(Code::NoSuchField, message),
         }
     }
 
@@ -116,7 +116,7 @@ impl<'a, 's> Typing<'a, 's> {
                 {
                     leaf.coerce = taking(schema);
                 }
-                self.leaf(leaf, schema, &place.path);
+                self.leaf(leaf, schema);
             }
             Tree::Map(entries) | Tree::Part(entries) => {
                 if let Some(schema) = schema {
@@ -136,8 +136,8 @@ impl<'a, 's> Typing<'a, 's> {
                     self.tree(item, described(known), &place.index(index));
                 }
             }
-            Tree::ContainerName(leaf) => self.leaf(leaf, None, &place.path),
-            Tree::Workload(workload) => self.leaf(&workload.1, None, &place.path),
+            Tree::ContainerName(leaf) => self.leaf(leaf, None),
+            Tree::Workload(workload) => self.leaf(&workload.1, None),
         }
     }
 }

@@ -211,11 +211,8 @@ impl<'e, 'd> Eval<'e, 'd> {
         self.budget.enter().map_err(|e| e.at(at))?;
         let template = &function.template;
         let eval = Eval::new(template.source(), self.data, self.budget);
-        let text = eval.text(template.body()).map_err(|error| EvalError {
-            offset: at as usize,
-            message: format!("in the note `{}`: {}", function.name, error.message),
-            kind: error.kind,
-        })?;
+        let text = eval.text(template.body());
+        let text = text.map_err(|error| error.in_note(&function.name, at))?;
         self.budget.leave();
         Ok(match text.trim() {
             "true" => true.into(),

@@ -306,7 +306,7 @@ fn an_error_inside_a_note_is_an_error_of_its_caller_and_says_where() {
     assert_eq!(error.offset, 17);
     assert_eq!(
         error.message,
-        "in the note `outer`: in the note `inner`: `toInt` was given text that is no number"
+        "in the note `inner`: `toInt` was given text that is no number"
     );
 }
 
@@ -390,7 +390,27 @@ fn notes_are_not_nested_without_end_and_not_without_number() {
 
 #[test]
 fn what_a_note_draws_or_asks_for_counts_for_its_callers() {
-    let functions = sound(&[("plain", "x"), ("outer", "{{ plain }}")]);
-    let template = parsed("{{ outer }}", &functions);
-    assert!(!template.is_random() && !template.reads_clock());
+    let functions = sound(&[
+        ("plain", "x"),
+        ("outer", "{{ plain }}{{ key }}"),
+        ("key", "{{ randomHex 4 }}"),
+        ("today", "{{ if weekday }}{{ plain }}{{ end }}"),
+    ]);
+    for (source, random, clock) in [
+        ("{{ plain }}", None, false),
+        ("ab {{ outer }}{{ key }}", Some(6), false),
+        ("{{ today }}", None, true),
+        (
+            "{{ .x }}{{ if .y }}{{ key | print }}{{ today }}{{ end }}",
+            Some(22),
+            true,
+        ),
+    ] {
+        let template = parsed(source, &functions);
+        assert_eq!(template.random_offset(), random, "{source}");
+        assert_eq!(
+            (template.is_random(), template.reads_clock()),
+            (random.is_some(), clock)
+        );
+    }
 }

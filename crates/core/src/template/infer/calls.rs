@@ -1,7 +1,7 @@
 //! The types of calls.
 
-use super::Infer;
-use crate::diagnostics::{Code, Severity, nearest};
+use super::{Infer, explain_word};
+use crate::diagnostics::{Code, Severity};
 use crate::schema::{Constant, Kinds, Type, with_article};
 use crate::template::ast::CallExpr;
 use crate::template::notes::{self, Note};
@@ -34,8 +34,7 @@ impl<'s> Infer<'_, '_, 's> {
             _ => {}
         }
         match note.result {
-            notes::Type::Inside if note.leads_on() => self.lead_on(note, args),
-            notes::Type::Inside => args.first().map_or_else(Type::any, |(_, from)| from.each()),
+            notes::Type::Inside => self.inside(note, args),
             notes::Type::OneOf(positions) => one_of(note, positions, args),
             other => result(other),
         }
@@ -59,13 +58,19 @@ impl<'s> Infer<'_, '_, 's> {
                 position + 1,
                 with_article(&given.to_string())
             );
-            self.report(Severity::Error, Code::ArgumentType, *at as usize, message, None);
+            self.report(
+                Severity::Error,
+                Code::ArgumentType,
+                *at as usize,
+                message,
+                None,
+            );
         }
         all
     }
 
-    /// `get` and `index`: what lies under the keys, one after the other.
-    fn lead_on(&mut self, note: &'static Note, args: Vec<Arg<'s>>) -> Type<'s> {
+    /// `get`, `index` and their like: what lies under the keys, one after the other.
+    fn inside(&mut self, note: &'static Note, args: Vec<Arg<'s>>) -> Type<'s> {
         let mut args = args.into_iter();
         let Some((_, mut given)) = args.next() else {
             return Type::any();
@@ -113,12 +118,19 @@ impl<'s> Infer<'_, '_, 's> {
             if let (Some(one), Some(two)) = (comparable(first), comparable(other))
                 && one != two
             {
-                let [first, other_words] =
-                    [first, other].map(|one| with_article(&one.to_string()));
+                let [first, other_words] = [first, other].map(|one| with_article(&one.to_string()));
                 let message = format!("`{}` compares {first} with {other_words}", note.name);
                 let hint = match (other.constants(), one) {
-                    ([Constant { node: Node::Str(text), .. }], "number")
-                        if Kinds::of(&Node::Str(text.clone())).within(Kinds::INT_TEXT | Kinds::FLOAT_TEXT) =>
+                    (
+                        [
+                            Constant {
+                                node: Node::Str(text),
+                                ..
+                            },
+                        ],
+                        "number",
+                    ) if Kinds::of(&Node::Str(text.clone()))
+                        .within(Kinds::INT_TEXT | Kinds::FLOAT_TEXT) =>
                     {
                         Some(format!("write {} without quotes", text.trim()))
                     }
@@ -162,17 +174,6 @@ impl<'s> Infer<'_, '_, 's> {
             );
         }
     }
-}
-
-/// What to say of a value that is none of the words of a schema: a message and a hint.
-pub(crate) fn explain_word(node: &Node, words: &[Node]) -> (String, Option<String>) {
-    let texts: Vec<_> = words.iter().map(Node::to_text).collect();
-    let text = node.to_text();
-    let message = format!("`{text}` is none of {}", texts.join(", "));
-    let near = node
-        .as_str()
-        .and_then(|word| nearest(word, texts.iter().map(|known| &**known)));
-    (message, near.map(|near| format!("did you mean `{near}`?")))
 }
 
 /// The class of values that can be compared, if it is one.

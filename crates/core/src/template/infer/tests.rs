@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::schema::{BuiltIn, Kinds, Schema, Type};
-use crate::template::{Budget, Data, FunctionSource, Functions, Template};
+use crate::template::{Budget, Data, Entropy, FunctionSource, Functions, Template, notes};
 use crate::value::Node;
 
 const CRD: &str = r#"{"type": "object", "properties": {
@@ -24,7 +24,7 @@ fn infer(source: &str) -> (String, Vec<String>) {
     let names = ["metadata", "apiVersion", "kind", "spec", "status"];
     let names = names.map(|name| (name.to_owned(), Type::of_below(root.field(name))));
     let template = Template::parse(source).unwrap_or_else(|errors| panic!("{source}: {errors:?}"));
-    let inference = template.infer(&Type::of_names(names));
+    let inference = template.infer(&Type::of_names(names), false);
     let told = inference.findings.iter().map(|(severity, found)| {
         let hint = found.hint.as_deref().unwrap_or("-");
         format!("{}: {severity}: {} ({hint})", found.offset, found.message)
@@ -46,7 +46,10 @@ fn types_follow_paths_notes_variables_and_loops() {
         ("x{{ .spec.replicas }}", "text"),
         ("{{ .spec.image | toUpper }}", "text"),
         ("{{ .spec.replicas | default 3 }}", "integer"),
-        ("{{ .spec.replicas | default \"three\" }}", "integer or text"),
+        (
+            "{{ .spec.replicas | default \"three\" }}",
+            "integer or text",
+        ),
         ("{{ ternary .spec.ha 3 .spec.ratio }}", "number"),
         ("{{ or .spec.replicas .spec.ratio }}", "number"),
         ("{{ eq .spec.replicas 3 }}", "boolean"),
@@ -54,6 +57,9 @@ fn types_follow_paths_notes_variables_and_loops() {
         ("{{ (index .spec.ports 0).number }}", "integer"),
         ("{{ get .spec \"labels\" \"a\" }}", "text"),
         ("{{ index .spec.labels .spec.image }}", "text"),
+        ("{{ (listGet .spec.ports 0).number }}", "integer"),
+        ("{{ mapGet .spec.labels .spec.image }}", "text"),
+        ("{{ coalesce .spec.replicas .spec.ratio 3 }}", "number"),
         ("{{ len .spec.ports }}", "integer"),
         ("{{ split .spec.image \"/\" }}", "list"),
     ] {
@@ -64,14 +70,10 @@ fn types_follow_paths_notes_variables_and_loops() {
 #[test]
 fn each_expression_is_listed_with_its_type() {
     let source = "{{ range $i, $p := .spec.ports }}{{ $i }}{{ with $p.number }}{{ . }}{{- end }}{{ end }}{{ $x := \"}}\" }}{{ $x -}}";
-    let inference = Template::parse(source)
-        .unwrap()
-        .infer(&{
-            let schema: Node = serde_json::from_str(CRD).unwrap();
-            let schema: &'static Node = Box::leak(Box::new(schema));
-            let spec = Schema::of_objects(schema, None).field("spec");
-            Type::of_names([("spec".to_owned(), Type::of_below(spec))])
-        });
+    let schema: Node = serde_json::from_str(CRD).unwrap();
+    let spec = Schema::of_objects(&schema, None).field("spec");
+    let root = Type::of_names([("spec".to_owned(), Type::of_below(spec))]);
+    let inference = Template::parse(source).unwrap().infer(&root, true);
     let told: Vec<String> = inference
         .expressions
         .iter()
@@ -124,6 +126,10 @@ fn what_cannot_be_is_told_with_its_place() {
         (
             "{{ get .spec \"imag\" }}",
             "13: error: the schema has no `imag` here (did you mean `image`?)",
+        ),
+        (
+            "{{ mapGet .spec \"imag\" }}",
+            "16: error: the schema has no `imag` here (did you mean `image`?)",
         ),
         (
             "{{ .spec.ports.name }}",
@@ -183,14 +189,21 @@ fn notes_of_a_user_have_the_types_that_they_give() {
     let deep: Vec<(String, String)> = (0..40)
         .map(|level| {
             let below = level + 1;
-            (format!("n{level}"), format!("{{{{ add n{below} n{below} }}}}"))
+            (
+                format!("n{level}"),
+                format!("{{{{ add n{below} n{below} }}}}"),
+            )
         })
         .collect();
     let mut declared: Vec<FunctionSource<'_>> = deep
         .iter()
         .map(|(name, expression)| FunctionSource {
             name,
-            expression: if name == "n39" { "{{ .spec.replicas }}" } else { expression },
+            expression: if name == "n39" {
+                "{{ .spec.replicas }}"
+            } else {
+                expression
+            },
             shadow: false,
         })
         .collect();
@@ -204,7 +217,10 @@ fn notes_of_a_user_have_the_types_that_they_give() {
         expression: "{{ .spec.ha }}",
         shadow: false,
     });
-    let expressions: Vec<String> = declared.iter().map(|one| one.expression.replace("add", "or")).collect();
+    let expressions: Vec<String> = declared
+        .iter()
+        .map(|one| one.expression.replace("add", "or"))
+        .collect();
     for (one, expression) in declared.iter_mut().zip(&expressions) {
         one.expression = expression;
     }
@@ -213,8 +229,14 @@ fn notes_of_a_user_have_the_types_that_they_give() {
     let node: Node = serde_json::from_str(CRD).unwrap();
     let spec = Schema::of_objects(&node, None).field("spec");
     let root = Type::of_names([("spec".to_owned(), Type::of_below(spec))]);
-    for (source, expected) in [("{{ n0 }}", "text"), ("{{ tier }}", "text"), ("{{ yes }}", "boolean or text")] {
-        let inference = Template::parse_with(source, &functions).unwrap().infer(&root);
+    for (source, expected) in [
+        ("{{ n0 }}", "text"),
+        ("{{ tier }}", "text"),
+        ("{{ yes }}", "boolean or text"),
+    ] {
+        let inference = Template::parse_with(source, &functions)
+            .unwrap()
+            .infer(&root, false);
         assert_eq!(inference.gives.to_string(), expected);
         assert!(inference.findings.is_empty(), "{:?}", inference.findings);
     }
@@ -234,7 +256,11 @@ fn any_spec() -> impl Strategy<Value = Value> {
     let labels = prop::collection::btree_map("[a-c]", text(), 0..3)
         .prop_map(|labels| Value::Object(labels.into_iter().collect()));
     let raw = prop_oneof![int(), text(), Just(json!({ "x": [1, "a", { "y": null }] }))];
-    let numbers = (int(), maybe((-2.0f64..2.0).prop_map(Value::from)), maybe(any::<bool>().prop_map(Value::from)));
+    let numbers = (
+        int(),
+        maybe((-2.0f64..2.0).prop_map(Value::from)),
+        maybe(any::<bool>().prop_map(Value::from)),
+    );
     let mode = maybe(prop_oneof![Just(json!("dev")), Just(json!("prod"))]);
     (numbers, text(), mode, maybe(labels), maybe(ports), raw).prop_map(
         |((replicas, ratio, ha), image, mode, labels, ports, raw)| {
@@ -249,23 +275,62 @@ fn any_spec() -> impl Strategy<Value = Value> {
 /// Templates of expressions that are nested at random.
 fn any_template() -> impl Strategy<Value = String> {
     let path = prop::sample::select(vec![
-        ".spec.replicas", ".spec.ratio", ".spec.ha", ".spec.image", ".spec.mode", ".spec.labels", ".spec.labels.a",
-        ".spec.ports", ".spec.raw", ".spec.raw.x", ".spec", "$.spec.replicas", "3", "2.5", "true", "\"a\"", "\"7\"", "nil",
-        "(index .spec.ports 0)", "(index .spec.ports 0).number", "(get .spec \"labels\" \"b\")",
-        "(index .spec.raw.x 1)", "(split .spec.image \"/\")",
+        ".spec.replicas",
+        ".spec.ratio",
+        ".spec.ha",
+        ".spec.image",
+        ".spec.mode",
+        ".spec.labels",
+        ".spec.labels.a",
+        ".spec.ports",
+        ".spec.raw",
+        ".spec.raw.x",
+        ".spec",
+        "$.spec.replicas",
+        "3",
+        "2.5",
+        "true",
+        "\"a\"",
+        "\"7\"",
+        "nil",
+        "(index .spec.ports 0)",
+        "(index .spec.ports 0).number",
+        "(get .spec \"labels\" \"b\")",
+        "(index .spec.raw.x 1)",
+        "(split .spec.image \"/\")",
     ]);
     let note = |count| match count {
-        1 => vec!["toString", "toInt", "toUpper", "len", "not", "trimSpace", "index"],
-        2 => vec!["default", "and", "or", "eq", "lt", "get", "index", "printf \"%v %v\""],
+        1 => vec![
+            "toString",
+            "toInt",
+            "toUpper",
+            "len",
+            "not",
+            "trimSpace",
+            "index",
+        ],
+        2 => vec![
+            "default",
+            "and",
+            "or",
+            "eq",
+            "lt",
+            "get",
+            "index",
+            "printf \"%v %v\"",
+        ],
         _ => vec!["ternary", "or", "replace", "and"],
     };
-    let expression = path.prop_map(str::to_owned).prop_recursive(3, 16, 3, move |inner| {
-        (1usize..4).prop_flat_map(move |count| {
-            let args = prop::collection::vec(inner.clone(), count);
-            (prop::sample::select(note(count)), args)
-        })
-        .prop_map(|(note, args)| format!("({note} {})", args.join(" ")))
-    });
+    let expression = path
+        .prop_map(str::to_owned)
+        .prop_recursive(3, 16, 3, move |inner| {
+            (1usize..4)
+                .prop_flat_map(move |count| {
+                    let args = prop::collection::vec(inner.clone(), count);
+                    (prop::sample::select(note(count)), args)
+                })
+                .prop_map(|(note, args)| format!("({note} {})", args.join(" ")))
+        });
     (expression.clone(), expression, 0..9).prop_map(|(one, two, form)| match form {
         0 => format!("{{{{ if {one} }}}}{{{{ {two} }}}}{{{{ else }}}}-x{{{{ end }}}}"),
         1 => format!("{{{{ range $k, $v := .spec.ports }}}}{{{{ $v.number }}}}{{{{ $k }}}}{{{{ end }}}}{{{{ {one} }}}}"),
@@ -291,7 +356,7 @@ proptest! {
         let node: Node = serde_json::from_str(CRD).unwrap();
         let schema = Schema::of_objects(&node, None).field("spec");
         let root = Type::of_names([("spec".to_owned(), Type::of_below(schema))]);
-        let gives = template.infer(&root).gives;
+        let gives = template.infer(&root, false).gives;
         let spec = Node::from(&spec);
         let data = Data::new().with("spec", &spec);
         if let Ok(value) = template.eval(&data, &mut Budget::default()) {
@@ -302,5 +367,31 @@ proptest! {
                 prop_assert!(constants.iter().any(|one| one.node == *value), "{source} gives {value:?}");
             }
         }
+    }
+}
+
+#[test]
+fn every_note_gives_what_it_declares_and_takes_its_example() {
+    let sample: Node = serde_saphyr::from_str(notes::SAMPLE).unwrap();
+    let entropy = Entropy::seeded([0; 32]);
+    let data = Data::of(&sample)
+        .at(notes::SAMPLE_TIME.parse().unwrap())
+        .random(&entropy);
+    for note in notes::all() {
+        let source = note.example.0;
+        let template = Template::parse(source).unwrap();
+        let inference = template.infer(&Type::any(), false);
+        assert!(
+            inference.findings.is_empty(),
+            "{source}: {:?}",
+            inference.findings
+        );
+        let value = template.eval(&data, &mut Budget::default()).unwrap();
+        let kind = Kinds::of(&value);
+        let gives = &inference.gives;
+        assert!(
+            *value == Node::Null || kind.within(gives.may),
+            "{source} gives {value:?}, inferred {gives}"
+        );
     }
 }

@@ -8,8 +8,9 @@ use crate::value::{Key, Map, Node};
 /// The keys of a schedule that is a map, in the order of the fields.
 const KEYS: [&str; 5] = ["minute", "hour", "dayOfMonth", "month", "dayOfWeek"];
 
-/// Finding the next moment takes as long as some expressions.
-const STEPS_A_SEARCH: u64 = 64;
+/// Reading a schedule, and finding its next moment, take as long as some expressions.
+const STEPS_A_SCHEDULE: u64 = 16;
+const STEPS_A_SEARCH: u64 = 256;
 
 /// A schedule goes in, one of its fields comes out.
 const FIELD: Note = Note {
@@ -82,7 +83,10 @@ pub(super) static NOTES: &[Note] = &[
             "true false",
         ),
         result: Type::Bool,
-        run: Run::Eager(|call| Ok(Schedule::parse(call.text(0)).is_ok().into())),
+        run: Run::Eager(|call| {
+            call.budget.step(steps(call.text(0)))?;
+            Ok(Schedule::parse(call.text(0)).is_ok().into())
+        }),
         ..FIELD
     },
     Note {
@@ -147,6 +151,7 @@ pub(super) static NOTES: &[Note] = &[
 ];
 
 fn one_field<'d>(call: &mut Call<'_, 'd>, position: usize) -> Result<Value<'d>, Failure> {
+    call.budget.step(STEPS_A_SCHEDULE)?;
     let field = if call.text(0).trim().is_empty() {
         "*"
     } else {
@@ -203,6 +208,7 @@ fn joined<'d, S: AsRef<str>>(
 }
 
 fn normalize<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    call.budget.step(STEPS_A_SCHEDULE)?;
     let text = call.take(0);
     joined(call, &five(text.node()))
 }
@@ -258,8 +264,13 @@ fn describe<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(text).into())
 }
 
+/// The steps of reading a schedule: there may be a value in every other byte.
+fn steps(text: &str) -> u64 {
+    STEPS_A_SCHEDULE + text.len() as u64 / 2
+}
+
 fn next<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    call.budget.step(STEPS_A_SEARCH)?;
+    call.budget.step(STEPS_A_SEARCH + steps(call.text(0)))?;
     call.budget.text(32)?;
     let next = Schedule::parse(call.text(0))
         .ok()

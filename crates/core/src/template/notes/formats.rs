@@ -35,7 +35,7 @@ pub(super) static NOTES: &[Note] = &[
             r#"{{ isValidURL "https://pond.example/koi?depth=4" }} {{ isValidURL "http://" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| Ok(url::is_web(call.text(0)).into())),
+        run: Run::Eager(|call| address(call, url::is_web)),
         ..CHECK
     },
     Note {
@@ -45,7 +45,7 @@ pub(super) static NOTES: &[Note] = &[
             r#"{{ isValidGitRepository "git@git.example:pond/koi" }} {{ isValidGitRepository "koi" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| Ok(url::is_repository(call.text(0)).into())),
+        run: Run::Eager(|call| address(call, url::is_repository)),
         ..CHECK
     },
     Note {
@@ -135,6 +135,13 @@ const TOO_LONG: usize = 512;
 /// The text, cut where it is too long for a name anyhow: a reason that quotes it is never long.
 fn short(text: &str) -> &str {
     &text[..text.floor_char_boundary(TOO_LONG)]
+}
+
+/// Addresses are gone over several times.
+fn address<'d>(call: &mut Call<'_, 'd>, check: fn(&str) -> bool) -> Result<Value<'d>, Failure> {
+    let bytes = call.text(0).len() as u64;
+    call.budget.step(bytes / 4)?;
+    Ok(check(call.text(0)).into())
 }
 
 fn is_port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {

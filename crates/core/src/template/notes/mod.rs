@@ -2,7 +2,8 @@
 //!
 //! One file a family, one table a file, one entry a note; a new note is one entry. Arguments come value
 //! first (`replace .spec.name "_" "-"`), with `default` as the exception, and null passes for every type: it
-//! is the zero value. No note does I/O or reads a clock, and each takes from the budget before it builds.
+//! is the zero value. No note does I/O or has a clock or dice of its own: the data tell the moment and hand
+//! out random bytes. Each takes from the budget before it builds.
 
 #![allow(
     clippy::unnecessary_wraps,
@@ -105,8 +106,9 @@ pub(super) struct Note {
     pub(super) params: &'static [Type],
     /// The type of the result.
     pub(super) result: Type,
-    /// The paths below its first argument that it reads, where a number is a position in a list; nothing if it reads
-    /// the whole. Through [`Call::object`] it gets no more than these.
+    /// The paths below its first argument that it reads, where a number is a position in a list and a `*` at the end
+    /// stands for the second argument as a key; nothing if it reads the whole. Through [`Call::object`] it gets no
+    /// more than these.
     pub(super) reads: &'static [&'static str],
     /// Whether it draws from the source of random bytes, so that no two results are equal.
     pub(super) random: bool,
@@ -317,7 +319,7 @@ pub(super) fn find(name: &str) -> Option<&'static Note> {
 
 /// Whether a name starts with `_` and is a key that notes look for in objects: no object has it by itself.
 pub(crate) fn is_added_key(name: &str) -> bool {
-    let first = |path: &&str| path.split('.').next() == Some(name);
+    let first = |path: &str| path.split('.').next() == Some(name);
     name.starts_with('_') && all().any(|note| note.reads.iter().any(|path| first(path)))
 }
 
@@ -328,7 +330,9 @@ pub(super) fn all() -> impl Iterator<Item = &'static Note> {
 
 /// The name of a note, or among others that are known, that a mistyped one most likely means.
 pub(super) fn nearest<'n>(name: &str, others: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let notes = all().flat_map(Note::names).map(|known| -> &'n str { known });
+    let notes = all()
+        .flat_map(Note::names)
+        .map(|known| -> &'n str { known });
     crate::diagnostics::nearest(name, notes.chain(others))
 }
 

@@ -56,6 +56,9 @@ pub(super) static NOTES: &[Note] = &[
 /// More than any quantity takes as text.
 const TEXT: usize = 64;
 
+/// Reading a quantity, and writing one, take as long as some expressions.
+const STEPS_A_QUANTITY: u64 = 16;
+
 fn parse<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let quantity = read(call, 0)?;
     let number = quantity
@@ -65,6 +68,7 @@ fn parse<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn format<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    call.budget.step(STEPS_A_QUANTITY)?;
     call.budget.text(TEXT)?;
     let quantity = match call.node(0) {
         Node::Bool(b) => {
@@ -79,6 +83,7 @@ fn combine<'d>(
     call: &mut Call<'_, 'd>,
     combine: fn(Quantity, Quantity) -> Result<Quantity, QuantityError>,
 ) -> Result<Value<'d>, Failure> {
+    call.budget.step(STEPS_A_QUANTITY)?;
     call.budget.text(TEXT)?;
     let (a, b) = (read(call, 0)?, read(call, 1)?);
     let result = combine(a, b).map_err(|error| refused(call, error))?;
@@ -86,7 +91,8 @@ fn combine<'d>(
 }
 
 /// An argument as a quantity: text, or a number of units.
-fn read(call: &Call<'_, '_>, position: usize) -> Result<Quantity, Failure> {
+fn read(call: &mut Call<'_, '_>, position: usize) -> Result<Quantity, Failure> {
+    call.budget.step(STEPS_A_QUANTITY)?;
     let quantity = match call.node(position) {
         Node::Null => "0".parse(),
         Node::Str(text) => text.trim().parse(),

@@ -13,6 +13,9 @@ use crate::value::Node;
 /// Longer texts are no versions.
 const LONGEST: usize = 256;
 
+/// Reading a version takes as long as some expressions.
+const STEPS_A_VERSION: u64 = 8;
+
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "semverMajor",
@@ -50,7 +53,7 @@ pub(super) static NOTES: &[Note] = &[
         ),
         params: &[Type::Text],
         result: Type::Bool,
-        run: Run::Eager(|call| Ok(parse(call.text(0)).is_some().into())),
+        run: Run::Eager(|call| Ok(version(call, 0)?.is_some().into())),
         ..PLAIN
     },
     Note {
@@ -89,18 +92,18 @@ pub(super) static NOTES: &[Note] = &[
         max_args: Some(2),
         params: &[Type::Text],
         result: Type::Bool,
-        run: Run::Eager(|call| Ok(constraint::satisfies(call.text(0), call.text(1)).into())),
+        run: Run::Eager(satisfies),
         ..PLAIN
     },
 ];
 
 fn part<'d>(call: &mut Call<'_, 'd>, part: fn(&Version) -> u64) -> Result<Value<'d>, Failure> {
-    let number = parse(call.text(0)).map(|version| part(&version).to_string());
+    let number = version(call, 0)?.map(|version| part(&version).to_string());
     Ok(Node::from(number.unwrap_or_default()).into())
 }
 
 fn compare<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let versions = parse(call.text(0)).zip(parse(call.text(1)));
+    let versions = version(call, 0)?.zip(version(call, 1)?);
     let order = match versions.map(|(a, b)| a.cmp_precedence(&b)) {
         Some(Ordering::Less) => -1,
         Some(Ordering::Greater) => 1,
@@ -110,12 +113,28 @@ fn compare<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn bump<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let next = parse(call.text(0)).and_then(|version| next(&version, call.text(1)));
+    let next = version(call, 0)?.and_then(|version| next(&version, call.text(1)));
     Ok(match next {
         Some(next) => Node::from(next.to_string()).into(),
         None if call.node(0).is_empty_value() => Node::from("").into(),
         None => call.take(0),
     })
+}
+
+fn satisfies<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    let Some(version) = version(call, 0)? else {
+        return Ok(false.into());
+    };
+    // There may be a version in every other byte.
+    let bytes = call.text(1).len().min(constraint::LONGEST);
+    call.budget.step(STEPS_A_VERSION / 2 * bytes as u64)?;
+    Ok(constraint::holds(call.text(1), &version).into())
+}
+
+/// The version that an argument is.
+fn version(call: &mut Call<'_, '_>, position: usize) -> Result<Option<Version>, Failure> {
+    call.budget.step(STEPS_A_VERSION)?;
+    Ok(parse(call.text(position)))
 }
 
 /// The next version; the one after a prerelease is its release.

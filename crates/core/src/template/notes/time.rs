@@ -100,7 +100,7 @@ pub(super) static NOTES: &[Note] = &[
         ),
         params: &[Type::Text],
         result: Type::Bool,
-        run: Run::Eager(|call| Ok(signed(call.text(0)).is_some().into())),
+        run: Run::Eager(|call| Ok(duration_of(call, 0)?.is_some().into())),
         ..PLAIN
     },
     Note {
@@ -150,12 +150,18 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
+/// Reading a timestamp or a duration takes as long as some expressions.
+const STEPS_A_TIME: u64 = 8;
+
+/// Longer texts are no durations.
+const LONGEST: usize = 256;
+
 /// More than any of the short texts takes.
 const SHORT_TEXT: usize = 64;
 
 fn time_ago<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     call.budget.text(SHORT_TEXT)?;
-    let text = age(call).map(|age| match age.as_secs().max(0) {
+    let text = age(call)?.map(|age| match age.as_secs().max(0) {
         seconds @ ..60 => format!("{seconds}s ago"),
         seconds @ ..3_600 => format!("{}m ago", seconds / 60),
         seconds @ ..86_400 => format!("{}h ago", seconds / 3_600),
@@ -165,12 +171,12 @@ fn time_ago<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn time_since<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    Ok(age(call).map_or(0, |age| age.as_secs()).into())
+    Ok(age(call)?.map_or(0, |age| age.as_secs()).into())
 }
 
 fn time_until<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     call.budget.text(SHORT_TEXT)?;
-    let text = age(call).map(|age| {
+    let text = age(call)?.map(|age| {
         let seconds = age.as_secs().min(0).unsigned_abs();
         go_text(i128::from(seconds) * NANOS)
     });
@@ -178,6 +184,7 @@ fn time_until<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn time_format<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+    call.budget.step(STEPS_A_TIME)?;
     let mut out = String::new();
     if let Some((time, offset)) = moment(call.text(0)) {
         let layout = call.take(1);
@@ -188,30 +195,36 @@ fn time_format<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn is_expired<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let expired = age(call).zip(signed(call.text(1)));
+    let expired = age(call)?.zip(duration_of(call, 1)?);
     Ok(expired
         .is_some_and(|(age, lifetime)| age.as_nanos() > lifetime)
         .into())
 }
 
 fn duration_seconds<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let seconds = signed(call.text(0)).unwrap_or(0) / NANOS;
+    let seconds = duration_of(call, 0)?.unwrap_or(0) / NANOS;
     Ok(i64::try_from(seconds).unwrap_or_default().into())
 }
 
 fn duration_add<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     call.budget.text(SHORT_TEXT)?;
-    let sum = signed(call.text(0))
-        .zip(signed(call.text(1)))
+    let sum = duration_of(call, 0)?
+        .zip(duration_of(call, 1)?)
         .map_or(0, |(a, b)| a + b);
     Ok(Node::from(go_text(sum)).into())
 }
 
 /// How long ago the first argument is.
-fn age(call: &Call<'_, '_>) -> Option<SignedDuration> {
-    let (time, offset) = moment(call.text(0))?;
-    let time = offset.to_timestamp(time).ok()?;
-    Some(call.data.now().duration_since(time))
+fn age(call: &mut Call<'_, '_>) -> Result<Option<SignedDuration>, Failure> {
+    call.budget.step(STEPS_A_TIME)?;
+    let time = moment(call.text(0)).and_then(|(time, offset)| offset.to_timestamp(time).ok());
+    Ok(time.map(|time| call.data.now().duration_since(time)))
+}
+
+/// The duration that an argument is, in nanoseconds.
+fn duration_of(call: &mut Call<'_, '_>, position: usize) -> Result<Option<i128>, Failure> {
+    call.budget.step(STEPS_A_TIME)?;
+    Ok(signed(call.text(position)))
 }
 
 fn is_weekend(call: &Call<'_, '_>) -> bool {
@@ -289,7 +302,7 @@ fn signed(text: &str) -> Option<i128> {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    if text.starts_with(char::is_whitespace) {
+    if text.starts_with(char::is_whitespace) || text.len() > LONGEST {
         return None;
     }
     let nanos = i128::try_from(duration::parse(text).ok()?.as_nanos()).ok()?;
@@ -303,13 +316,11 @@ fn go_text(nanos: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
     let second = NANOS.unsigned_abs();
-    if nanos == 0 {
-        return "0s".to_owned();
-    }
     match nanos {
-        ..1_000 => format!("{sign}{nanos}ns"),
-        ..1_000_000 => format!("{sign}{}\u{b5}s", decimal(nanos, 1_000)),
-        ..1_000_000_000 => format!("{sign}{}ms", decimal(nanos, 1_000_000)),
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{sign}{nanos}ns"),
+        1_000..1_000_000 => format!("{sign}{}\u{b5}s", decimal(nanos, 1_000)),
+        1_000_000..1_000_000_000 => format!("{sign}{}ms", decimal(nanos, 1_000_000)),
         _ => {
             let minutes = nanos / second / 60;
             let seconds = decimal(nanos - minutes * 60 * second, second);

@@ -8,8 +8,14 @@ const NAME_BYTES: usize = 255;
 /// The longest tag, in bytes.
 const TAG_BYTES: usize = 128;
 
+/// Longer texts name no image: no digest is that long.
+const LONGEST: usize = 1024;
+
 /// Whether this names an image.
 pub(super) fn is_reference(text: &str) -> bool {
+    if text.len() > LONGEST {
+        return false;
+    }
     let (named, digest) = match text.split_once('@') {
         Some((named, digest)) => (named, Some(digest)),
         None => (text, None),

@@ -27,7 +27,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         params: &[Type::Any],
         result: Type::Int,
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             Ok(number(containers(&object).len()).into())
         }),
         ..CONTAINER
@@ -127,13 +127,13 @@ fn items<'o>(container: Option<&'o Node>, key: &str) -> &'o [Node] {
 }
 
 fn image<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let (object, position) = (call.object(), call.take(1));
+    let (object, position) = (call.object()?, call.take(1));
     let image = container(&object, position.node()).map(|c| text_of(c, "image"));
     joined(image, call.budget)
 }
 
 fn env<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let (object, position, name) = (call.object(), call.take(1), call.take(2));
+    let (object, position, name) = (call.object()?, call.take(1), call.take(2));
     let variables = items(container(&object, position.node()), "env");
     call.budget.step(variables.len() as u64)?;
     let name = name.node().as_str().unwrap_or_default();
@@ -148,13 +148,13 @@ fn port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     if call.len() > 2 {
         return has_port(call);
     }
-    let (object, position) = (call.object(), call.take(1));
+    let (object, position) = (call.object()?, call.take(1));
     let ports = items(container(&object, position.node()), "ports");
     Ok(ports.first().map_or(0, port_number).into())
 }
 
 fn has_port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let (object, position, wanted) = (call.object(), call.take(1), call.take(2));
+    let (object, position, wanted) = (call.object()?, call.take(1), call.take(2));
     let wanted = match wanted.node() {
         Node::Str(text) => text.trim().parse().ok(),
         node => node.as_i64(),
@@ -166,7 +166,7 @@ fn has_port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn ports<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let (object, position) = (call.object(), call.take(1));
+    let (object, position) = (call.object()?, call.take(1));
     let chosen = match position.node() {
         Node::Null => containers(&object),
         position => container(&object, position)
@@ -180,7 +180,7 @@ fn ports<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn port_by_name<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let (object, position, name) = (call.object(), call.take(1), call.take(2));
+    let (object, position, name) = (call.object()?, call.take(1), call.take(2));
     let ports = items(container(&object, position.node()), "ports");
     call.budget.step(ports.len() as u64)?;
     let name = name.node().as_str().unwrap_or_default();

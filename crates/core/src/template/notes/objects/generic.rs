@@ -7,6 +7,9 @@ use crate::value::Node;
 
 const LABELS: &str = "metadata.labels";
 const ANNOTATIONS: &str = "metadata.annotations";
+/// One label, or annotation.
+const LABEL: &str = "metadata.labels.*";
+const ANNOTATION: &str = "metadata.annotations.*";
 const CONDITIONS: &str = "status.conditions";
 
 pub(in super::super) static NOTES: &[Note] = &[
@@ -113,7 +116,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "getLabel",
         doc: "The value of an object's label.",
         example: (r#"{{ getLabel . "app" }}"#, "pond"),
-        reads: &[LABELS],
+        reads: &[LABEL],
         result: Type::Text,
         run: Run::Eager(|call| keyed_text(call, LABELS)),
         ..KEYED
@@ -122,7 +125,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "getAnnotation",
         doc: "The value of an object's annotation.",
         example: (r#"{{ getAnnotation . "garden.example/keeper" }}"#, "mira"),
-        reads: &[ANNOTATIONS],
+        reads: &[ANNOTATION],
         result: Type::Text,
         run: Run::Eager(|call| keyed_text(call, ANNOTATIONS)),
         ..KEYED
@@ -131,7 +134,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "getLabelInt",
         doc: "The value of an object's label as an integer; 0 if it is none.",
         example: (r#"{{ getLabelInt . "depth" }}"#, "4"),
-        reads: &[LABELS],
+        reads: &[LABEL],
         result: Type::Int,
         run: Run::Eager(|call| keyed_int(call, LABELS)),
         ..KEYED
@@ -143,7 +146,7 @@ pub(in super::super) static NOTES: &[Note] = &[
             r#"{{ getAnnotationInt .children.deployment "garden.example/least" }}"#,
             "2",
         ),
-        reads: &[ANNOTATIONS],
+        reads: &[ANNOTATION],
         result: Type::Int,
         run: Run::Eager(|call| keyed_int(call, ANNOTATIONS)),
         ..KEYED
@@ -155,7 +158,7 @@ pub(in super::super) static NOTES: &[Note] = &[
             r#"{{ hasLabel . "app" }} {{ hasLabel . "colour" }}"#,
             "true false",
         ),
-        reads: &[LABELS],
+        reads: &[LABEL],
         result: Type::Bool,
         run: Run::Eager(|call| has_key(call, LABELS)),
         ..KEYED
@@ -164,7 +167,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         name: "hasAnnotation",
         doc: "Whether an object has an annotation, with a value that is not empty.",
         example: (r#"{{ hasAnnotation . "garden.example/keeper" }}"#, "true"),
-        reads: &[ANNOTATIONS],
+        reads: &[ANNOTATION],
         result: Type::Bool,
         run: Run::Eager(|call| has_key(call, ANNOTATIONS)),
         ..KEYED
@@ -187,7 +190,7 @@ pub(in super::super) static NOTES: &[Note] = &[
             r#"{{ getStatus .children.deployment "readyReplicas" }}"#,
             "2",
         ),
-        reads: &["status"],
+        reads: &["status.*"],
         result: Type::Text,
         run: Run::Eager(|call| keyed_text(call, "status")),
         ..KEYED
@@ -199,7 +202,7 @@ pub(in super::super) static NOTES: &[Note] = &[
             r#"{{ hasStatus .children.deployment "conditions" }} {{ hasStatus . "message" }}"#,
             "true false",
         ),
-        reads: &["status"],
+        reads: &["status.*"],
         result: Type::Bool,
         run: Run::Eager(|call| has_key(call, "status")),
         ..KEYED
@@ -249,7 +252,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         ),
         reads: &["_placeholder"],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             let placeholder = object.at("_placeholder").as_bool() == Some(true);
             Ok((object.is_map() && !placeholder).into())
         }),
@@ -261,7 +264,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         example: ("{{ isTerminating .children.deployment }}", "false"),
         reads: &["metadata.deletionTimestamp"],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             Ok((!object.at("metadata.deletionTimestamp").is_empty_value()).into())
         }),
         ..CHECK
@@ -289,7 +292,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         ),
         reads: &["metadata.generation", "status.observedGeneration"],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             let observed = object.int("status.observedGeneration");
             Ok((object.int("metadata.generation") == observed).into())
         }),
@@ -311,22 +314,17 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
 ];
 
-/// What a map of the object has under the key that is the second argument.
-fn keyed<'o>(object: &'o super::Object<'_, '_>, map: &str, key: &Node) -> Option<&'o Node> {
-    object.at(map).get(key.as_str()?)
-}
-
 fn keyed_text<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure> {
-    let (object, key) = (call.object(), call.take(1));
-    let found = keyed(&object, map, key.node()).filter(|node| is_scalar(node));
+    let (object, key) = (call.object()?, call.take(1));
+    let found = object.under(map, key.node()).filter(|node| is_scalar(node));
     let text = found.map(Node::to_text).unwrap_or_default();
     call.budget.text(text.len())?;
     Ok(Node::from(text.into_owned()).into())
 }
 
 fn keyed_int<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure> {
-    let (object, key) = (call.object(), call.take(1));
-    let number = match keyed(&object, map, key.node()) {
+    let (object, key) = (call.object()?, call.take(1));
+    let number = match object.under(map, key.node()) {
         Some(Node::Str(text)) => text.trim().parse().ok(),
         Some(node) => node.as_i64(),
         None => None,
@@ -335,8 +333,8 @@ fn keyed_int<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failur
 }
 
 fn has_key<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure> {
-    let (object, key) = (call.object(), call.take(1));
-    let found = keyed(&object, map, key.node());
+    let (object, key) = (call.object()?, call.take(1));
+    let found = object.under(map, key.node());
     Ok(found.is_some_and(is_something).into())
 }
 
@@ -349,7 +347,7 @@ fn is_something(node: &Node) -> bool {
 }
 
 fn label_matches<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let labels = object.at(LABELS);
     let pairs = call.args.get(1..).unwrap_or_default().chunks_exact(2);
     let matches = pairs.into_iter().all(|pair| {
@@ -361,14 +359,14 @@ fn label_matches<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn has_condition<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let (object, wanted) = (call.object(), call.take(1));
+    let (object, wanted) = (call.object()?, call.take(1));
     let conditions = object.list(CONDITIONS, call.budget)?;
     let wanted = wanted.node().as_str().unwrap_or_default();
     Ok(is_true(conditions, wanted).into())
 }
 
 fn of_condition<'d>(call: &mut Call<'_, 'd>, field: &str) -> Result<Value<'d>, Failure> {
-    let (object, wanted) = (call.object(), call.take(1));
+    let (object, wanted) = (call.object()?, call.take(1));
     let conditions = object.list(CONDITIONS, call.budget)?;
     let wanted = wanted.node().as_str().unwrap_or_default();
     let text = condition(conditions, wanted).map_or("", |c| text_of(c, field));

@@ -19,7 +19,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         example: ("{{ ingressReady .children.ingress }}", "true"),
         reads: &[LOAD_BALANCERS],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             Ok((!object.list(LOAD_BALANCERS, call.budget)?.is_empty()).into())
         }),
         ..CHECK
@@ -55,7 +55,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &[RULES],
         result: Type::Text,
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             let rules = object.list(RULES, call.budget)?.iter();
             joined(rules.map(|rule| text_of(rule, "host")), call.budget)
         }),
@@ -88,20 +88,20 @@ pub(in super::super) static NOTES: &[Note] = &[
         example: ("{{ ingressTLSSecretCount .children.ingress }}", "1"),
         reads: &[ENRICHED_SECRETS, TLS],
         result: Type::Int,
-        run: Run::Eager(|call| Ok(tls_secrets(&call.object(), call.budget)?.into())),
+        run: Run::Eager(|call| Ok(tls_secrets(&call.object()?, call.budget)?.into())),
         ..PLAIN
     },
 ];
 
 fn tls_hosts<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let entries = object.list(TLS, call.budget)?.iter();
     let hosts = entries.filter_map(|entry| entry.get("hosts")?.as_list());
     joined(hosts.flatten().filter_map(Node::as_str), call.budget)
 }
 
 fn load_balancer_ips<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     if let Some(text) = object.at(ENRICHED_IPS).as_str() {
         return joined([text], call.budget);
     }

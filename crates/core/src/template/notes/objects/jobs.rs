@@ -137,13 +137,13 @@ pub(in super::super) static NOTES: &[Note] = &[
 
 /// Whether the first integer at the paths that are read is more than 0.
 fn positive<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let found = object.parts().find_map(|(_, node)| node.as_i64());
     Ok(found.is_some_and(|count| count > 0).into())
 }
 
 fn first_exit_code<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     for pod in object.list(PODS, call.budget)? {
         let containers = pod.get("containers").and_then(Node::as_list);
         for container in containers.unwrap_or_default() {
@@ -157,7 +157,7 @@ fn first_exit_code<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn pods_in<'d>(call: &mut Call<'_, 'd>, phases: &[&str]) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let pods = object.list(PODS, call.budget)?.iter();
     let wanted = pods.filter(|pod| phases.contains(&text_of(pod, "phase")));
     joined(wanted.map(name_of), call.budget)

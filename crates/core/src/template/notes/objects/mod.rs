@@ -68,6 +68,9 @@ const KEYED: Note = Note {
     ..PLAIN
 };
 
+/// Finding what a note reads takes as long as some expressions.
+const STEPS_AN_OBJECT: u64 = 3;
+
 /// The first argument of a note: no more of it than the note declares to read.
 struct Object<'c, 'd> {
     whole: Value<'d>,
@@ -77,27 +80,40 @@ struct Object<'c, 'd> {
 
 impl<'c, 'd> Call<'c, 'd> {
     /// The first argument, which is then null.
-    fn object(&mut self) -> Object<'c, 'd> {
-        Object {
+    fn object(&mut self) -> Result<Object<'c, 'd>, Failure> {
+        self.budget.step(STEPS_AN_OBJECT)?;
+        Ok(Object {
             whole: self.take(0),
             data: self.data,
             reads: self.note.reads,
-        }
+        })
     }
 }
 
 impl<'d> Object<'_, 'd> {
     /// What is at one of the paths that the note declares; null where nothing is, and at any other path.
     fn at(&self, path: &str) -> &Node {
-        let found = match &self.whole {
-            _ if !self.reads.contains(&path) => None,
+        let declared = self.reads.contains(&path);
+        let found = declared.then(|| self.find(path)).flatten();
+        found.unwrap_or(&NULL)
+    }
+
+    fn find(&self, path: &str) -> Option<&Node> {
+        match &self.whole {
             Value::Root => {
                 let (first, rest) = split(path);
                 self.data.get(first).and_then(|node| below(node, rest))
             }
             value => below(value.node(), Some(path)),
-        };
-        found.unwrap_or(&NULL)
+        }
+    }
+
+    /// What the map at a path has under the key that is the note's second argument; the note declares it by the path
+    /// and a `*`.
+    fn under(&self, path: &str, key: &Node) -> Option<&Node> {
+        let stars = self.reads.iter().filter_map(|read| read.strip_suffix(".*"));
+        let declared = stars.into_iter().any(|read| read == path);
+        declared.then(|| self.find(path)?.get(key.as_str()?))?
     }
 
     /// What [`Object::at`] finds, borrowed where the object is.
@@ -159,7 +175,7 @@ fn below<'n>(node: &'n Node, path: Option<&str>) -> Option<&'n Node> {
 }
 
 fn text<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let found = object.parts().find(|(_, node)| is_scalar(node));
     match found.map(|(path, node)| (path, node.as_str().is_some())) {
         Some((path, true)) => object.part(path, call.budget),
@@ -173,19 +189,19 @@ fn text<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn int<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let found = object.parts().find_map(|(_, node)| node.as_i64());
     Ok(found.unwrap_or_default().into())
 }
 
 fn count<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let found = object.parts().find_map(|(_, node)| node.as_list());
     Ok(number(found.unwrap_or_default().len()).into())
 }
 
 fn map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let found = object.parts().find(|(_, node)| node.as_map().is_some());
     match found.map(|(path, _)| path) {
         Some(path) => object.part(path, call.budget),

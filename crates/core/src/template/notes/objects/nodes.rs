@@ -14,7 +14,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         example: ("{{ nodeReady .children.node }}", "true"),
         reads: &[CONDITIONS],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             Ok(is_true(object.list(CONDITIONS, call.budget)?, "Ready").into())
         }),
         ..CHECK
@@ -52,7 +52,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &[TAINTS],
         result: Type::Text,
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             let taints = object.list(TAINTS, call.budget)?.iter();
             joined(taints.map(|taint| text_of(taint, "key")), call.budget)
         }),
@@ -89,7 +89,7 @@ pub(in super::super) static NOTES: &[Note] = &[
 ];
 
 fn node_condition<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let (object, wanted) = (call.object(), call.take(1));
+    let (object, wanted) = (call.object()?, call.take(1));
     let conditions = object.list(CONDITIONS, call.budget)?;
     let wanted = wanted.node().as_str().unwrap_or_default();
     let found = condition(conditions, wanted);

@@ -224,20 +224,20 @@ fn of_each<'d>(
     call: &mut Call<'_, 'd>,
     text: for<'n> fn(&'n Node) -> &'n str,
 ) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let pods = object.list(PODS, call.budget)?;
     joined(pods.iter().map(text), call.budget)
 }
 
 fn ready_count<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let pods = object.list(PODS, call.budget)?.iter();
     let ready = pods.filter(|pod| pod.get("ready").and_then(Node::as_bool) == Some(true));
     Ok(number(ready.count()).into())
 }
 
 fn max_restarts(call: &mut Call<'_, '_>) -> Result<i64, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let pods = object.list(PODS, call.budget)?.iter();
     let restarts = pods.filter_map(|pod| pod.get("restartCount")?.as_i64());
     Ok(restarts.max().unwrap_or_default())
@@ -265,7 +265,7 @@ fn pod_of<'o>(
 
 fn by_ordinal<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     const KEYS: [&str; 6] = ["name", "ip", "phase", "ready", "node", "restartCount"];
-    let (object, wanted) = (call.object(), call.take(1));
+    let (object, wanted) = (call.object()?, call.take(1));
     let Some(pod) = pod_of(&object, wanted.node(), call.budget)? else {
         return Ok(Value::null());
     };
@@ -283,7 +283,7 @@ fn by_ordinal<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn container_state<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let (object, wanted, name) = (call.object(), call.take(1), call.take(2));
+    let (object, wanted, name) = (call.object()?, call.take(1), call.take(2));
     let pod = pod_of(&object, wanted.node(), call.budget)?;
     let name = name.node().as_str().unwrap_or_default();
     let found = containers(pod)
@@ -314,13 +314,13 @@ fn reasons<'o>(
 }
 
 fn container_reasons<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let reasons = unique(reasons(&object, call.budget)?);
     joined(reasons, call.budget)
 }
 
 fn has_reason<'d>(call: &mut Call<'_, 'd>, wanted: &str) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let found = reasons(&object, call.budget)?.any(|reason| reason == wanted);
     Ok(found.into())
 }

@@ -46,7 +46,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         doc: "How few replicas an autoscaler may ask for; 1 if it does not say.",
         example: ("{{ hpaMinReplicas .children.hpa }}", "1"),
         reads: &[LEAST],
-        run: Run::Eager(|call| Ok(call.object().at(LEAST).as_i64().unwrap_or(1).into())),
+        run: Run::Eager(|call| Ok(call.object()?.at(LEAST).as_i64().unwrap_or(1).into())),
         ..INT
     },
     Note {
@@ -76,7 +76,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         example: ("{{ hpaScaling .children.hpa }}", "true"),
         reads: &[CONDITIONS, CURRENT, DESIRED],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             let active = is_true(object.list(CONDITIONS, call.budget)?, "ScalingActive");
             Ok((active && object.int(CURRENT) != object.int(DESIRED)).into())
         }),
@@ -88,7 +88,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         example: ("{{ hpaAtMax .children.hpa }}", "false"),
         reads: &[CURRENT, MOST],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             let most = object.at(MOST).as_i64();
             Ok(most.is_some_and(|most| object.int(CURRENT) >= most).into())
         }),
@@ -124,12 +124,12 @@ pub(in super::super) static NOTES: &[Note] = &[
 ];
 
 fn has_condition<'d>(call: &mut Call<'_, 'd>, wanted: &str) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     Ok(is_true(object.list(CONDITIONS, call.budget)?, wanted).into())
 }
 
 fn metric_types<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let metrics = object.parts().find_map(|(_, node)| node.as_list());
     let types = metrics.unwrap_or_default().iter();
     joined(

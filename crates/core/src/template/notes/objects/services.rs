@@ -66,7 +66,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         example: ("{{ hasEndpoints .children.service }}", "true"),
         reads: &[ENDPOINTS],
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             Ok((!object.list(ENDPOINTS, call.budget)?.is_empty()).into())
         }),
         ..CHECK
@@ -115,7 +115,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &[PODS],
         result: Type::Text,
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             joined(
                 object.list(PODS, call.budget)?.iter().map(name_of),
                 call.budget,
@@ -129,7 +129,7 @@ pub(in super::super) static NOTES: &[Note] = &[
 ///
 /// Source: discovery.k8s.io/v1 `EndpointConditions`, v1 `EndpointSubset`.
 fn ready<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let enriched = object.list(ENDPOINTS, call.budget)?.iter();
     let slice = object.list(SLICE, call.budget)?.iter();
     let subsets = object.list(SUBSETS, call.budget)?.iter();
@@ -149,7 +149,7 @@ fn ready<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn endpoints<'d>(call: &mut Call<'_, 'd>, most: usize) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let endpoints = object.list(ENDPOINTS, call.budget)?.iter().take(most);
     let texts = endpoints.map(|endpoint| {
         let ip = text_of(endpoint, "ip");

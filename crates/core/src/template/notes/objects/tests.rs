@@ -224,6 +224,11 @@ fn only_the_parts_that_are_declared_are_read() {
             &["children.deployment.status.readyReplicas"],
         ),
         ("{{ name . }}", &["metadata.name"]),
+        (
+            "{{ getLabel .a \"x.y/z\" }}",
+            &["a.metadata.labels[\"x.y/z\"]"],
+        ),
+        ("{{ \"x\" | getStatus .a }}", &["a.status"]),
         ("{{ getLabel .a .b }}", &["a.metadata.labels", "b"]),
         (
             "{{ $d := .d }}{{ with $d }}{{ phase . }}{{ end }}",

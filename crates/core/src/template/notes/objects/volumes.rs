@@ -15,7 +15,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         doc: "Whether a volume claim is bound.",
         example: ("{{ pvcBound .children.pvc }}", "true"),
         reads: &[PHASE],
-        run: Run::Eager(|call| Ok((call.object().text(PHASE) == "Bound").into())),
+        run: Run::Eager(|call| Ok((call.object()?.text(PHASE) == "Bound").into())),
         ..CHECK
     },
     Note {
@@ -46,7 +46,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &[MODES],
         result: Type::Text,
         run: Run::Eager(|call| {
-            let object = call.object();
+            let object = call.object()?;
             let modes = object.list(MODES, call.budget)?.iter();
             joined(modes.filter_map(Node::as_str), call.budget)
         }),
@@ -89,7 +89,7 @@ pub(in super::super) static NOTES: &[Note] = &[
 
 /// As enriched, or as a `PersistentVolume` tells it: the annotation, or the driver.
 fn provisioner<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let volume = object.at(VOLUME);
     let annotations = volume
         .get("metadata")

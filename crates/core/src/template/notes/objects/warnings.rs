@@ -71,18 +71,18 @@ fn warnings<'o>(object: &'o Object<'_, '_>, budget: &mut Budget) -> Result<&'o [
 }
 
 fn has_warnings<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     Ok((!warnings(&object, call.budget)?.is_empty()).into())
 }
 
 fn first_warning<'d>(call: &mut Call<'_, 'd>, key: &str) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let first = warnings(&object, call.budget)?.first();
     joined(first.map(|warning| text_of(warning, key)), call.budget)
 }
 
 fn warning_messages<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let warnings = warnings(&object, call.budget)?.iter();
     joined(
         warnings.map(|warning| text_of(warning, "message")),
@@ -91,7 +91,7 @@ fn warning_messages<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn warning_reasons<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let warnings = warnings(&object, call.budget)?.iter();
     let reasons = unique(warnings.map(|warning| text_of(warning, "reason")));
     joined(reasons, call.budget)

@@ -16,7 +16,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         doc: "How many replicas a workload should have; 1 if it does not say.",
         example: ("{{ desiredReplicas .children.deployment }}", "3"),
         reads: &[DESIRED],
-        run: Run::Eager(|call| Ok(desired(&call.object()).into())),
+        run: Run::Eager(|call| Ok(desired(&call.object()?).into())),
         ..INT
     },
     Note {
@@ -49,7 +49,7 @@ pub(in super::super) static NOTES: &[Note] = &[
             "false true",
         ),
         reads: &[DESIRED, READY],
-        run: Run::Eager(|call| Ok(reached(&call.object(), READY).into())),
+        run: Run::Eager(|call| Ok(reached(&call.object()?, READY).into())),
         ..CHECK
     },
     Note {
@@ -57,7 +57,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         doc: "Whether all replicas of a workload are of its present template; false if there is no workload.",
         example: ("{{ rolloutComplete .children.deployment }}", "true"),
         reads: &[DESIRED, UPDATED],
-        run: Run::Eager(|call| Ok(reached(&call.object(), UPDATED).into())),
+        run: Run::Eager(|call| Ok(reached(&call.object()?, UPDATED).into())),
         ..CHECK
     },
     Note {
@@ -148,7 +148,7 @@ fn reached(object: &Object<'_, '_>, count: &str) -> bool {
 
 /// The names of all replica sets, or of those whose template is not that of the newest.
 fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Failure> {
-    let object = call.object();
+    let object = call.object()?;
     let sets = object.list(REPLICA_SETS, call.budget)?;
     let newest = sets
         .iter()

@@ -6,26 +6,29 @@
 
 use semver::Version;
 
-use super::{LONGEST, parse, read_number};
+use super::{parse, read_number};
 
-/// Whether a version satisfies a constraint; false if either is malformed.
+/// Longer texts are no constraints.
+pub(super) const LONGEST: usize = 1024;
+
+/// Whether a constraint holds for a version; a malformed one holds for none.
 ///
 /// A prerelease satisfies only an alternative that names a prerelease itself.
-pub(super) fn satisfies(version: &str, constraint: &str) -> bool {
-    let Some(version) = parse(version) else {
+pub(super) fn holds(constraint: &str, version: &Version) -> bool {
+    if constraint.len() > LONGEST {
         return false;
-    };
-    let mut satisfied = false;
+    }
+    let mut found = false;
     for alternative in constraint.split("||") {
         match read_alternative(alternative) {
-            Some(comparisons) => satisfied |= holds(&comparisons, &version),
+            Some(comparisons) => found |= all_hold(&comparisons, version),
             None => return false,
         }
     }
-    satisfied
+    found
 }
 
-fn holds(comparisons: &[Comparison], version: &Version) -> bool {
+fn all_hold(comparisons: &[Comparison], version: &Version) -> bool {
     let prereleases = comparisons.iter().any(|c| !c.with.pre.is_empty());
     (prereleases || version.pre.is_empty()) && comparisons.iter().all(|c| c.holds(version))
 }
@@ -108,9 +111,6 @@ fn read_op(word: &str) -> (Option<Op>, &str) {
 impl Comparison {
     /// Reads the version of a comparison, where `x`, `X` and `*` stand for any number.
     fn read(op: Op, text: &str) -> Option<Comparison> {
-        if text.len() > LONGEST {
-            return None;
-        }
         let bare = text.strip_prefix('v').unwrap_or(text);
         let end = bare.find(['-', '+']).unwrap_or(bare.len());
         let (core, suffix) = bare.split_at(end);
@@ -175,6 +175,10 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn satisfies(version: &str, constraint: &str) -> bool {
+        holds(constraint, &parse(version).unwrap())
+    }
 
     #[test]
     fn constraints_hold_as_in_masterminds() {

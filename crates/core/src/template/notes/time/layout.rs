@@ -129,6 +129,9 @@ const ELEMENTS: &[(&str, Element)] = &[
     ("Z07", offset(true, false, 1)),
 ];
 
+/// Finding and writing an element takes as long as some expressions.
+const STEPS_AN_ELEMENT: u64 = 4;
+
 /// Writes a time in a layout.
 pub(super) fn format(
     out: &mut String,
@@ -139,7 +142,7 @@ pub(super) fn format(
 ) -> Result<(), Failure> {
     let mut rest = layout;
     while let Some(first) = rest.chars().next() {
-        budget.step(1)?;
+        budget.step(STEPS_AN_ELEMENT)?;
         if let Some((length, text)) = fraction(rest, time) {
             print::append(out, &text, budget)?;
             rest = &rest[length..];

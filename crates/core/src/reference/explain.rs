@@ -1,0 +1,300 @@
+//! `ork explain`: what a field is.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+
+use super::{in_order, maps, named_maps, support_note, type_of, words};
+use crate::api::names;
+use crate::api::shape::{Field, Shape, Support};
+use crate::diagnostics::nearest;
+use crate::document::DocumentKind;
+
+/// A path that leads to no field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{at} has no field `{word}`")]
+pub struct NoSuchField {
+    /// How far the path leads: `Katalog.spec`.
+    pub at: String,
+    /// The word behind that.
+    pub word: String,
+    /// What may be meant.
+    pub hint: String,
+}
+
+/// Where a path leads.
+pub(super) struct Place<'a> {
+    kind: DocumentKind,
+    /// The path as it is written: `spec.crds.<name>.workers`.
+    pub(super) path: Vec<String>,
+    /// What is there.
+    pub(super) shape: &'a Shape,
+    field: Option<&'a Field>,
+    /// Whether it is a field that is not built yet, or inside one.
+    pub(super) is_later: bool,
+}
+
+/// Explains the field at `path`, for people. With `recursive` the whole tree below it, a line a field.
+///
+/// The first word may be a kind; without one the path is a Katalog's. Case doesn't count. Keys of the user's own and
+/// list items are left out, or written in any way: `spec.crds.workers`, `spec.crds.<name>.workers`.
+///
+/// # Errors
+/// [`NoSuchField`] with the nearest names.
+pub fn explain(path: &str, recursive: bool) -> Result<String, NoSuchField> {
+    let place = find(path)?;
+    let mut text = head(&place);
+    if recursive {
+        let mut seen = BTreeMap::new();
+        tree(place.shape, &place.path.join("."), 0, &mut seen, &mut text);
+    } else {
+        fields(&place, &mut text);
+    }
+    Ok(text)
+}
+
+/// What is at a path; see [`explain`].
+pub(super) fn find(path: &str) -> Result<Place<'static>, NoSuchField> {
+    let words = path.split('.').filter_map(|word| {
+        let word = word.split('[').next().unwrap_or(word).trim();
+        (!word.is_empty()).then_some(word)
+    });
+    let mut words: VecDeque<&str> = words.collect();
+    let kind_of = |word: &str| {
+        let mut kinds = DocumentKind::ALL.into_iter();
+        kinds.find(|kind| kind.shape().is_some() && kind.name().eq_ignore_ascii_case(word))
+    };
+    let kind = words.front().and_then(|word| kind_of(word));
+    if kind.is_some() {
+        words.pop_front();
+    }
+    let kind = kind.unwrap_or(DocumentKind::Katalog);
+    static FREE: Shape = Shape::Free;
+    let mut place = Place {
+        kind,
+        path: Vec::new(),
+        shape: kind.shape().unwrap_or(&FREE),
+        field: None,
+        is_later: false,
+    };
+    for word in words {
+        step(&mut place, word)?;
+    }
+    Ok(place)
+}
+
+/// One word further: a field here, a key of the user's own, or a field behind such a key.
+fn step(place: &mut Place<'static>, word: &str) -> Result<(), NoSuchField> {
+    if let Some((name, field)) = field_of(place.shape, word) {
+        place.path.push(name.clone());
+        place.is_later |= field.support == Support::Later;
+        (place.shape, place.field) = (&field.shape, Some(field));
+        return Ok(());
+    }
+    let rest = maps(place.shape)
+        .into_iter()
+        .find_map(|map| map.rest.as_deref());
+    let Some(rest) = rest else {
+        return Err(unknown(place, word));
+    };
+    place.path.push("<name>".to_owned());
+    place.shape = rest;
+    if word.starts_with('<') || word == "*" {
+        return Ok(());
+    }
+    if field_of(rest, word).is_some() {
+        return step(place, word);
+    }
+    let near = nearest(word, names_of(rest));
+    match near {
+        Some(_) => Err(unknown(place, word)),
+        None => Ok(()),
+    }
+}
+
+fn field_of<'a>(shape: &'a Shape, word: &str) -> Option<(&'a String, &'a Field)> {
+    let mut fields = maps(shape).into_iter().flat_map(|map| &map.fields);
+    fields.find(|(name, _)| name.eq_ignore_ascii_case(word))
+}
+
+fn names_of(shape: &Shape) -> Vec<&str> {
+    let fields = maps(shape).into_iter().flat_map(|map| map.fields.keys());
+    fields.map(String::as_str).collect()
+}
+
+fn unknown(place: &Place<'_>, word: &str) -> NoSuchField {
+    let here = names_of(place.shape);
+    let hint = match nearest(word, here.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => match elsewhere(place.kind, word) {
+            Some(path) => format!("it is at `{path}`"),
+            None if here.is_empty() => "there are no fields below it".to_owned(),
+            None => format!("it has `{}`", here.join("`, `")),
+        },
+    };
+    let path = place.path.iter().map(String::as_str);
+    let at: Vec<&str> = std::iter::once(place.kind.name()).chain(path).collect();
+    NoSuchField {
+        at: at.join("."),
+        word: word.to_owned(),
+        hint,
+    }
+}
+
+/// The shortest path to a field of this name.
+fn elsewhere(kind: DocumentKind, word: &str) -> Option<String> {
+    let mut queue = VecDeque::from([(String::new(), kind.shape()?)]);
+    let mut seen = Vec::new();
+    while let Some((path, shape)) = queue.pop_front() {
+        for map in maps(shape) {
+            if !map.name.is_empty() && seen.contains(&&map.name) {
+                continue;
+            }
+            seen.push(&map.name);
+            for (name, field) in &map.fields {
+                if name.eq_ignore_ascii_case(word) {
+                    return Some(format!("{path}{name}"));
+                }
+                queue.push_back((format!("{path}{name}."), &field.shape));
+            }
+            if let Some(rest) = &map.rest {
+                queue.push_back((format!("{path}<name>."), rest));
+            }
+        }
+    }
+    None
+}
+
+fn head(place: &Place<'_>) -> String {
+    let mut text = format!("KIND:     {} ({})\n", place.kind.name(), names::API_VERSION);
+    if let Some(field) = place.field {
+        let _ = writeln!(
+            text,
+            "FIELD:    {} <{}>",
+            place.path.join("."),
+            type_of(place.shape)
+        );
+        let is_key = place.path.last().is_some_and(|last| last == "<name>");
+        if !is_key {
+            let _ = writeln!(text, "\n{}", wrapped(&field.description, 2));
+            facts(field, &mut text);
+        }
+    }
+    text
+}
+
+/// What is to be known of a field beside its description.
+fn facts(field: &Field, text: &mut String) {
+    let mut lines = Vec::new();
+    if field.required {
+        lines.push("It must be there.".to_owned());
+    }
+    if let Shape::Int { min, max } = &field.shape {
+        let bound = |bound: &Option<i64>, word| bound.map(|number| format!("{word} {number}"));
+        let bounds = [bound(min, "at least"), bound(max, "at most")];
+        let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+        if !bounds.is_empty() {
+            lines.push(format!("It is {}.", bounds.join(", ")));
+        }
+    }
+    if let Some((values, later)) = words(&field.shape) {
+        lines.push(format!("Words: {}.", values.join(", ")));
+        if !later.is_empty() {
+            lines.push(format!("Not supported yet: {}.", later.join(", ")));
+        }
+    }
+    if let Some(note) = support_note(field) {
+        lines.push(format!("This is {note}.").replace("This is accepted, no", "This has no"));
+    }
+    for line in lines {
+        let _ = writeln!(text, "\n{}", wrapped(&line, 2));
+    }
+}
+
+fn fields(place: &Place<'_>, text: &mut String) {
+    for map in named_maps(place.shape) {
+        let _ = writeln!(text, "\nFIELDS of {}:", map.name);
+        for (name, field) in in_order(&map.fields) {
+            let mut marks = vec![format!("<{}>", type_of(&field.shape))];
+            marks.extend(field.required.then(|| "required".to_owned()));
+            marks.extend(support_note(field));
+            let _ = writeln!(text, "  {name} {}", marks.join(", "));
+            if !field.description.is_empty() {
+                let _ = writeln!(text, "{}", wrapped(&field.description, 6));
+            }
+        }
+    }
+}
+
+/// The fields below, a line each. A type that was printed before is only pointed at.
+fn tree(
+    shape: &Shape,
+    path: &str,
+    depth: usize,
+    seen: &mut BTreeMap<String, String>,
+    text: &mut String,
+) {
+    for map in maps(shape) {
+        for (name, field) in &map.fields {
+            line(name, field, path, depth, seen, text);
+        }
+        if let Some(rest) = &map.rest {
+            let key = Field {
+                shape: (**rest).clone(),
+                ..Field::default()
+            };
+            line("<name>", &key, path, depth, seen, text);
+        }
+    }
+}
+
+fn line(
+    name: &str,
+    field: &Field,
+    path: &str,
+    depth: usize,
+    seen: &mut BTreeMap<String, String>,
+    text: &mut String,
+) {
+    let path = [path, name].join(".");
+    let path = path.trim_start_matches('.');
+    let mut marks = vec![format!("<{}>", type_of(&field.shape))];
+    marks.extend(field.required.then(|| "required".to_owned()));
+    marks.extend(support_note(field));
+    let inner = maps(&field.shape);
+    let known = inner.iter().find_map(|map| seen.get(&map.name)).cloned();
+    if let Some(first) = &known {
+        marks.push(format!("as {first}"));
+    }
+    let _ = writeln!(
+        text,
+        "{}{name} {}",
+        "  ".repeat(depth + 1),
+        marks.join(", ")
+    );
+    if known.is_none() {
+        for map in inner.iter().filter(|map| !map.name.is_empty()) {
+            seen.insert(map.name.clone(), path.to_owned());
+        }
+        tree(&field.shape, path, depth + 1, seen, text);
+    }
+}
+
+/// Text in lines of at most 100 characters, indented.
+fn wrapped(text: &str, indent: usize) -> String {
+    let margin = " ".repeat(indent);
+    let mut lines: Vec<String> = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = margin.clone();
+        for word in paragraph.split_whitespace() {
+            if line.len() > indent && line.len() + 1 + word.len() > 100 {
+                lines.push(std::mem::replace(&mut line, margin.clone()));
+            }
+            if line.len() > indent {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines.join("\n")
+}

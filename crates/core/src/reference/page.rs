@@ -1,0 +1,352 @@
+//! The reference pages: every block with its fields and a sample that a test executes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::explain::find;
+use super::{in_order, named_maps, support_note, type_with, words};
+use crate::api::children::Common;
+use crate::api::shape::{Field, ObjectShape, Shape};
+use crate::document::aliases::{ALIASES, WORD_ALIASES};
+
+/// A part of a page.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    /// The heading.
+    pub title: &'static str,
+    /// The field that it is about, with its kind: `motif.inputs`.
+    pub path: &'static str,
+    /// What is to be known of it.
+    pub about: &'static str,
+    /// A whole document, or several.
+    pub sample: &'static str,
+}
+
+macro_rules! blocks {
+    ($($file:literal, $title:literal, $path:literal, $about:literal;)*) => {
+        &[$(Block {
+            title: $title,
+            path: $path,
+            about: $about,
+            sample: include_str!(concat!("../../../../docs/samples/", $file, ".yaml")),
+        },)*]
+    };
+}
+
+/// The blocks of a Katalog, then those of a Motif, in the order of the pages.
+pub const BLOCKS: &[Block] = blocks! {
+    "katalog/katalog", "The document", "katalog", "A Katalog declares operators. As a file it needs no cluster; as an object it is what `ork controller` runs. The blocks that stand beside `spec` may stand inside it just as well.";
+    "katalog/operator", "An operator", "katalog.spec.crds", "One entry for each kind that is operated. Its key is the operator's name.";
+    "katalog/operator-box", "The box", "katalog.spec.crds.operatorBox", "What the operator does for each custom resource.";
+    "katalog/reconciler", "The reconciler", "katalog.spec.crds.operatorBox.reconciler", "How many resources are reconciled at a time, and how often.";
+    "katalog/queue", "The queue", "katalog.spec.crds.operatorBox.reconciler.queue", "What the reconciler takes its work from.";
+    "katalog/children", "Children", "katalog.spec.crds.operatorBox.onCreate", "The objects that are made for a custom resource, by kind. Under `onCreate` they are made when they are missing; under `onReconcile` they are kept as declared, and removed when their conditions no longer hold. The case of kinds does not count.";
+    "katalog/conditions", "Conditions", "katalog.spec.crds.operatorBox.onCreate.deployments.when", "What must hold for a child to be wanted, or a status field to be written. All operators of one condition must hold.";
+    "katalog/deployments", "Deployments", "katalog.spec.crds.operatorBox.onCreate.deployments", "A Deployment with one container. Under `custom` a Deployment can be written out in full.";
+    "katalog/services", "Services", "katalog.spec.crds.operatorBox.onCreate.services", "A Service for the pods of a workload of the same box.";
+    "katalog/config-maps", "ConfigMaps", "katalog.spec.crds.operatorBox.onCreate.configMaps", "Values may be templates; what is no text becomes text.";
+    "katalog/secrets", "Secrets", "katalog.spec.crds.operatorBox.onCreate.secrets", "Values are written plain, and encoded on the way to the cluster.";
+    "katalog/secrets-once", "Secrets that are made once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values stay as they were made, so that they may be random.";
+    "katalog/service-accounts", "ServiceAccounts", "katalog.spec.crds.operatorBox.onCreate.serviceAccounts", "They have what every child has, and no more.";
+    "katalog/custom", "Objects of any kind", "katalog.spec.crds.operatorBox.onCreate.custom", "An object written out in full. Every text in it may be a template.";
+    "katalog/for-each", "Children for each element", "katalog.spec.crds.operatorBox.onCreate.deployments.forEach", "One declaration, and an object for each element of a list.";
+    "katalog/workloads", "StatefulSets", "katalog.spec.crds.operatorBox.onCreate.statefulSets", "Pods with names and volumes of their own. `daemonSets`, `replicaSets` and `pods` are alike.";
+    "katalog/daemon-sets", "DaemonSets", "katalog.spec.crds.operatorBox.onCreate.daemonSets", "A pod on every node.";
+    "katalog/replica-sets", "ReplicaSets", "katalog.spec.crds.operatorBox.onCreate.replicaSets", "Pods without a rollout.";
+    "katalog/pods", "Pods", "katalog.spec.crds.operatorBox.onCreate.pods", "A pod of its own.";
+    "katalog/jobs", "Jobs", "katalog.spec.crds.operatorBox.onCreate.jobs", "Work that ends. Each Job is made once.";
+    "katalog/cron-jobs", "CronJobs", "katalog.spec.crds.operatorBox.onCreate.cronJobs", "Jobs by a schedule.";
+    "katalog/workload-autoscale", "Scaling of workloads", "katalog.spec.crds.operatorBox.onCreate.deployments.autoscale", "More and fewer pods by conditions.";
+    "katalog/ingresses", "Ingresses", "katalog.spec.crds.operatorBox.onCreate.ingresses", "One host and one path that lead to a Service.";
+    "katalog/network-policies", "NetworkPolicies", "katalog.spec.crds.operatorBox.onCreate.networkPolicies", "Who may talk to whom.";
+    "katalog/hpa", "HorizontalPodAutoscalers", "katalog.spec.crds.operatorBox.onCreate.hpa", "More and fewer pods by CPU.";
+    "katalog/pdb", "PodDisruptionBudgets", "katalog.spec.crds.operatorBox.onCreate.pdb", "How many pods may be missing.";
+    "katalog/persistent-volume-claims", "PersistentVolumeClaims", "katalog.spec.crds.operatorBox.onCreate.persistentVolumeClaims", "Storage that is asked for.";
+    "katalog/persistent-volumes", "PersistentVolumes", "katalog.spec.crds.operatorBox.onCreate.persistentVolumes", "Storage that is there.";
+    "katalog/storage-classes", "StorageClasses", "katalog.spec.crds.operatorBox.onCreate.storageClasses", "Kinds of storage.";
+    "katalog/namespaces", "Namespaces", "katalog.spec.crds.operatorBox.onCreate.namespaces", "A namespace of its own.";
+    "katalog/roles", "Roles", "katalog.spec.crds.operatorBox.onCreate.roles", "Rights. `clusterRoles` are the same.";
+    "katalog/role-bindings", "RoleBindings", "katalog.spec.crds.operatorBox.onCreate.roleBindings", "Who has a role.";
+    "katalog/cluster-role-bindings", "ClusterRoleBindings", "katalog.spec.crds.operatorBox.onCreate.clusterRoleBindings", "Who has a cluster role.";
+    "katalog/resource-quotas", "ResourceQuotas", "katalog.spec.crds.operatorBox.onCreate.resourceQuotas", "What a namespace may use in sum.";
+    "katalog/limit-ranges", "LimitRanges", "katalog.spec.crds.operatorBox.onCreate.limitRanges", "What objects of a namespace may use each.";
+    "katalog/priority-classes", "PriorityClasses", "katalog.spec.crds.operatorBox.onCreate.priorityClasses", "What comes first.";
+    "katalog/status", "Status", "katalog.spec.crds.operatorBox.status", "What is written to the status of the custom resource, beside the automatic conditions.";
+    "katalog/on-delete", "Deletion", "katalog.spec.crds.operatorBox.onDelete", "What is done before a custom resource goes.";
+    "katalog/cross", "Other custom resources", "katalog.spec.crds.operatorBox.cross", "What templates read of other operators, at `.cross.<as>`.";
+    "katalog/external", "Calls to the outside", "katalog.spec.crds.operatorBox.onCreate.external", "What templates read of the answer is at `.external.<name>`.";
+    "katalog/observe", "Other triggers", "katalog.spec.crds.operatorBox.observe", "What leads to a pass beside the resource and its children.";
+    "katalog/pre-reconcile", "Gates before a pass", "katalog.spec.crds.operatorBox.preReconcile", "What must hold before a resource is queued, and before it is reconciled.";
+    "katalog/autoscale", "Scaling of the operator", "katalog.spec.crds.operatorBox.autoscale", "More workers and a longer queue while there is much to do.";
+    "katalog/providers", "Resources outside of the cluster", "katalog.spec.crds.operatorBox.providers", "Made by the providers that the Katalog lists.";
+    "katalog/validation", "Validation", "katalog.spec.crds.validation", "Rules that custom resources must keep.";
+    "katalog/mutation", "Mutation", "katalog.spec.crds.mutation", "Rules that complete custom resources.";
+    "katalog/normalize", "Normalisation", "katalog.spec.crds.normalize", "Values of the spec, brought to one form before anything is made.";
+    "katalog/conversion", "Conversion", "katalog.spec.crds.conversion", "How resources are brought from one version to another.";
+    "katalog/depends-on", "Dependencies", "katalog.spec.crds.dependsOn", "Operators that must run first.";
+    "katalog/enrich", "More about children", "katalog.spec.crds.enrich", "What is added to children that templates read.";
+    "katalog/imports", "Imports", "katalog.spec.crds.imports", "Motifs that the operator is made of. Under `spec.imports` a Motif gives presets and notes to the whole Katalog.";
+    "katalog/profiles", "Presets", "katalog.spec.profiles", "Names for some fields, to be referred to by `profile`. They come before built-in ones of the same name.";
+    "katalog/notes", "Notes", "katalog.spec.notes", "Functions of the Katalog's own. Each is a template that is called by a name.";
+    "katalog/security", "Security", "katalog.spec.security", "Protection and webhooks. All share one server and one certificate.";
+    "katalog/notification", "Notification", "katalog.spec.notification", "Who is told when something fails.";
+    "katalog/providers-list", "Providers", "katalog.spec.providers", "Who makes resources outside of the cluster.";
+    "katalog/sources", "Sources", "katalog.spec.sources", "Where further Katalogs come from.";
+    "motif/motif", "The Motif", "motif", "A Motif is a part of operators. It does nothing by itself: a Katalog imports it, and gives values to its inputs. All blocks may stand under `spec`, too.";
+    "motif/inputs", "Inputs", "motif.inputs", "What an import gives under `with`. Templates read it at `.inputs.<name>`, conditions at `inputs.<name>`.";
+    "motif/resources", "Resources", "motif.resources", "Children, as in the box of an operator: under `onCreate` those that are made when they are missing, beside it those that are kept as declared.";
+    "motif/status", "Status fields", "motif.status", "What is written to the status of the importing operator's custom resources.";
+    "motif/admission", "Rules", "motif.admission", "Rules for the importing operator's custom resources.";
+};
+
+/// `docs/katalog.md`.
+pub fn katalog_page() -> String {
+    let mut page = Page::new("katalog.", "");
+    page.text.push_str(
+        "# Katalog\n\nEvery field, block by block. `ork explain PATH` prints the same for one field, `ork schema` a JSON \
+         Schema for editors. A test executes every sample.\n\nA *value* is text, a number or a boolean; wherever text \
+         or a value may stand, it may be a template, but for names of files and of operators. Numbers may stand in \
+         quotes. A field whose last column says *not supported yet* is checked, and then refused.\n",
+    );
+    page.blocks();
+    page.spellings();
+    page.text
+}
+
+/// `docs/motif.md`.
+pub fn motif_page() -> String {
+    let mut page = Page::new("motif.", "katalog.md");
+    page.text.push_str(
+        "# Motif\n\nThe fields that only a Motif has. What it shares with a Katalog is in [katalog.md](katalog.md).\n",
+    );
+    page.blocks();
+    page.text
+}
+
+struct Page {
+    text: String,
+    blocks: Vec<&'static Block>,
+    /// Where each type is described: a link's target.
+    anchors: BTreeMap<String, String>,
+    /// Types that have been described.
+    done: BTreeSet<String>,
+    common: BTreeMap<String, Field>,
+}
+
+impl Page {
+    /// `prefix` chooses the blocks; `other` is the page of all others.
+    fn new(prefix: &str, other: &str) -> Self {
+        let is_here = |block: &Block| format!("{}.", block.path).starts_with(prefix);
+        let (mut anchors, mut done) = (BTreeMap::new(), BTreeSet::new());
+        for block in BLOCKS {
+            let page = if is_here(block) { "" } else { other };
+            for name in roots(block) {
+                if !is_here(block) {
+                    done.insert(name.clone());
+                }
+                anchors.insert(name, format!("{page}#{}", slug(block.title)));
+            }
+        }
+        // What is reached only from a block of the other page is described there.
+        let mut reached: Vec<Arc<ObjectShape>> = BLOCKS.iter().flat_map(shapes).collect();
+        while let Some(object) = reached.pop() {
+            for inner in object
+                .fields
+                .values()
+                .flat_map(|field| named_maps(&field.shape))
+            {
+                if !anchors.contains_key(&inner.name) {
+                    anchors.insert(inner.name.clone(), format!("#{}", slug(&inner.name)));
+                    reached.push(Arc::clone(inner));
+                }
+            }
+        }
+        if !other.is_empty() {
+            let theirs = katalog_types();
+            for (name, anchor) in &mut anchors {
+                if theirs.contains(name) && anchor.starts_with('#') {
+                    anchor.insert_str(0, other);
+                    done.insert(name.clone());
+                }
+            }
+        }
+        let common = match Shape::of::<Common>() {
+            Shape::Object(object) => object.fields.clone(),
+            _ => BTreeMap::new(),
+        };
+        Page {
+            text: format!(
+                "<!-- Generated from crates/core/src/api: UPDATE=1 cargo test -p orkestra-core --test reference -->\n"
+            ),
+            blocks: BLOCKS.iter().filter(|block| is_here(block)).collect(),
+            anchors,
+            done,
+            common,
+        }
+    }
+
+    fn blocks(&mut self) {
+        let of_blocks: BTreeSet<String> = BLOCKS.iter().flat_map(roots).collect();
+        for block in self.blocks.clone() {
+            let Ok(place) = find(block.path) else {
+                continue;
+            };
+            let _ = write!(self.text, "\n## {}\n\n{}\n", block.title, block.about);
+            let path = place.path.join(".");
+            if !path.is_empty() {
+                let _ = write!(self.text, "\n`{path}`");
+                let note = place.is_later.then_some(": **not supported yet**");
+                let _ = writeln!(self.text, "{}", note.unwrap_or_default());
+            }
+            let _ = write!(self.text, "\n```yaml\n{}```\n", block.sample);
+            let mut next: Vec<Arc<ObjectShape>> = Vec::new();
+            for object in shapes(block) {
+                if self.done.insert(object.name.clone()) {
+                    self.table(&object, &mut next);
+                }
+            }
+            next.reverse();
+            while let Some(object) = next.pop() {
+                if of_blocks.contains(&object.name) || !self.done.insert(object.name.clone()) {
+                    continue;
+                }
+                let _ = write!(
+                    self.text,
+                    "\n### {}\n\n{}\n",
+                    object.name, object.description
+                );
+                let mut inner = Vec::new();
+                self.table(&object, &mut inner);
+                next.extend(inner.into_iter().rev());
+            }
+        }
+    }
+
+    fn table(&mut self, object: &ObjectShape, next: &mut Vec<Arc<ObjectShape>>) {
+        let is_child = self
+            .common
+            .keys()
+            .all(|name| object.fields.contains_key(name));
+        let is_first = is_child && self.done.insert("\u{0}common".to_owned());
+        let rows: Vec<(&String, &Field)> = in_order(&object.fields)
+            .into_iter()
+            .filter(|(name, _)| !is_child || is_first || !self.common.contains_key(*name))
+            .collect();
+        if is_child && !is_first {
+            self.text.push_str(
+                "\nBeside what [every child](#deployments) has: name, metadata, handling.\n",
+            );
+        }
+        if rows.is_empty() {
+            return;
+        }
+        self.text
+            .push_str("\n| Field | Type | Default | Description | |\n|---|---|---|---|---|\n");
+        for (name, field) in rows {
+            let required = if field.required { "*required*" } else { "" };
+            let default = field.default.as_deref().unwrap_or(required);
+            let note = support_note(field).unwrap_or_default();
+            let cells = [&self.linked(&field.shape), default, &told(field), &note].map(cell);
+            let _ = writeln!(self.text, "| `{name}` | {} |", cells.join(" | "));
+            next.extend(named_maps(&field.shape).into_iter().cloned());
+        }
+        if object.rest.is_some() {
+            let text = "\nOther keys are the user's own.\n";
+            self.text.push_str(text);
+        }
+    }
+
+    /// The type, with links to the tables of maps.
+    fn linked(&self, shape: &Shape) -> String {
+        type_with(shape, &|name| match self.anchors.get(name) {
+            Some(anchor) => format!("[{name}]({anchor})"),
+            None => name.to_owned(),
+        })
+    }
+
+    fn spellings(&mut self) {
+        self.text.push_str(
+            "\n## Other spellings\n\nThey are read, with a warning where there is a present one to use instead. What is \
+             written in two spellings is refused.\n\n| In | Written | Means | |\n|---|---|---|---|\n",
+        );
+        let dotted = |words: &[&str]| words.join(".");
+        let keys = ALIASES
+            .iter()
+            .map(|alias| (alias.of, dotted(alias.from), dotted(alias.to), alias.warns));
+        let words = WORD_ALIASES.iter().map(|word| {
+            let written = |value: &str| format!("{}: {value}", word.field);
+            (word.of, written(word.from), written(word.to), word.warns)
+        });
+        for (of, from, to, warns) in keys.chain(words) {
+            let of = self
+                .anchors
+                .get(of)
+                .map_or_else(String::new, |anchor| format!("[{of}]({anchor})"));
+            let note = if warns { "warns" } else { "" };
+            let _ = writeln!(self.text, "| {of} | `{from}` | `{to}` | {note} |");
+        }
+    }
+}
+
+/// The description, without what other columns tell; with the words that are possible.
+fn told(field: &Field) -> String {
+    let mut text = field.description.clone();
+    if let Some(at) = text.find("Default") {
+        let end = text[at..].find(". ").map_or(text.len(), |end| at + end + 2);
+        text.replace_range(at..end, "");
+        text.truncate(text.trim_end().len());
+    }
+    let list = |words: &[String]| format!("`{}`", words.join("`, `"));
+    if let Some((values, later)) = words(&field.shape) {
+        let _ = write!(text, " One of {}.", list(values));
+        if !later.is_empty() {
+            let _ = write!(text, " Not supported yet: {}.", list(later));
+        }
+    }
+    text.trim().to_owned()
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+        .replace('\n', " ")
+        .replace('<', "&lt;")
+}
+
+/// The maps that a block is about.
+fn shapes(block: &Block) -> Vec<Arc<ObjectShape>> {
+    let place = find(block.path).ok();
+    let maps = place.iter().flat_map(|place| named_maps(place.shape));
+    maps.cloned().collect()
+}
+
+fn roots(block: &Block) -> Vec<String> {
+    shapes(block)
+        .iter()
+        .map(|object| object.name.clone())
+        .collect()
+}
+
+/// All types that a Katalog is made of.
+fn katalog_types() -> BTreeSet<String> {
+    let mut types = BTreeSet::new();
+    let mut next: Vec<Arc<ObjectShape>> = find("katalog")
+        .iter()
+        .flat_map(|place| named_maps(place.shape).into_iter().cloned())
+        .collect();
+    while let Some(object) = next.pop() {
+        if types.insert(object.name.clone()) {
+            let inner = object
+                .fields
+                .values()
+                .flat_map(|field| named_maps(&field.shape));
+            next.extend(inner.cloned());
+        }
+    }
+    types
+}
+
+/// How a heading is linked to.
+fn slug(title: &str) -> String {
+    title.to_lowercase().replace(' ', "-")
+}

@@ -1,0 +1,78 @@
+//! The texts of a template: what is constant in what it gives, and its own parts.
+
+use crate::schema::Constant;
+use crate::template::Template;
+use crate::template::ast::Stmt;
+use crate::value::Node;
+
+impl Template {
+    /// The shortest text and a longer one that the template can give: every action as nothing, and as `filler`. What no
+    /// value can mend is wrong with both.
+    pub(crate) fn samples(&self, filler: &str) -> [String; 2] {
+        ["", filler].map(|filler| {
+            let piece = |stmt: &Stmt| match stmt {
+                Stmt::Text(from, to) => {
+                    let piece = self.source().get(*from as usize..*to as usize);
+                    piece.unwrap_or_default().to_owned()
+                }
+                _ => filler.to_owned(),
+            };
+            self.body().iter().map(piece).collect()
+        })
+    }
+}
+
+/// The constant texts that a body may give as a whole: those of the arms of a single `if`. Whether it gives no others.
+pub(super) fn alternatives(body: &[Stmt], source: &str, constants: &mut Vec<Constant>) -> bool {
+    match body {
+        [] => true,
+        [Stmt::Text(from, to)] => {
+            let text = source.get(*from as usize..*to as usize).unwrap_or_default();
+            let blank = text.len() - text.trim_start().len();
+            constants.push(Constant {
+                node: Node::from(text),
+                at: *from + u32::try_from(blank).unwrap_or_default(),
+            });
+            true
+        }
+        [Stmt::Print(expr)] => match expr.literal() {
+            Some(node) => {
+                constants.push(Constant {
+                    node: Node::from(&*node.to_text()),
+                    at: expr.at,
+                });
+                true
+            }
+            None => false,
+        },
+        [Stmt::If(branches) | Stmt::With(branches)] => {
+            let mut is_all = true;
+            for arm in &branches.arms {
+                is_all &= alternatives(&arm.body, source, constants);
+            }
+            is_all & alternatives(&branches.otherwise, source, constants)
+        }
+        _ => false,
+    }
+}
+
+/// The expression that a text begins with: up to the end of its action.
+pub(super) fn expression_text(text: &str) -> &str {
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some('"' | '\'') if c == '\\' => escaped = true,
+            Some(open) if c == open => quote = None,
+            None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
+            None if text[at..].starts_with("}}") => {
+                let inside = text[..at].trim_end();
+                // A trim marker.
+                return inside.strip_suffix(" -").map_or(inside, str::trim_end);
+            }
+            _ => {}
+        }
+    }
+    text
+}

@@ -1,0 +1,50 @@
+//! What is said of what cannot be.
+
+use crate::diagnostics::nearest;
+use crate::schema::{NO_FIELDS, NoField};
+use crate::value::Node;
+
+/// Most fields that a hint lists.
+const MOST_LISTED: usize = 8;
+
+/// What to say of a field that a value cannot have: a message and a hint.
+pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Option<String>) {
+    let NoField { within, fields } = no_field;
+    if fields.is_empty() {
+        let hint = (within == NO_FIELDS).then(|| {
+            "the API server drops what a schema does not describe: add the field to the definition".to_owned()
+        });
+        let message = format!("there is no `{key}` in a value of type {within}");
+        return (message, hint);
+    }
+    let message = format!("the schema has no `{key}` here");
+    let hint = nearest(key, fields.iter().copied())
+        .map_or_else(|| listed(fields), |near| format!("did you mean `{near}`?"));
+    (message, Some(hint))
+}
+
+/// The first of the fields.
+fn listed(fields: &[&str]) -> String {
+    let listed: Vec<String> = fields
+        .iter()
+        .take(MOST_LISTED)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let more = if fields.len() > MOST_LISTED {
+        " and others"
+    } else {
+        ""
+    };
+    format!("there is {}{more}", listed.join(", "))
+}
+
+/// What to say of a value that is none of the words of a schema: a message and a hint.
+pub(crate) fn explain_word(node: &Node, words: &[Node]) -> (String, Option<String>) {
+    let texts: Vec<_> = words.iter().map(Node::to_text).collect();
+    let text = node.to_text();
+    let message = format!("`{text}` is none of {}", texts.join(", "));
+    let near = node
+        .as_str()
+        .and_then(|word| nearest(word, texts.iter().map(|known| &**known)));
+    (message, near.map(|near| format!("did you mean `{near}`?")))
+}

@@ -1,0 +1,365 @@
+//! The reference of every field: its pages are current, its samples do what they say, and the schema for editors agrees
+//! with the check of documents.
+//!
+//! `UPDATE=1 cargo test -p orkestra-core --test reference` writes the pages anew.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, too, fail by panicking"
+)]
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use jsonschema::Validator;
+use orkestra_core::diagnostics::{Code, Diagnostics, Severity};
+use orkestra_core::document::{DocumentKind, parse_stream, read_stream};
+use orkestra_core::plan::{KatalogRef, Library, Schemas, compile};
+use orkestra_core::reference::{BLOCKS, Block, explain, json_schema, katalog_page, motif_page};
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn assert_current(path: &str, expected: &str) {
+    let file = root().join(path);
+    if env::var_os("UPDATE").is_some() {
+        fs::write(&file, expected).unwrap();
+    }
+    let committed = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        committed == expected,
+        "{path} is stale; run the test again with UPDATE=1"
+    );
+}
+
+#[test]
+fn the_committed_pages_are_current() {
+    assert_current("docs/katalog.md", &katalog_page());
+    assert_current("docs/motif.md", &motif_page());
+}
+
+#[test]
+fn every_link_of_the_pages_leads_somewhere() {
+    let (katalog, motif) = (katalog_page(), motif_page());
+    let slugs = |page: &str| -> Vec<String> {
+        let titles = page.lines().filter_map(|line| line.strip_prefix("##"));
+        let slug = |title: &str| {
+            title
+                .trim_start_matches('#')
+                .trim()
+                .to_lowercase()
+                .replace(' ', "-")
+        };
+        titles.map(slug).collect()
+    };
+    let (of_katalog, of_motif) = (slugs(&katalog), slugs(&motif));
+    for (page, own) in [(&katalog, &of_katalog), (&motif, &of_motif)] {
+        let targets: Vec<&str> = page
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+            .collect();
+        assert!(targets.len() > 10);
+        for target in targets {
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let known = match file {
+                "" => own.iter().any(|slug| slug == anchor),
+                "katalog.md" => anchor.is_empty() || of_katalog.iter().any(|slug| slug == anchor),
+                _ => false,
+            };
+            assert!(known, "{target}");
+        }
+    }
+}
+
+/// Everything that reading and compiling say.
+fn problems(block: &Block) -> Diagnostics {
+    let (documents, warnings) = match read_stream("sample.yaml", block.sample) {
+        Ok(read) => read,
+        Err(problems) => return problems,
+    };
+    let mut all = Diagnostics(warnings);
+    for document in documents.katalogs {
+        let reference = KatalogRef {
+            namespace: "default".to_owned(),
+            name: document.name.clone(),
+        };
+        match compile(
+            &reference,
+            &document.spec,
+            &Schemas::default(),
+            &Library::default(),
+        ) {
+            Ok((_, warnings)) => all.extend(warnings),
+            Err(problems) => all.extend(problems),
+        }
+    }
+    all
+}
+
+/// Blocks whose samples need what is beside them: a Motif, presets, notes.
+const NOT_ALONE: [&str; 3] = ["Imports", "Presets", "Notes"];
+
+#[test]
+fn every_sample_does_what_its_block_says() {
+    for block in BLOCKS
+        .iter()
+        .filter(|block| !NOT_ALONE.contains(&block.title))
+    {
+        let says_later = block_is_later(block);
+        let found = problems(block);
+        let later = found
+            .iter()
+            .filter(|problem| problem.code == Code::NotSupportedYet);
+        assert_eq!(later.count() > 0, says_later, "{}: {found}", block.title);
+        let others = found
+            .iter()
+            .filter(|problem| problem.code != Code::NotSupportedYet);
+        assert_eq!(others.count(), 0, "{}: {found}", block.title);
+    }
+}
+
+fn block_is_later(block: &Block) -> bool {
+    let page = if block.path.starts_with("motif") {
+        motif_page()
+    } else {
+        katalog_page()
+    };
+    let section = page
+        .split(&format!("\n## {}\n", block.title))
+        .nth(1)
+        .unwrap();
+    let head = section.split("```").next().unwrap();
+    head.contains("**not supported yet**")
+}
+
+fn validators() -> [(DocumentKind, Validator); 3] {
+    [
+        DocumentKind::Katalog,
+        DocumentKind::Motif,
+        DocumentKind::Komposer,
+    ]
+    .map(|kind| {
+        let schema = json_schema(kind).unwrap();
+        (kind, jsonschema::draft202012::new(&schema).unwrap())
+    })
+}
+
+/// What the schema for editors says of the documents of a text.
+fn said(validators: &[(DocumentKind, Validator)], text: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    for source in parse_stream("file.yaml", text).sources {
+        let kind = DocumentKind::of(&source);
+        let Some((_, validator)) = validators.iter().find(|(known, _)| Some(*known) == kind) else {
+            continue;
+        };
+        let object = source.tree.to_json();
+        said.extend(
+            validator
+                .iter_errors(&object)
+                .map(|error| format!("{}: {error}", error.instance_path())),
+        );
+    }
+    said
+}
+
+fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            yaml_files(&path, found);
+        } else if path.extension().is_some_and(|end| end == "yaml") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_schema_takes_all_samples_and_examples() {
+    let validators = validators();
+    let mut files = Vec::new();
+    yaml_files(&root().join("docs/samples"), &mut files);
+    yaml_files(&root().join("examples"), &mut files);
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/document");
+    let broken = ["seed-lost-indentation.yaml"];
+    let mut inputs = Vec::new();
+    yaml_files(&seeds, &mut inputs);
+    files.extend(inputs.into_iter().filter(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with("seed-") && !broken.contains(&name)
+    }));
+    assert!(files.len() > 60);
+    for file in files {
+        let said = said(&validators, &fs::read_to_string(&file).unwrap());
+        assert!(said.is_empty(), "{}: {said:#?}", file.display());
+    }
+}
+
+/// A mistake that a schema can see is one for the check and for the schema.
+#[test]
+fn the_schema_refuses_what_the_check_refuses() {
+    let validators = validators();
+    let seen = [
+        Code::UnknownField,
+        Code::WrongShape,
+        Code::Missing,
+        Code::OutOfRange,
+        Code::UnknownWord,
+    ];
+    let mistakes = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/mistakes");
+    let mut files = Vec::new();
+    yaml_files(&mistakes, &mut files);
+    let mut compared = 0;
+    for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        let text = fs::read_to_string(&file).unwrap();
+        let Err(problems) = read_stream(&name, &text) else {
+            continue;
+        };
+        let is_seen = problems.iter().any(|problem| {
+            problem.severity == Severity::Error
+                && seen.contains(&problem.code)
+                && !problem.message.ends_with("has no value")
+        });
+        // To the schema, nothing (null) is the same as left out.
+        let is_null = name == "envelope-crds-empty.yaml";
+        let is_parsed = !problems.iter().any(|problem| problem.code == Code::Syntax);
+        let sources = parse_stream(&name, &text).sources;
+        let has_kind = sources
+            .iter()
+            .all(|source| DocumentKind::of(source).is_some());
+        if is_seen && is_parsed && has_kind && !is_null {
+            compared += 1;
+            assert!(!said(&validators, &text).is_empty(), "{name}: {problems}");
+        }
+    }
+    assert!(compared > 20, "{compared}");
+}
+
+#[test]
+fn templates_stand_wherever_a_value_may() {
+    let validators = validators();
+    let text = fs::read_to_string(root().join("docs/samples/katalog/deployments.yaml")).unwrap();
+    assert!(text.contains("port: 8080"));
+    assert_eq!(
+        said(
+            &validators,
+            &text.replace("port: 8080", "port: \"{{ .spec.port }}\"")
+        ),
+        [""; 0]
+    );
+    assert_ne!(
+        said(&validators, &text.replace("port: 8080", "port: [8080]")),
+        [""; 0]
+    );
+    assert_ne!(
+        said(&validators, &text.replace("port: 8080", "prot: 8080")),
+        [""; 0]
+    );
+}
+
+#[test]
+fn every_definition_of_the_schema_is_used_and_says_what_it_is() {
+    for kind in [
+        DocumentKind::Katalog,
+        DocumentKind::Motif,
+        DocumentKind::Komposer,
+    ] {
+        let schema = json_schema(kind).unwrap();
+        let text = schema.to_string();
+        let definitions = schema["$defs"].as_object().unwrap();
+        assert!(definitions.len() > 20);
+        for (name, definition) in definitions {
+            assert!(text.contains(&format!("#/$defs/{name}\"")), "{name}");
+            assert!(definition["description"].is_string(), "{name}");
+        }
+    }
+    assert_eq!(json_schema(DocumentKind::E2e), None::<Value>);
+}
+
+#[test]
+fn fields_are_explained_however_they_are_written() {
+    let paths = [
+        "katalog.spec.crds.operatorBox.reconciler.workers",
+        "spec.crds.operatorbox.RECONCILER.workers",
+        "Katalog.spec.crds.<name>.operatorBox.reconciler.workers",
+        "spec.crds.website.operatorBox.reconciler.workers",
+    ];
+    let all = paths.map(|path| explain(path, false).unwrap());
+    assert!(all.iter().all(|one| *one == all[0]), "{all:?}");
+    for part in [
+        "spec.crds.<name>.operatorBox.reconciler.workers <integer>",
+        "Default `3`",
+        "at least 1, at most 1000",
+    ] {
+        assert!(all[0].contains(part), "{part}: {}", all[0]);
+    }
+    let child = explain("spec.crds.operatorBox.onCreate.deployments[].image", false).unwrap();
+    assert_eq!(
+        child,
+        explain("spec.crds.operatorBox.onCreate.deployments.image", false).unwrap()
+    );
+    assert!(child.contains("It must be there."));
+    assert!(
+        explain("motif.inputs.type", false)
+            .unwrap()
+            .contains("Words: string, int, bool.")
+    );
+    assert!(
+        explain("komposer.sources.git.ref", false)
+            .unwrap()
+            .contains("Branch, tag or commit.")
+    );
+}
+
+#[test]
+fn a_wrong_path_is_told_with_what_is_meant() {
+    for (path, at, hint) in [
+        ("katalog.spec.crdz", "Katalog.spec", "did you mean `crds`?"),
+        (
+            "spec.crds.operatorBx",
+            "Katalog.spec.crds.<name>",
+            "did you mean `operatorBox`?",
+        ),
+        (
+            "operatorBox",
+            "Katalog",
+            "it is at `spec.crds.<name>.operatorBox`",
+        ),
+        (
+            "motif.inputs.required.deep",
+            "Motif.inputs.required",
+            "there are no fields below it",
+        ),
+    ] {
+        let error = explain(path, false).unwrap_err();
+        assert_eq!(
+            (error.at.as_str(), error.hint.as_str()),
+            (at, hint),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn the_tree_names_every_field_once() {
+    let tree = explain("katalog", true).unwrap();
+    let fields = tree.lines().count();
+    assert!((500..5000).contains(&fields), "{fields}");
+    for line in [
+        "  spec <KatalogSpec>, required",
+        "reconciler <Reconciler>",
+        "not supported yet",
+        ", as spec.",
+    ] {
+        assert!(tree.contains(line), "{line}");
+    }
+    assert!(
+        explain("spec.crds.operatorBox.status", true)
+            .unwrap()
+            .contains("fields <list of StatusField>")
+    );
+}

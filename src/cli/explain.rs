@@ -1,0 +1,82 @@
+//! `ork explain`
+
+use std::fmt::Write as _;
+
+use orkestra_core::{
+    diagnostics::{Code, nearest},
+    reference,
+};
+
+use super::{Failure, output};
+
+/// Explains a field of a Katalog, or the code of a problem
+///
+/// A field is written with dots, from its document: `ork explain katalog.spec.crds.operatorBox`. Without a kind it is
+/// a Katalog's. Case does not count; names of operators and list items may be left out.
+///
+/// A code is what `ork validate` prints, such as ORK0012: with it come the cause, a wrong sample and a right one.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The field or the code
+    #[arg(value_name = "FIELD.PATH|CODE")]
+    what: String,
+    /// Print the whole tree of fields below
+    #[arg(long)]
+    recursive: bool,
+}
+
+pub(super) fn execute(args: &Args) -> Result<(), Failure> {
+    let text = if args.what.to_ascii_uppercase().starts_with("ORK") && !args.what.contains('.') {
+        code(&args.what)?
+    } else {
+        let explained = reference::explain(&args.what, args.recursive);
+        explained.map_err(|error| {
+            let hint = error.hint.clone();
+            anyhow::Error::new(error).context(hint)
+        })?
+    };
+    Ok(output::print(&text)?)
+}
+
+fn code(text: &str) -> Result<String, anyhow::Error> {
+    let Some(code) = Code::parse(text) else {
+        let all: Vec<String> = Code::ALL.iter().map(ToString::to_string).collect();
+        let near = nearest(text, all.iter().map(String::as_str)).unwrap_or("ORK0010");
+        anyhow::bail!("there is no code `{text}`; one is {near}");
+    };
+    let explained = code.explain();
+    let mut out = format!("{code}: {}\n\n{}\n", explained.title, explained.cause);
+    for (title, sample) in [("Wrong", explained.wrong), ("Right", explained.right)] {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "\n{title}:\n");
+        for line in sample.lines() {
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_explained_with_both_samples() {
+        let text = code("ork0010").unwrap();
+        for part in [
+            "ORK0010: the field is not known",
+            "\nWrong:\n",
+            "\nRight:\n",
+            "    kind: Katalog",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(
+            code("ORK9999")
+                .unwrap_err()
+                .to_string()
+                .contains("there is no code")
+        );
+    }
+}

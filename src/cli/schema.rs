@@ -1,0 +1,37 @@
+//! `ork schema`
+
+use anyhow::Context as _;
+use orkestra_core::{document::DocumentKind, reference};
+
+use super::{Failure, output};
+
+/// Prints the JSON Schema of a kind of document, for editors
+///
+/// Editors that know it complete fields, show what they are and mark what is wrong. With the YAML language server,
+/// write the schema to a file and name that file in the first line of a document:
+/// `# yaml-language-server: $schema=katalog.schema.json`
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The kind of document
+    #[arg(value_enum, default_value_t = Kind::Katalog)]
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Katalog,
+    Motif,
+    Komposer,
+}
+
+pub(super) fn execute(args: &Args) -> Result<(), Failure> {
+    let kind = match args.kind {
+        Kind::Katalog => DocumentKind::Katalog,
+        Kind::Motif => DocumentKind::Motif,
+        Kind::Komposer => DocumentKind::Komposer,
+    };
+    let schema = reference::json_schema(kind).context("the kind has no schema")?;
+    let text = serde_json::to_string_pretty(&schema).context("cannot write the schema")?;
+    Ok(output::print(&format!("{text}\n"))?)
+}
