@@ -62,9 +62,10 @@ fn check(file: &str, text: &str) -> Diagnostics {
     // Without a Motif that cannot be read, what else is said of a Katalog may follow from that.
     let all_read = motifs.len() == declared;
     for source in &others {
-        found.extend(match all_read {
-            true => check_one(source, &definitions, &motifs).0,
-            false => read_katalog(source).map_or_else(|problems| problems.0, |(_, found)| found),
+        found.extend(if all_read {
+            check_one(source, &definitions, &motifs).0
+        } else {
+            read_katalog(source).map_or_else(|problems| problems.0, |(_, found)| found)
         });
     }
     found.0.sort_by_key(|d| (d.line, d.column));
@@ -119,9 +120,10 @@ fn library(spec: &KatalogSpec, motifs: &[MotifDocument]) -> Library {
             match given {
                 Some(motif) => library.put_motif(reference, motif),
                 None => {
-                    let kind = match reference.part {
-                        Part::Motif => "Motif",
-                        _ => "file",
+                    let kind = if reference.part == Part::Motif {
+                        "Motif"
+                    } else {
+                        "file"
                     };
                     let why = format!("there is no {kind} `{}`", reference.text);
                     library.put_absent(reference, why);
