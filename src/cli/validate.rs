@@ -66,10 +66,12 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 fn types(katalogs: &[Compiled]) -> String {
     let mut text = String::new();
     for katalog in katalogs {
-        let file = katalog.document.file.as_deref().unwrap_or_default();
+        let own = katalog.document.file.as_deref().unwrap_or_default();
         for expression in katalog.types() {
+            let file = output::one_line(expression.file.as_deref().unwrap_or(own));
             let place = expression.line.zip(expression.column);
             let (line, column) = place.unwrap_or_default();
+            let file = expression.file.as_deref().unwrap_or(file);
             let source = output::one_line(&expression.source);
             // Writing to a String cannot fail.
             let _ = write!(

@@ -36,14 +36,14 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Every expression with its type, each with its place in the file, in the order of the file.
+    /// Every expression with its type, each with its place: those of the file in its order, then those of Motifs.
     pub fn types(&self) -> Vec<Typed> {
         let (katalog, spec) = (&self.plan.katalog, &self.document.spec);
         let mut types = plan::types(katalog, spec, &self.schemas, &self.library);
         for expression in &mut types {
             expression.locate(&self.document.tree);
         }
-        types.sort_by_key(|expression| (expression.line, expression.column));
+        types.sort_by_cached_key(|typed| (typed.file.clone(), typed.line, typed.column));
         types
     }
 }

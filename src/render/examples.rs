@@ -4,6 +4,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -90,7 +91,7 @@ fn the_list_of_examples_is_current() {
         let name = folder.file_name().unwrap().to_str().unwrap();
         let readme = fs::read_to_string(folder.join("README.md")).unwrap();
         let title = readme.lines().next().unwrap().trim_start_matches("# ");
-        list.push_str(&format!("- [{name}]({name}): {title}\n"));
+        writeln!(list, "- [{name}]({name}): {title}").unwrap();
     }
     crate::testing::assert_document("examples/README.md", &list);
 }

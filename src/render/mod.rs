@@ -172,14 +172,24 @@ fn name_of(preview: &Preview) -> String {
     format!("{} {key}", kind.unwrap_or_default())
 }
 
-/// A failure of a pass with its place in the Katalog.
+/// A failure of a pass with its place, in the Katalog or in a Motif.
 fn located(failure: &Failure, picked: &Picked<'_>, name: &str) -> Diagnostic {
+    let Compiled {
+        document, library, ..
+    } = picked.katalog;
+    let (file, path, tree) = match library.place(&failure.at) {
+        Some((file, path, tree)) => (Some(file), path, tree),
+        None => (
+            document.file.as_deref(),
+            FieldPath::parse(&failure.at),
+            &document.tree,
+        ),
+    };
     let message = format!("{} (for {name})", failure.message);
-    let problem = Diagnostic::error(Code::CannotRender, FieldPath::parse(&failure.at), message);
-    let mut problems = Diagnostics::from(problem);
-    let document = &picked.katalog.document;
-    problems.locate(&document.tree, document.file.as_deref());
-    problems.0.remove(0)
+    let place = tree.locate(&path);
+    let mut problem = Diagnostic::error(Code::CannotRender, path, message).at(place);
+    problem.file = file.map(str::to_owned);
+    problem
 }
 
 /// `Fish.water.example`, for messages.

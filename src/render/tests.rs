@@ -316,6 +316,36 @@ async fn a_failure_is_told_at_its_field_in_the_katalog() {
 }
 
 #[tokio::test]
+async fn a_failure_in_a_motif_is_told_there() {
+    let desk = Desk::new(&pond("").replace("north", "North"));
+    let katalog = KATALOG.replace(
+        "plural: ponds }\n",
+        "plural: ponds }\n      imports: [{ motif: motif.yaml }]\n",
+    );
+    desk.write("k.yaml", &katalog);
+    desk.write(
+        "motif.yaml",
+        "apiVersion: orkestra.orkspace.io/v1\nkind: Motif\nmetadata: { name: m }\nresources:\n  configMaps:\n    - name: \"{{ .metadata.name }}-m\"\n",
+    );
+    let rendered = render(&desk.request()).await;
+    let places: Vec<_> = rendered
+        .problems
+        .iter()
+        .map(|problem| {
+            (
+                problem.file.as_ref().unwrap().rsplit('/').next().unwrap(),
+                problem.line,
+            )
+        })
+        .collect();
+    assert!(
+        places.contains(&("motif.yaml", Some(6))),
+        "{}",
+        rendered.problems
+    );
+}
+
+#[tokio::test]
 async fn the_samples_of_codes_of_custom_resources_are_right() {
     for code in [Code::NotOperated, Code::CannotRender] {
         let explained = code.explain();

@@ -202,6 +202,8 @@ fn validate_fails_for_errors_and_with_strict_for_warnings() {
     let (code, out, _) = run(&["validate", "--types", "examples/01-hello-website"]);
     assert_eq!(code, 0);
     assert!(out.contains(": .spec.replicas: integer"), "{out}");
+    let (_, out, _) = run(&["validate", "--types", "examples/20-motif"]);
+    assert!(out.contains("database.yaml:34:"), "places in Motifs: {out}");
 }
 
 #[test]

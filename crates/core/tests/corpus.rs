@@ -24,7 +24,7 @@ fn replay(target: &str, run: fn(&[u8])) {
         run(&fs::read(&file).unwrap());
         inputs += 1;
     }
-    assert!(inputs > 10, "{inputs} inputs");
+    assert!(inputs > 100, "{inputs} inputs");
 }
 
 #[test]

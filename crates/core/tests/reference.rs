@@ -100,8 +100,8 @@ fn problems(block: &Block) -> Diagnostics {
     all
 }
 
-/// Blocks whose samples need what is beside them: a Motif, presets, notes.
-const NOT_ALONE: [&str; 3] = ["Imports", "Presets", "Notes"];
+/// Blocks whose samples need a file beside them: a Motif.
+const NOT_ALONE: [&str; 1] = ["Imports"];
 
 #[test]
 fn every_sample_does_what_its_block_says() {

@@ -54,8 +54,10 @@ fn the_katalogs_that_documents_show_compile() {
     let mut shown = 0;
     let documents = fs::read_dir(root().join("docs")).unwrap();
     let mut files: Vec<_> = documents.map(|entry| entry.unwrap().path()).collect();
-    // Half of what it shows is wrong; `mistakes.rs` executes it.
-    files.retain(|file| !file.ends_with("diagnostics.md"));
+    // Their samples are executed with what is said of them: half are wrong, or not supported yet. See `mistakes.rs` and
+    // `reference.rs`.
+    let elsewhere = ["diagnostics.md", "katalog.md", "motif.md"];
+    files.retain(|file| file.is_file() && !elsewhere.iter().any(|name| file.ends_with(name)));
     files.push(root().join("README.md"));
     for file in files {
         let text = fs::read_to_string(&file).unwrap();

@@ -127,6 +127,15 @@ impl Library {
         walk.missing.into_iter().collect()
     }
 
+    /// The document that a place of a plan is in, if it is one of these: its file, the path in it, and what stands there.
+    pub fn place(&self, at: &str) -> Option<(&str, FieldPath, &document::Tree)> {
+        self.documents.values().find_map(|document| {
+            let origin = &document.origin;
+            let path = at.strip_prefix(&*origin.name)?.strip_prefix(": ")?;
+            Some((&*origin.file, FieldPath::parse(path), &origin.tree))
+        })
+    }
+
     /// Answers `reference` with the text of a file. `file` tells files apart: the same one is called the same, whoever
     /// refers to it.
     pub fn put_text(&mut self, reference: Reference, file: &str, text: &str) {
@@ -355,17 +364,13 @@ impl<'a> Walk<'a> {
             part,
             text: text.into(),
         };
-        match self.library.answers.get(&reference) {
-            Some(answer) => {
-                let name = answer.as_ref().ok()?;
-                let document = self.library.documents.get(&(part, name.clone()))?;
-                Some(&**document)
-            }
-            None => {
-                self.missing.insert(reference);
-                None
-            }
-        }
+        let Some(answer) = self.library.answers.get(&reference) else {
+            self.missing.insert(reference);
+            return None;
+        };
+        let name = answer.as_ref().ok()?;
+        let document = self.library.documents.get(&(part, name.clone()))?;
+        Some(&**document)
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Coerce, GroupKind};
 use crate::{
-    diagnostics::nearest,
     api::KatalogSpec,
+    diagnostics::nearest,
     schema::{Below, Schema},
     value::{Key, Node, Path, Step},
 };

@@ -52,6 +52,9 @@ pub fn explain(path: &str, recursive: bool) -> Result<String, NoSuchField> {
     Ok(text)
 }
 
+/// The shape of kinds that have none.
+static ANYTHING: Shape = Shape::Free;
+
 /// What is at a path; see [`explain`].
 pub(super) fn find(path: &str) -> Result<Place<'static>, NoSuchField> {
     let words = path.split('.').filter_map(|word| {
@@ -68,11 +71,10 @@ pub(super) fn find(path: &str) -> Result<Place<'static>, NoSuchField> {
         words.pop_front();
     }
     let kind = kind.unwrap_or(DocumentKind::Katalog);
-    static FREE: Shape = Shape::Free;
     let mut place = Place {
         kind,
         path: Vec::new(),
-        shape: kind.shape().unwrap_or(&FREE),
+        shape: kind.shape().unwrap_or(&ANYTHING),
         field: None,
         is_later: false,
     };

@@ -124,6 +124,9 @@ pub fn motif_page() -> String {
     page.text
 }
 
+/// What every page begins with.
+const HEAD: &str = "<!-- Generated from crates/core/src/api: UPDATE=1 cargo test -p orkestra-core --test reference -->\n";
+
 struct Page {
     text: String,
     blocks: Vec<&'static Block>,
@@ -176,9 +179,7 @@ impl Page {
             _ => BTreeMap::new(),
         };
         Page {
-            text: format!(
-                "<!-- Generated from crates/core/src/api: UPDATE=1 cargo test -p orkestra-core --test reference -->\n"
-            ),
+            text: HEAD.to_owned(),
             blocks: BLOCKS.iter().filter(|block| is_here(block)).collect(),
             anchors,
             done,

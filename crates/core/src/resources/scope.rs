@@ -26,13 +26,16 @@ type Check = fn(&str) -> Result<(), String>;
 /// takes time to find and to locate.
 const MOST_PROBLEMS: usize = 1000;
 
+/// A document, none for the Katalog itself, and a path in it.
+type Location = (Option<Arc<Origin>>, FieldPath);
+
 /// What is wrong with a Katalog, gathered while it is read.
 #[derive(Default)]
 pub(crate) struct Problems {
     found: RefCell<Diagnostics>,
     errors: Cell<usize>,
     /// The places that plans name, by their text.
-    places: RefCell<HashMap<Box<str>, (Option<Arc<Origin>>, FieldPath)>>,
+    places: RefCell<HashMap<Box<str>, Location>>,
     /// What was told of places that are looked at more than once.
     told: RefCell<HashSet<String>>,
 }

@@ -30,9 +30,7 @@ impl<'s> Typing<'_, 's> {
         self.import.set(import.outer);
         let given = given.as_ref().map(|tree| self.value(tree, *coerce));
         self.import.set(None);
-        let default = default
-            .as_ref()
-            .map(|tree| self.value(tree, *coerce));
+        let default = default.as_ref().map(|tree| self.value(tree, *coerce));
         match (given, default) {
             // What is given may turn out to be nothing.
             (Some(given), Some(default)) => given.or(default),
@@ -45,7 +43,10 @@ impl<'s> Typing<'_, 's> {
         let gives = match tree {
             Tree::Leaf(leaf) => {
                 self.leaf(leaf, None);
-                leaf.template.infer(self.root(), false).gives.without_constants()
+                leaf.template
+                    .infer(self.root(), false)
+                    .gives
+                    .without_constants()
             }
             Tree::Fixed(node) => Type::of(Kinds::of(node)),
             _ => Type::any(),

@@ -61,8 +61,12 @@ impl Place<'_> {
         if key.contains("{{") {
             return; // Told already: a key is no template.
         }
+        let at = if self.is_written {
+            self.at.key(key)
+        } else {
+            self.at.clone()
+        };
         let message = format!("{} has no `{}`", self.kind, self.field(key).path);
-        let at = self.at.key(key);
         match nearest(key, schema.fields()) {
             Some(near) => {
                 let hint = format!("did you mean `{near}`?");
