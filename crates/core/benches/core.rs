@@ -78,7 +78,7 @@ fn a_note(bencher: Bencher, source: &str) {
     let template = Template::parse(source).unwrap();
     let spec = Node::from(&json!({ "text": "Some-Text", "list": ["a", "b", "c"], "on": true }));
     let data = Data::new().with("spec", &spec);
-    bencher.bench(|| {
+    bencher.bench_local(|| {
         let value = template.eval(&data, &mut Budget::default());
         black_box(value.is_ok())
     });
