@@ -8,6 +8,7 @@
 //! The file's form is described where it is read: `crates/core/src/schema/built_in.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -137,7 +138,8 @@ impl Found {
         for name in &needed {
             let (package, word) = name.rsplit_once('.').context("a name without package")?;
             let text = texts.entry(package).or_default();
-            *text += &format!("{word} {}\n", self.definitions[name]);
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{word} {}", self.definitions[name]);
         }
         let mut packages = Vec::new();
         let mut packed = Vec::new();
@@ -210,8 +212,11 @@ fn pruned(schema: &Value) -> Value {
                 );
                 continue;
             }
-            "type" | "enum" | "required" | "additionalProperties" => value.clone(),
-            "x-kubernetes-list-map-keys" => value.clone(),
+            "type"
+            | "enum"
+            | "required"
+            | "additionalProperties"
+            | "x-kubernetes-list-map-keys" => value.clone(),
             _ => continue,
         };
         kept.insert(key.clone(), value);
