@@ -71,7 +71,6 @@ fn types(katalogs: &[Compiled]) -> String {
             let file = output::one_line(expression.file.as_deref().unwrap_or(own));
             let place = expression.line.zip(expression.column);
             let (line, column) = place.unwrap_or_default();
-            let file = expression.file.as_deref().unwrap_or(file);
             let source = output::one_line(&expression.source);
             // Writing to a String cannot fail.
             let _ = write!(

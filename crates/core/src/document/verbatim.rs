@@ -1,7 +1,6 @@
 //! Which parts of a text stand in the file letter by letter: so that a mistake inside a text of several lines has a place.
 
 use super::tree::{Span, Verbatim};
-use super::yaml;
 
 /// The parts of a text that stand in the document letter by letter, a line each, up to the first that does not.
 ///
@@ -14,7 +13,7 @@ pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim>
         .unwrap_or_default();
     let quote = source.chars().next();
     let (mut place, mut done) = (span, 0);
-    for (number, line) in yaml::lines(source).enumerate() {
+    for (number, line) in source.split_inclusive('\n').enumerate() {
         let rest = &value[done..];
         let indent = |text: &str| text.len() - text.trim_start().len();
         let (skipped, left) = if number > 0 {
