@@ -1,6 +1,12 @@
 //! Every Katalog that a document or an example shows compiles, without a warning; every template gives what is written
 //! below it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a sample that cannot be read is a fault of the test"
+)]
+
 #[path = "samples/templates.rs"]
 mod templates;
 
