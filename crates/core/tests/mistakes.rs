@@ -117,18 +117,17 @@ fn library(spec: &KatalogSpec, motifs: &[MotifDocument]) -> Library {
         }
         for reference in missing {
             let given = motifs.iter().find(|motif| *motif.name == *reference.text);
-            match given {
-                Some(motif) => library.put_motif(reference, motif),
-                None => {
-                    let kind = if reference.part == Part::Motif {
-                        "Motif"
-                    } else {
-                        "file"
-                    };
-                    let why = format!("there is no {kind} `{}`", reference.text);
-                    library.put_absent(reference, why);
-                }
+            if let Some(motif) = given {
+                library.put_motif(reference, motif);
+                continue;
             }
+            let kind = if reference.part == Part::Motif {
+                "Motif"
+            } else {
+                "file"
+            };
+            let why = format!("there is no {kind} `{}`", reference.text);
+            library.put_absent(reference, why);
         }
     }
 }

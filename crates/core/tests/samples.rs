@@ -1,6 +1,12 @@
 //! Every Katalog that a document or an example shows compiles, without a warning; every template gives what is written
 //! below it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a sample that cannot be read is a fault of the test"
+)]
+
 #[path = "samples/templates.rs"]
 mod templates;
 
@@ -8,8 +14,9 @@ use std::{fs, path::Path};
 
 use orkestra_core::{
     diagnostics::Diagnostics,
-    document::read_stream,
-    plan::{KatalogRef, Library, Schemas, compile},
+    document::{KatalogDocument, parse_stream, read_stream},
+    plan::{CrdShape, KatalogRef, Library, Schemas, compile},
+    value::Node,
 };
 
 /// Compiles the Katalogs of `text`; gives how many there were, or everything that is wrong with them.
@@ -21,12 +28,8 @@ fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
             namespace: "default".to_owned(),
             name: document.name.clone(),
         };
-        let compiled = compile(
-            &reference,
-            &document.spec,
-            &Schemas::default(),
-            &Library::default(),
-        );
+        let (schemas, library) = (definitions(file, document), library(file, document));
+        let compiled = compile(&reference, &document.spec, &schemas, &library);
         let (_, warnings) = compiled.map_err(|mut problems| {
             problems.locate(&document.tree, Some(file));
             problems
@@ -34,6 +37,40 @@ fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
         assert!(warnings.is_empty(), "{file}: {warnings:?}");
     }
     Ok(documents.katalogs.len())
+}
+
+/// The definitions that the entries of a Katalog name, beside its file.
+fn definitions(file: &str, katalog: &KatalogDocument) -> Schemas {
+    let mut schemas = Schemas::default();
+    for (name, entry) in &katalog.spec.crds {
+        let Some(named) = &entry.crd_file else {
+            continue;
+        };
+        let path = Path::new(file).with_file_name(named);
+        let stream = parse_stream(named, &fs::read_to_string(path).unwrap());
+        let crd = Node::from(&stream.sources[0].tree.to_json());
+        schemas.insert_file(name, CrdShape::from_crd(&crd).unwrap());
+    }
+    schemas
+}
+
+/// The files that a Katalog takes something from, beside its own.
+fn library(file: &str, katalog: &KatalogDocument) -> Library {
+    let mut library = Library::default();
+    loop {
+        let missing = library.missing(&katalog.spec);
+        if missing.is_empty() {
+            return library;
+        }
+        for reference in missing {
+            let from = reference.file.as_deref().unwrap_or(file);
+            let path = Path::new(from).with_file_name(&*reference.text);
+            match fs::read_to_string(&path) {
+                Ok(text) => library.put_text(reference, &path.display().to_string(), &text),
+                Err(error) => library.put_absent(reference, error.to_string()),
+            }
+        }
+    }
 }
 
 /// The fenced YAML blocks of a Markdown text that are whole Katalogs.
@@ -75,6 +112,9 @@ fn the_katalogs_of_the_examples_compile() {
     let mut compiled = 0;
     for example in fs::read_dir(root().join("examples")).unwrap() {
         let file = example.unwrap().path().join("katalog.yaml");
+        if !file.is_file() {
+            continue;
+        }
         let text = fs::read_to_string(&file).unwrap();
         compiled += compile_all(&file.display().to_string(), &text).unwrap();
     }

@@ -107,29 +107,8 @@ fn field(
     let value = at.field("value").scalar_leaf(&declared.value);
     let when = conditions::compile(&at.field("when"), &declared.when);
     let (path, mut value) = (path?, value?);
-    let kind = match declared.type_ {
-        Some(declared) => Some(coerce(declared)),
-        None => match version.map(|version| version.status_type(&path)) {
-            Some(StatusType::Takes(coerce)) => Some(coerce),
-            Some(StatusType::Absent) => {
-                let message =
-                    format!("the definition has no `status.{path}`: the API server drops it");
-                let near = version.and_then(|version| version.near_status(&path));
-                at.field("path").report_in_text(
-                    Severity::Warning,
-                    TemplateError {
-                        code: Code::StatusUnknown,
-                        offset: 0,
-                        len: 0,
-                        message,
-                        hint: near.map(|near| format!("did you mean `{near}`?")),
-                    },
-                );
-                None
-            }
-            Some(StatusType::Open) | None => None,
-        },
-    };
+    let of_schema = version.and_then(|version| status_type(&at.field("path"), version, &path));
+    let kind = declared.type_.map(coerce).or(of_schema);
     // A number that is written as one stays one.
     let own = if declared.value.as_str().is_some() {
         Coerce::Native
@@ -150,6 +129,29 @@ fn field(
         kind,
         when,
     })
+}
+
+/// What the schema takes at `path`; a field that it lacks is reported, whatever its type is declared to be.
+fn status_type(at: &At<'_>, version: &CrdVersion, path: &Path) -> Option<Coerce> {
+    match version.status_type(path) {
+        StatusType::Takes(coerce) => Some(coerce),
+        StatusType::Open => None,
+        StatusType::Absent => {
+            let message = format!("the definition has no `status.{path}`: the API server drops it");
+            let near = version.near_status(path);
+            at.report_in_text(
+                Severity::Warning,
+                TemplateError {
+                    code: Code::StatusUnknown,
+                    offset: 0,
+                    len: 0,
+                    message,
+                    hint: near.map(|near| format!("did you mean `{near}`?")),
+                },
+            );
+            None
+        }
+    }
 }
 
 fn coerce(declared: api::StatusType) -> Coerce {

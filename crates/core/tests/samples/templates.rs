@@ -57,16 +57,15 @@ impl Seen {
             };
             let template = std::mem::take(&mut source).join("\n");
             let given = self.value(&template);
-            match expected.strip_prefix("error: ") {
-                Some(start) => assert!(
+            if let Some(start) = expected.strip_prefix("error: ") {
+                assert!(
                     given.as_ref().is_err_and(|error| error.starts_with(start)),
                     "{file}: {template} gives {given:?}"
-                ),
-                None => {
-                    let expected = serde_json::from_str(expected);
-                    let expected = expected.unwrap_or_else(|e| panic!("{file}: {template}: {e}"));
-                    assert_eq!(given, Ok(expected), "{file}: {template}");
-                }
+                );
+            } else {
+                let expected = serde_json::from_str(expected);
+                let expected = expected.unwrap_or_else(|e| panic!("{file}: {template}: {e}"));
+                assert_eq!(given, Ok(expected), "{file}: {template}");
             }
             checked += 1;
         }
