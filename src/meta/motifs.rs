@@ -112,7 +112,7 @@ pub(crate) async fn follow(
             Ok(Event::InitApply(object)) => lists.entry(scope).or_default().push(object),
             Ok(Event::InitDone) => {
                 let listed = lists.remove(&scope).unwrap_or_default();
-                motifs.change(|known| known.replace(&scope, listed));
+                motifs.change(|known| known.replace(&scope, &listed));
                 motifs.listed.send_replace(lists.is_empty());
             }
             Ok(Event::Apply(object)) => motifs.change(|known| known.put(&object)),
@@ -125,7 +125,7 @@ pub(crate) async fn follow(
 
 impl Known {
     /// Takes in a whole list of a scope.
-    fn replace(&mut self, scope: &Scope, listed: Vec<DynamicObject>) {
+    fn replace(&mut self, scope: &Scope, listed: &[DynamicObject]) {
         let elsewhere = |key: &KatalogRef| {
             scope
                 .as_ref()
@@ -133,7 +133,7 @@ impl Known {
         };
         self.motifs.retain(|key, _| elsewhere(key));
         self.trouble = None;
-        for object in &listed {
+        for object in listed {
             self.put(object);
         }
     }
