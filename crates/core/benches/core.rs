@@ -94,10 +94,8 @@ fn five_hundred_lines() -> String {
             "kind: Pond, plural: ponds",
             &format!("kind: Pond{n}, plural: pond{n}s"),
         );
-        all += &format!(
-            "    pond{n}:\n{}",
-            entry.replace(".spec.", &format!(".spec.p{n}."))
-        );
+        let entry = entry.replace(".spec.", &format!(".spec.p{n}."));
+        all.extend([&format!("    pond{n}:\n"), &*entry]);
     }
     assert!((450..550).contains(&all.lines().count()));
     all
@@ -155,11 +153,14 @@ fn resident_bytes() -> usize {
         << 10
 }
 
+/// What an expression is, and its text with a number.
+type Shape = (&'static str, fn(usize) -> String);
+
 /// Compiles many expressions of which no two are equal, and divides what the process grew by.
 fn bytes_an_expression() {
     const COUNT: usize = 100_000;
     println!("\nbytes held per compiled expression, source, reads and sharing included");
-    let shapes: [(&str, fn(usize) -> String); 4] = [
+    let shapes: [Shape; 4] = [
         ("a path", |n| format!("{{{{ .spec.a{n}.name }}}}")),
         ("a path with a default", |n| {
             format!("{{{{ .spec.b{n} | default \"x\" }}}}")

@@ -5,7 +5,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     reason = "helpers of tests, too, fail by panicking"
 )]
 

@@ -117,7 +117,7 @@ fn merges() -> String {
     text
 }
 
-/// A Katalog with one ConfigMap, whose data is this action.
+/// A Katalog with one `ConfigMap`, whose data is this action.
 fn katalog(action: &str) -> String {
     let action = action.replace('\\', "\\\\").replace('"', "\\\"");
     with_data(&format!("a: \"{{{{ {action} }}}}\""))

@@ -95,17 +95,23 @@ pub(crate) fn document(input: &[u8]) {
     };
     if let Err(problems) = read_stream(FILE, text) {
         assert!(problems.has_errors());
-        problems.iter().for_each(|problem| inside(problem, text));
+        for problem in &problems {
+            inside(problem, text);
+        }
     }
     for source in parse_stream(FILE, text).sources {
         let read = match read_katalog(&source) {
             Ok((read, warnings)) => {
-                warnings.iter().for_each(|warning| inside(warning, text));
+                for warning in &warnings {
+                    inside(warning, text);
+                }
                 read
             }
             Err(problems) => {
                 assert!(problems.has_errors());
-                problems.iter().for_each(|problem| inside(problem, text));
+                for problem in &problems {
+                    inside(problem, text);
+                }
                 continue;
             }
         };
@@ -165,7 +171,9 @@ pub(crate) fn plan(input: &[u8]) {
         };
         let located = |mut problems: Diagnostics| {
             problems.locate(&document.tree, Some(FILE));
-            problems.iter().for_each(|problem| inside(problem, text));
+            for problem in &problems {
+                inside(problem, text);
+            }
         };
         match compile() {
             Ok((plan, warnings)) => {
