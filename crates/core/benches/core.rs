@@ -119,7 +119,7 @@ fn ten_children() -> Arc<OperatorPlan> {
 
 /// A custom resource of ten kilobytes, most of it a list that the templates test and count.
 fn shop() -> Value {
-    let things: Vec<Value> = (0..160)
+    let things: Vec<Value> = (0..185)
         .map(|n| json!({ "sku": format!("thing-{n:04}"), "price": n * 3, "stock": { "east": n } }))
         .collect();
     let object = json!({
