@@ -76,16 +76,18 @@ fn check(file: &str, text: &str) -> Diagnostics {
 }
 
 fn check_one(source: &Source, definitions: &[CrdShape], motifs: &[MotifDocument]) -> Diagnostics {
-    let (document, warnings) = match read_katalog(source) {
-        Ok(read) => read,
-        Err(mut found) => {
-            found.extend(plan::errors_in_templates(std::slice::from_ref(source)).0);
-            return found;
-        }
-    };
     let mut schemas = Schemas::default();
     for shape in definitions {
         schemas.insert(shape.clone());
+    }
+    let (document, warnings) = match read_katalog(source) {
+        Ok(read) => read,
+        Err(mut found) => {
+            found.extend(plan::errors_in_templates(source, &schemas, &Library::default()).0);
+            return found;
+        }
+    };
+    for shape in definitions {
         for (name, _) in document
             .spec
             .crds
