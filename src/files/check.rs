@@ -78,12 +78,16 @@ pub async fn check(
         let (document, found) = read_what_can_be(source);
         let sound = !found.has_errors();
         checked.problems.extend(found);
-        let Some(document) = document.filter(|_| sound) else {
-            let found = plan::errors_in_templates(std::slice::from_ref(source));
-            checked.problems.extend(found);
+        let Some(document) = document else {
             continue;
         };
         let schemas = schemas(&document);
+        if !sound {
+            let (schemas, library, _) = surroundings(path, &document, schemas, given).await;
+            let found = plan::errors_in_templates(source, &schemas, &library);
+            checked.problems.extend(found);
+            continue;
+        }
         let (compiled, mut found) = compile(path, document, schemas, given).await;
         found.locate(&compiled.0.tree, source.file.as_deref());
         checked.problems.extend(found);
@@ -127,21 +131,14 @@ type Parts = (KatalogDocument, Schemas, Library, Option<Plan>);
 async fn compile(
     path: &Path,
     document: KatalogDocument,
-    mut schemas: Schemas,
+    schemas: Schemas,
     given: &[MotifDocument],
 ) -> (Parts, Diagnostics) {
-    let mut problems = Diagnostics::default();
-    for (name, entry) in &document.spec.crds {
-        if let Some(problem) = read_crd_file(path, name, entry, &mut schemas).await {
-            problems.push(problem);
-        }
-    }
+    let (schemas, library, mut problems) = surroundings(path, &document, schemas, given).await;
     let reference = KatalogRef {
         namespace: NAMESPACE.to_owned(),
         name: document.name.clone(),
     };
-    let missing = |library: &Library| library.missing(&document.spec);
-    let Taken { library, .. } = take(path, missing, given).await;
     let compiled = plan::compile(&reference, &document.spec, &schemas, &library);
     let plan = match compiled {
         Ok((plan, warnings)) => {
@@ -162,6 +159,25 @@ async fn compile(
     };
     let plan = plan.filter(|_| !problems.has_errors());
     ((document, schemas, library, plan), problems)
+}
+
+/// What a Katalog names: the definitions of its `crdFile`s beside those that are known, and what is in the library. Says
+/// which definitions cannot be read.
+async fn surroundings(
+    path: &Path,
+    document: &KatalogDocument,
+    mut schemas: Schemas,
+    given: &[MotifDocument],
+) -> (Schemas, Library, Diagnostics) {
+    let mut problems = Diagnostics::default();
+    for (name, entry) in &document.spec.crds {
+        if let Some(problem) = read_crd_file(path, name, entry, &mut schemas).await {
+            problems.push(problem);
+        }
+    }
+    let missing = |library: &Library| library.missing(&document.spec);
+    let Taken { library, .. } = take(path, missing, given).await;
+    (schemas, library, problems)
 }
 
 /// Adds the definition that an entry's `crdFile` holds, or says why it cannot.

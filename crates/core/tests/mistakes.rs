@@ -23,6 +23,9 @@ use orkestra_core::{
 /// Codes that are told by what reads files, outside of this package; its tests execute their samples.
 const OF_FILES: [Code; 3] = [Code::Unreadable, Code::SameNameTwice, Code::CrdFile];
 
+/// Codes of fields that are checked and not built yet: their samples are told that, too.
+const OF_LATER: [Code; 2] = [Code::UnknownOperator, Code::DependencyCircle];
+
 /// Codes of custom resources: there too.
 const OF_RESOURCES: [Code; 2] = [Code::NotOperated, Code::CannotRender];
 
@@ -73,16 +76,18 @@ fn check(file: &str, text: &str) -> Diagnostics {
 }
 
 fn check_one(source: &Source, definitions: &[CrdShape], motifs: &[MotifDocument]) -> Diagnostics {
-    let (document, warnings) = match read_katalog(source) {
-        Ok(read) => read,
-        Err(mut found) => {
-            found.extend(plan::errors_in_templates(std::slice::from_ref(source)).0);
-            return found;
-        }
-    };
     let mut schemas = Schemas::default();
     for shape in definitions {
         schemas.insert(shape.clone());
+    }
+    let (document, warnings) = match read_katalog(source) {
+        Ok(read) => read,
+        Err(mut found) => {
+            found.extend(plan::errors_in_templates(source, &schemas, &Library::default()).0);
+            return found;
+        }
+    };
+    for shape in definitions {
         for (name, _) in document
             .spec
             .crds
@@ -201,7 +206,12 @@ fn every_wrong_sample_has_its_problem_and_no_other_and_every_right_one_has_none(
         let explained = code.explain();
         if !OF_FILES.contains(code) {
             let found = check("wrong.yaml", explained.wrong);
-            if found.is_empty() || found.iter().any(|problem| problem.code != *code) {
+            let is_other = |problem: &&Diagnostic| {
+                let besides = OF_LATER.contains(code) && problem.code == Code::NotSupportedYet;
+                problem.code != *code && !besides
+            };
+            let is_told = found.iter().any(|problem| problem.code == *code);
+            if !is_told || found.iter().any(|problem| is_other(&problem)) {
                 failures.push(format!("{code:?}, wrong: {found}"));
             }
         }

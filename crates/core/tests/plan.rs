@@ -385,13 +385,18 @@ fn what_is_wrong_in_templates_is_told_beside_what_is_wrong_elsewhere() {
         "              dta: { a: b }\n",
     );
     let stream = parse_stream("two.yaml", text);
-    let told = plan::errors_in_templates(&stream.sources).to_string();
+    let told =
+        plan::errors_in_templates(&stream.sources[0], &Schemas::default(), &Library::default())
+            .to_string();
     assert!(told.starts_with("two.yaml:11:"), "{told}");
     assert!(told.contains("toLower"), "{told}");
     assert_eq!(told.matches("error[").count(), 1, "{told}");
     let good = text.replace("dta:", "data:");
     let stream = parse_stream("one.yaml", &good);
-    assert!(plan::errors_in_templates(&stream.sources).is_empty());
+    assert!(
+        plan::errors_in_templates(&stream.sources[0], &Schemas::default(), &Library::default())
+            .is_empty()
+    );
 }
 
 #[test]

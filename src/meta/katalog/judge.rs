@@ -75,7 +75,7 @@ fn compile(
     };
     let source = Source::from_object(document).map_err(|problems| invalid(&problems))?;
     let (read, warnings) = read_katalog(&source).map_err(|mut problems| {
-        problems.extend(plan::errors_in_templates(std::slice::from_ref(&source)));
+        problems.extend(plan::errors_in_templates(&source, schemas, &taken.library));
         invalid(&problems)
     })?;
     for warning in &warnings {

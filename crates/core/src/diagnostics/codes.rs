@@ -139,6 +139,10 @@ codes! {
     Finalizers = 206, "finalizers of your own are not supported";
     /// A `crdFile` that is no definition.
     CrdFile = 207, "the definition cannot be used";
+    /// `dependsOn` names an operator that the Katalog does not have.
+    UnknownOperator = 208, "there is no such operator";
+    /// Operators that wait for each other.
+    DependencyCircle = 209, "operators wait for each other in a circle";
 
     // Children.
     /// Text that is no API version.

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::source::Source;
 use super::tree::Tree;
-use super::{normalise, rules};
+use super::{depends, normalise, rules};
 use crate::api::planned::komposer;
 use crate::api::shape::Shape;
 use crate::api::{KatalogSpec, MotifSpec, katalog, motif};
@@ -104,6 +104,7 @@ impl Readable for KatalogSpec {
 
     fn check_tree(tree: &Tree, found: &mut Diagnostics) {
         rules::check_operator_names(tree, found);
+        depends::check(tree, found);
     }
 
     fn check(&self, found: &mut Diagnostics) {

@@ -10,6 +10,7 @@
 mod advice;
 pub mod aliases;
 mod check;
+mod depends;
 mod edit;
 mod hints;
 mod kinds;

@@ -118,42 +118,34 @@ fn compile_listing(
     ))
 }
 
-/// What is wrong inside the templates of Katalogs that have other errors already, with its place in the text: so that
+/// What is wrong inside the templates of a Katalog that has other errors already, with its place in the text: so that
 /// nobody mends a field to be told of the next one. What else compiling would say may follow from those errors.
-pub fn errors_in_templates(sources: &[Source]) -> Diagnostics {
-    let mut all = Diagnostics::default();
-    for source in sources {
-        let (Some(document), found) = read_what_can_be(source) else {
-            continue;
-        };
-        if !found.has_errors() {
-            continue;
-        }
-        let katalog = KatalogRef {
-            namespace: document.namespace.unwrap_or_default(),
-            name: document.name,
-        };
-        if let Err(mut problems) = compile(
-            &katalog,
-            &document.spec,
-            &Schemas::default(),
-            &Library::default(),
-        ) {
-            // What the Motifs declare is not known here.
-            let spec = &document.spec;
-            let imports = !spec.imports.is_empty()
-                || spec.crds.values().any(|entry| !entry.imports.is_empty());
-            let told: BTreeSet<_> = found.iter().map(|one| (one.code, &one.path)).collect();
-            problems.0.retain(|problem| {
-                // A kind of children that could not be read counts as not declared.
-                problem.text_offset.is_some()
-                    && problem.code != Code::UnknownChild
-                    && !(imports && problem.code == Code::UnknownNote)
-                    && !told.contains(&(problem.code, &problem.path))
-            });
-            problems.locate(&document.tree, source.file.as_deref());
-            all.extend(problems);
-        }
+pub fn errors_in_templates(source: &Source, schemas: &Schemas, library: &Library) -> Diagnostics {
+    let (Some(document), found) = read_what_can_be(source) else {
+        return Diagnostics::default();
+    };
+    if !found.has_errors() {
+        return Diagnostics::default();
     }
-    all
+    let katalog = KatalogRef {
+        namespace: document.namespace.unwrap_or_default(),
+        name: document.name,
+    };
+    let Err(mut problems) = compile(&katalog, &document.spec, schemas, library) else {
+        return Diagnostics::default();
+    };
+    // A Motif that could not be read may declare the note.
+    let spec = &document.spec;
+    let imports =
+        !spec.imports.is_empty() || spec.crds.values().any(|entry| !entry.imports.is_empty());
+    let told: BTreeSet<_> = found.iter().map(|one| (one.code, &one.path)).collect();
+    problems.0.retain(|problem| {
+        // A kind of children that could not be read counts as not declared.
+        problem.text_offset.is_some()
+            && problem.code != Code::UnknownChild
+            && !(imports && problem.code == Code::UnknownNote)
+            && !told.contains(&(problem.code, &problem.path))
+    });
+    problems.locate(&document.tree, source.file.as_deref());
+    problems
 }
