@@ -3,9 +3,12 @@
 //! ```text
 //!  KatalogSpec ── compile ──► Plan { operators: [Arc<OperatorPlan>] }   or Diagnostics, nothing in between
 //!      Schemas ──►│            │
-//!                              ├── rbac:  the rules that the plan needs
+//!      Library ──►│            ├── rbac:  the rules that the plan needs
 //!                              └── diff:  what changes for a running operator
 //! ```
+//!
+//! `Library` holds the Motifs and included files, which `imports` and `profiles` take in; `typing` and `reads` look at what the
+//! templates give and read.
 //!
 //! A plan holds no name of a custom resource: it is compiled once and serves every instance.
 
