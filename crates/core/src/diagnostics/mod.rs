@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 
 pub use codes::Code;
 pub use explain::{Explanation, markdown};
+pub(crate) use nearest::did_you_mean;
 pub use nearest::nearest;
 pub use path::{FieldPath, Segment};
 

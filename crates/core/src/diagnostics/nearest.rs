@@ -23,6 +23,14 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
+/// The hint that names the candidate which is [`nearest`].
+pub(crate) fn did_you_mean<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    nearest(word, candidates).map(|near| format!("did you mean `{near}`?"))
+}
+
 /// Letters compared: no field of ours is longer.
 const LONGEST: usize = 64;
 

@@ -61,7 +61,7 @@ pub fn read_motif(source: &Source) -> Result<(MotifDocument, Vec<Diagnostic>), D
 
 /// What is wrong with a Komposer: everything in it that the language does not have, and that its kind is not supported
 /// yet.
-pub fn check_komposer(source: &Source) -> Diagnostics {
+pub(crate) fn check_komposer(source: &Source) -> Diagnostics {
     let mut found = Diagnostics::default();
     let mut tree = source.tree.clone();
     check_envelope(&tree, DocumentKind::Katalog, &mut found);
@@ -88,7 +88,7 @@ pub fn read_what_can_be(source: &Source) -> (Option<KatalogDocument>, Diagnostic
 ///
 /// # Errors
 /// Every problem of the file, as of a document.
-pub fn read_included<T: JsonSchema + DeserializeOwned>(
+pub(crate) fn read_included<T: JsonSchema + DeserializeOwned>(
     source: &Source,
     key: &str,
 ) -> Result<(T, Tree, Vec<Diagnostic>), Diagnostics> {

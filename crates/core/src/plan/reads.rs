@@ -99,7 +99,7 @@ type Around<'a> = (&'a Known, Option<&'a ImportPlan>);
 
 impl ChildPlan {
     /// Calls `visit` with the leaves of name, namespace and body; not with those of conditions.
-    pub fn visit_leaves<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+    pub(crate) fn visit_leaves<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
         visit(&self.name);
         self.namespace.iter().for_each(&mut *visit);
         self.body.visit(visit);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::At;
 use crate::{
     api::scalar::{Scalar, Text},
-    diagnostics::{Code, Severity, nearest},
+    diagnostics::{Code, Severity, did_you_mean},
     plan::{Coerce, Fields, Leaf, Tree},
     template::Template,
     value::Node,
@@ -122,14 +122,8 @@ impl At<'_> {
         let word = words.iter().find(|word| word.eq_ignore_ascii_case(literal));
         if word.is_none() && !literal.is_empty() {
             let message = format!("`{literal}` is none of {}", words.join(", "));
-            match nearest(literal, words.iter().copied()) {
-                Some(near) => {
-                    at.error_hint(
-                        Code::UnknownWord,
-                        message,
-                        format!("did you mean `{near}`?"),
-                    );
-                }
+            match did_you_mean(literal, words.iter().copied()) {
+                Some(hint) => at.error_hint(Code::UnknownWord, message, hint),
                 None => at.error(Code::UnknownWord, message),
             }
         }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::built_in_profiles;
 
-/// The built-in presets in Markdown, a table for each class.
+/// The built-in profiles in Markdown, a table for each class.
 pub fn profiles_markdown() -> String {
-    let mut out = "<!-- Generated from crates/core/src/plan/profiles.yaml: UPDATE=1 cargo test -p orkestra-core --lib presets -->\n\
+    let mut out = "<!-- Generated from crates/core/src/plan/profiles.yaml: UPDATE=1 cargo test -p orkestra-core --lib profiles -->\n\
          # Built-in profiles\n\n\
          A `profile` stands for the fields that are listed here; it and those fields exclude each other, but for a \
          reconciler's, of which those that are written out win. Names are looked for among the Katalog's own `profiles` and \
@@ -18,13 +18,13 @@ pub fn profiles_markdown() -> String {
             out,
             "\n## {class}\n\nFor `{field}`.\n\n| Name | Fields | |\n| --- | --- | --- |\n"
         );
-        for preset in all[class].as_array().into_iter().flatten() {
-            let fields = preset.as_object().into_iter().flatten();
+        for profile in all[class].as_array().into_iter().flatten() {
+            let fields = profile.as_object().into_iter().flatten();
             let fields: Vec<String> = fields
                 .filter(|(key, _)| !matches!(key.as_str(), "name" | "description"))
                 .map(|(key, value)| format!("`{key}: {}`", shown(value)))
                 .collect();
-            let text = |key: &str| preset[key].as_str().unwrap_or_default();
+            let text = |key: &str| profile[key].as_str().unwrap_or_default();
             let (name, description) = (text("name"), text("description"));
             let _ = writeln!(
                 out,
@@ -36,7 +36,7 @@ pub fn profiles_markdown() -> String {
     out
 }
 
-/// Classes with built-in presets, and the fields that refer to them.
+/// Classes with built-in profiles, and the fields that refer to them.
 pub(super) const REFERENCED_FROM: [(&str, &str); 6] = [
     ("reconciler", "operatorBox.reconciler.profile"),
     ("rollingUpdate", "deployments[].rollingUpdate.profile"),
