@@ -4,7 +4,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orkestra_core::{
-    reconcile::preview::Preview,
+    reconcile::preview::{Change, Preview},
     value::{Key, Map, Node},
 };
 
@@ -14,7 +14,7 @@ pub(super) const MASK: &str = "***";
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Ways in which Secrets get other values: what is hidden is what any of them changes.
-pub(super) const WAYS: [fn(&Node) -> Node; 2] = [alike, unlike];
+pub(super) const WAYS: [Change; 2] = [alike, unlike];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {

@@ -29,6 +29,9 @@ use crate::{
     value::{Map, Node},
 };
 
+/// Makes another object of one.
+pub type Change = fn(&Node) -> Node;
+
 /// What is taken for the world.
 #[derive(Clone, Debug)]
 pub struct Assumed<'a> {
@@ -44,7 +47,7 @@ pub struct Assumed<'a> {
     /// The moment.
     pub now: Timestamp,
     /// How templates of the status find an object that the pass makes; unchanged without it. It tells what depends on what.
-    pub seen_as: Option<fn(&Node) -> Node>,
+    pub seen_as: Option<Change>,
 }
 
 /// What a pass would come to.
@@ -161,7 +164,7 @@ fn done(
     plan: &OperatorPlan,
     before: &Observed,
     cycle: &Cycle,
-    (now, seen_as): (Timestamp, Option<fn(&Node) -> Node>),
+    (now, seen_as): (Timestamp, Option<Change>),
 ) -> Result<(Observed, Executed), Malformed> {
     let mut after = before.clone();
     let mut executed = Executed {
