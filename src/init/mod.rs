@@ -100,6 +100,13 @@ impl Scaffold {
                 "a domain with at least one dot".to_owned(),
             );
         }
+        // API servers take definitions in these only with a note of Kubernetes' own reviewers. Source: KEP-1111.
+        let is_kubernetes =
+            |domain: &str| group == domain || group.ends_with(&format!(".{domain}"));
+        if is_kubernetes("k8s.io") || is_kubernetes("kubernetes.io") {
+            let why = "it is Kubernetes' own; take a domain of yours";
+            return refuse("the group", group, why.to_owned());
+        }
         let kind = kind.map_or_else(|| camel_case(name), str::to_owned);
         let is_kind = kind.starts_with(|c: char| c.is_ascii_uppercase())
             && kind.chars().all(|c| c.is_ascii_alphanumeric());
@@ -298,6 +305,8 @@ mod tests {
             ("pond", Some("pond"), None),
             ("pond", Some("Po nd"), None),
             ("pond", None, Some("nodots")),
+            ("pond", None, Some("k8s.io")),
+            ("pond", None, Some("water.kubernetes.io")),
             ("pond", None, Some("UPPER.example")),
         ] {
             let made = Scaffold::new(name, kind, group);
