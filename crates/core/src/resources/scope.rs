@@ -13,7 +13,7 @@ use crate::{
         names,
         scalar::{Scalar, Text},
     },
-    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity, nearest},
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, MOST_PROBLEMS, Severity, nearest},
     plan::{Coerce, Fields, Leaf, Lexicon, Origin, Tree},
     template::{Template, TemplateError},
     value::{BadPath, Node},
@@ -21,10 +21,6 @@ use crate::{
 
 /// A rule for names: what is wrong with a text.
 type Check = fn(&str) -> Result<(), String>;
-
-/// So many errors are told of one Katalog, and so many problems before warnings are left out: nobody reads more, and each
-/// takes time to find and to locate.
-const MOST_PROBLEMS: usize = 1000;
 
 /// A document, none for the Katalog itself, and a path in it.
 type Location = (Option<Arc<Origin>>, FieldPath);
@@ -34,6 +30,8 @@ type Location = (Option<Arc<Origin>>, FieldPath);
 pub(crate) struct Problems {
     found: RefCell<Diagnostics>,
     errors: Cell<usize>,
+    /// The first problem that is not told, since there are too many.
+    left_out: RefCell<Option<Diagnostic>>,
     /// The places that plans name, by their text.
     places: RefCell<HashMap<Box<str>, Location>>,
     /// What was told of places that are looked at more than once.
@@ -43,7 +41,9 @@ pub(crate) struct Problems {
 impl Problems {
     /// What was found, in the order it was found.
     pub(crate) fn into_inner(self) -> Diagnostics {
-        self.found.into_inner()
+        let mut found = self.found.into_inner();
+        found.extend(self.left_out.into_inner().map(Diagnostic::left_out));
+        found
     }
 
     /// Whether further errors are not told.
@@ -58,6 +58,7 @@ impl Problems {
             Severity::Warning => found.0.len() >= MOST_PROBLEMS,
         };
         if full {
+            self.left_out.borrow_mut().get_or_insert(problem);
             return;
         }
         if problem.severity == Severity::Error {
