@@ -7,6 +7,9 @@
 //!  server (probes, /katalog)              metrics          events
 //! ```
 //!
+//! At the desk, without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, and
+//! `init` writes one to begin with.
+//!
 //! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
 
 pub mod cli;

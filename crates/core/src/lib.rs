@@ -1,5 +1,14 @@
 //! The pure half of Orkestra: the Katalog language, its compilation to plans, and the reconcile pass.
 //!
+//! ```text
+//!  text ── document ──► KatalogSpec ── plan ──► Plan ── reconcile ──► what is wanted of one custom resource
+//!            │ api: the types              ├── resources: shorthand to whole objects
+//!            │                             ├── template: expressions and notes, over values
+//!            │                             └── schema: what fields take and give
+//!            └── diagnostics: what is wrong, and where
+//!  api ── reference ──► pages, `ork explain`, the schema for editors
+//! ```
+//!
 //! Nothing here does I/O, reads a clock or knows a Kubernetes client.
 
 pub mod api;

@@ -1,29 +1,17 @@
-//! What a Katalog's task does to the world: finalizer, revision, operators, release.
+//! What a Katalog's task does to the world: finalizer, revision, operators.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use orkestra_core::{
-    api::{OperatedKind, names},
-    plan::{GroupKind, Schemas},
-    reconcile::crd::CrdRecord,
-    value,
-};
+use orkestra_core::{api::names, plan::GroupKind};
 use serde_json::json;
-use tokio::{task::JoinError, time::Instant};
+use tokio::time::Instant;
 
 use super::{
-    super::{
-        calls::CallError,
-        ledger::Wanted,
-        release::{ReleaseError, Released, operated, release_kind},
-        revisions::data,
-        status::Verdict,
-        supervisor::Holding,
-    },
-    Katalog, Release, Running, Subject, group_kind,
+    super::{calls::CallError, ledger::Wanted, release::operated, status::Verdict},
+    Katalog, Running, group_kind,
     judge::{Judged, judge, kinds_of},
-    known::{known, schemas, storage, whole_schemas},
-    taken::{Asked, Taken, stored, take},
+    known::{schemas, storage},
+    taken::{stored, take},
 };
 
 impl Katalog {
@@ -152,7 +140,7 @@ impl Katalog {
 
     /// Kinds of what runs and of what is about to run; while there is neither, what ran before the restart: a Katalog
     /// that has nothing good lets go of nothing. One that is being deleted wants none.
-    fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
+    pub(super) fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
         if self.is_deleting() {
             return BTreeSet::new();
         }
@@ -181,104 +169,6 @@ impl Katalog {
             self.take_finalizer().await?;
         }
         Ok(())
-    }
-
-    /// Lets go of what was operated and is not wanted.
-    fn release_leftovers(&mut self) {
-        let wanted = self.wanted_kinds();
-        let stale: Vec<_> = self
-            .operated
-            .iter()
-            .filter(|(kind, _)| !wanted.contains(*kind))
-            .map(|(_, kind)| kind.clone())
-            .collect();
-        for kind in stale {
-            let release = self.releasing.entry(kind.clone()).or_default();
-            if release.under_way || release.retry_at.is_some_and(|at| at > Instant::now()) {
-                continue;
-            }
-            match self.shared.supervisor.hold(&group_kind(&kind)) {
-                Holding::Busy => {}
-                Holding::Claimed(successor) => {
-                    tracing::info!(katalog = %self.reference, kind = kind.kind, %successor, "kind goes to another Katalog");
-                    self.releasing.remove(&kind);
-                    self.operated.remove(&group_kind(&kind));
-                }
-                Holding::Held(held) => {
-                    release.under_way = true;
-                    let client = self.shared.context.wire.client().clone();
-                    self.releases.spawn(async move {
-                        let result = release_kind(&client, &kind).await;
-                        drop(held);
-                        (kind, result)
-                    });
-                }
-            }
-        }
-    }
-
-    /// Takes in how a release ended.
-    pub(super) fn note_release(
-        &mut self,
-        done: Result<(OperatedKind, Result<Released, ReleaseError>), JoinError>,
-    ) {
-        match done {
-            Ok((kind, Ok(released))) => {
-                let Released {
-                    resources,
-                    children,
-                } = released;
-                tracing::info!(katalog = %self.reference, kind = kind.kind, resources, children, "kind is released");
-                self.releasing.remove(&kind);
-                // An entry of the same kind may have come back meanwhile.
-                if !self.wanted_kinds().contains(&group_kind(&kind)) {
-                    self.operated.remove(&group_kind(&kind));
-                }
-            }
-            Ok((kind, Err(error))) => {
-                tracing::warn!(katalog = %self.reference, kind = kind.kind, error = %error, "kind could not be released");
-                let failures = self
-                    .releasing
-                    .get(&kind)
-                    .map_or(0, |release| release.failures)
-                    + 1;
-                let retry_at = Some(self.after(failures));
-                self.releasing.insert(
-                    kind,
-                    Release {
-                        under_way: false,
-                        failures,
-                        problem: Some(error.to_string()),
-                        retry_at,
-                    },
-                );
-            }
-            Err(error) => {
-                tracing::error!(katalog = %self.reference, error = %error, "release panicked");
-                let retry_at = Some(self.after(1));
-                for release in self
-                    .releasing
-                    .values_mut()
-                    .filter(|release| release.under_way)
-                {
-                    *release = Release {
-                        under_way: false,
-                        failures: 1,
-                        problem: Some("internal error".to_owned()),
-                        retry_at,
-                    };
-                }
-            }
-        }
-    }
-
-    /// When the next release is tried again.
-    pub(super) fn next_release(&self) -> Option<Instant> {
-        self.releasing
-            .values()
-            .filter(|release| !release.under_way)
-            .filter_map(|release| release.retry_at)
-            .min()
     }
 
     async fn put_finalizer(&mut self) -> Result<(), CallError> {
@@ -322,110 +212,4 @@ impl Katalog {
         self.see_answer(answer);
         Ok(())
     }
-
-    /// Judges the object by what the records say of CRDs, so that it can claim its kinds at once.
-    pub(super) fn judge(&mut self) {
-        if !self.is_deleting() {
-            let (subject, taken) = self.subject();
-            self.judge_against(&taken, &schemas(&subject.crds));
-        }
-    }
-
-    /// Judges the object by the whole schemas of its kinds, unless it was judged by them before.
-    async fn judge_by_schemas(&mut self) {
-        if self.is_judged() {
-            return;
-        }
-        let (subject, taken) = self.subject();
-        let schemas = whole_schemas(&self.shared.context.wire, &subject.crds).await;
-        self.judge_against(&taken, &schemas);
-        self.judged = Some(subject);
-    }
-
-    /// Whether the verdict is about what there is: as long as the document and its Motifs are the same, the same Motifs are
-    /// asked for.
-    fn is_judged(&self) -> bool {
-        let Some(judged) = &self.judged else {
-            return false;
-        };
-        let names = judged.motifs.iter().map(|(name, _)| name.clone());
-        let motifs: Asked = names
-            .map(|name| {
-                let motif = self.motif(&name).ok();
-                (name, motif)
-            })
-            .collect();
-        let now = Subject {
-            generation: self.object.metadata.generation,
-            crds: self.crds_of(&self.document, &motifs),
-            motifs,
-        };
-        *judged == now
-    }
-
-    fn motif(&self, name: &str) -> Result<Arc<serde_json::Value>, String> {
-        self.shared.motifs.get(&self.reference.namespace, name)
-    }
-
-    /// What a judgement is about, and what the Katalog takes from Motifs.
-    fn subject(&mut self) -> (Subject, Taken) {
-        let generation = self.object.metadata.generation;
-        if self
-            .judged
-            .as_ref()
-            .is_none_or(|judged| judged.generation != generation)
-        {
-            self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
-        }
-        let taken = take(&self.document, &|name| self.motif(name));
-        let subject = Subject {
-            generation,
-            crds: self.crds_of(&self.document, &taken.asked),
-            motifs: taken.asked.clone(),
-        };
-        (subject, taken)
-    }
-
-    /// The CRDs of the kinds that a document and its Motifs name.
-    fn crds_of(&self, document: &serde_json::Value, motifs: &Asked) -> Vec<Arc<CrdRecord>> {
-        let motifs = motifs.iter().filter_map(|(_, motif)| motif.as_deref());
-        known(
-            &self.shared.context.crds,
-            std::iter::once(document).chain(motifs),
-        )
-    }
-
-    fn judge_against(&mut self, taken: &Taken, schemas: &Schemas) {
-        match judge(&self.reference, &self.document, taken, schemas) {
-            Ok(judged) => self.note_good(judged),
-            Err(refusal) => {
-                tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
-                self.candidate = None;
-                self.verdict = Verdict::Refused {
-                    reason: refusal.reason,
-                    message: refusal.message,
-                };
-            }
-        }
-    }
-
-    /// A revision that compiles is a candidate, unless it is what runs.
-    fn note_good(&mut self, judged: Judged) {
-        let same = |running: &Running| {
-            running.hash == judged.hash
-                && orkestra_core::plan::diff(&running.plan, &judged.plan).is_empty()
-        };
-        if self.running.as_ref().is_some_and(same) {
-            self.candidate = None;
-            self.verdict = Verdict::Accepted;
-        } else {
-            self.candidate = Some(judged);
-            self.verdict = Verdict::Pending(None);
-        }
-    }
-}
-
-/// Hash of what of a document, and of the Motifs that it takes, matters to what runs.
-pub(super) fn document_hash(document: &serde_json::Value, motifs: &Asked) -> String {
-    value::hash(&value::Node::from(&data(document, &stored(motifs))))
 }

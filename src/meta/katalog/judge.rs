@@ -11,10 +11,14 @@ use orkestra_core::{
     diagnostics::{Code, Diagnostics, Severity},
     document::{Source, read_katalog},
     plan::{self, GroupKind, KatalogRef, Plan, Schemas},
+    value,
 };
 use serde_json::Value;
 
-use super::{super::reasons, act::document_hash, taken::Taken};
+use super::{
+    super::{reasons, revisions::data},
+    taken::{Asked, Taken, stored},
+};
 
 /// A revision that can run.
 #[derive(Debug)]
@@ -51,6 +55,11 @@ pub(crate) fn judge(
             message: "internal error: the compiler failed; please report it".to_owned(),
         })
     })
+}
+
+/// Hash of what of a document, and of the Motifs that it takes, matters to what runs.
+fn document_hash(document: &Value, motifs: &Asked) -> String {
+    value::hash(&value::Node::from(&data(document, &stored(motifs))))
 }
 
 fn compile(

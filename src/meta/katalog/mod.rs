@@ -11,7 +11,9 @@
 
 mod act;
 mod judge;
+mod judgement;
 mod known;
+mod releases;
 mod report;
 mod taken;
 

@@ -50,10 +50,10 @@ pub struct KatalogSpec {
     /// Author, version and the like, for registries and people. A file may have them in `metadata`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub info: Option<Info>,
-    /// Motifs whose presets and notes the whole Katalog may use.
+    /// Motifs whose profiles and notes the whole Katalog may use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<MotifImport>,
-    /// Presets that fields named `profile` refer to.
+    /// Profiles that fields named `profile` refer to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profiles: Option<Profiles>,
     /// Functions that all templates of the Katalog may call.

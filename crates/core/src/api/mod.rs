@@ -29,6 +29,6 @@ pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
 pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};
 pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSpec, StatusType};
-pub use profiles::{Preset, Profiles};
+pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
 pub use status::{KatalogStatus, OperatedKind, OperatorStatus};

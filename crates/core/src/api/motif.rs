@@ -1,4 +1,4 @@
-//! `Motif`: children, status fields, presets and notes that Katalogs import with inputs of their own.
+//! `Motif`: children, status fields, profiles and notes that Katalogs import with inputs of their own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub struct MotifSpec {
     /// What is written to the status of the importing operator's custom resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<MotifStatus>,
-    /// Presets, for the Katalog that imports.
+    /// Profiles, for the Katalog that imports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profiles: Option<Profiles>,
     /// Further Motifs that this one is made of.

@@ -51,7 +51,7 @@ pub struct Reconciler {
     /// How often every resource is reconciled without a change, such as `10m`; `0s` is never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resync: Option<Span>,
-    /// A preset for the fields that are left out: a built-in one such as `conservative`, or one of
+    /// A profile for the fields that are left out: a built-in one such as `conservative`, or one of
     /// `profiles.reconciler`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,

@@ -1,4 +1,4 @@
-//! `profiles`: named presets of a document's own, a list for each class.
+//! `profiles`: named profiles of a document's own, a list for each class.
 
 use std::collections::BTreeMap;
 
@@ -11,53 +11,53 @@ use super::later::Without;
 use super::scalar::{Scalar, Text};
 use crate::value::Node;
 
-/// Presets that fields named `profile` refer to, by class. Names count within their class; case doesn't count.
+/// Profiles that fields named `profile` refer to, by class. Names count within their class; case doesn't count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Profiles {
-    /// File with more presets under `profiles`, relative to this one. Its presets come first.
+    /// File with more profiles under `profiles`, relative to this one. Its profiles come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
     /// For `operatorBox.reconciler.profile`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub reconciler: Vec<Preset<ReconcilerPreset>>,
+    pub reconciler: Vec<Profile<Pace>>,
     /// For `profile` of `networkPolicies`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub network_policies: Vec<Preset<NetworkRules>>,
+    pub network_policies: Vec<Profile<NetworkRules>>,
     /// For `profile` of `resourceQuotas`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub resource_quotas: Vec<Preset<Quota>>,
+    pub resource_quotas: Vec<Profile<Quota>>,
     /// For `profile` of `limitRanges`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub limit_ranges: Vec<Preset<Limits>>,
+    pub limit_ranges: Vec<Profile<Limits>>,
     /// For `behavior.profile` of `hpa`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hpa: Vec<Preset<Scaling>>,
+    pub hpa: Vec<Profile<Scaling>>,
     /// For `behavior.profile` of `pdb`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pdb: Vec<Preset<Budget>>,
+    pub pdb: Vec<Profile<Budget>>,
     /// For `rollingUpdate.profile`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rolling_update: Vec<Preset<RollingUpdate>>,
+    pub rolling_update: Vec<Profile<RollingUpdate>>,
     /// For `resources.profile`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub resources: Vec<Preset<Resources>>,
+    pub resources: Vec<Profile<Resources>>,
     /// For `probes.<kind>.profile`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub probes: Vec<Preset<Probe>>,
+    pub probes: Vec<Profile<Probe>>,
     /// For `securityContext.profile`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub container_security: Vec<Preset<SecurityContext>>,
+    pub container_security: Vec<Profile<SecurityContext>>,
     /// For `podSecurity.profile`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pod_security: Vec<Preset<PodSecurity>>,
+    pub pod_security: Vec<Profile<PodSecurity>>,
 }
 
 impl Profiles {
-    /// The names of the presets in order, class by class.
+    /// The names of the profiles in order, class by class.
     pub fn names(&self) -> Vec<(&'static str, Vec<&str>)> {
-        fn of<T>(list: &[Preset<T>]) -> Vec<&str> {
-            list.iter().map(|preset| preset.name.as_str()).collect()
+        fn of<T>(list: &[Profile<T>]) -> Vec<&str> {
+            list.iter().map(|profile| profile.name.as_str()).collect()
         }
         let Profiles {
             include: _,
@@ -89,14 +89,14 @@ impl Profiles {
     }
 }
 
-/// What a preset cannot say: another preset, and what a probe asks for.
-const NOT_IN_PRESETS: &[&str] = &["profile", "type", "path", "port"];
+/// What a profile cannot say: another profile, and what a probe asks for.
+const NOT_IN_PROFILES: &[&str] = &["profile", "type", "path", "port"];
 
-/// A preset: a name for some fields.
+/// A profile: a name for some fields.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "{T}Preset", transform = Without(NOT_IN_PRESETS))]
-pub struct Preset<T> {
+#[schemars(rename = "{T}Profile", transform = Without(NOT_IN_PROFILES))]
+pub struct Profile<T> {
     /// The name that `profile` fields refer to.
     pub name: String,
     /// What it is for; shown to people.
@@ -107,10 +107,10 @@ pub struct Preset<T> {
     pub values: T,
 }
 
-/// Fields of a preset for reconcilers.
+/// Fields of a profile for reconcilers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ReconcilerPreset {
+pub struct Pace {
     /// How many resources are reconciled at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
@@ -120,13 +120,13 @@ pub struct ReconcilerPreset {
     pub resync: Option<Span>,
     /// The queue.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<QueuePreset>,
+    pub queue: Option<QueueProfile>,
 }
 
-/// Fields of a preset for queues.
+/// Fields of a profile for queues.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct QueuePreset {
+pub struct QueueProfile {
     /// The depth that autoscaling takes as full.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000_000))]

@@ -212,11 +212,11 @@ codes! {
     /// `.inputs` outside of Motifs.
     InputsOutside = 605, "inputs can only be read inside of Motifs";
     /// A profile that nobody declares.
-    UnknownPreset = 606, "there is no such profile";
+    UnknownProfile = 606, "there is no such profile";
     /// A profile that two documents declare.
-    PresetTwice = 607, "two profiles have one name";
+    ProfileTwice = 607, "two profiles have one name";
     /// A profile in the place of a built-in one.
-    PresetShadows = 608, "a built-in profile is hidden";
+    ProfileShadows = 608, "a built-in profile is hidden";
     /// A child in the place of a Motif's.
     Override = 609, "a child takes the place of a Motif's";
     /// Parts of Motifs that nobody makes.

@@ -1,7 +1,7 @@
 //! What to do about fields that do not belong where they stand.
 
 use crate::api::shape::{Field, ObjectShape, Shape};
-use crate::diagnostics::{FieldPath, Segment, nearest};
+use crate::diagnostics::{FieldPath, Segment, did_you_mean};
 
 /// Longest list of fields that a hint names.
 const FIELDS_NAMED: usize = 10;
@@ -67,10 +67,8 @@ pub(super) fn unknown(name: &str, around: &[Around<'_>]) -> Option<String> {
     if let Some(hint) = below(name, here.object).or_else(|| beside(name, outer, &here.path)) {
         return Some(hint);
     }
-    if let Some(near) = nearest(name, fields.keys().map(String::as_str)) {
-        return Some(format!("did you mean `{near}`?"));
-    }
-    listed(here.object).map(|fields| format!("known are {fields}"))
+    did_you_mean(name, fields.keys().map(String::as_str))
+        .or_else(|| listed(here.object).map(|fields| format!("known are {fields}")))
 }
 
 /// The field belongs one level further in, into the only map there that has it.

@@ -24,9 +24,9 @@ mod verbatim;
 mod yaml;
 
 pub use kinds::DocumentKind;
+pub(crate) use read::read_included;
 pub use read::{
-    Document, KatalogDocument, MotifDocument, check_komposer, read_included, read_katalog,
-    read_motif, read_what_can_be,
+    Document, KatalogDocument, MotifDocument, read_katalog, read_motif, read_what_can_be,
 };
 pub use source::{Documents, Source, Stream, parse_stream, read_stream};
 pub use tree::{Key, Span, Tree, TreeValue, Verbatim};

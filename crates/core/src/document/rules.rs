@@ -131,7 +131,7 @@ pub(crate) fn check_motif(spec: &MotifSpec, found: &mut Diagnostics) {
     check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
 }
 
-/// Notes and presets: their names.
+/// Notes and profiles: their names.
 fn check_shared(
     notes: Option<&Notes>,
     profiles: Option<&Profiles>,
@@ -173,7 +173,7 @@ fn check_list<'a>(
             let error = Diagnostic::error(Code::NoteName, at.clone(), message);
             found.push(error.hint("a letter, then letters, digits and `_`"));
         }
-        // Only of presets case doesn't count.
+        // Only of profiles case doesn't count.
         let key = if are_words {
             name.to_owned()
         } else {

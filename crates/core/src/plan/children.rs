@@ -1,5 +1,7 @@
 //! The children of an operatorBox: entries of its lifecycle blocks to child plans.
 
+mod blocks;
+
 use std::collections::BTreeMap;
 
 use super::{
@@ -8,9 +10,8 @@ use super::{
 };
 use crate::{
     api::{
-        Lifecycle, OperatorBox, Text,
+        Lifecycle, Text,
         children::{self, Control, Custom, Meta},
-        motif::MotifResources,
     },
     diagnostics::Code,
     resources::{
@@ -21,64 +22,8 @@ use crate::{
     template::Template,
 };
 
-/// The lifecycle block that an entry stands in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Block {
-    OnCreate,
-    OnReconcile,
-}
-
-/// A lifecycle block of the operatorBox, or of a Motif.
-pub(crate) struct Declared<'a> {
-    /// Where it stands.
-    at: At<'a>,
-    block: Block,
-    lifecycle: &'a Lifecycle,
-    /// The import that it comes from.
-    import: Option<usize>,
-}
-
-/// The blocks of the operatorBox at `at`.
-pub(crate) fn of_box<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<Declared<'a>> {
-    let blocks = [
-        ("onCreate", Block::OnCreate, &declared.on_create),
-        ("onReconcile", Block::OnReconcile, &declared.on_reconcile),
-    ];
-    let declared = blocks.into_iter().filter_map(|(name, block, lifecycle)| {
-        Some(Declared {
-            at: at.field(name),
-            block,
-            lifecycle: lifecycle.as_ref()?,
-            import: None,
-        })
-    });
-    declared.collect()
-}
-
-/// The blocks of a Motif whose `resources` are at `at`.
-pub(crate) fn of_motif<'a>(
-    at: &At<'a>,
-    resources: &'a MotifResources,
-    import: usize,
-) -> Vec<Declared<'a>> {
-    let MotifResources {
-        on_create,
-        on_reconcile,
-    } = resources;
-    let once = on_create.as_ref().map(|lifecycle| Declared {
-        at: at.field("onCreate"),
-        block: Block::OnCreate,
-        lifecycle,
-        import: Some(import),
-    });
-    let kept = Declared {
-        at: at.clone(),
-        block: Block::OnReconcile,
-        lifecycle: on_reconcile,
-        import: Some(import),
-    };
-    once.into_iter().chain([kept]).collect()
-}
+use blocks::Block;
+pub(crate) use blocks::{Declared, of_box, of_motif};
 
 /// What all entries of a block need to know.
 struct Surroundings<'a> {
@@ -104,6 +49,80 @@ struct Entry<'a> {
     control: &'a Control,
 }
 
+/// A kind of entry that has a list of its own.
+struct Shorthand {
+    list: &'static str,
+    group: &'static str,
+    kind: &'static str,
+    /// The name of an entry that has none.
+    name: &'static str,
+}
+
+const DEPLOYMENT: Shorthand = Shorthand {
+    list: "deployments",
+    group: "apps",
+    kind: "Deployment",
+    name: "{{ .metadata.name }}-deployment",
+};
+
+const SERVICE: Shorthand = Shorthand {
+    list: "services",
+    group: "",
+    kind: "Service",
+    name: "{{ .metadata.name }}-svc",
+};
+
+const CONFIG_MAP: Shorthand = Shorthand {
+    list: "configMaps",
+    group: "",
+    kind: "ConfigMap",
+    name: "{{ .metadata.name }}-config",
+};
+
+const SECRET: Shorthand = Shorthand {
+    list: "secrets",
+    group: "",
+    kind: "Secret",
+    name: "{{ .metadata.name }}-secret",
+};
+
+const SERVICE_ACCOUNT: Shorthand = Shorthand {
+    list: "serviceAccounts",
+    group: "",
+    kind: "ServiceAccount",
+    name: "{{ .metadata.name }}-sa",
+};
+
+impl Shorthand {
+    fn kind(&self) -> ResourceType {
+        kinds::resource(self.group, "v1", self.kind)
+    }
+
+    fn name<'a>(&self, meta: &'a Meta) -> &'a str {
+        meta.name.as_deref().unwrap_or(self.name)
+    }
+
+    /// The entry `index` of the list, in the block at `at`.
+    fn entry<'a>(
+        &self,
+        at: &At<'a>,
+        index: usize,
+        block: Block,
+        common: &'a children::Common,
+    ) -> Entry<'a> {
+        Entry {
+            at: at.field(self.list).index(index),
+            block,
+            kind: self.kind(),
+            name: self.name(&common.meta),
+            namespace: common.meta.namespace.as_ref(),
+            labels: &common.meta.labels,
+            annotations: &common.meta.annotations,
+            control: &common.control,
+        }
+    }
+}
+
 /// The children of all blocks of an operator, in creation order; what is wrong is reported and left out.
 pub(crate) fn compile(
     blocks: &[Declared<'_>],
@@ -117,7 +136,7 @@ pub(crate) fn compile(
         let surroundings = Surroundings {
             owner,
             schemas,
-            workloads: selectable(blocks, declared.import),
+            workloads: blocks::selectable(blocks, declared.import),
             imports,
             import: declared.import,
             force_conflict,
@@ -127,62 +146,6 @@ pub(crate) fn compile(
     // Stable: within a rank the order of declaration stays.
     plans.sort_by_key(|plan: &ChildPlan| kinds::rank(&plan.kind.group_kind()));
     plans
-}
-
-/// The workloads that Services of one import, or of the operatorBox, can select: its own. Where it has none: those of
-/// the others, as far as they read no inputs, which are not the same there.
-fn selectable<'a>(blocks: &[Declared<'a>], import: Option<usize>) -> Vec<Workload<'a>> {
-    let of = |is_wanted: &dyn Fn(&Declared<'_>) -> bool| -> Vec<Workload<'a>> {
-        let wanted = blocks.iter().filter(|block| is_wanted(block));
-        wanted
-            .flat_map(|block| workloads(&block.at, block.lifecycle))
-            .collect()
-    };
-    let own = of(&|block| block.import == import);
-    if !own.is_empty() {
-        return own;
-    }
-    let reads_inputs = |text: &str| text.contains("inputs");
-    let mut others = of(&|block| block.import != import);
-    others.retain(|workload| !reads_inputs(&workload.name));
-    for workload in &mut others {
-        let port = workload.port.take();
-        workload.port = port.filter(|(_, port)| !reads_inputs(&port.to_string()));
-    }
-    others
-}
-
-/// The workloads that Services can select. Their own compilation reports what is wrong with them.
-fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
-    let at = at.field("deployments");
-    let workload = |(index, entry): (usize, &'a children::Deployment)| Workload {
-        kind: GroupKind::parse("Deployment.apps"),
-        name: named(&entry.common.meta, "-deployment").to_owned(),
-        port: entry
-            .port
-            .as_ref()
-            .map(|port| (at.index(index).field("port"), port)),
-    };
-    lifecycle
-        .deployments
-        .iter()
-        .enumerate()
-        .map(workload)
-        .collect()
-}
-
-/// The name of an entry, or its default: the custom resource's name and a suffix.
-fn named<'a>(meta: &'a Meta, suffix: &'static str) -> &'a str {
-    match &meta.name {
-        Some(name) => name,
-        None => match suffix {
-            "-deployment" => "{{ .metadata.name }}-deployment",
-            "-svc" => "{{ .metadata.name }}-svc",
-            "-config" => "{{ .metadata.name }}-config",
-            "-secret" => "{{ .metadata.name }}-secret",
-            _ => "{{ .metadata.name }}-sa",
-        },
-    }
 }
 
 impl Surroundings<'_> {
@@ -198,68 +161,28 @@ impl Surroundings<'_> {
         } = lifecycle;
         let mut plans = Vec::new();
         for (index, entry) in deployments.iter().enumerate() {
-            let shell = shell(
-                at,
-                "deployments",
-                index,
-                block,
-                ("apps", "Deployment"),
-                &entry.common,
-                "-deployment",
-            );
+            let shell = DEPLOYMENT.entry(at, index, block, &entry.common);
             let kind = shell.kind.group_kind();
             plans.extend(self.child(&shell, |labels, name| {
                 deployment::expand(&shell.at, entry, labels, &kind, name)
             }));
         }
         for (index, entry) in services.iter().enumerate() {
-            let shell = shell(
-                at,
-                "services",
-                index,
-                block,
-                ("", "Service"),
-                &entry.common,
-                "-svc",
-            );
+            let shell = SERVICE.entry(at, index, block, &entry.common);
             plans.extend(self.child(&shell, |_, _| {
                 service::expand(&shell.at, entry, shell.name, &self.workloads)
             }));
         }
         for (index, entry) in config_maps.iter().enumerate() {
-            let shell = shell(
-                at,
-                "configMaps",
-                index,
-                block,
-                ("", "ConfigMap"),
-                &entry.common,
-                "-config",
-            );
+            let shell = CONFIG_MAP.entry(at, index, block, &entry.common);
             plans.extend(self.child(&shell, |_, _| config::config_map(&shell.at, entry)));
         }
         for (index, entry) in secrets.iter().enumerate() {
-            let shell = shell(
-                at,
-                "secrets",
-                index,
-                block,
-                ("", "Secret"),
-                &entry.common,
-                "-secret",
-            );
+            let shell = SECRET.entry(at, index, block, &entry.common);
             plans.extend(self.child(&shell, |_, _| config::secret(&shell.at, entry)));
         }
         for (index, entry) in service_accounts.iter().enumerate() {
-            let shell = shell(
-                at,
-                "serviceAccounts",
-                index,
-                block,
-                ("", "ServiceAccount"),
-                &entry.common,
-                "-sa",
-            );
+            let shell = SERVICE_ACCOUNT.entry(at, index, block, &entry.common);
             plans.extend(self.child(&shell, |_, _| Fields::default()));
         }
         let custom = custom.iter().enumerate().filter_map(|(index, entry)| {
@@ -361,28 +284,6 @@ impl Surroundings<'_> {
             force_conflict: control.force_conflict.unwrap_or(self.force_conflict),
             adopt: control.adopt.unwrap_or(false),
         })
-    }
-}
-
-/// What an entry of the shorthand has of its own.
-fn shell<'a>(
-    at: &At<'a>,
-    list: &str,
-    index: usize,
-    block: Block,
-    (group, kind): (&str, &str),
-    common: &'a children::Common,
-    suffix: &'static str,
-) -> Entry<'a> {
-    Entry {
-        at: at.field(list).index(index),
-        block,
-        kind: kinds::resource(group, "v1", kind),
-        name: named(&common.meta, suffix),
-        namespace: common.meta.namespace.as_ref(),
-        labels: &common.meta.labels,
-        annotations: &common.meta.annotations,
-        control: &common.control,
     }
 }
 

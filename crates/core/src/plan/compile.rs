@@ -63,7 +63,7 @@ fn compile_listing(
     let wide = imports::follow(&root.field("imports"), &spec.imports, library);
     checks::only_contributes(&wide);
     let lexicon = Lexicon::new(&root, own(spec), &wide, library);
-    lexicon.presets.check(&root.with(&lexicon));
+    lexicon.profiles.check(&root.with(&lexicon));
     let context = Context {
         katalog,
         spec,

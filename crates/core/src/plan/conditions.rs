@@ -133,7 +133,7 @@ fn tests(at: &At<'_>, condition: &GateCondition) -> Vec<Test> {
 
 impl Condition {
     /// Calls `visit` with every path that is read to answer it.
-    pub fn visit_reads(&self, visit: &mut dyn FnMut(&Path)) {
+    pub(crate) fn visit_reads(&self, visit: &mut dyn FnMut(&Path)) {
         match &self.operand {
             Operand::Path(path) => visit(path),
             Operand::Template(template) => template.reads().iter().for_each(&mut *visit),

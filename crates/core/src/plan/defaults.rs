@@ -7,7 +7,7 @@ impl CrdVersion {
     /// Sets every default of the schema that `object` lacks. A null that the schema does not allow is lacking too.
     ///
     /// Source: Kubernetes, "Defaulting" and "Defaulting and Nullable" of custom resource definitions.
-    pub fn set_defaults(&self, object: &mut Node) {
+    pub(crate) fn set_defaults(&self, object: &mut Node) {
         set_defaults(&self.schema, object);
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         MotifImport, MotifSpec,
         motif::{InputType, MotifInput},
     },
-    diagnostics::{Code, nearest},
+    diagnostics::{Code, did_you_mean},
     resources::scope::At,
     value::{Key, Node},
 };
@@ -251,8 +251,8 @@ fn unknown(place: &At<'_>, imported: &Imported<'_>, with: &BTreeMap<String, Node
     {
         let at = place.field("with").field(name);
         let message = format!("`{}` has no input `{name}`", imported.name());
-        let hint = match nearest(name, names()) {
-            Some(near) => format!("did you mean `{near}`?"),
+        let hint = match did_you_mean(name, names()) {
+            Some(hint) => hint,
             None if imported.motif.inputs.is_empty() => "it takes no inputs".to_owned(),
             None => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
         };

@@ -1,9 +1,9 @@
-//! What names in a Katalog stand for: its own notes and presets, those of the Motifs that it imports, and the built-in
-//! presets.
+//! What names in a Katalog stand for: its own notes and profiles, those of the Motifs that it imports, and the built-in
+//! profiles.
 
 use std::collections::BTreeSet;
 
-use super::{Library, imports::Imported, presets::Presets};
+use super::{Library, imports::Imported, profiles::ProfileTables};
 use crate::{
     api::{Notes, Profiles},
     diagnostics::{Code, Severity},
@@ -16,7 +16,7 @@ pub(crate) struct Lexicon<'a> {
     /// The notes that templates may call beside the built-in ones.
     pub(crate) functions: Functions,
     /// What `profile` refers to.
-    pub(crate) presets: Presets<'a>,
+    pub(crate) profiles: ProfileTables<'a>,
 }
 
 /// What one document contributes.
@@ -55,15 +55,15 @@ impl<'a> Lexicon<'a> {
                 });
             }
         }
-        let mut presets = Presets::new(at);
+        let mut tables = ProfileTables::new(at);
         for part in &parts {
             if let Some(profiles) = part.profiles {
-                presets.add_all(&part.at.field("profiles"), profiles, library);
+                tables.add_all(&part.at.field("profiles"), profiles, library);
             }
         }
         Self {
             functions: functions(&parts),
-            presets,
+            profiles: tables,
         }
     }
 }

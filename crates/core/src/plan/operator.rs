@@ -17,7 +17,7 @@ use crate::{
     schema::BuiltIn,
 };
 
-/// The presets and notes that a Katalog declares itself.
+/// The profiles and notes that a Katalog declares itself.
 pub(crate) fn own(spec: &KatalogSpec) -> (Option<&Profiles>, Option<&Notes>) {
     (spec.profiles.as_ref(), spec.notes.as_ref())
 }
@@ -33,7 +33,7 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let own = (motif.profiles.as_ref(), motif.notes.as_ref());
     let lexicon = Lexicon::new(&root, own, &imported[1..], library);
     let at = root.with(&lexicon);
-    lexicon.presets.check(&at);
+    lexicon.profiles.check(&at);
     let imports = imports::plans(&at, &imported);
     let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
     let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
@@ -99,7 +99,7 @@ pub(crate) fn operator<'a>(
     let all = wide.iter().chain(&imported);
     let lexicon = Lexicon::new(&root, own(spec), all, library);
     let at = at.with(&lexicon);
-    lexicon.presets.check(&at);
+    lexicon.profiles.check(&at);
     with_names(&at, name, entry, &imported, context)
 }
 

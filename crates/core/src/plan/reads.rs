@@ -1,10 +1,12 @@
 //! What a plan reads of the custom resource and of its children.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod children;
+
+use std::collections::BTreeSet;
 
 use super::{
-    ChildAlias, ChildPlan, Condition, GroupKind, ImportPlan, InputPlan, Leaf, Number, Operand,
-    Reads, StatusPlan, kinds,
+    ChildAlias, ChildPlan, Condition, ImportPlan, InputPlan, Leaf, Number, Operand, Reads,
+    StatusPlan, kinds,
 };
 use crate::{
     diagnostics::{Code, nearest},
@@ -12,8 +14,11 @@ use crate::{
     value::{Key, Path, Step},
 };
 
+use children::Known;
+pub(crate) use children::names;
+
 /// Roots of the custom resource itself.
-const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
+pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
 const LATER_ROOTS: [&str; 8] = [
     "cross", "events", "external", "health", "item", "metrics", "request", "value",
@@ -44,11 +49,6 @@ pub(crate) struct Gathered {
     pub(crate) aliases: BTreeSet<ChildAlias>,
     /// What cannot be read.
     pub(crate) unreadable: Vec<Unreadable>,
-}
-
-/// What stands under each name below `.children`.
-pub(crate) fn names(children: &[ChildPlan]) -> BTreeMap<String, (GroupKind, Number)> {
-    Known::new(children, true).names
 }
 
 /// Gathers what children, status and the inputs of imports read. `all` says whether these are all children of an operator,
@@ -99,63 +99,10 @@ type Around<'a> = (&'a Known, Option<&'a ImportPlan>);
 
 impl ChildPlan {
     /// Calls `visit` with the leaves of name, namespace and body; not with those of conditions.
-    pub fn visit_leaves<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+    pub(crate) fn visit_leaves<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
         visit(&self.name);
         self.namespace.iter().for_each(&mut *visit);
         self.body.visit(visit);
-    }
-}
-
-/// The names below `.children` that the declared kinds have.
-struct Known {
-    names: BTreeMap<String, (GroupKind, Number)>,
-    /// Whether there are no others.
-    all: bool,
-}
-
-impl Known {
-    /// Of two kinds that share a name Kubernetes' own has it, else the one that is declared first.
-    fn new(children: &[ChildPlan], all: bool) -> Self {
-        let mut known = BTreeMap::new();
-        let built_in = children
-            .iter()
-            .filter(|child| kinds::built_in(&child.kind.group_kind()).is_some());
-        for child in built_in.chain(children) {
-            let kind = &child.kind;
-            let plural = kind
-                .plural
-                .as_ref()
-                .map_or_else(|| kinds::guess_plural(&kind.kind), Key::to_string);
-            let singular = kinds::lower_camel(&kind.kind);
-            let names = [
-                (kinds::camel_plural(&singular, &plural), Number::Plural),
-                (plural, Number::Plural),
-                (kind.kind.to_ascii_lowercase(), Number::Singular),
-                (singular, Number::Singular),
-            ];
-            for (name, number) in names {
-                known
-                    .entry(name)
-                    .or_insert_with(|| (kind.group_kind(), number));
-            }
-        }
-        Self { names: known, all }
-    }
-
-    fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
-        self.names.values().map(|(kind, _)| kind)
-    }
-
-    /// The names as they are preferred, for messages.
-    fn listed(&self) -> String {
-        let singulars = self
-            .names
-            .iter()
-            .filter(|(name, (kind, _))| **name == kinds::lower_camel(&kind.kind));
-        singulars
-            .map(|(name, _)| format!("`.children.{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
     }
 }
 

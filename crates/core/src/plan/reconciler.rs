@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     Library,
     library::{Content, Part},
-    presets::no_include_inside,
+    profiles::no_include_inside,
 };
 use crate::{
     api::{CrdEntry, Reconciler},
@@ -49,15 +49,15 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
     let profile = layers
         .iter()
         .find_map(|(at, reconciler)| Some((at.field("profile"), reconciler.profile.as_deref()?)));
-    let profile = profile.and_then(|(at, name)| at.lexicon()?.presets.reconciler.get(&at, name));
-    let preset = profile.map(|(_, preset)| preset);
+    let profile = profile.and_then(|(at, name)| at.lexicon()?.profiles.reconciler.get(&at, name));
+    let profile = profile.map(|(_, profile)| profile);
     Pace {
         workers: workers
             .or(entry.workers)
-            .or_else(|| preset?.workers)
+            .or_else(|| profile?.workers)
             .unwrap_or(DEFAULT_WORKERS),
         resync: resync
-            .or_else(|| preset?.resync)
+            .or_else(|| profile?.resync)
             .map_or(DEFAULT_RESYNC, |span| span.0),
     }
 }

@@ -160,7 +160,7 @@ impl CrdVersion {
     }
 
     /// What the schema says of a path below `status`.
-    pub fn status_type(&self, path: &Path) -> StatusType {
+    pub(crate) fn status_type(&self, path: &Path) -> StatusType {
         if self.schema == Node::Null {
             return StatusType::Open;
         }
@@ -228,7 +228,7 @@ impl Schemas {
     }
 
     /// Whether what schemas refuse is a warning.
-    pub fn is_trusting(&self) -> bool {
+    pub(crate) fn is_trusting(&self) -> bool {
         self.is_trusting
     }
 

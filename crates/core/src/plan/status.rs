@@ -3,7 +3,7 @@
 use super::{
     Coerce, CrdVersion, Library, StatusField, StatusPlan, StatusType, conditions,
     library::{Content, Part},
-    presets::no_include_inside,
+    profiles::no_include_inside,
 };
 use crate::{
     api::{self, StatusSpec},

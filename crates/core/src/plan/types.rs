@@ -1,127 +1,13 @@
 //! The plan's types: what `compile` makes and `step` reads.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use super::{GroupKind, KatalogRef, ResourceType};
 use crate::{
     api::names,
     template::Template,
     value::{Key, Node, Path},
 };
-
-/// Which Katalog something comes from. Katalogs from files live in namespace `default`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KatalogRef {
-    /// `metadata.namespace`.
-    pub namespace: String,
-    /// `metadata.name`.
-    pub name: String,
-}
-
-impl fmt::Display for KatalogRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
-
-/// A kind without its version: what claims, inventories and stores are keyed by.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct GroupKind {
-    /// API group, empty for the core group.
-    pub group: Key,
-    /// Kind, as in a manifest.
-    pub kind: Key,
-}
-
-/// `Deployment.apps`, and `Service` for the core group: the form that inventories hold.
-impl fmt::Display for GroupKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.group.is_empty() {
-            f.write_str(&self.kind)
-        } else {
-            write!(f, "{}.{}", self.kind, self.group)
-        }
-    }
-}
-
-impl GroupKind {
-    /// The reverse of `Display`: everything behind the first dot is the group.
-    pub fn parse(text: &str) -> Self {
-        let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-        Self {
-            group: Key::from(group),
-            kind: Key::from(kind),
-        }
-    }
-}
-
-/// Namespace and name of an object; no namespace for cluster-scoped ones.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjectKey {
-    /// `metadata.namespace`.
-    pub namespace: Option<Box<str>>,
-    /// `metadata.name`.
-    pub name: Box<str>,
-}
-
-/// `namespace/name`, or `name` alone.
-impl fmt::Display for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.namespace {
-            Some(namespace) => write!(f, "{namespace}/{}", self.name),
-            None => f.write_str(&self.name),
-        }
-    }
-}
-
-/// One child object, whatever version it is written in.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ChildKey {
-    /// Its group and kind.
-    pub kind: GroupKind,
-    /// Its namespace and name.
-    pub object: ObjectKey,
-}
-
-/// `Deployment.apps shop/web`: for messages.
-impl fmt::Display for ChildKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind, self.object)
-    }
-}
-
-/// A kind as it is addressed on the wire, as far as it is known without a cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ResourceType {
-    /// API group, empty for the core group.
-    pub group: Key,
-    /// Version, such as `v1`.
-    pub version: Key,
-    /// Kind.
-    pub kind: Key,
-    /// REST plural: known for the custom resource, for built-in kinds and for kinds whose CRD is at hand; else discovery tells.
-    pub plural: Option<Key>,
-    /// Scope, where known as `plural` is.
-    pub namespaced: Option<bool>,
-}
-
-impl ResourceType {
-    /// The kind without its version.
-    pub fn group_kind(&self) -> GroupKind {
-        GroupKind {
-            group: self.group.clone(),
-            kind: self.kind.clone(),
-        }
-    }
-
-    /// `apps/v1`, or `v1` for the core group.
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            self.version.to_string()
-        } else {
-            format!("{}/{}", self.group, self.version)
-        }
-    }
-}
 
 /// A compiled Katalog.
 #[derive(Debug)]
@@ -170,9 +56,7 @@ impl OperatorPlan {
             &self.resource.group,
         )
     }
-}
 
-impl OperatorPlan {
     /// The field manager that holds the metadata of its custom resources.
     pub fn metadata_manager(&self) -> String {
         names::metadata_manager(

@@ -108,7 +108,7 @@ impl Renderer<'_, '_> {
     ///
     /// # Errors
     /// As [`Renderer::tree`].
-    pub fn random_tree(
+    pub(crate) fn random_tree(
         &mut self,
         tree: &Tree,
         entropy: &Entropy,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::{in_order, maps, named_maps, support_note, type_of, words};
 use crate::api::names;
 use crate::api::shape::{Field, Shape, Support};
-use crate::diagnostics::nearest;
+use crate::diagnostics::{did_you_mean, nearest};
 use crate::document::DocumentKind;
 
 /// A path that leads to no field.
@@ -125,8 +125,8 @@ fn names_of(shape: &Shape) -> Vec<&str> {
 
 fn unknown(place: &Place<'_>, word: &str) -> NoSuchField {
     let here = names_of(place.shape);
-    let hint = match nearest(word, here.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
+    let hint = match did_you_mean(word, here.iter().copied()) {
+        Some(hint) => hint,
         None => match elsewhere(place.kind, word) {
             Some(path) => format!("it is at `{path}`"),
             None if here.is_empty() => "there are no fields below it".to_owned(),

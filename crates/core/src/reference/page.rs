@@ -86,8 +86,8 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/conversion", "Conversion", "katalog.spec.crds.conversion", "How resources are brought from one version to another.";
     "katalog/depends-on", "Dependencies", "katalog.spec.crds.dependsOn", "Operators that must run first.";
     "katalog/enrich", "More about children", "katalog.spec.crds.enrich", "What is added to children that templates read.";
-    "katalog/imports", "Imports", "katalog.spec.crds.imports", "Motifs that the operator is made of. Under `spec.imports` a Motif gives presets and notes to the whole Katalog.";
-    "katalog/profiles", "Presets", "katalog.spec.profiles", "Names for some fields, to be referred to by `profile`. They come before built-in ones of the same name.";
+    "katalog/imports", "Imports", "katalog.spec.crds.imports", "Motifs that the operator is made of. Under `spec.imports` a Motif gives profiles and notes to the whole Katalog.";
+    "katalog/profiles", "Profiles", "katalog.spec.profiles", "Names for some fields, to be referred to by `profile`. They come before built-in ones of the same name.";
     "katalog/notes", "Notes", "katalog.spec.notes", "Functions of the Katalog's own. Each is a template that is called by a name.";
     "katalog/security", "Security", "katalog.spec.security", "Protection and webhooks. All share one server and one certificate.";
     "katalog/notification", "Notification", "katalog.spec.notification", "Who is told when something fails.";

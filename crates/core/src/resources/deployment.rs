@@ -66,8 +66,8 @@ fn strategy(at: &At<'_>, declared: &RollingUpdate) -> Option<Tree> {
         ("maxSurge", max_surge.is_some()),
         ("maxUnavailable", max_unavailable.is_some()),
     ];
-    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
-        &presets.rolling_update
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
+        &profiles.rolling_update
     })?;
     let mut strategy = Fields::default();
     strategy.put_text("type", "RollingUpdate");

@@ -169,8 +169,8 @@ fn resources(at: &At<'_>, declared: &Resources) -> Option<Tree> {
         ("requests", !requests.is_empty()),
         ("limits", !limits.is_empty()),
     ];
-    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
-        &presets.resources
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
+        &profiles.resources
     })?;
     quantities(&at, declared)
 }
@@ -208,8 +208,8 @@ fn security_context(at: &At<'_>, declared: &SecurityContext) -> Option<Tree> {
         ),
         ("capabilities", capabilities.is_some()),
     ];
-    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
-        &presets.container_security
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
+        &profiles.container_security
     })?;
     context(&at, declared)
 }
@@ -305,8 +305,8 @@ fn pod_security(at: &At<'_>, declared: &PodSecurity) -> Option<Tree> {
         ("runAsGroup", run_as_group.is_some()),
         ("fsGroup", fs_group.is_some()),
     ];
-    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |presets| {
-        &presets.pod_security
+    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
+        &profiles.pod_security
     })?;
     pod_context(&at, declared)
 }

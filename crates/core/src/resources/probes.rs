@@ -65,10 +65,10 @@ fn probe(at: &At<'_>, probe: &Probe, asked: Asked<'_>) -> Option<Tree> {
         fields.put("tcpSocket", target.into_part());
     }
     let set = numbers(probe).map(|(name, number)| (name, number.is_some()));
-    let preset = resolve_profile(at, probe.profile.as_deref(), &set, probe, |presets| {
-        &presets.probes
+    let profile = resolve_profile(at, probe.profile.as_deref(), &set, probe, |profiles| {
+        &profiles.probes
     });
-    if let Some((at, probe)) = preset {
+    if let Some((at, probe)) = profile {
         fields.extend(times(&at, probe));
     }
     Some(fields.into_part())

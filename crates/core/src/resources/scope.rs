@@ -1,82 +1,23 @@
 //! A place in a Katalog: what is read there becomes trees, and what is wrong there becomes diagnostics.
 
 mod metadata;
+mod problems;
+mod values;
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use crate::{
-    api::{
-        names,
-        scalar::{Scalar, Text},
-    },
-    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity, nearest},
-    plan::{Coerce, Fields, Leaf, Lexicon, Origin, Tree},
-    template::{Template, TemplateError},
-    value::{BadPath, Node},
+    api::names,
+    diagnostics::{Code, Diagnostic, FieldPath, Severity},
+    plan::{Lexicon, Origin},
+    template::TemplateError,
+    value::BadPath,
 };
+
+pub(crate) use problems::Problems;
 
 /// A rule for names: what is wrong with a text.
 type Check = fn(&str) -> Result<(), String>;
-
-/// So many errors are told of one Katalog, and so many problems before warnings are left out: nobody reads more, and each
-/// takes time to find and to locate.
-const MOST_PROBLEMS: usize = 1000;
-
-/// A document, none for the Katalog itself, and a path in it.
-type Location = (Option<Arc<Origin>>, FieldPath);
-
-/// What is wrong with a Katalog, gathered while it is read.
-#[derive(Default)]
-pub(crate) struct Problems {
-    found: RefCell<Diagnostics>,
-    errors: Cell<usize>,
-    /// The places that plans name, by their text.
-    places: RefCell<HashMap<Box<str>, Location>>,
-    /// What was told of places that are looked at more than once.
-    told: RefCell<HashSet<String>>,
-}
-
-impl Problems {
-    /// What was found, in the order it was found.
-    pub(crate) fn into_inner(self) -> Diagnostics {
-        self.found.into_inner()
-    }
-
-    /// Whether further errors are not told.
-    fn is_full(&self) -> bool {
-        self.errors.get() >= MOST_PROBLEMS
-    }
-
-    fn add(&self, problem: Diagnostic) {
-        let mut found = self.found.borrow_mut();
-        let full = match problem.severity {
-            Severity::Error => self.is_full(),
-            Severity::Warning => found.0.len() >= MOST_PROBLEMS,
-        };
-        if full {
-            return;
-        }
-        if problem.severity == Severity::Error {
-            self.errors.set(self.errors.get() + 1);
-        }
-        found.push(problem);
-    }
-
-    /// A place that was read before, by its [`At::text`].
-    pub(crate) fn place(&self, text: &str) -> At<'_> {
-        let (origin, path) = self.places.borrow().get(text).cloned().unwrap_or_default();
-        At {
-            shared: origin.is_some(),
-            origin,
-            path,
-            ..At::root(self)
-        }
-    }
-}
 
 /// A place in a Katalog, or in a document that it takes something from.
 #[derive(Clone)]
@@ -228,10 +169,8 @@ impl<'a> At<'a> {
             Some(origin) => format!("{}: {}", origin.name, self.path).into(),
             None => self.path.to_string().into(),
         };
-        self.problems
-            .places
-            .borrow_mut()
-            .insert(text.clone(), (self.origin.clone(), self.path.clone()));
+        let location = (self.origin.clone(), self.path.clone());
+        self.problems.keep(&text, location);
         text
     }
 
@@ -299,14 +238,10 @@ impl<'a> At<'a> {
         if let Some(origin) = self.origin.as_ref().filter(|_| diagnostic.file.is_none()) {
             diagnostic.locate(&origin.tree, Some(&origin.file));
         }
-        let problems = self.problems;
-        if self.shared {
-            let text = format!("{diagnostic} {:?}", diagnostic.text_offset);
-            if !problems.told.borrow_mut().insert(text) {
-                return;
-            }
+        if self.shared && !self.problems.is_new(&diagnostic) {
+            return;
         }
-        problems.add(diagnostic);
+        self.problems.add(diagnostic);
     }
 
     /// Reports what the author should know, and what to do about it.
@@ -332,181 +267,11 @@ impl<'a> At<'a> {
 
     /// How many problems there are so far.
     pub(crate) fn count(&self) -> usize {
-        self.problems.found.borrow().0.len()
+        self.problems.count()
     }
 
     /// Makes warnings of the problems but for the first `count`.
     pub(crate) fn demote_from(&self, count: usize) {
-        for problem in self.problems.found.borrow_mut().0.iter_mut().skip(count) {
-            problem.severity = Severity::Warning;
-        }
-    }
-
-    /// Parses a template; nothing if it has errors, which are reported, or if nobody would be told of them.
-    pub(crate) fn template(&self, text: &str) -> Option<Template> {
-        if self.problems.is_full() {
-            return None;
-        }
-        let parsed = match self.lexicon {
-            Some(lexicon) => Template::parse_with(text, &lexicon.functions),
-            None => Template::parse(text),
-        };
-        match parsed {
-            Ok(template) => {
-                for warning in template.warnings() {
-                    self.report_in_text(Severity::Warning, warning.clone());
-                }
-                Some(template)
-            }
-            Err(errors) => {
-                for error in errors {
-                    self.report_in_text(Severity::Error, error);
-                }
-                None
-            }
-        }
-    }
-
-    /// A leaf for the text here, literal or not.
-    pub(crate) fn leaf(&self, text: &str, coerce: Coerce) -> Option<Leaf> {
-        Some(Leaf {
-            template: self.template(text)?,
-            coerce,
-            path: self.text(),
-        })
-    }
-
-    /// A leaf for the scalar here, which the caller gives what it takes.
-    pub(crate) fn scalar_leaf(&self, scalar: &Scalar) -> Option<Leaf> {
-        self.leaf(&scalar.to_string(), Coerce::Native)
-    }
-
-    /// The value of the text here; nothing if it is left out or wrong, which is reported.
-    pub(crate) fn value(&self, text: &str, coerce: Coerce) -> Option<Tree> {
-        let leaf = self.leaf(text, coerce)?;
-        match leaf.template.literal() {
-            Some(literal) => self.fixed(Node::from(literal), coerce),
-            None => Some(Tree::Leaf(leaf)),
-        }
-    }
-
-    /// The value of the scalar here; nothing if it is left out or wrong, which is reported.
-    pub(crate) fn scalar(&self, scalar: &Scalar, coerce: Coerce) -> Option<Tree> {
-        match scalar.as_str() {
-            Some(text) => self.value(text, coerce),
-            None => self.fixed(scalar.node().clone(), coerce),
-        }
-    }
-
-    fn fixed(&self, node: Node, coerce: Coerce) -> Option<Tree> {
-        match coerce.apply(node) {
-            Ok(node) => node.map(Tree::Fixed),
-            Err(misfit) => {
-                self.error(Code::WrongValue, misfit.to_string());
-                None
-            }
-        }
-    }
-
-    /// The field `name`, a text, if it is declared.
-    pub(crate) fn text_field(&self, name: &str, text: Option<&Text>) -> Option<Tree> {
-        self.field(name).value(text?, Coerce::OptionalText)
-    }
-
-    /// The field `name`, a text that is not empty.
-    pub(crate) fn required(&self, name: &str, text: &Text) -> Option<Tree> {
-        self.field(name).required_here(text)
-    }
-
-    /// The text here, which is not empty.
-    pub(crate) fn required_here(&self, text: &Text) -> Option<Tree> {
-        if text.trim().is_empty() {
-            self.error(Code::Empty, "this is empty");
-        }
-        self.value(text, Coerce::OptionalText)
-    }
-
-    /// The field `name`, a scalar, if it is declared.
-    pub(crate) fn scalar_field(
-        &self,
-        name: &str,
-        scalar: Option<&Scalar>,
-        coerce: Coerce,
-    ) -> Option<Tree> {
-        self.field(name).scalar(scalar?, coerce)
-    }
-
-    /// The field `name`, one of `words` in any case, or a template for it.
-    pub(crate) fn word_field(
-        &self,
-        name: &str,
-        text: Option<&Text>,
-        words: &[&str],
-    ) -> Option<Tree> {
-        let at = self.field(name);
-        let leaf = at.leaf(text?, Coerce::OptionalText)?;
-        let Some(literal) = leaf.template.literal() else {
-            return Some(Tree::Leaf(leaf));
-        };
-        let literal = literal.trim();
-        let word = words.iter().find(|word| word.eq_ignore_ascii_case(literal));
-        if word.is_none() && !literal.is_empty() {
-            let message = format!("`{literal}` is none of {}", words.join(", "));
-            match nearest(literal, words.iter().copied()) {
-                Some(near) => {
-                    at.error_hint(
-                        Code::UnknownWord,
-                        message,
-                        format!("did you mean `{near}`?"),
-                    );
-                }
-                None => at.error(Code::UnknownWord, message),
-            }
-        }
-        word.map(|word| Tree::Fixed(Node::from(*word)))
-    }
-
-    /// A tree as a manifest has it: every text in it may be a template, which keeps the expression's own type.
-    pub(crate) fn manifest(&self, node: &Node) -> Option<Tree> {
-        match node {
-            Node::Str(text) => self.value(text, Coerce::Native),
-            Node::List(items) => Some(Tree::list(
-                items
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(at, item)| self.index(at).manifest(item))
-                    .collect(),
-            )),
-            Node::Map(entries) => {
-                let mut fields = Fields::default();
-                for (key, value) in entries.iter() {
-                    self.key(key).literal_key(key);
-                    fields.put(key, self.field(key).manifest(value));
-                }
-                Some(fields.into_tree())
-            }
-            _ => Some(Tree::Fixed(node.clone())),
-        }
-    }
-
-    /// Refuses a key that is written as a template.
-    fn literal_key(&self, key: &str) {
-        if key.contains("{{") {
-            self.error_hint(
-                Code::NotATemplate,
-                "a key is not a template",
-                "write the key out; only values are rendered",
-            );
-        }
-    }
-
-    /// The texts by key here.
-    pub(crate) fn texts(&self, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Fields {
-        let mut fields = Fields::default();
-        for (key, text) in texts {
-            self.key(key).literal_key(key);
-            fields.put(key, self.field(key).value(text, coerce));
-        }
-        fields
+        self.problems.demote_from(count);
     }
 }

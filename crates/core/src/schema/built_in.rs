@@ -111,7 +111,7 @@ impl BuiltIn {
     }
 
     /// What every object has under `metadata`.
-    pub fn object_meta(&self) -> Option<Schema<'_>> {
+    pub(crate) fn object_meta(&self) -> Option<Schema<'_>> {
         let meta = self.definition("apimachinery.pkg.apis.meta.v1.ObjectMeta")?;
         Some(Schema::new(meta, self))
     }

@@ -95,7 +95,7 @@ impl Kinds {
 
     /// What the values read as when they are printed.
     #[must_use]
-    pub fn as_text(self) -> Kinds {
+    pub(crate) fn as_text(self) -> Kinds {
         if self.meets(Self::LIST | Self::MAP) {
             return Self::TEXT;
         }

@@ -76,7 +76,7 @@ impl<'s> Type<'s> {
     }
 
     /// One of some constants.
-    pub fn of_constants(constants: Vec<Constant>) -> Self {
+    pub(crate) fn of_constants(constants: Vec<Constant>) -> Self {
         let kinds = |may, constant: &Constant| may | Kinds::of(&constant.node);
         Self {
             may: constants.iter().fold(Kinds::NONE, kinds),
@@ -87,7 +87,7 @@ impl<'s> Type<'s> {
     }
 
     /// Values of these kinds, and among them some constants.
-    pub fn with_constants(may: Kinds, constants: Vec<Constant>) -> Self {
+    pub(crate) fn with_constants(may: Kinds, constants: Vec<Constant>) -> Self {
         Self {
             constants,
             ..Self::of(may)
@@ -95,7 +95,7 @@ impl<'s> Type<'s> {
     }
 
     /// What a schema describes.
-    pub fn of_schema(schema: Schema<'s>) -> Self {
+    pub(crate) fn of_schema(schema: Schema<'s>) -> Self {
         Self {
             inside: Inside::Schema(schema),
             ..Self::of(schema.kinds())
@@ -103,7 +103,7 @@ impl<'s> Type<'s> {
     }
 
     /// What lies below a place of a schema; nowhere is nothing known.
-    pub fn of_below(below: Below<'s>) -> Self {
+    pub(crate) fn of_below(below: Below<'s>) -> Self {
         match below {
             Below::Schema(schema) => Self::of_schema(schema),
             Below::Anything | Below::Nowhere => Self::any(),
@@ -111,7 +111,7 @@ impl<'s> Type<'s> {
     }
 
     /// A map of values of one type.
-    pub fn map_of(each: Self) -> Self {
+    pub(crate) fn map_of(each: Self) -> Self {
         Self {
             inside: Inside::Each(Rc::new(each)),
             ..Self::of(Kinds::MAP)
@@ -119,7 +119,7 @@ impl<'s> Type<'s> {
     }
 
     /// A map of which some names are known.
-    pub fn of_names(names: impl IntoIterator<Item = (String, Self)>) -> Self {
+    pub(crate) fn of_names(names: impl IntoIterator<Item = (String, Self)>) -> Self {
         Self {
             inside: Inside::Names(Rc::new(names.into_iter().collect())),
             ..Self::of(Kinds::MAP)
@@ -128,7 +128,7 @@ impl<'s> Type<'s> {
 
     /// The same map, with one name more that is known; what has no known names stays as it is.
     #[must_use]
-    pub fn with_name(mut self, name: &str, given: Self) -> Self {
+    pub(crate) fn with_name(mut self, name: &str, given: Self) -> Self {
         if let Inside::Names(names) = &mut self.inside {
             Rc::make_mut(names).insert(name.to_owned(), given);
         }
@@ -149,7 +149,7 @@ impl<'s> Type<'s> {
     }
 
     /// Whether nothing but its constants may come.
-    pub fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         !self.others && !self.constants.is_empty()
     }
 
@@ -175,7 +175,7 @@ impl<'s> Type<'s> {
 
     /// The same without its constants.
     #[must_use]
-    pub fn without_constants(mut self) -> Self {
+    pub(crate) fn without_constants(mut self) -> Self {
         self.others |= !self.constants.is_empty();
         self.constants.clear();
         self

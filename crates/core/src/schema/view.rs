@@ -57,7 +57,7 @@ impl<'s> Schema<'s> {
     }
 
     /// The schema of whole objects in a definition: `openAPIV3Schema`. With `built_in` the metadata is described too.
-    pub fn of_objects(node: &'s Node, built_in: Option<&'s BuiltIn>) -> Self {
+    pub(crate) fn of_objects(node: &'s Node, built_in: Option<&'s BuiltIn>) -> Self {
         Self {
             node,
             built_in,
@@ -68,7 +68,7 @@ impl<'s> Schema<'s> {
     }
 
     /// A part of a definition's schema, such as that of the status.
-    pub fn of_part(node: &'s Node) -> Self {
+    pub(crate) fn of_part(node: &'s Node) -> Self {
         Self {
             is_object: false,
             ..Self::of_objects(node, None)
@@ -205,7 +205,7 @@ impl<'s> Schema<'s> {
     }
 
     /// As [`Schema::at`].
-    pub fn at_path(&self, path: &Path) -> Below<'s> {
+    pub(crate) fn at_path(&self, path: &Path) -> Below<'s> {
         self.at(path.steps())
     }
 
@@ -236,12 +236,12 @@ impl<'s> Schema<'s> {
     }
 
     /// Whether the value's key is the user's own, as in a map of labels: all such values are of one type.
-    pub fn is_of_map(&self) -> bool {
+    pub(crate) fn is_of_map(&self) -> bool {
         self.of_map
     }
 
     /// `type` as it is written, and `int-or-string`; none where the schema leaves it open.
-    pub fn type_word(&self) -> Option<&'s str> {
+    pub(crate) fn type_word(&self) -> Option<&'s str> {
         if self.flag(INT_OR_STRING) {
             Some("int-or-string")
         } else {
@@ -260,7 +260,7 @@ impl<'s> Schema<'s> {
     }
 
     /// The kinds of values of its type, whatever words it lists.
-    pub fn kinds_of_type(&self) -> Kinds {
+    pub(crate) fn kinds_of_type(&self) -> Kinds {
         if self.flag(INT_OR_STRING) {
             return Kinds::INT | Kinds::TEXT;
         }

@@ -25,7 +25,7 @@ impl Entropy {
 
     /// A source of its own for one purpose, which gives the same whatever was drawn elsewhere.
     #[must_use]
-    pub fn fork(&self, purpose: &str) -> Entropy {
+    pub(crate) fn fork(&self, purpose: &str) -> Entropy {
         let mut hash = Sha256::new();
         hash.update(self.seed);
         hash.update(purpose.as_bytes());

@@ -114,24 +114,24 @@ impl Template {
 
     /// Whether an evaluation draws random bytes, so that each gives something else: only good for values that
     /// are kept. Notes of a user that it calls count.
-    pub fn is_random(&self) -> bool {
+    pub(crate) fn is_random(&self) -> bool {
         self.0.random.is_some()
     }
 
     /// Where the first call in the source is that makes it random, in bytes from 0.
-    pub fn random_offset(&self) -> Option<usize> {
+    pub(crate) fn random_offset(&self) -> Option<usize> {
         self.0.random
     }
 
     /// Whether an evaluation asks for the present time, so that another moment may give something else. Notes of
     /// a user that it calls count.
-    pub fn reads_clock(&self) -> bool {
+    pub(crate) fn reads_clock(&self) -> bool {
         self.0.clock
     }
 
     /// What tells the notes of a user that it calls, and those that these call, from others of the same names: a
     /// hash in hexadecimal digits. Nothing where it calls none.
-    pub fn notes_hash(&self) -> Option<&str> {
+    pub(crate) fn notes_hash(&self) -> Option<&str> {
         self.0.functions.as_deref()
     }
 

@@ -118,12 +118,12 @@ impl Path {
     }
 
     /// Goes on to an item.
-    pub fn push_index(&mut self, index: usize) {
+    pub(crate) fn push_index(&mut self, index: usize) {
         self.0.push(Step::Index(index));
     }
 
     /// An order in which what lies below a path follows on it directly, `a.0` and `a[0]` being one place.
-    pub fn order_of_places(&self, other: &Path) -> Ordering {
+    pub(crate) fn order_of_places(&self, other: &Path) -> Ordering {
         let places = self.0.iter().map(Step::place);
         places.cmp(other.0.iter().map(Step::place))
     }

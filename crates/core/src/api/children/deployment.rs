@@ -88,7 +88,7 @@ pub struct Deployment {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdate {
-    /// A preset that stands for the other fields: a built-in one such as `safe`, or one of `profiles.rollingUpdate`.
+    /// A profile that stands for the other fields: a built-in one such as `safe`, or one of `profiles.rollingUpdate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
     /// Pods above the wanted number, as a number or a percentage.

@@ -11,7 +11,7 @@ use crate::api::scalar::{Scalar, Text};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Resources {
-    /// A preset that stands for the other fields: a built-in one such as `small`, or one of `profiles.resources`.
+    /// A profile that stands for the other fields: a built-in one such as `small`, or one of `profiles.resources`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
     /// What is set aside: `cpu`, `memory` and others, as quantities.
@@ -41,7 +41,7 @@ pub struct Probes {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Probe {
-    /// A preset that stands for the times and thresholds: a built-in one such as `standard`, or one of
+    /// A profile that stands for the times and thresholds: a built-in one such as `standard`, or one of
     /// `profiles.probes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
@@ -75,7 +75,7 @@ pub struct Probe {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SecurityContext {
-    /// A preset that stands for the other fields: a built-in one such as `restricted`, or one of `profiles.containerSecurity`.
+    /// A profile that stands for the other fields: a built-in one such as `restricted`, or one of `profiles.containerSecurity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
     /// Refuses to start as root.
@@ -108,7 +108,7 @@ pub struct Capabilities {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSecurity {
-    /// A preset that stands for the other fields: a built-in one such as `restricted`, or one of `profiles.podSecurity`.
+    /// A profile that stands for the other fields: a built-in one such as `restricted`, or one of `profiles.podSecurity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
     /// Refuses to start as root.

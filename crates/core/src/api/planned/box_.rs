@@ -82,7 +82,7 @@ pub(crate) struct Autoscale {
     /// What counts while they hold.
     #[serde(rename = "do")]
     do_: Option<Capacity>,
-    /// A built-in preset that stands for the other fields: `burst`, `steady`, `batch`, `latency-sensitive` or
+    /// A built-in profile that stands for the other fields: `burst`, `steady`, `batch`, `latency-sensitive` or
     /// `cost-optimized`.
     profile: Option<String>,
 }

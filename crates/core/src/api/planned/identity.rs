@@ -105,7 +105,7 @@ pub(crate) struct ResourceQuota {
     common: Common,
     #[serde(flatten)]
     quota: Quota,
-    /// A preset: a built-in one such as `small`, or one of `profiles.resourceQuotas`. `hard` wins.
+    /// A profile: a built-in one such as `small`, or one of `profiles.resourceQuotas`. `hard` wins.
     profile: Option<Text>,
     /// A quota to copy, by name.
     from_resource_quota: Option<Text>,
@@ -121,7 +121,7 @@ pub(crate) struct LimitRange {
     common: Common,
     #[serde(flatten)]
     limits: Limits,
-    /// A preset: one of `profiles.limitRanges`.
+    /// A profile: one of `profiles.limitRanges`.
     profile: Option<Text>,
     /// A limit range to copy, by name.
     from_limit_range: Option<Text>,

@@ -77,7 +77,7 @@ pub(crate) struct NetworkPolicy {
     pod_selector: Option<PodSelector>,
     #[serde(flatten)]
     rules: NetworkRules,
-    /// A preset that stands for the rules: a built-in one such as `deny-all`, or one of `profiles.networkPolicies`.
+    /// A profile that stands for the rules: a built-in one such as `deny-all`, or one of `profiles.networkPolicies`.
     profile: Option<Text>,
     /// A policy to copy, by name.
     from_network_policy: Option<Text>,
@@ -105,7 +105,7 @@ pub(crate) struct PodDisruptionBudget {
     selector: Option<BTreeMap<String, Text>>,
     #[serde(flatten)]
     bounds: Budget,
-    /// The bounds, or a preset that stands for them.
+    /// The bounds, or a profile that stands for them.
     behavior: Option<BudgetBehavior>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct PodDisruptionBudget {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BudgetBehavior {
-    /// A preset: a built-in one such as `zero-downtime`, or one of `profiles.pdb`.
+    /// A profile: a built-in one such as `zero-downtime`, or one of `profiles.pdb`.
     profile: Option<Text>,
     #[serde(flatten)]
     bounds: Budget,
@@ -134,7 +134,7 @@ pub(crate) struct HorizontalPodAutoscaler {
     /// The share of requested CPU to aim for, in percent.
     #[serde(rename = "targetCPUUtilizationPercentage")]
     target_cpu_utilization_percentage: Option<Scalar>,
-    /// How fast, or a preset that says so.
+    /// How fast, or a profile that says so.
     behavior: Option<ScalingBehavior>,
 }
 
@@ -154,7 +154,7 @@ pub(crate) struct ScaleTarget {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ScalingBehavior {
-    /// A preset: a built-in one such as `web`, or one of `profiles.hpa`.
+    /// A profile: a built-in one such as `web`, or one of `profiles.hpa`.
     profile: Option<Text>,
     /// How fast there are more, as in a `HorizontalPodAutoscaler`.
     scale_up: Option<serde_json::Value>,

@@ -11,6 +11,7 @@ mod conditions;
 mod fixed;
 mod inputs;
 mod list;
+mod target;
 mod tree;
 
 use std::{
@@ -19,10 +20,11 @@ use std::{
 };
 
 pub use list::Typed;
+use target::{Target, made_by};
 
 use super::{
-    ChildPlan, Coerce, GroupKind, ImportPlan, Leaf, Number, ResourceType, Schemas, StatusField,
-    StatusPlan, reads,
+    ChildPlan, GroupKind, ImportPlan, Leaf, Number, ResourceType, Schemas, StatusField, StatusPlan,
+    reads,
 };
 use crate::{
     diagnostics::{Code, Severity},
@@ -31,9 +33,6 @@ use crate::{
     template::{Inference, Template, TemplateError, explain_word},
     value::Node,
 };
-
-/// Roots of the custom resource.
-const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
 /// The schemas that are known.
 #[derive(Clone, Copy)]
@@ -74,13 +73,6 @@ pub(crate) struct Typing<'a, 's> {
     listed: Option<&'a RefCell<Vec<Typed>>>,
 }
 
-/// What takes a value.
-#[derive(Clone, Copy)]
-struct Target<'s> {
-    coerce: Coerce,
-    schema: Option<Schema<'s>>,
-}
-
 impl<'a, 's> Typing<'a, 's> {
     /// The checks of the operator at `at`, which makes `children` for each `resource`.
     pub(crate) fn new(
@@ -91,7 +83,7 @@ impl<'a, 's> Typing<'a, 's> {
         listed: Option<&'a RefCell<Vec<Typed>>>,
     ) -> Self {
         let schema = resource.and_then(|resource| known.kind(resource));
-        let mut names: Vec<(String, Type<'s>)> = CR_ROOTS
+        let mut names: Vec<(String, Type<'s>)> = reads::CR_ROOTS
             .iter()
             .map(|root| ((*root).to_owned(), of_root(schema, root, known.built_in)))
             .collect();
@@ -290,61 +282,6 @@ impl<'a, 's> Typing<'a, 's> {
             }
         }
     }
-}
-
-impl<'s> Target<'s> {
-    /// The kinds of values that it can make something of.
-    fn takes(&self) -> Kinds {
-        match (self.coerce, self.schema) {
-            (Coerce::Native | Coerce::Auto, schema) => {
-                schema.map_or(Kinds::ANY, |schema| schema.kinds_of_type())
-            }
-            (coerce, _) => Kinds::that(|sample| coerce.apply(sample).is_ok()),
-        }
-    }
-
-    fn words(&self) -> Option<&'s [Node]> {
-        self.schema?.words()
-    }
-
-    /// In words: `an integer`.
-    fn describe(&self) -> String {
-        match self.coerce {
-            Coerce::Int => "an integer".to_owned(),
-            Coerce::Port => "a port's number".to_owned(),
-            Coerce::Float => "a number".to_owned(),
-            Coerce::Bool => "true or false".to_owned(),
-            Coerce::IntOrText => "an integer or text".to_owned(),
-            Coerce::Base64 => "text".to_owned(),
-            _ => match self.schema {
-                Some(schema) => with_article(&schema.describe()),
-                None if matches!(self.coerce, Coerce::Native | Coerce::Auto) => {
-                    "anything".to_owned()
-                }
-                None => "text".to_owned(),
-            },
-        }
-    }
-
-    fn given(&self, gives: &Type<'_>) -> String {
-        let reads = !matches!(self.coerce, Coerce::Native | Coerce::Auto);
-        if reads && gives.may.within(Kinds::TEXT) {
-            "text that never is one".to_owned()
-        } else {
-            with_article(&gives.to_string())
-        }
-    }
-}
-
-/// The kinds of values that a coercion makes.
-fn made_by(coerce: Coerce) -> Kinds {
-    let mut made = Kinds::NONE;
-    for (_, sample) in Kinds::samples() {
-        if let Ok(Some(node)) = coerce.apply(sample) {
-            made = made | Kinds::of(&node);
-        }
-    }
-    made
 }
 
 fn problem(code: Code, offset: usize, message: String) -> TemplateError {

@@ -2,7 +2,7 @@
 
 use super::{Typing, fixed};
 use crate::{
-    diagnostics::{Code, nearest},
+    diagnostics::{Code, did_you_mean},
     plan::{ChildPlan, Coerce, Tree},
     resources::scope::At,
     schema::{Below, Kinds, Schema},
@@ -67,11 +67,8 @@ impl Place<'_> {
             self.at.clone()
         };
         let message = format!("{} has no `{}`", self.kind, self.field(key).path);
-        match nearest(key, schema.fields()) {
-            Some(near) => {
-                let hint = format!("did you mean `{near}`?");
-                at.error_hint(Code::NoSuchField, message, hint);
-            }
+        match did_you_mean(key, schema.fields()) {
+            Some(hint) => at.error_hint(Code::NoSuchField, message, hint),
             None => at.error(Code::NoSuchField, message),
         }
     }

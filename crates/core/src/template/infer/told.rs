@@ -1,6 +1,6 @@
 //! What is said of what cannot be.
 
-use crate::diagnostics::nearest;
+use crate::diagnostics::did_you_mean;
 use crate::schema::{NO_FIELDS, NoField};
 use crate::value::Node;
 
@@ -18,8 +18,7 @@ pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Op
         return (message, hint);
     }
     let message = format!("the schema has no `{key}` here");
-    let hint = nearest(key, fields.iter().copied())
-        .map_or_else(|| listed(fields), |near| format!("did you mean `{near}`?"));
+    let hint = did_you_mean(key, fields.iter().copied()).unwrap_or_else(|| listed(fields));
     (message, Some(hint))
 }
 
@@ -43,8 +42,8 @@ pub(crate) fn explain_word(node: &Node, words: &[Node]) -> (String, Option<Strin
     let texts: Vec<_> = words.iter().map(Node::to_text).collect();
     let text = node.to_text();
     let message = format!("`{text}` is none of {}", texts.join(", "));
-    let near = node
+    let hint = node
         .as_str()
-        .and_then(|word| nearest(word, texts.iter().map(|known| &**known)));
-    (message, near.map(|near| format!("did you mean `{near}`?")))
+        .and_then(|word| did_you_mean(word, texts.iter().map(|known| &**known)));
+    (message, hint)
 }

@@ -5,7 +5,7 @@ use super::super::ast::{Expr, Kind, LoopVars, Store};
 use super::super::notes;
 use super::lexer::{self, Tok, Token};
 use super::{MOST_VARIABLES, Parser, foreign, literal, place};
-use crate::diagnostics::{Code, nearest};
+use crate::diagnostics::{Code, did_you_mean};
 use crate::value::{Key, Node};
 
 /// An operand, or the name of a note that waits for its arguments.
@@ -106,11 +106,9 @@ impl Parser<'_> {
                 let mut error =
                     lexer::error(var.at, var.end, &format!("undeclared variable `{name}`"));
                 error.code = Code::UnknownVariable;
-                let near = nearest(name, self.vars.iter().copied());
-                error.hint = Some(match near {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("declare it before: `{{{{ {name} := … }}}}`"),
-                });
+                let near = did_you_mean(name, self.vars.iter().copied());
+                let declare = || format!("declare it before: `{{{{ {name} := … }}}}`");
+                error.hint = Some(near.unwrap_or_else(declare));
                 error
             })
     }

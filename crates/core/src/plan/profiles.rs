@@ -1,12 +1,11 @@
 //! `profiles`: what a `profile` field stands for.
 //!
-//! A name is looked for among the Katalog's own presets and those of its Motifs, then among the built-in ones. Case
+//! A name is looked for among the Katalog's own profiles and those of its Motifs, then among the built-in ones. Case
 //! doesn't count.
 
-use std::{
-    fmt::Write as _,
-    sync::{Arc, LazyLock},
-};
+mod markdown;
+
+use std::sync::{Arc, LazyLock};
 
 use super::{
     Library, Origin,
@@ -14,19 +13,21 @@ use super::{
 };
 use crate::{
     api::{
-        Preset, Profiles,
+        Profile, Profiles,
         children::{PodSecurity, Probe, Resources, RollingUpdate, SecurityContext},
-        profiles::{Budget, Limits, NetworkRules, Quota, ReconcilerPreset, Scaling},
+        profiles::{Budget, Limits, NetworkRules, Pace, Quota, Scaling},
     },
-    diagnostics::{Code, nearest},
+    diagnostics::{Code, did_you_mean},
     document,
     resources::{deployment, pod, probes as probe, scope::At},
 };
 
-/// The presets that need no declaration, as a file of `profiles` has them.
+pub use markdown::profiles_markdown;
+
+/// The profiles that need no declaration, as a file of `profiles` has them.
 const BUILT_IN_PROFILES: &str = include_str!("profiles.yaml");
 
-/// What messages call the document of the built-in presets.
+/// What messages call the document of the built-in profiles.
 const BUILT_IN_NAME: &str = "built-in profiles";
 
 static BUILT_IN: LazyLock<(Arc<Origin>, Profiles)> = LazyLock::new(|| {
@@ -47,24 +48,24 @@ static BUILT_IN: LazyLock<(Arc<Origin>, Profiles)> = LazyLock::new(|| {
     (Arc::new(origin), profiles.unwrap_or_default())
 });
 
-/// The presets that need no declaration.
+/// The profiles that need no declaration.
 ///
 /// Source: language reference, built-in profile values.
 pub fn built_in_profiles() -> &'static Profiles {
     &BUILT_IN.1
 }
 
-/// The presets of one class.
+/// The profiles of one class.
 pub(crate) struct Table<'a, T> {
     class: &'static str,
     /// Declared ones, in the order in which they are looked at.
-    declared: Vec<(At<'a>, &'a Preset<T>)>,
-    built_in: Vec<(At<'a>, &'a Preset<T>)>,
+    declared: Vec<(At<'a>, &'a Profile<T>)>,
+    built_in: Vec<(At<'a>, &'a Profile<T>)>,
 }
 
-/// All presets, by class.
-pub(crate) struct Presets<'a> {
-    pub(crate) reconciler: Table<'a, ReconcilerPreset>,
+/// All profiles, by class.
+pub(crate) struct ProfileTables<'a> {
+    pub(crate) reconciler: Table<'a, Pace>,
     network_policies: Table<'a, NetworkRules>,
     resource_quotas: Table<'a, Quota>,
     limit_ranges: Table<'a, Limits>,
@@ -77,8 +78,8 @@ pub(crate) struct Presets<'a> {
     pub(crate) pod_security: Table<'a, PodSecurity>,
 }
 
-impl<'a> Presets<'a> {
-    /// The built-in presets alone; `at` is any place of the Katalog.
+impl<'a> ProfileTables<'a> {
+    /// The built-in profiles alone; `at` is any place of the Katalog.
     pub(crate) fn new(at: &At<'a>) -> Self {
         let (origin, built_in) = &*BUILT_IN;
         let at = at.document(origin).field("profiles");
@@ -97,7 +98,7 @@ impl<'a> Presets<'a> {
         }
     }
 
-    /// Adds the presets of a document: those of its include first.
+    /// Adds the profiles of a document: those of its include first.
     pub(crate) fn add_all(&mut self, at: &At<'a>, profiles: &'a Profiles, library: &'a Library) {
         if let Some(file) = &profiles.include
             && let Some(document) = library.open(&at.field("include"), Part::Profiles, file)
@@ -138,7 +139,7 @@ impl<'a> Presets<'a> {
         self.pod_security.add(at, pod_security);
     }
 
-    /// Checks the values of all declared presets, whether somebody refers to them or not; `at` says what names stand
+    /// Checks the values of all declared profiles, whether somebody refers to them or not; `at` says what names stand
     /// for.
     pub(crate) fn check(&self, at: &At<'_>) {
         let Self {
@@ -154,8 +155,8 @@ impl<'a> Presets<'a> {
             container_security,
             pod_security,
         } = self;
-        for (place, preset) in &reconciler.declared {
-            if preset.values.queue.is_some() {
+        for (place, profile) in &reconciler.declared {
+            if profile.values.queue.is_some() {
                 let message = "queues have no depth yet: this changes nothing";
                 place.field("queue").warn(Code::NoEffect, message);
             }
@@ -184,40 +185,40 @@ pub(crate) fn no_include_inside(at: &At<'_>, has_include: bool) {
 }
 
 impl<'a, T> Table<'a, T> {
-    fn new(class: &'static str, at: &At<'a>, built_in: &'a [Preset<T>]) -> Self {
+    fn new(class: &'static str, at: &At<'a>, built_in: &'a [Profile<T>]) -> Self {
         let at = at.field(class);
         Self {
             class,
             declared: Vec::new(),
             built_in: (built_in.iter().enumerate())
-                .map(|(index, preset)| (at.index(index), preset))
+                .map(|(index, profile)| (at.index(index), profile))
                 .collect(),
         }
     }
 
-    fn add(&mut self, at: &At<'a>, presets: &'a [Preset<T>]) {
+    fn add(&mut self, at: &At<'a>, profiles: &'a [Profile<T>]) {
         let at = at.field(self.class);
-        for (index, preset) in presets.iter().enumerate() {
+        for (index, profile) in profiles.iter().enumerate() {
             let place = at.index(index);
             let name = place.field("name");
-            if let Some((other, _)) = find(&self.declared, &preset.name) {
-                let message = format!("{} has the name `{}` already", other.text(), preset.name);
-                name.error_hint(Code::PresetTwice, message, "rename one of the two");
+            if let Some((other, _)) = find(&self.declared, &profile.name) {
+                let message = format!("{} has the name `{}` already", other.text(), profile.name);
+                name.error_hint(Code::ProfileTwice, message, "rename one of the two");
                 continue;
             }
-            if find(&self.built_in, &preset.name).is_some() {
-                let message = format!("`{}` hides the built-in preset of this name", preset.name);
+            if find(&self.built_in, &profile.name).is_some() {
+                let message = format!("`{}` hides the built-in profile of this name", profile.name);
                 name.warn_hint(
-                    Code::PresetShadows,
+                    Code::ProfileShadows,
                     message,
                     "choose another name, unless it is meant",
                 );
             }
-            self.declared.push((place, preset));
+            self.declared.push((place, profile));
         }
     }
 
-    /// The preset that the field at `at` names; one that is unknown is reported.
+    /// The profile that the field at `at` names; one that is unknown is reported.
     pub(crate) fn get(&self, at: &At<'a>, name: &str) -> Option<(At<'a>, &'a T)> {
         let name = name.trim();
         if name.is_empty() {
@@ -231,30 +232,28 @@ impl<'a, T> Table<'a, T> {
             return None;
         }
         let found = find(&self.declared, name).or_else(|| find(&self.built_in, name));
-        if let Some((place, preset)) = found {
-            return Some((place.as_at(at), &preset.values));
+        if let Some((place, profile)) = found {
+            return Some((place.as_at(at), &profile.values));
         }
         let all = self.declared.iter().chain(&self.built_in);
-        let names: Vec<&str> = all.map(|(_, preset)| &*preset.name).collect();
-        let hint = match nearest(&name.to_lowercase(), names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there is {}", names.join(", ")),
-        };
+        let names: Vec<&str> = all.map(|(_, profile)| &*profile.name).collect();
+        let near = did_you_mean(&name.to_lowercase(), names.iter().copied());
+        let hint = near.unwrap_or_else(|| format!("there is {}", names.join(", ")));
         let message = format!("there is no profile `{name}` for {}", self.class);
-        at.error_hint(Code::UnknownPreset, message, hint);
+        at.error_hint(Code::UnknownProfile, message, hint);
         None
     }
 
-    /// Expands each declared preset once, for what is wrong with it.
+    /// Expands each declared profile once, for what is wrong with it.
     fn check<R>(&self, at: &At<'_>, expand: impl Fn(&At<'_>, &T) -> R) {
-        for (place, preset) in &self.declared {
-            expand(&place.shared().as_at(at), &preset.values);
+        for (place, profile) in &self.declared {
+            expand(&place.shared().as_at(at), &profile.values);
         }
     }
 }
 
 impl<T: serde::Serialize> Table<'_, T> {
-    /// Parses the templates of presets for kinds that are not built yet.
+    /// Parses the templates of profiles for kinds that are not built yet.
     fn check_templates(&self, at: &At<'_>) {
         self.check(at, |place, values| {
             let values = serde_json::to_value(values).unwrap_or_default();
@@ -264,15 +263,15 @@ impl<T: serde::Serialize> Table<'_, T> {
 }
 
 fn find<'t, 'a, T>(
-    table: &'t [(At<'a>, &'a Preset<T>)],
+    table: &'t [(At<'a>, &'a Profile<T>)],
     name: &str,
-) -> Option<&'t (At<'a>, &'a Preset<T>)> {
+) -> Option<&'t (At<'a>, &'a Profile<T>)> {
     let is_it =
-        |preset: &Preset<T>| preset.name.trim().to_lowercase() == name.trim().to_lowercase();
-    table.iter().find(|(_, preset)| is_it(preset))
+        |profile: &Profile<T>| profile.name.trim().to_lowercase() == name.trim().to_lowercase();
+    table.iter().find(|(_, profile)| is_it(profile))
 }
 
-/// What a block with a `profile` stands for: the preset, or the block itself where it names none.
+/// What a block with a `profile` stands for: the profile, or the block itself where it names none.
 ///
 /// `set` says which fields the block sets itself: a profile excludes them. A profile that is wrong is reported and stands
 /// for nothing.
@@ -281,7 +280,7 @@ pub(crate) fn resolve_profile<'a, T>(
     profile: Option<&str>,
     set: &[(&str, bool)],
     block: &'a T,
-    table: impl FnOnce(&'a Presets<'a>) -> &'a Table<'a, T>,
+    table: impl FnOnce(&'a ProfileTables<'a>) -> &'a Table<'a, T>,
 ) -> Option<(At<'a>, &'a T)> {
     let Some(name) = profile else {
         return Some((at.clone(), block));
@@ -292,75 +291,10 @@ pub(crate) fn resolve_profile<'a, T>(
         .collect();
     if !own.is_empty() {
         let message = format!("`profile` and {} exclude each other", own.join(", "));
-        let hint = "leave `profile` out, or declare a preset of your own under `profiles`";
+        let hint = "leave `profile` out, or declare a profile of your own under `profiles`";
         place.error_hint(Code::Exclusive, message, hint);
     }
-    table(&at.lexicon()?.presets).get(&place, name)
-}
-
-/// The built-in presets in Markdown, a table for each class.
-pub fn profiles_markdown() -> String {
-    let mut out = "<!-- Generated from crates/core/src/plan/profiles.yaml: UPDATE=1 cargo test -p orkestra-core --lib presets -->\n\
-         # Built-in profiles\n\n\
-         A `profile` stands for the fields that are listed here; it and those fields exclude each other, but for a \
-         reconciler's, of which those that are written out win. Names are looked for among the Katalog's own `profiles` and \
-         those of the Motifs that it imports, then here; case does not count.\n"
-        .to_owned();
-    let all = serde_json::to_value(built_in_profiles()).unwrap_or_default();
-    for (class, field) in REFERENCED_FROM {
-        let _ = write!(
-            out,
-            "\n## {class}\n\nFor `{field}`.\n\n| Name | Fields | |\n| --- | --- | --- |\n"
-        );
-        for preset in all[class].as_array().into_iter().flatten() {
-            let fields = preset.as_object().into_iter().flatten();
-            let fields: Vec<String> = fields
-                .filter(|(key, _)| !matches!(key.as_str(), "name" | "description"))
-                .map(|(key, value)| format!("`{key}: {}`", shown(value)))
-                .collect();
-            let text = |key: &str| preset[key].as_str().unwrap_or_default();
-            let (name, description) = (text("name"), text("description"));
-            let _ = writeln!(
-                out,
-                "| `{name}` | {} | {description} |",
-                fields.join("<br>")
-            );
-        }
-    }
-    out
-}
-
-/// Classes with built-in presets, and the fields that refer to them.
-const REFERENCED_FROM: [(&str, &str); 6] = [
-    ("reconciler", "operatorBox.reconciler.profile"),
-    ("rollingUpdate", "deployments[].rollingUpdate.profile"),
-    ("resources", "deployments[].resources.profile"),
-    (
-        "probes",
-        "deployments[].probes.{startup,liveness,readiness}.profile",
-    ),
-    ("containerSecurity", "deployments[].securityContext.profile"),
-    ("podSecurity", "deployments[].podSecurity.profile"),
-];
-
-/// A value in YAML's flow style, without quotes.
-fn shown(value: &serde_json::Value) -> String {
-    use serde_json::Value;
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(shown).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(key, value)| format!("{key}: {}", shown(value)))
-                .collect();
-            format!("{{{}}}", fields.join(", "))
-        }
-        other => other.to_string(),
-    }
+    table(&at.lexicon()?.profiles).get(&place, name)
 }
 
 #[cfg(test)]
@@ -369,38 +303,24 @@ mod tests {
     use crate::resources::scope::Problems;
 
     #[test]
-    fn the_reference_document_is_current() {
-        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/profiles.md");
-        let expected = profiles_markdown();
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(&file, &expected).unwrap();
-        }
-        let committed = std::fs::read_to_string(&file).unwrap_or_default();
-        assert!(
-            committed == expected,
-            "docs/profiles.md is stale; run the test again with UPDATE=1"
-        );
-    }
-
-    #[test]
-    fn every_built_in_preset_can_be_used_and_every_class_that_has_one_is_documented() {
+    fn every_built_in_profile_can_be_used_and_every_class_that_has_one_is_documented() {
         let built_in = built_in_profiles();
         let problems = Problems::default();
         let at = At::root(&problems);
-        let mut presets = Presets::new(&at);
-        presets.add(&at, built_in);
-        presets.check(&at);
+        let mut profiles = ProfileTables::new(&at);
+        profiles.add(&at, built_in);
+        profiles.check(&at);
         let mut found = problems.into_inner();
         // They are declared anew here, and the depth of queues has no effect yet.
         found
             .0
-            .retain(|problem| !matches!(problem.code, Code::PresetShadows | Code::NoEffect));
+            .retain(|problem| !matches!(problem.code, Code::ProfileShadows | Code::NoEffect));
         assert!(found.is_empty(), "{found}");
         let classes = built_in.names().into_iter();
         let filled: Vec<_> = classes
             .filter(|(_, names)| !names.is_empty())
             .map(|(class, _)| class)
             .collect();
-        assert_eq!(filled, REFERENCED_FROM.map(|(class, _)| class));
+        assert_eq!(filled, markdown::REFERENCED_FROM.map(|(class, _)| class));
     }
 }

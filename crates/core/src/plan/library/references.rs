@@ -1,0 +1,202 @@
+//! What documents refer to, and which of it is missing.
+
+use std::{
+    collections::BTreeSet,
+    path::{Component, Path},
+};
+
+use super::{Content, Document, Library, MOST_DOCUMENTS, Origin};
+use crate::{
+    api::{KatalogSpec, MotifImport, MotifSpec, OperatorBox, Profiles},
+    diagnostics::Code,
+};
+
+/// What a reference is expected to lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// A Motif.
+    Motif,
+    /// A file with `profiles`.
+    Profiles,
+    /// A file with `status`.
+    Status,
+    /// A file with `reconciler`.
+    Reconciler,
+}
+
+impl Part {
+    /// What messages call the document.
+    pub(super) fn called(self) -> &'static str {
+        match self {
+            Self::Motif => "Motif",
+            Self::Profiles | Self::Status | Self::Reconciler => "document",
+        }
+    }
+}
+
+/// Something that a document takes from elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reference {
+    /// The name of the document that says so; none is the Katalog.
+    pub from: Option<Box<str>>,
+    /// The file of that document, as messages call it: paths are relative to it.
+    pub file: Option<Box<str>>,
+    /// What it must lead to.
+    pub part: Part,
+    /// The path or name, as it is written.
+    pub text: Box<str>,
+}
+
+/// What is missing of what `through` walks through.
+pub(super) fn missing<'a>(
+    library: &'a Library,
+    through: impl FnOnce(&mut Walk<'a>),
+) -> Vec<Reference> {
+    if library.documents.len() >= MOST_DOCUMENTS {
+        return Vec::new();
+    }
+    let mut walk = Walk {
+        library,
+        seen: BTreeSet::new(),
+        missing: BTreeSet::new(),
+    };
+    through(&mut walk);
+    walk.missing.into_iter().collect()
+}
+
+/// Follows references from document to document.
+pub(super) struct Walk<'a> {
+    library: &'a Library,
+    /// Motifs that were walked through.
+    seen: BTreeSet<&'a str>,
+    missing: BTreeSet<Reference>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn katalog(&mut self, spec: &KatalogSpec) {
+        self.motifs(None, &spec.imports);
+        self.profiles(None, spec.profiles.as_ref());
+        for entry in spec.crds.values() {
+            self.motifs(None, &entry.imports);
+            let Some(OperatorBox {
+                status, reconciler, ..
+            }) = &entry.operator_box
+            else {
+                continue;
+            };
+            let status = status.as_ref().and_then(|status| status.include.as_ref());
+            let reconciler = reconciler
+                .as_ref()
+                .and_then(|reconciler| reconciler.include.as_ref());
+            for (part, include) in [(Part::Status, status), (Part::Reconciler, reconciler)] {
+                if let Some(text) = include {
+                    self.ask(None, part, text);
+                }
+            }
+        }
+    }
+
+    pub(super) fn motif(&mut self, from: Option<&Origin>, motif: &MotifSpec) {
+        self.motifs(from, &motif.imports);
+        self.profiles(from, motif.profiles.as_ref());
+    }
+
+    fn profiles(&mut self, from: Option<&Origin>, profiles: Option<&Profiles>) {
+        if let Some(text) = profiles.and_then(|profiles| profiles.include.as_ref()) {
+            self.ask(from, Part::Profiles, text);
+        }
+    }
+
+    fn motifs(&mut self, from: Option<&Origin>, imports: &[MotifImport]) {
+        for import in imports.iter().filter(|import| refusal(import).is_none()) {
+            if let Some(document) = self.ask(from, Part::Motif, &import.motif)
+                && let Content::Motif(motif) = &document.content
+                && self.seen.insert(&document.origin.name)
+            {
+                self.motif(Some(&*document.origin), motif);
+            }
+        }
+    }
+
+    /// The document, if it is here.
+    fn ask(&mut self, from: Option<&Origin>, part: Part, text: &str) -> Option<&'a Document> {
+        let reference = Reference {
+            from: from.map(|origin| origin.name.clone()),
+            file: from.map(|origin| origin.file.clone()),
+            part,
+            text: text.into(),
+        };
+        let Some(answer) = self.library.answers.get(&reference) else {
+            self.missing.insert(reference);
+            return None;
+        };
+        let name = answer.as_ref().ok()?;
+        let document = self.library.documents.get(&(part, name.clone()))?;
+        Some(&**document)
+    }
+}
+
+/// The path of a file that `document` names as `text`: relative to the folder of `document`, without steps that lead
+/// nowhere, so that one file has one path.
+///
+/// ```
+/// use orkestra_core::plan::beside;
+/// assert_eq!(beside("ponds/katalog.yaml", "../motifs/./reeds.yaml"), "motifs/reeds.yaml");
+/// assert_eq!(beside("ponds/katalog.yaml", "/motifs/reeds.yaml"), "/motifs/reeds.yaml");
+/// ```
+pub fn beside(document: &str, text: &str) -> String {
+    let folder = Path::new(document).parent().unwrap_or(Path::new(""));
+    let mut path = folder.to_owned();
+    for step in Path::new(text.trim()).components() {
+        let last = path.components().next_back();
+        match step {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(last, Some(Component::Normal(_))) => {
+                path.pop();
+            }
+            step => path.push(step),
+        }
+    }
+    path.display().to_string()
+}
+
+/// Why an import is of a kind that cannot be followed: the field, the code, what is wrong and the mend.
+pub(crate) fn refusal(
+    import: &MotifImport,
+) -> Option<(&'static str, Code, &'static str, &'static str)> {
+    let MotifImport {
+        motif,
+        version,
+        oci,
+        auth,
+        with: _,
+    } = import;
+    let text = motif.trim();
+    let later = |field, what| {
+        let mend = "copy the Motif beside this file and name the copy, or apply it to the cluster and name it there";
+        Some((field, Code::NotSupportedYet, what, mend))
+    };
+    if text.is_empty() {
+        let mend = "name a Motif of the cluster, or a file";
+        return Some(("motif", Code::Empty, "this is empty", mend));
+    }
+    if text.contains("{{") {
+        let mend = "the Motif is read before any resource exists: write its name out";
+        return Some(("motif", Code::NotATemplate, "this is not a template", mend));
+    }
+    let is_registry = text.starts_with("oci://") || text.contains('@') && !text.contains('/');
+    if *oci == Some(true) || is_registry {
+        later("motif", "Motifs from registries are not supported yet")
+    } else if text.contains("://") || text.contains('@') {
+        later(
+            "motif",
+            "Motifs from Git and other servers are not supported yet",
+        )
+    } else if version.is_some() {
+        later("version", "versions of Motifs are not supported yet")
+    } else if auth.is_some() {
+        later("auth", "Motifs from servers are not supported yet")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,66 @@
+//! The names below `.children`.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    plan::{ChildPlan, GroupKind, Number, kinds},
+    value::Key,
+};
+
+/// What stands under each name below `.children`.
+pub(crate) fn names(children: &[ChildPlan]) -> BTreeMap<String, (GroupKind, Number)> {
+    Known::new(children, true).names
+}
+
+/// The names below `.children` that the declared kinds have.
+pub(super) struct Known {
+    pub(super) names: BTreeMap<String, (GroupKind, Number)>,
+    /// Whether there are no others.
+    pub(super) all: bool,
+}
+
+impl Known {
+    /// Of two kinds that share a name Kubernetes' own has it, else the one that is declared first.
+    pub(super) fn new(children: &[ChildPlan], all: bool) -> Self {
+        let mut known = BTreeMap::new();
+        let built_in = children
+            .iter()
+            .filter(|child| kinds::built_in(&child.kind.group_kind()).is_some());
+        for child in built_in.chain(children) {
+            let kind = &child.kind;
+            let plural = kind
+                .plural
+                .as_ref()
+                .map_or_else(|| kinds::guess_plural(&kind.kind), Key::to_string);
+            let singular = kinds::lower_camel(&kind.kind);
+            let names = [
+                (kinds::camel_plural(&singular, &plural), Number::Plural),
+                (plural, Number::Plural),
+                (kind.kind.to_ascii_lowercase(), Number::Singular),
+                (singular, Number::Singular),
+            ];
+            for (name, number) in names {
+                known
+                    .entry(name)
+                    .or_insert_with(|| (kind.group_kind(), number));
+            }
+        }
+        Self { names: known, all }
+    }
+
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
+        self.names.values().map(|(kind, _)| kind)
+    }
+
+    /// The names as they are preferred, for messages.
+    pub(super) fn listed(&self) -> String {
+        let singulars = self
+            .names
+            .iter()
+            .filter(|(name, (kind, _))| **name == kinds::lower_camel(&kind.kind));
+        singulars
+            .map(|(name, _)| format!("`.children.{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}

@@ -1,0 +1,69 @@
+//! What takes the value of a template: a field, by its coercion and its schema.
+
+use crate::{
+    plan::Coerce,
+    schema::{Kinds, Schema, Type, with_article},
+    value::Node,
+};
+
+/// What takes a value.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'s> {
+    pub(super) coerce: Coerce,
+    pub(super) schema: Option<Schema<'s>>,
+}
+
+impl<'s> Target<'s> {
+    /// The kinds of values that it can make something of.
+    pub(super) fn takes(&self) -> Kinds {
+        match (self.coerce, self.schema) {
+            (Coerce::Native | Coerce::Auto, schema) => {
+                schema.map_or(Kinds::ANY, |schema| schema.kinds_of_type())
+            }
+            (coerce, _) => Kinds::that(|sample| coerce.apply(sample).is_ok()),
+        }
+    }
+
+    pub(super) fn words(&self) -> Option<&'s [Node]> {
+        self.schema?.words()
+    }
+
+    /// In words: `an integer`.
+    pub(super) fn describe(&self) -> String {
+        match self.coerce {
+            Coerce::Int => "an integer".to_owned(),
+            Coerce::Port => "a port's number".to_owned(),
+            Coerce::Float => "a number".to_owned(),
+            Coerce::Bool => "true or false".to_owned(),
+            Coerce::IntOrText => "an integer or text".to_owned(),
+            Coerce::Base64 => "text".to_owned(),
+            _ => match self.schema {
+                Some(schema) => with_article(&schema.describe()),
+                None if matches!(self.coerce, Coerce::Native | Coerce::Auto) => {
+                    "anything".to_owned()
+                }
+                None => "text".to_owned(),
+            },
+        }
+    }
+
+    pub(super) fn given(&self, gives: &Type<'_>) -> String {
+        let reads = !matches!(self.coerce, Coerce::Native | Coerce::Auto);
+        if reads && gives.may.within(Kinds::TEXT) {
+            "text that never is one".to_owned()
+        } else {
+            with_article(&gives.to_string())
+        }
+    }
+}
+
+/// The kinds of values that a coercion makes.
+pub(super) fn made_by(coerce: Coerce) -> Kinds {
+    let mut made = Kinds::NONE;
+    for (_, sample) in Kinds::samples() {
+        if let Ok(Some(node)) = coerce.apply(sample) {
+            made = made | Kinds::of(&node);
+        }
+    }
+    made
+}

@@ -1,0 +1,176 @@
+//! What is read at a place: templates, leaves and trees.
+
+use std::collections::BTreeMap;
+
+use super::At;
+use crate::{
+    api::scalar::{Scalar, Text},
+    diagnostics::{Code, Severity, did_you_mean},
+    plan::{Coerce, Fields, Leaf, Tree},
+    template::Template,
+    value::Node,
+};
+
+impl At<'_> {
+    /// Parses a template; nothing if it has errors, which are reported, or if nobody would be told of them.
+    pub(crate) fn template(&self, text: &str) -> Option<Template> {
+        if self.problems.is_full() {
+            return None;
+        }
+        let parsed = match self.lexicon {
+            Some(lexicon) => Template::parse_with(text, &lexicon.functions),
+            None => Template::parse(text),
+        };
+        match parsed {
+            Ok(template) => {
+                for warning in template.warnings() {
+                    self.report_in_text(Severity::Warning, warning.clone());
+                }
+                Some(template)
+            }
+            Err(errors) => {
+                for error in errors {
+                    self.report_in_text(Severity::Error, error);
+                }
+                None
+            }
+        }
+    }
+
+    /// A leaf for the text here, literal or not.
+    pub(crate) fn leaf(&self, text: &str, coerce: Coerce) -> Option<Leaf> {
+        Some(Leaf {
+            template: self.template(text)?,
+            coerce,
+            path: self.text(),
+        })
+    }
+
+    /// A leaf for the scalar here, which the caller gives what it takes.
+    pub(crate) fn scalar_leaf(&self, scalar: &Scalar) -> Option<Leaf> {
+        self.leaf(&scalar.to_string(), Coerce::Native)
+    }
+
+    /// The value of the text here; nothing if it is left out or wrong, which is reported.
+    pub(crate) fn value(&self, text: &str, coerce: Coerce) -> Option<Tree> {
+        let leaf = self.leaf(text, coerce)?;
+        match leaf.template.literal() {
+            Some(literal) => self.fixed(Node::from(literal), coerce),
+            None => Some(Tree::Leaf(leaf)),
+        }
+    }
+
+    /// The value of the scalar here; nothing if it is left out or wrong, which is reported.
+    pub(crate) fn scalar(&self, scalar: &Scalar, coerce: Coerce) -> Option<Tree> {
+        match scalar.as_str() {
+            Some(text) => self.value(text, coerce),
+            None => self.fixed(scalar.node().clone(), coerce),
+        }
+    }
+
+    fn fixed(&self, node: Node, coerce: Coerce) -> Option<Tree> {
+        match coerce.apply(node) {
+            Ok(node) => node.map(Tree::Fixed),
+            Err(misfit) => {
+                self.error(Code::WrongValue, misfit.to_string());
+                None
+            }
+        }
+    }
+
+    /// The field `name`, a text, if it is declared.
+    pub(crate) fn text_field(&self, name: &str, text: Option<&Text>) -> Option<Tree> {
+        self.field(name).value(text?, Coerce::OptionalText)
+    }
+
+    /// The field `name`, a text that is not empty.
+    pub(crate) fn required(&self, name: &str, text: &Text) -> Option<Tree> {
+        self.field(name).required_here(text)
+    }
+
+    /// The text here, which is not empty.
+    pub(crate) fn required_here(&self, text: &Text) -> Option<Tree> {
+        if text.trim().is_empty() {
+            self.error(Code::Empty, "this is empty");
+        }
+        self.value(text, Coerce::OptionalText)
+    }
+
+    /// The field `name`, a scalar, if it is declared.
+    pub(crate) fn scalar_field(
+        &self,
+        name: &str,
+        scalar: Option<&Scalar>,
+        coerce: Coerce,
+    ) -> Option<Tree> {
+        self.field(name).scalar(scalar?, coerce)
+    }
+
+    /// The field `name`, one of `words` in any case, or a template for it.
+    pub(crate) fn word_field(
+        &self,
+        name: &str,
+        text: Option<&Text>,
+        words: &[&str],
+    ) -> Option<Tree> {
+        let at = self.field(name);
+        let leaf = at.leaf(text?, Coerce::OptionalText)?;
+        let Some(literal) = leaf.template.literal() else {
+            return Some(Tree::Leaf(leaf));
+        };
+        let literal = literal.trim();
+        let word = words.iter().find(|word| word.eq_ignore_ascii_case(literal));
+        if word.is_none() && !literal.is_empty() {
+            let message = format!("`{literal}` is none of {}", words.join(", "));
+            match did_you_mean(literal, words.iter().copied()) {
+                Some(hint) => at.error_hint(Code::UnknownWord, message, hint),
+                None => at.error(Code::UnknownWord, message),
+            }
+        }
+        word.map(|word| Tree::Fixed(Node::from(*word)))
+    }
+
+    /// A tree as a manifest has it: every text in it may be a template, which keeps the expression's own type.
+    pub(crate) fn manifest(&self, node: &Node) -> Option<Tree> {
+        match node {
+            Node::Str(text) => self.value(text, Coerce::Native),
+            Node::List(items) => Some(Tree::list(
+                items
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(at, item)| self.index(at).manifest(item))
+                    .collect(),
+            )),
+            Node::Map(entries) => {
+                let mut fields = Fields::default();
+                for (key, value) in entries.iter() {
+                    self.key(key).literal_key(key);
+                    fields.put(key, self.field(key).manifest(value));
+                }
+                Some(fields.into_tree())
+            }
+            _ => Some(Tree::Fixed(node.clone())),
+        }
+    }
+
+    /// Refuses a key that is written as a template.
+    fn literal_key(&self, key: &str) {
+        if key.contains("{{") {
+            self.error_hint(
+                Code::NotATemplate,
+                "a key is not a template",
+                "write the key out; only values are rendered",
+            );
+        }
+    }
+
+    /// The texts by key here.
+    pub(crate) fn texts(&self, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Fields {
+        let mut fields = Fields::default();
+        for (key, text) in texts {
+            self.key(key).literal_key(key);
+            fields.put(key, self.field(key).value(text, coerce));
+        }
+        fields
+    }
+}

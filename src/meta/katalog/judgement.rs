@@ -1,0 +1,120 @@
+//! What a Katalog is judged by, and what follows from the verdict.
+
+use std::sync::Arc;
+
+use orkestra_core::{plan::Schemas, reconcile::crd::CrdRecord};
+
+use super::{
+    super::status::Verdict,
+    Katalog, Running, Subject,
+    judge::{Judged, judge},
+    known::{known, schemas, whole_schemas},
+    taken::{Asked, Taken, take},
+};
+
+impl Katalog {
+    /// Judges the object by what the records say of CRDs, so that it can claim its kinds at once.
+    pub(super) fn judge(&mut self) {
+        if !self.is_deleting() {
+            let (subject, taken) = self.subject();
+            self.judge_against(&taken, &schemas(&subject.crds));
+        }
+    }
+
+    /// Judges the object by the whole schemas of its kinds, unless it was judged by them before.
+    pub(super) async fn judge_by_schemas(&mut self) {
+        if self.is_judged() {
+            return;
+        }
+        let (subject, taken) = self.subject();
+        let schemas = whole_schemas(&self.shared.context.wire, &subject.crds).await;
+        self.judge_against(&taken, &schemas);
+        self.judged = Some(subject);
+    }
+
+    /// Whether the verdict is about what there is: as long as the document and its Motifs are the same, the same Motifs are
+    /// asked for.
+    fn is_judged(&self) -> bool {
+        let Some(judged) = &self.judged else {
+            return false;
+        };
+        let names = judged.motifs.iter().map(|(name, _)| name.clone());
+        let motifs: Asked = names
+            .map(|name| {
+                let motif = self.motif(&name).ok();
+                (name, motif)
+            })
+            .collect();
+        let now = Subject {
+            generation: self.object.metadata.generation,
+            crds: self.crds_of(&self.document, &motifs),
+            motifs,
+        };
+        *judged == now
+    }
+
+    fn motif(&self, name: &str) -> Result<Arc<serde_json::Value>, String> {
+        self.shared.motifs.get(&self.reference.namespace, name)
+    }
+
+    /// What a judgement is about, and what the Katalog takes from Motifs.
+    fn subject(&mut self) -> (Subject, Taken) {
+        let generation = self.object.metadata.generation;
+        if self
+            .judged
+            .as_ref()
+            .is_none_or(|judged| judged.generation != generation)
+        {
+            self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
+        }
+        let taken = take(&self.document, &|name| self.motif(name));
+        let subject = Subject {
+            generation,
+            crds: self.crds_of(&self.document, &taken.asked),
+            motifs: taken.asked.clone(),
+        };
+        (subject, taken)
+    }
+
+    /// The CRDs of the kinds that a document and its Motifs name.
+    pub(super) fn crds_of(
+        &self,
+        document: &serde_json::Value,
+        motifs: &Asked,
+    ) -> Vec<Arc<CrdRecord>> {
+        let motifs = motifs.iter().filter_map(|(_, motif)| motif.as_deref());
+        known(
+            &self.shared.context.crds,
+            std::iter::once(document).chain(motifs),
+        )
+    }
+
+    fn judge_against(&mut self, taken: &Taken, schemas: &Schemas) {
+        match judge(&self.reference, &self.document, taken, schemas) {
+            Ok(judged) => self.note_good(judged),
+            Err(refusal) => {
+                tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
+                self.candidate = None;
+                self.verdict = Verdict::Refused {
+                    reason: refusal.reason,
+                    message: refusal.message,
+                };
+            }
+        }
+    }
+
+    /// A revision that compiles is a candidate, unless it is what runs.
+    fn note_good(&mut self, judged: Judged) {
+        let same = |running: &Running| {
+            running.hash == judged.hash
+                && orkestra_core::plan::diff(&running.plan, &judged.plan).is_empty()
+        };
+        if self.running.as_ref().is_some_and(same) {
+            self.candidate = None;
+            self.verdict = Verdict::Accepted;
+        } else {
+            self.candidate = Some(judged);
+            self.verdict = Verdict::Pending(None);
+        }
+    }
+}
