@@ -31,10 +31,7 @@ pub(super) fn execute(args: &Args) -> Result<(), Failure> {
         code(&args.what)?
     } else {
         let explained = reference::explain(&args.what, args.recursive);
-        explained.map_err(|error| {
-            let hint = error.hint.clone();
-            anyhow::Error::new(error).context(hint)
-        })?
+        explained.map_err(|error| anyhow::anyhow!("{error}: {}", error.hint))?
     };
     Ok(output::print(&text)?)
 }
@@ -60,6 +57,21 @@ fn code(text: &str) -> Result<String, anyhow::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_field_is_told_before_the_mend() {
+        let args = Args {
+            what: "spec.crd".to_owned(),
+            recursive: false,
+        };
+        let Err(Failure::Input(error)) = execute(&args) else {
+            panic!("there is no such field");
+        };
+        assert_eq!(
+            error.to_string(),
+            "Katalog.spec has no field `crd`: did you mean `crds`?"
+        );
+    }
 
     #[test]
     fn a_code_is_explained_with_both_samples() {

@@ -82,10 +82,15 @@ fn walk(folder: &Path, found: &mut Vec<Result<PathBuf, Box<Diagnostic>>>) {
             if !path.is_symlink() {
                 walk(&path, found);
             }
-        } else if is_yaml {
+        } else if is_yaml && !is_pipe(&path) {
             found.push(Ok(path));
         }
     }
+}
+
+/// Whether it is no file and no folder, but a pipe or a device, which may never end. A broken link is told when it is read.
+fn is_pipe(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| !about.is_file())
 }
 
 fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {

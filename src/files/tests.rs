@@ -73,6 +73,24 @@ async fn a_folder_is_read_whole_and_other_objects_are_passed_over() {
 }
 
 #[tokio::test]
+async fn templates_of_charts_and_pipes_in_a_folder_are_passed_over() {
+    let chart = "kind: Service\nmetadata:\n  name: {{ .Release.Name }}\n{{- if .Values.x }}\n";
+    let folder = folder(&[
+        ("k.yaml", &katalog(TYPES)),
+        ("chart/templates/service.yaml", chart),
+    ]);
+    #[cfg(unix)]
+    let _socket =
+        std::os::unix::net::UnixListener::bind(folder.path().join("socket.yaml")).unwrap();
+    let found = validated(&folder, &["."]).await;
+    assert_eq!(told(&folder, &found), [""; 0]);
+    assert_eq!(found.katalogs.len(), 1);
+    // Whoever names it, means it.
+    let found = validated(&folder, &["chart/templates/service.yaml"]).await;
+    assert_eq!(told(&folder, &found).len(), 1);
+}
+
+#[tokio::test]
 async fn definitions_among_the_files_are_known_to_every_katalog() {
     let lacks = katalog("operatorBox: { status: { fields: [{ path: fish, value: x }] } }");
     let wrong = lacks.replace(

@@ -40,7 +40,7 @@ pub async fn validate(paths: &[PathBuf]) -> Validated {
     for path in paths {
         let files = find(path, &mut seen).into_iter();
         let files: Vec<_> = files
-            .map(|found| found.map(|file| parse(file, &mut validated.texts)))
+            .map(|found| found.map(|file| parse(file, path, &mut validated.texts)))
             .collect();
         let sources = files.iter().flatten().flat_map(|file| &file.stream.sources);
         let shapes: Vec<CrdShape> = sources.filter_map(|source| crd(source).ok()).collect();
@@ -84,8 +84,24 @@ struct Parsed {
     stream: Stream,
 }
 
-fn parse(file: TextFile, texts: &mut BTreeMap<String, String>) -> Parsed {
-    let stream = parse_stream(&file.name, &file.text);
+/// Words of which every document has one that is read here: the parts of names that are not misspelled at once.
+const WORDS: [&str; 5] = [
+    "orkestra.",
+    "Katalog",
+    "Komposer",
+    "Motif",
+    "CustomResourceDefinition",
+];
+
+/// Parses a file that was found at `given`. One of a folder that has nothing to do with Orkestra is passed over unread: it may
+/// be the template of a chart, which is no YAML.
+fn parse(file: TextFile, given: &Path, texts: &mut BTreeMap<String, String>) -> Parsed {
+    let is_read = is_named(&file.path, given) || WORDS.iter().any(|word| file.text.contains(word));
+    let stream = if is_read {
+        parse_stream(&file.name, &file.text)
+    } else {
+        Stream::default()
+    };
     texts.insert(file.name.clone(), file.text);
     Parsed {
         name: file.name,
@@ -107,7 +123,7 @@ impl Validated {
         let (schemas, motifs) = known;
         let Stream { sources, problems } = file.stream;
         let mut found = problems;
-        let is_named = given == file.path || file.path == Path::new("");
+        let is_named = is_named(&file.path, given);
         let (ours, others): (Vec<Source>, Vec<Source>) = sources
             .into_iter()
             .partition(|source| is_ours(source, is_named));
@@ -133,6 +149,11 @@ impl Validated {
         }
         is_something
     }
+}
+
+/// Whether a file was given by its own name, or as standard input.
+fn is_named(file: &Path, given: &Path) -> bool {
+    given == file || file == Path::new("")
 }
 
 /// Whether a document is one of Orkestra's. Of a file that was given by its name, one that does not say what it is is meant

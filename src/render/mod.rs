@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod examples;
+mod hide;
 mod objects;
 mod pick;
 mod print;
@@ -18,9 +19,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 use jiff::Timestamp;
 use orkestra_core::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    plan::{GroupKind, ObjectKey},
+    plan::{GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
-        preview::{Assumed, Preview, preview},
+        preview::{Assumed, Preview, preview as run},
         step::Failure,
     },
     value::Node,
@@ -67,6 +68,8 @@ pub struct Pass {
     pub resource: String,
     /// What would come of it.
     pub preview: Preview,
+    /// The same, with `***` for what depends on the values of Secrets.
+    pub hidden: Preview,
 }
 
 /// Renders custom resources. Equal files and times give equal results.
@@ -134,17 +137,46 @@ fn pass(katalogs: &[Compiled], given: &Given<'_>) -> Result<(Pass, Diagnostics),
         version: picked.version(),
         scopes: &scopes,
         now: given.now,
+        seen_as: None,
     };
-    let preview = match preview(picked.operator, assumed) {
+    let preview = match run(picked.operator, assumed.clone()) {
         Ok(preview) => preview,
         Err(why) => return refuse("", why.to_string()),
     };
+    let hidden = without_secrets(picked.operator, &assumed, &preview);
     let resource = name_of(&preview);
-    let failures = preview.failures.iter();
+    let failures = hidden.failures.iter();
     let failures = failures
         .map(|failure| located(failure, &picked, &resource))
         .collect();
-    Ok((Pass { resource, preview }, failures))
+    let pass = Pass {
+        resource,
+        preview,
+        hidden,
+    };
+    Ok((pass, failures))
+}
+
+/// What comes of the pass, with what depends on the values of Secrets hidden.
+fn without_secrets(operator: &OperatorPlan, assumed: &Assumed<'_>, preview: &Preview) -> Preview {
+    let mut hidden = preview.clone();
+    let mut objects = assumed.children.iter().chain(&preview.objects);
+    if !objects.any(hide::is_secret) {
+        return hidden;
+    }
+    for way in hide::WAYS {
+        let children: Vec<Node> = assumed.children.iter().map(way).collect();
+        let other = Assumed {
+            children: &children,
+            seen_as: Some(way),
+            ..assumed.clone()
+        };
+        // Names and kinds are the same, so it is refused no more than the first was.
+        if let Ok(other) = run(operator, other) {
+            hide::hide(&mut hidden, &other);
+        }
+    }
+    hidden
 }
 
 /// The status to assume; it is one custom resource's.

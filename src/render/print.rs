@@ -1,17 +1,16 @@
 //! What was rendered, as text that kubectl can apply.
 
-use orkestra_core::value::{Key, Map, Node};
 use serde_json::{Value, json};
 
-use super::Pass;
-
-/// What stands for the value of a Secret. It is no base64, so that no API server takes it for one.
-const MASK: &str = "***";
+use super::{
+    Pass,
+    hide::{is_secret, masked},
+};
 
 /// What is shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Show {
-    /// The values of Secrets; else each is `***`.
+    /// The values of Secrets, and what depends on them; else each is `***`.
     pub secrets: bool,
     /// After the objects of each custom resource itself, with the status that the pass would write.
     pub status: bool,
@@ -47,13 +46,23 @@ pub fn to_json(passes: &[Pass], show: Show) -> Value {
 
 /// Whether anything is hidden that [`Show::secrets`] shows.
 pub fn hides(passes: &[Pass]) -> bool {
-    let mut objects = passes.iter().flat_map(|pass| &pass.preview.objects);
-    objects.any(is_secret)
+    passes.iter().any(|pass| {
+        let Pass {
+            preview, hidden, ..
+        } = pass;
+        preview.objects.iter().any(is_secret)
+            || (&preview.objects, &preview.cr) != (&hidden.objects, &hidden.cr)
+    })
 }
 
 fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = Value> {
-    let status = show.status.then_some(&pass.preview.cr);
-    let objects = pass.preview.objects.iter().chain(status);
+    let preview = if show.secrets {
+        &pass.preview
+    } else {
+        &pass.hidden
+    };
+    let status = show.status.then_some(&preview.cr);
+    let objects = preview.objects.iter().chain(status);
     objects.map(move |object| {
         if is_secret(object) && !show.secrets {
             masked(object).to_json()
@@ -61,32 +70,6 @@ fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = Value> {
             object.to_json()
         }
     })
-}
-
-fn is_secret(object: &Node) -> bool {
-    let is = |field, wanted| object.get(field).and_then(Node::as_str) == Some(wanted);
-    is("apiVersion", "v1") && is("kind", "Secret")
-}
-
-/// A Secret without its values.
-fn masked(secret: &Node) -> Node {
-    let mask = |(key, value): (&Key, &Node)| {
-        let hidden = matches!(key.as_str(), "data" | "stringData");
-        let value = match value {
-            Node::Map(values) if hidden => values
-                .keys()
-                .map(|key| (key.clone(), Node::from(MASK)))
-                .collect::<Map>()
-                .into(),
-            _ if hidden => Node::from(MASK),
-            value => value.clone(),
-        };
-        (key.clone(), value)
-    };
-    match secret {
-        Node::Map(map) => Node::Map(map.iter().map(mask).collect()),
-        other => other.clone(),
-    }
 }
 
 /// A comment of one line, whatever the text holds.

@@ -192,6 +192,67 @@ async fn secrets_are_masked_unless_they_are_asked_for() {
     );
 }
 
+const READER: &str = r#"apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: waters }
+spec:
+  crds:
+    pond:
+      apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+      operatorBox:
+        onCreate:
+          secrets:
+            - { name: login, data: { password: "{{ randomAlphanumeric 12 }}" } }
+        onReconcile:
+          configMaps:
+            - name: copy
+              data:
+                whole: "x={{ .children.secret.data.password }}."
+                plain: "{{ .children.secret.data.password | fromBase64 }}"
+                cut: "{{ slice .children.secret.data.password 0 2 }}"
+                same: bm9ydGhlcm4=
+        status:
+          fields:
+            - { path: leak, value: "{{ .children.secret.data.password }}" }
+            - { path: fish, value: "{{ .spec.fish }}" }
+"#;
+
+#[tokio::test]
+async fn what_depends_on_a_secret_is_masked_wherever_it_comes_to_stand() {
+    let desk = Desk::new(&pond(""));
+    desk.write("k.yaml", READER);
+    let mut request = desk.request();
+    let status = Show {
+        status: true,
+        ..Show::default()
+    };
+    // One that is made.
+    let rendered = render(&request).await;
+    assert!(hides(&rendered.passes));
+    let made = objects(&rendered);
+    let password = find(&made, "Secret", "login")["data"]["password"].as_str();
+    let password = password.unwrap().to_owned();
+    let text = to_yaml(&rendered.passes, status).unwrap();
+    assert!(!text.contains(&password), "{text}");
+    // One that exists.
+    let live = "apiVersion: v1\nkind: Secret\nmetadata: { name: login, namespace: default }\ndata: { password: bm9ydGhlcm4= }\n";
+    request.children = vec![desk.write("live.yaml", live)];
+    let rendered = render(&request).await;
+    let masked = to_json(&rendered.passes, status);
+    let masked = masked["items"].as_array().unwrap();
+    let data = &find(masked, "ConfigMap", "copy")["data"];
+    for field in ["whole", "plain", "cut"] {
+        assert_eq!(data[field], "***", "{field}");
+    }
+    assert_eq!(data["same"], "bm9ydGhlcm4=", "it is written in the Katalog");
+    let written = &find(masked, "Pond", "north")["status"];
+    assert_eq!(written["leak"], "***");
+    assert_eq!(written["fish"], "carp");
+    let shown = objects(&rendered);
+    let data = &find(&shown, "ConfigMap", "copy")["data"];
+    assert_eq!(data["plain"], "northern");
+}
+
 #[tokio::test]
 async fn the_status_to_assume_is_a_whole_object_or_a_status() {
     let desk = Desk::new(&pond(""));

@@ -297,6 +297,8 @@ fn fields_are_explained_however_they_are_written() {
         assert!(all[0].contains(part), "{part}: {}", all[0]);
     }
     let child = explain("spec.crds.operatorBox.onCreate.deployments[].image", false).unwrap();
+    let numbered = explain("spec.crds.operatorBox.onCreate.deployments.0.image", false);
+    assert_eq!(numbered.unwrap(), child);
     assert_eq!(
         child,
         explain("spec.crds.operatorBox.onCreate.deployments.image", false).unwrap()

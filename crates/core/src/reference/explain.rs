@@ -59,7 +59,9 @@ static ANYTHING: Shape = Shape::Free;
 pub(super) fn find(path: &str) -> Result<Place<'static>, NoSuchField> {
     let words = path.split('.').filter_map(|word| {
         let word = word.split('[').next().unwrap_or(word).trim();
-        (!word.is_empty()).then_some(word)
+        // The number of a list item; no field is called so.
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        (!is_number).then_some(word)
     });
     let mut words: VecDeque<&str> = words.collect();
     let kind_of = |word: &str| {

@@ -43,6 +43,8 @@ pub struct Assumed<'a> {
     pub scopes: &'a BTreeMap<GroupKind, bool>,
     /// The moment.
     pub now: Timestamp,
+    /// How templates of the status find an object that the pass makes; unchanged without it. It tells what depends on what.
+    pub seen_as: Option<fn(&Node) -> Node>,
 }
 
 /// What a pass would come to.
@@ -96,7 +98,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     let entropy = assume::entropy(plan, &observed.cr.id.key);
     let cycle = step(plan, &scopes, &observed, assumed.now, &entropy);
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
-    let (after, mut executed) = done(plan, &observed, &cycle, assumed.now)?;
+    let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
     if let Some(patch) = status(plan, &facts, &after, &mut executed, assumed.now) {
         merge(&mut cr, &patch.body);
     }
@@ -159,7 +161,7 @@ fn done(
     plan: &OperatorPlan,
     before: &Observed,
     cycle: &Cycle,
-    now: Timestamp,
+    (now, seen_as): (Timestamp, Option<fn(&Node) -> Node>),
 ) -> Result<(Observed, Executed), Malformed> {
     let mut after = before.clone();
     let mut executed = Executed {
@@ -177,8 +179,11 @@ fn done(
                 if before.child(&rendered.key).is_some() {
                     (&rendered.key, Action::Unchanged)
                 } else {
-                    let object =
-                        assume::child(rendered.object.clone(), plan, &before.cr, false, now)?;
+                    let object = match seen_as {
+                        Some(change) => change(&rendered.object),
+                        None => rendered.object.clone(),
+                    };
+                    let object = assume::child(object, plan, &before.cr, false, now)?;
                     after.children.push(observe(plan, &object)?);
                     (&rendered.key, Action::Created)
                 }
