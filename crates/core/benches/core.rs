@@ -17,6 +17,7 @@ use std::{
     collections::BTreeMap,
     env, fs,
     hint::black_box,
+    process::Command,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -32,7 +33,14 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
+/// Names the shape of expressions that a process of its own measures.
+const SHAPE: &str = "ORKESTRA_SHAPE";
+
 fn main() {
+    if let Ok(shape) = env::var(SHAPE) {
+        println!("{}", bytes_of(&shape));
+        return;
+    }
     divan::main();
     // The rest takes long, and is nothing that a test run looks for.
     if !env::args().any(|argument| argument == "--bench") {
@@ -156,29 +164,43 @@ fn resident_bytes() -> usize {
 /// What an expression is, and its text with a number.
 type Shape = (&'static str, fn(usize) -> String);
 
-/// Compiles many expressions of which no two are equal, and divides what the process grew by.
+static SHAPES: [Shape; 4] = [
+    ("a path", |n| format!("{{{{ .spec.a{n}.name }}}}")),
+    ("a path with a default", |n| {
+        format!("{{{{ .spec.b{n} | default \"x\" }}}}")
+    }),
+    ("text and two paths", |n| {
+        format!("{{{{ .metadata.name }}}}-{{{{ .spec.c{n} }}}}")
+    }),
+    ("a condition", |n| {
+        format!("{{{{ if eq .spec.d{n} \"x\" }}}}a{{{{ else }}}}b{{{{ end }}}}")
+    }),
+];
+
+/// Measures each shape in a process of its own: what others freed there would be used again, and not be counted.
 fn bytes_an_expression() {
-    const COUNT: usize = 100_000;
     println!("\nbytes held per compiled expression, source, reads and sharing included");
-    let shapes: [Shape; 4] = [
-        ("a path", |n| format!("{{{{ .spec.a{n}.name }}}}")),
-        ("a path with a default", |n| {
-            format!("{{{{ .spec.b{n} | default \"x\" }}}}")
-        }),
-        ("text and two paths", |n| {
-            format!("{{{{ .metadata.name }}}}-{{{{ .spec.c{n} }}}}")
-        }),
-        ("a condition", |n| {
-            format!("{{{{ if eq .spec.d{n} \"x\" }}}}a{{{{ else }}}}b{{{{ end }}}}")
-        }),
-    ];
-    for (name, source) in shapes {
-        let mut held = Vec::with_capacity(COUNT);
-        let before = resident_bytes();
-        held.extend((0..COUNT).map(|n| Template::parse(&source(n)).unwrap()));
-        let grown = resident_bytes().saturating_sub(before);
-        println!("{:>8}  {name}", grown / held.len());
+    let program = env::current_exe().unwrap();
+    for (name, _) in SHAPES {
+        let ran = Command::new(&program).env(SHAPE, name).output().unwrap();
+        let bytes = String::from_utf8(ran.stdout).unwrap();
+        println!("{:>8}  {name}", bytes.trim());
     }
+}
+
+/// Compiles many expressions of which no two are equal, and divides what the process grew by.
+fn bytes_of(shape: &str) -> usize {
+    const COUNT: usize = 100_000;
+    let (_, source) = SHAPES.iter().find(|(name, _)| *name == shape).unwrap();
+    // What is made once for all is none of theirs.
+    let first = Template::parse(&source(COUNT)).unwrap();
+    let before = resident_bytes();
+    let held: Vec<Template> = (0..COUNT)
+        .map(|n| Template::parse(&source(n)).unwrap())
+        .collect();
+    let grown = resident_bytes() - before;
+    drop((first, held));
+    grown / COUNT
 }
 
 /// The time of one run: the fastest of some rounds, which other work of the machine disturbs least.

@@ -20,6 +20,10 @@ pub use path::{FieldPath, Segment};
 
 use crate::document::Tree;
 
+/// So many errors are told of one document, and so many warnings: nobody reads more, and each takes time to find and to
+/// locate.
+pub(crate) const MOST_PROBLEMS: usize = 1000;
+
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -134,6 +138,16 @@ impl Diagnostic {
         }
     }
 
+    /// What stands for this problem and all that are left out as it is.
+    pub(crate) fn left_out(self) -> Self {
+        Diagnostic {
+            code: Code::TooLarge,
+            message: format!("more than {MOST_PROBLEMS} problems are too many to tell"),
+            hint: Some("mend those that are told, and look again".to_owned()),
+            ..self
+        }
+    }
+
     /// The same problem at a position.
     #[must_use]
     pub fn at(mut self, span: Option<crate::document::Span>) -> Self {
@@ -209,6 +223,25 @@ impl Diagnostics {
             let elsewhere = d.file.as_deref() != file;
             (elsewhere.then(|| d.file.clone()), d.line, d.column)
         });
+    }
+
+    /// Leaves out the errors and the warnings that are too many, with a last problem in their place.
+    pub(crate) fn cap(&mut self) {
+        let (mut errors, mut warnings) = (0, 0);
+        let mut left_out = None;
+        for problem in std::mem::take(&mut self.0) {
+            let told = match problem.severity {
+                Severity::Error => &mut errors,
+                Severity::Warning => &mut warnings,
+            };
+            *told += 1;
+            if *told <= MOST_PROBLEMS {
+                self.0.push(problem);
+            } else if left_out.is_none() {
+                left_out = Some(problem.left_out());
+            }
+        }
+        self.0.extend(left_out);
     }
 
     /// `Ok` with the warnings when nothing refuses the document.

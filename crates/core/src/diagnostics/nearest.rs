@@ -13,6 +13,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         let limit = (word.count.max(letters.count) / 3).max(1);
         // Only what is nearer than the best so far is of interest.
         let limit = best.map_or(limit, |(distance, _)| limit.min(distance.saturating_sub(1)));
+        if word.differ(&letters) > 2 * limit {
+            continue;
+        }
         if let Some(distance) = distance(word.all(), letters.all(), limit) {
             if distance == 0 {
                 return Some(candidate);
@@ -38,6 +41,8 @@ const LONGEST: usize = 64;
 struct Letters {
     all: [char; LONGEST],
     count: usize,
+    /// Which letters there are: a bit each, which rare letters share with others.
+    set: u64,
 }
 
 impl Letters {
@@ -45,13 +50,27 @@ impl Letters {
         let mut letters = Letters {
             all: ['\0'; LONGEST],
             count: 0,
+            set: 0,
         };
-        let lower = word.chars().flat_map(char::to_lowercase);
-        for (slot, letter) in letters.all.iter_mut().zip(lower) {
-            *slot = letter;
-            letters.count += 1;
+        if word.is_ascii() {
+            letters.fill(word.bytes().map(|byte| byte.to_ascii_lowercase().into()));
+        } else {
+            letters.fill(word.chars().flat_map(char::to_lowercase));
         }
         letters
+    }
+
+    fn fill(&mut self, lower: impl Iterator<Item = char>) {
+        for (slot, letter) in self.all.iter_mut().zip(lower) {
+            *slot = letter;
+            self.count += 1;
+            self.set |= 1 << (u32::from(letter) % u64::BITS);
+        }
+    }
+
+    /// Letters that only one of the words has, or fewer. An edit takes away at most one of each.
+    fn differ(&self, other: &Letters) -> usize {
+        (self.set ^ other.set).count_ones() as usize
     }
 
     fn all(&self) -> &[char] {

@@ -1,12 +1,12 @@
 //! Where in a document a field is.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
     /// Into a map, by key.
-    Field(String),
+    Field(Arc<str>),
     /// Into a list, from 0.
     Index(usize),
 }
@@ -15,8 +15,10 @@ pub enum Segment {
 ///
 /// Keys that hold other characters than letters, digits, `-` and `_` print in quotes:
 /// `metadata.labels."app.example/name"`.
+///
+/// Cheap to clone: a Katalog has thousands of them, most of them with the same beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FieldPath(Vec<Segment>);
+pub struct FieldPath(Arc<[Segment]>);
 
 impl FieldPath {
     /// The document itself.
@@ -27,7 +29,7 @@ impl FieldPath {
     /// The field `name` in the map at this path.
     #[must_use]
     pub fn field(&self, name: &str) -> Self {
-        self.with(Segment::Field(name.to_owned()))
+        self.with(Segment::Field(name.into()))
     }
 
     /// Item `index`, from 0, of the list at this path.
@@ -40,7 +42,7 @@ impl FieldPath {
     #[must_use]
     pub fn sibling(&self, name: &str) -> Self {
         let parent = &self.0[..self.0.len().saturating_sub(1)];
-        FieldPath(parent.to_vec()).field(name)
+        joined(parent, Segment::Field(name.into()))
     }
 
     /// The steps, from the root.
@@ -51,7 +53,7 @@ impl FieldPath {
     /// The path without its last step; none of the document itself.
     pub fn parent(&self) -> Option<Self> {
         let (_, parents) = self.0.split_last()?;
-        Some(FieldPath(parents.to_vec()))
+        Some(FieldPath(parents.into()))
     }
 
     /// Whether this is the document itself.
@@ -61,20 +63,21 @@ impl FieldPath {
 
     /// The reverse of `Display`. Whatever is no path gives the part in front of the mistake.
     pub fn parse(text: &str) -> Self {
-        let (mut path, mut rest) = (FieldPath::root(), text);
+        let (mut segments, mut rest) = (Vec::new(), text);
         while let Some((segment, behind)) = segment(rest) {
-            path.0.push(segment);
+            segments.push(segment);
             rest = behind.strip_prefix('.').unwrap_or(behind);
         }
-        path
+        FieldPath(segments.into())
     }
 
     fn with(&self, segment: Segment) -> Self {
-        let mut segments = Vec::with_capacity(self.0.len() + 1);
-        segments.extend_from_slice(&self.0);
-        segments.push(segment);
-        FieldPath(segments)
+        joined(&self.0, segment)
     }
+}
+
+fn joined(parents: &[Segment], last: Segment) -> FieldPath {
+    FieldPath(parents.iter().cloned().chain([last]).collect())
 }
 
 impl fmt::Display for FieldPath {
@@ -107,11 +110,11 @@ fn segment(text: &str) -> Option<(Segment, &str)> {
     if text.starts_with('"') {
         let mut texts = serde_json::Deserializer::from_str(text).into_iter::<String>();
         let name = texts.next()?.ok()?;
-        return Some((Segment::Field(name), &text[texts.byte_offset()..]));
+        return Some((Segment::Field(name.into()), &text[texts.byte_offset()..]));
     }
     let end = text.find(['.', '[']).unwrap_or(text.len());
     let (name, behind) = text.split_at(end);
-    is_plain(name).then(|| (Segment::Field(name.to_owned()), behind))
+    is_plain(name).then(|| (Segment::Field(name.into()), behind))
 }
 
 fn is_plain(name: &str) -> bool {

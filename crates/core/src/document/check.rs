@@ -10,7 +10,7 @@ use super::hints::{self, Around};
 use super::tree::{Key, Span, Tree, TreeValue};
 use crate::api::duration;
 use crate::api::shape::{Field, ObjectShape, Shape, Support};
-use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, did_you_mean};
+use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, MOST_PROBLEMS, did_you_mean};
 use crate::value::Node;
 
 /// Checks `tree`, which stands at `path`, against `shape`.
@@ -260,7 +260,10 @@ impl<'a> Checker<'a> {
                 }
                 (None, None) => {
                     is_partial = true;
-                    let hint = hints::unknown(&key.name, &self.around);
+                    // Of so many, those that are found last are not told.
+                    let is_told = self.found.0.len() <= MOST_PROBLEMS;
+                    let hint = || hints::unknown(&key.name, &self.around);
+                    let hint = is_told.then(hint).flatten();
                     self.error(
                         Code::UnknownField,
                         &inner,

@@ -72,6 +72,7 @@ pub(crate) fn check_komposer(source: &Source) -> Diagnostics {
         rules::check_metadata(&tree, &mut found);
     }
     found.locate(&tree, source.file.as_deref());
+    found.cap();
     found
 }
 
@@ -98,6 +99,7 @@ pub(crate) fn read_included<T: JsonSchema + DeserializeOwned>(
     normalise::included(&mut tree, key, &shape, &mut found);
     let mut checked = check(&tree, &shape, &FieldPath::root(), &mut found);
     found.locate(&tree, source.file.as_deref());
+    found.cap();
     let warnings = found.into_result()?;
     let value = checked.get_mut(key).map(Value::take);
     let value = serde_json::from_value(value.unwrap_or_default()).map_err(mistyped)?;
@@ -117,6 +119,7 @@ fn read_partly<S: Readable>(source: &Source) -> (Option<Document<S>>, Diagnostic
     let mut tree = source.tree.clone();
     let spec = read::<S>(&mut tree, &mut found);
     found.locate(&tree, source.file.as_deref());
+    found.cap();
     let metadata = tree.get("metadata");
     let text = |name| {
         metadata

@@ -1,82 +1,131 @@
 //! Which parts of a text stand in the file letter by letter: so that a mistake inside a text of several lines has a place.
 
 use super::tree::{Span, Verbatim};
+use super::yaml;
+
+/// Most parts of one text: one that consists of escapes would have as many as characters.
+const MOST_PARTS: usize = 1000;
 
 /// The parts of a text that stand in the document letter by letter, a line each, up to the first that does not.
 ///
-/// White space at both ends of a line is skipped: it is indentation, or folded.
+/// White space at both ends of a line is skipped: it is indentation, or folded. No more of the document is looked at than
+/// what the text takes: in flow style, one line holds thousands of texts.
 pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim> {
-    let mut parts = Vec::new();
-    let source = usize::try_from(span.offset)
-        .ok()
-        .and_then(|at| document.get(at..))
-        .unwrap_or_default();
-    let quote = source.chars().next();
-    let (mut place, mut done) = (span, 0);
-    for (number, line) in source.split_inclusive('\n').enumerate() {
-        let rest = &value[done..];
-        let indent = |text: &str| text.len() - text.trim_start().len();
-        let (skipped, left) = if number > 0 {
-            (indent(line), indent(rest))
-        } else {
-            // A block begins at its first line that is not empty.
-            let empty = rest.len() - rest.trim_start_matches('\n').len();
-            (usize::from(line.starts_with(['"', '\''])), empty)
-        };
-        done += left;
-        let Some(found) = same_in_line((place, line), skipped, (value, done), quote) else {
-            break;
-        };
-        parts.extend(found.parts);
-        done = found.done;
-        if value[done..].trim().is_empty() || !line[found.at..].trim().is_empty() {
-            break;
-        }
-        let Some(next) = below(place, line) else {
-            break;
-        };
-        place = next;
-    }
-    parts
+    let source = usize::try_from(span.offset).ok();
+    let source = source.and_then(|at| document.get(at..)).unwrap_or_default();
+    let mut walk = Walk {
+        source,
+        place: span,
+        value,
+        done: 0,
+        quote: source.chars().next(),
+        parts: Vec::new(),
+    };
+    // A place beyond what a span holds ends the walk.
+    let _ = walk.lines();
+    walk.parts
 }
 
-/// How far a line says what the text says.
-struct Same {
-    parts: Vec<Verbatim>,
-    /// Where the line goes on otherwise.
-    at: usize,
-    /// Where the text does.
+/// A walk over a document and a text side by side.
+struct Walk<'a> {
+    /// The document from here on.
+    source: &'a str,
+    /// Where that is.
+    place: Span,
+    value: &'a str,
+    /// Bytes of the text that were found.
     done: usize,
+    /// What the text begins with, which may be a quote.
+    quote: Option<char>,
+    parts: Vec<Verbatim>,
 }
 
-/// The parts of a line, from byte `at` on, that the text has from `done` on. A character that is written as two, such as
-/// `\"`, is a part of its own.
-fn same_in_line(
-    (place, line): (Span, &str),
-    mut at: usize,
-    (value, mut done): (&str, usize),
-    quote: Option<char>,
-) -> Option<Same> {
-    let mut parts = Vec::new();
-    loop {
-        let (text, rest) = (&line[at..], &value[done..]);
-        let exact = same(text, rest, quote);
-        let is_escaped = escaped(&text[exact..], &rest[exact..], quote);
-        let same = if is_escaped {
-            exact
-        } else {
-            text[..exact].trim_end().len()
-        };
-        if same > 0 {
-            parts.push(part(place, &line[..at], done, same)?);
+impl Walk<'_> {
+    fn lines(&mut self) -> Option<()> {
+        if self.source.starts_with(['"', '\'']) {
+            self.skip(1)?;
         }
-        (at, done) = (at + same, done + same);
-        if !is_escaped {
-            return Some(Same { parts, at, done });
+        // A block begins at its first line that is not empty.
+        let empty = self.value.trim_start_matches('\n');
+        self.done = self.value.len() - empty.len();
+        loop {
+            self.line()?;
+            if self.rest().trim().is_empty() {
+                return None;
+            }
+            self.skip(blank(self.source))?;
+            self.below()?;
+            self.skip(blank(self.source))?;
+            self.done += self.rest().len() - self.rest().trim_start().len();
         }
-        parts.push(part(place, &line[..at], done, 1)?);
-        (at, done) = (at + 2, done + 1);
     }
+
+    /// The parts of a line that the text has next. A character that is written as two, such as `\"`, is a part of its own.
+    fn line(&mut self) -> Option<()> {
+        loop {
+            let (text, rest) = (self.source, self.rest());
+            let exact = same(text, rest, self.quote);
+            let is_escaped = escaped(&text[exact..], &rest[exact..], self.quote);
+            let same = if is_escaped {
+                exact
+            } else {
+                text[..exact].trim_end().len()
+            };
+            if same > 0 {
+                self.part(same)?;
+                self.skip(same)?;
+                self.done += same;
+            }
+            if !is_escaped {
+                return Some(());
+            }
+            self.part(1)?;
+            self.skip(2)?;
+            self.done += 1;
+        }
+    }
+
+    /// What of the text is left.
+    fn rest(&self) -> &str {
+        &self.value[self.done..]
+    }
+
+    fn part(&mut self, len: usize) -> Option<()> {
+        let part = Verbatim {
+            start: u32::try_from(self.done).ok()?,
+            span: Span {
+                len: u32::try_from(len).ok()?,
+                ..self.place
+            },
+        };
+        self.parts.push(part);
+        (self.parts.len() < MOST_PARTS).then_some(())
+    }
+
+    /// Goes on by bytes of this line.
+    fn skip(&mut self, bytes: usize) -> Option<()> {
+        let (skipped, source) = self.source.split_at_checked(bytes)?;
+        let characters = u32::try_from(skipped.chars().count()).ok()?;
+        self.place.column = self.place.column.checked_add(characters)?;
+        self.place.offset = self.place.offset.checked_add(u32::try_from(bytes).ok()?)?;
+        self.source = source;
+        Some(())
+    }
+
+    /// Goes on behind the break that ends this line; nothing if it goes on otherwise.
+    fn below(&mut self) -> Option<()> {
+        let bytes = yaml::line_break(self.source)?;
+        self.skip(bytes)?;
+        self.place.line = self.place.line.checked_add(1)?;
+        self.place.column = 1;
+        Some(())
+    }
+}
+
+/// Bytes of white space at the start of a text, on its first line.
+fn blank(text: &str) -> usize {
+    let is_blank = |c: char| c.is_whitespace() && !['\n', '\r'].contains(&c);
+    text.len() - text.trim_start_matches(is_blank).len()
 }
 
 /// Whether `text` begins with two characters that stand for the one that `value` begins with.
@@ -103,30 +152,6 @@ fn same(line: &str, value: &str, quote: Option<char>) -> usize {
         .sum()
 }
 
-/// The part of a text from byte `start` that stands behind `skipped` at `place`.
-fn part(place: Span, skipped: &str, start: usize, len: usize) -> Option<Verbatim> {
-    let small = |n: usize| u32::try_from(n).ok();
-    Some(Verbatim {
-        start: small(start)?,
-        span: Span {
-            line: place.line,
-            column: place.column.checked_add(small(skipped.chars().count())?)?,
-            offset: place.offset.checked_add(small(skipped.len())?)?,
-            len: small(len)?,
-        },
-    })
-}
-
-/// The start of the line below `line`, which starts at `place`.
-fn below(place: Span, line: &str) -> Option<Span> {
-    Some(Span {
-        line: place.line.checked_add(1)?,
-        column: 1,
-        offset: place.offset.checked_add(u32::try_from(line.len()).ok()?)?,
-        len: 0,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use crate::{diagnostics::FieldPath, document::parse_stream};
@@ -149,6 +174,9 @@ mod tests {
         for (source, place) in [
             ("a: |\n  one\n  \u{e9} word\n", (3, 5)),
             ("a: |\r\n  one\r\n  two word\r\n", (3, 7)),
+            ("a: |\r  one\r  two word\r", (3, 7)),
+            ("x: 1\ra: \"one\r\r  word\"\r", (4, 3)),
+            ("a: >\n  one\r  two\r\n\n  word\n", (5, 3)),
             ("a: |-\n\n    one\n\n      in word\n", (5, 10)),
             ("# x\na: >\n  one\n  two\n\n  word\n", (6, 3)),
             ("x: 1\n---\na: one\n  two\n  word\n", (5, 3)),

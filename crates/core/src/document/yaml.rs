@@ -79,12 +79,21 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let end = rest.find(['\n', '\r']).map_or(rest.len(), |at| {
-            at + if rest[at..].starts_with("\r\n") { 2 } else { 1 }
+            at + line_break(&rest[at..]).unwrap_or_default()
         });
         let line;
         (line, rest) = rest.split_at(end);
         (!line.is_empty()).then_some(line)
     })
+}
+
+/// Bytes of the line break that a text begins with.
+pub(super) fn line_break(text: &str) -> Option<usize> {
+    match text.as_bytes() {
+        [b'\r', b'\n', ..] => Some(2),
+        [b'\r' | b'\n', ..] => Some(1),
+        _ => None,
+    }
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {

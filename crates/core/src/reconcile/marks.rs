@@ -1,5 +1,7 @@
 //! What makes a rendered object a custom resource's child: name, labels, annotations, owner reference.
 
+use std::sync::LazyLock;
+
 use super::record::{Observed, child_mark};
 use crate::{
     api::names,
@@ -7,37 +9,99 @@ use crate::{
     value::{Key, Map, Node},
 };
 
-/// Puts in what makes a rendered object this custom resource's child.
-pub(super) fn own(object: &mut Node, key: &ChildKey, plan: &OperatorPlan, observed: &Observed) {
-    let cr = &observed.cr.id;
-    set_in(object, &["metadata"], "name", Node::from(&*key.object.name));
-    if let Some(namespace) = &key.object.namespace {
-        set_in(object, &["metadata"], "namespace", Node::from(&**namespace));
+/// The keys that every child has, made once for all passes.
+struct Keys {
+    metadata: Key,
+    name: Key,
+    namespace: Key,
+    labels: Key,
+    annotations: Key,
+    owner_references: Key,
+    child: Key,
+    applied: Key,
+}
+
+static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
+    metadata: Key::new("metadata"),
+    name: Key::new("name"),
+    namespace: Key::new("namespace"),
+    labels: Key::new("labels"),
+    annotations: Key::new("annotations"),
+    owner_references: Key::new("ownerReferences"),
+    child: Key::new(names::ANNOTATION_CHILD),
+    applied: Key::new(names::ANNOTATION_APPLIED),
+});
+
+/// What makes rendered objects children of one custom resource: the same for all of them but for their names.
+pub(super) struct Marks<'a> {
+    owner: &'a ObjectKey,
+    labels: [(Key, Node); 3],
+    reference: Node,
+}
+
+impl<'a> Marks<'a> {
+    /// The marks of the children that a plan makes for the custom resource that is observed.
+    pub(super) fn of(plan: &OperatorPlan, observed: &'a Observed) -> Self {
+        let cr = &observed.cr.id;
+        let katalog = format!("{}.{}", plan.katalog.namespace, plan.katalog.name);
+        Self {
+            owner: &cr.key,
+            labels: [
+                (names::LABEL_MANAGED.into(), Node::from("true")),
+                (names::LABEL_OWNER_UID.into(), Node::from(&*cr.uid)),
+                (
+                    names::LABEL_KATALOG.into(),
+                    Node::from(names::label_value(&katalog)),
+                ),
+            ],
+            reference: owner_reference(plan, observed),
+        }
     }
-    let labels = [
-        (names::LABEL_MANAGED, "true".to_owned()),
-        (names::LABEL_OWNER_UID, cr.uid.to_string()),
-        (
-            names::LABEL_KATALOG,
-            names::label_value(&format!("{}.{}", plan.katalog.namespace, plan.katalog.name)),
-        ),
-    ];
-    for (label, value) in labels {
-        set_in(object, &["metadata", "labels"], label, Node::from(value));
-    }
-    set_in(
-        object,
-        &["metadata", "annotations"],
-        names::ANNOTATION_CHILD,
-        Node::from(child_mark(&key.kind, &key.object.name)),
-    );
-    if may_reference(&cr.key, &key.object) {
-        set_in(
-            object,
-            &["metadata"],
-            "ownerReferences",
-            Node::List([owner_reference(plan, observed)].into()),
+
+    /// Puts them in, with the child's name.
+    pub(super) fn put(&self, object: &mut Node, key: &ChildKey) {
+        let metadata = map_at(object, &KEYS.metadata);
+        add(map_at(metadata, &KEYS.labels), self.labels.iter().cloned());
+        let mark = child_mark(&key.kind, &key.object.name);
+        let child = (KEYS.child.clone(), Node::from(mark));
+        add(map_at(metadata, &KEYS.annotations), [child]);
+        let name = (KEYS.name.clone(), Node::from(&*key.object.name));
+        let namespace = key.object.namespace.as_deref();
+        let namespace = namespace.map(|text| (KEYS.namespace.clone(), Node::from(text)));
+        let reference = may_reference(self.owner, &key.object).then(|| {
+            let references = Node::List([self.reference.clone()].into());
+            (KEYS.owner_references.clone(), references)
+        });
+        add(
+            metadata,
+            [name].into_iter().chain(namespace).chain(reference),
         );
+    }
+}
+
+/// Puts in the hash of what a child shall be.
+pub(super) fn put_applied(object: &mut Node, hash: &str) {
+    let metadata = map_at(object, &KEYS.metadata);
+    let applied = (KEYS.applied.clone(), Node::from(hash));
+    add(map_at(metadata, &KEYS.annotations), [applied]);
+}
+
+/// The value under a key, to be changed; whatever is no map becomes one.
+fn map_at<'n>(node: &'n mut Node, key: &Key) -> &'n mut Node {
+    if !matches!(node, Node::Map(_)) {
+        *node = Node::Map(Map::default());
+    }
+    match node {
+        Node::Map(map) => map.entry(key),
+        other => other,
+    }
+}
+
+/// Puts entries in, instead of those of the same keys; whatever is no map becomes one.
+fn add(node: &mut Node, entries: impl IntoIterator<Item = (Key, Node)>) {
+    match node {
+        Node::Map(map) => map.extend(entries),
+        other => *other = Node::Map(entries.into_iter().collect()),
     }
 }
 

@@ -8,13 +8,12 @@ use super::{
     children::children_data,
     inputs::{Around, Inputs},
     inventory::Inventory,
-    marks,
+    marks::{self, Marks},
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer},
 };
 use crate::{
-    api::names,
     plan::{
         ChildKey, ChildPlan, GroupKind, Leaf, Mode, NameRule, ObjectKey, OnFalse, OperatorPlan,
     },
@@ -125,6 +124,7 @@ pub fn step(
         scopes,
         observed,
         manager,
+        marks: Marks::of(plan, observed),
         renderer,
         around: &around,
         entropy,
@@ -152,6 +152,7 @@ struct Pass<'a, 'd> {
     scopes: &'a Scopes,
     observed: &'a Observed,
     manager: String,
+    marks: Marks<'a>,
     renderer: Renderer<'a, 'd>,
     around: &'a Around<'d>,
     entropy: &'a Entropy,
@@ -323,14 +324,9 @@ impl Pass<'_, '_> {
         index: usize,
     ) -> Result<Rendered, RenderError> {
         let mut object = self.body(key, declared)?;
-        marks::own(&mut object, key, self.plan, self.observed);
+        self.marks.put(&mut object, key);
         let hash = hash(&object);
-        marks::set_in(
-            &mut object,
-            &["metadata", "annotations"],
-            names::ANNOTATION_APPLIED,
-            Node::from(hash.as_str()),
-        );
+        marks::put_applied(&mut object, &hash);
         Ok(Rendered {
             key: key.clone(),
             declared: index,

@@ -106,6 +106,17 @@ impl FromIterator<(Key, Node)> for Map {
     }
 }
 
+impl Extend<(Key, Node)> for Map {
+    /// Puts the entries in, all at once; those that were there lose against them.
+    fn extend<I: IntoIterator<Item = (Key, Node)>>(&mut self, entries: I) {
+        let mut all = std::mem::take(&mut self.0).into_vec();
+        let entries = entries.into_iter();
+        all.reserve_exact(entries.size_hint().0);
+        all.extend(entries);
+        *self = all.into_iter().collect();
+    }
+}
+
 impl IntoIterator for Map {
     type Item = (Key, Node);
     type IntoIter = std::vec::IntoIter<(Key, Node)>;
@@ -141,6 +152,13 @@ mod tests {
         map.insert("a".into(), Node::Int(3));
         let keys: Vec<&str> = map.keys().map(Key::as_str).collect();
         assert_eq!(keys, ["a", "m", "z"]);
+    }
+
+    #[test]
+    fn a_map_is_extended_in_key_order_and_the_new_win() {
+        let mut one = map(&[("b", 1), ("d", 2)]);
+        one.extend(map(&[("a", 3), ("d", 4), ("c", 5)]));
+        assert_eq!(one, map(&[("a", 3), ("b", 1), ("c", 5), ("d", 4)]));
     }
 
     #[test]

@@ -19,6 +19,8 @@ mod path;
 mod quantity;
 mod serde;
 
+pub(crate) use self::serde::PlainNumbers;
+
 pub use edit::{project, set};
 pub use hash::{hash, hash_text};
 pub use key::Key;

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{Key, Map, Path, Step};
+use serde::Serialize;
+
+use super::{Key, Map, Path, PlainNumbers, Step};
 
 /// A value: what JSON can hold, with exact integers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -128,7 +130,7 @@ impl Node {
             Node::UInt(n) => Cow::Owned(n.to_string()),
             Node::Float(n) => Cow::Owned(float_text(*n)),
             Node::Str(text) => Cow::Borrowed(text),
-            Node::List(_) | Node::Map(_) => Cow::Owned(self.to_json().to_string()),
+            Node::List(_) | Node::Map(_) => Cow::Owned(json_text(self)),
         }
     }
 
@@ -160,6 +162,18 @@ impl Node {
             _ => 0,
         }
     }
+}
+
+/// Compact JSON, its numbers as they are in text.
+fn json_text(node: &Node) -> String {
+    let mut out = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut out, PlainNumbers);
+    // Never an error: memory takes what is written, and a node is made of what JSON has.
+    let written = node.serialize(&mut serializer);
+    written.map_or_else(
+        |_| String::new(),
+        |()| String::from_utf8(out).unwrap_or_default(),
+    )
 }
 
 /// The shortest decimal digits that give the number back, never with an exponent.
@@ -242,7 +256,10 @@ mod tests {
         ];
         for (node, text) in cases {
             assert_eq!(node.to_text(), text);
+            assert_eq!(Node::from(vec![node]).to_text(), format!("[{text}]"));
         }
+        let none = Node::from(vec![Node::Float(f64::NAN), Node::Float(f64::INFINITY)]);
+        assert_eq!(none.to_text(), "[null,null]");
     }
 
     #[test]

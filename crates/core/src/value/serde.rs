@@ -2,12 +2,13 @@
 //!
 //! The depth of what is read is bounded by the format: `serde_json` stops at 128 levels.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::node::float_text;
 use super::{Key, Node};
 
 /// A format's length hint is a claim of the sender: no more is allocated ahead for it.
@@ -188,6 +189,16 @@ impl Node {
                     .collect(),
             ),
         }
+    }
+}
+
+/// Compact JSON whose floats read as in text, `1000000` and never `1000000.0` or `1e+21`; for
+/// [`serde_json::Serializer::with_formatter`].
+pub(crate) struct PlainNumbers;
+
+impl serde_json::ser::Formatter for PlainNumbers {
+    fn write_f64<W: io::Write + ?Sized>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        writer.write_all(float_text(value).as_bytes())
     }
 }
 

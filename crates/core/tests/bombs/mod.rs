@@ -2,6 +2,8 @@
 //!
 //! Each ends in an error (or, where the input is merely large, in a result); the tests bound what it takes, the benchmark
 //! prints it.
+//!
+//! There is no regular expression of a user's among them, since the language takes none: no note compiles one.
 
 use std::fmt::Write as _;
 
@@ -12,6 +14,32 @@ use orkestra_core::{
     value::Node,
 };
 use serde_json::json;
+
+/// So long is the longest text.
+const MEBIBYTE: usize = 1 << 20;
+
+/// What reads a text as JSON or YAML.
+const READERS: &[&str] = &["asMap .text", "asList .text", "isValidJSON .text"];
+
+/// What reads a text as something smaller.
+const PARSERS: &[&str] = &[
+    "semverValid .text",
+    "semverConstraint \"1.2.3\" .text",
+    "cronValid .text",
+    "nextCron .text",
+    "cronNormalize .text",
+    "isValidImageRef .text",
+    "isValidURL .text",
+    "isValidGitRepository .text",
+    "parseQuantity .text",
+    "sumQuantity .text .text",
+    "durationValid .text",
+    "timeFormat \"2026-05-08\" .text",
+    "cidrContains .text \"10.0.0.1\"",
+    "domainBare .text",
+    "toFloat .text",
+    "fromBase64 .text",
+];
 
 /// How a bomb ends: with the first line of what is said about it.
 pub(crate) type End = Result<(), String>;
@@ -29,7 +57,7 @@ impl Bomb {
         (self.build)()
     }
 
-    /// Lets it go off. It ends in an error.
+    /// Lets it go off, and gives what is said.
     pub(crate) fn explode(&self, input: &str) -> String {
         match (self.run)(input) {
             Ok(()) => panic!("{} is not refused", self.name),
@@ -59,6 +87,25 @@ bombs! {
     "all of the data, as text, for ever": evaluated("{{ range 1000000 }}{{ len (toString $) }}{{ end }}".into()),
     "widths and precisions of a million": evaluated("{{ printf \"%1000000d%.1000000f%1000000s\" 1 1.5 \"\" }}".into()),
     "data that is nested a thousand levels deep": evaluated("{{ .deep }}".into()),
+    "ten thousand lists in a text that notes read": told(noted(&format!("{}{}", "[".repeat(10_000), "]".repeat(10_000)), READERS)),
+    "ten thousand open lists in a text that notes read": told(noted(&"[".repeat(10_000), READERS)),
+    "ten thousand maps in a text that notes read": told(noted(&format!("{}1{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000)), READERS)),
+    "ten thousand dashes in a text that notes read": told(noted(&"- ".repeat(10_000), READERS)),
+    "as many levels as a text that notes read may have": told(noted(&format!("{}{}", "[ ".repeat(63), "]".repeat(63)), READERS)),
+    "a mebibyte of lists in a text that notes read": told(noted(&"[".repeat(MEBIBYTE), READERS)),
+    "a mebibyte of values in a text that notes read": told(noted(&format!("[{}1]", "1,".repeat(MEBIBYTE / 2 - 2)), READERS)),
+    "a billion laughs in a text that notes read": told(noted(&laughs(), READERS)),
+    "a mebibyte of digits": told(noted(&"1".repeat(MEBIBYTE), PARSERS)),
+    "a mebibyte of digits and dots": told(noted(&"1.".repeat(MEBIBYTE / 2), PARSERS)),
+    "a mebibyte of letters": told(noted(&"a".repeat(MEBIBYTE), PARSERS)),
+    "a mebibyte of slashes": told(noted(&"a/".repeat(MEBIBYTE / 2), PARSERS)),
+    "a mebibyte of constraints": told(noted(&">=1.0.0 <2 || ".repeat(MEBIBYTE / 14), PARSERS)),
+    "a mebibyte of constraints with commas": told(noted(&format!("{}1", ">=1,".repeat(MEBIBYTE / 4 - 1)), PARSERS)),
+    "a mebibyte of minutes": told(noted(&format!("{}1 * * * *", "1-59/2,".repeat(MEBIBYTE / 7 - 2)), PARSERS)),
+    "a mebibyte of stars": told(noted(&"* ".repeat(MEBIBYTE / 2), PARSERS)),
+    "a mebibyte of durations": told(noted(&"1h".repeat(MEBIBYTE / 2), PARSERS)),
+    "a mebibyte of colons": told(noted(&":".repeat(MEBIBYTE), PARSERS)),
+    "a mebibyte of percent signs": told(noted(&"%".repeat(MEBIBYTE), PARSERS)),
     "notes that call others twice, fifty levels deep": with_notes(String::new()),
     "ten thousand parentheses": parsed(format!("{{{{ {}1{} }}}}", "(".repeat(10_000), ")".repeat(10_000))),
     "ten thousand calls in each other": parsed(format!("{{{{ {}1{} }}}}", "(len ".repeat(10_000), ")".repeat(10_000))),
@@ -73,6 +120,7 @@ bombs! {
     "a billion laughs": read(laughs()),
     "merge keys that double": read(merges()),
     "an alias of itself": read("a: &a [*a]".into()),
+    "four mebibytes of escapes": read(format!("a: \"{}\"", "\\\"".repeat((2 << 20) - 10))),
     "two million values": read(format!("a: [{}]", "1,".repeat(2_000_000))),
     "four mebibytes and more": read(format!("a: \"{}\"", "x".repeat(4 << 20))),
     "a thousand documents and more": read("---\na\n".repeat(2_000)),
@@ -167,6 +215,28 @@ fn evaluated(source: &str) -> End {
     let data = data.with("big", &big).with("list", &list);
     let text = template.render_text(&data, &mut Budget::default());
     text.map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// A text, and before it a line for each note that reads it.
+fn noted(text: &str, notes: &[&str]) -> String {
+    let actions = notes.iter().map(|note| format!("{{{{ {note} }}}}\n"));
+    actions.chain(["\n".to_owned(), text.to_owned()]).collect()
+}
+
+/// Gives a text to notes, one after the other: merely large, it may end in a result.
+fn told(input: &str) -> End {
+    let (actions, text) = input.split_once("\n\n").unwrap();
+    let text = Node::from(text);
+    let data = Data::new().with("text", &text);
+    let mut said = String::new();
+    for action in actions.lines() {
+        let template = Template::parse(action).unwrap();
+        said += &match template.render_text(&data, &mut Budget::default()) {
+            Ok(text) => text,
+            Err(error) => error.to_string(),
+        };
+    }
+    Err(said)
 }
 
 /// Notes of a user: `n0` calls `n1` twice, and so on.

@@ -8,13 +8,9 @@ use std::{
 
 use super::At;
 use crate::{
-    diagnostics::{Diagnostic, Diagnostics, FieldPath, Severity},
+    diagnostics::{Diagnostic, Diagnostics, FieldPath, MOST_PROBLEMS, Severity},
     plan::Origin,
 };
-
-/// So many errors are told of one Katalog, and so many problems before warnings are left out: nobody reads more, and each
-/// takes time to find and to locate.
-const MOST_PROBLEMS: usize = 1000;
 
 /// A document, none for the Katalog itself, and a path in it.
 pub(super) type Location = (Option<Arc<Origin>>, FieldPath);
@@ -24,6 +20,8 @@ pub(super) type Location = (Option<Arc<Origin>>, FieldPath);
 pub(crate) struct Problems {
     found: RefCell<Diagnostics>,
     errors: Cell<usize>,
+    /// The first problem that is not told, since there are too many.
+    left_out: RefCell<Option<Diagnostic>>,
     /// The places that plans name, by their text.
     places: RefCell<HashMap<Box<str>, Location>>,
     /// What was told of places that are looked at more than once.
@@ -33,7 +31,9 @@ pub(crate) struct Problems {
 impl Problems {
     /// What was found, in the order it was found.
     pub(crate) fn into_inner(self) -> Diagnostics {
-        self.found.into_inner()
+        let mut found = self.found.into_inner();
+        found.extend(self.left_out.into_inner().map(Diagnostic::left_out));
+        found
     }
 
     /// Whether further errors are not told.
@@ -49,6 +49,7 @@ impl Problems {
             Severity::Warning => found.0.len() >= MOST_PROBLEMS,
         };
         if full {
+            self.left_out.borrow_mut().get_or_insert(problem);
             return;
         }
         if problem.severity == Severity::Error {

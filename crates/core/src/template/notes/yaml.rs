@@ -2,11 +2,12 @@
 
 use std::{fmt, io};
 
+use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use crate::template::budget::Budget;
 use crate::template::error::Failure;
-use crate::value::{Key, Node};
+use crate::value::{Key, Node, PlainNumbers};
 
 /// Nested lists and maps allowed.
 const MAX_DEPTH: usize = 64;
@@ -159,14 +160,15 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 }
 
-/// Compact JSON with sorted keys; floats that JSON cannot write are null.
+/// Compact JSON with sorted keys and numbers as in text; floats that JSON cannot write are null.
 pub(super) fn to_json(node: &Node, budget: &mut Budget) -> Result<String, Failure> {
     let mut writer = Writer {
         out: Vec::new(),
         budget,
         spent: None,
     };
-    let written = serde_json::to_writer(&mut writer, node);
+    let mut json = serde_json::Serializer::with_formatter(&mut writer, PlainNumbers);
+    let written = node.serialize(&mut json);
     match (written, writer.spent) {
         (Ok(()), _) => Ok(String::from_utf8(writer.out).unwrap_or_default()),
         (Err(_), Some(failure)) => Err(failure),

@@ -124,6 +124,13 @@ const RULES: &[(&str, &str)] = &[
     ("{{ toJson .nope }}", r#""null""#),
     ("{{ toJSON .spec.map }}", r#""{\"a\":{\"x\":1},\"b\":2}""#),
     ("{{ toJson \"<\\\">\" }}", r#""\"<\\\">\"""#),
+    // Numbers in JSON are as in text: whole floats without decimals, none with an exponent.
+    ("{{ toJson .spec.whole }}", r#""4""#),
+    (
+        "{{ toJson (asList \"[1e6, 2.5, 1e21, 1e-7]\") }}",
+        r#""[1000000,2.5,1000000000000000000000,0.0000001]""#,
+    ),
+    ("{{ asString (asMap \"{f: 2.0}\") }}", r#""{\"f\":2}""#),
     ("{{ toList .nope }}", "[]"),
     ("{{ toList \"\" }}", "[]"),
     ("{{ toList \" , a,,b \" }}", r#"["a", "b"]"#),
