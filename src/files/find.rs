@@ -64,7 +64,7 @@ fn walk(folder: &Path, found: &mut Vec<Result<PathBuf, Box<Diagnostic>>>) {
     let mut paths = match list(folder) {
         Ok(paths) => paths,
         Err(why) => {
-            found.push(Err(unreadable(&folder.display().to_string(), &why)));
+            found.push(Err(unreadable(&folder.display().to_string(), &why).into()));
             return;
         }
     };
@@ -103,7 +103,7 @@ fn read_file(path: &Path) -> Result<TextFile, Box<Diagnostic>> {
     let name = path.display().to_string();
     let text = fs::File::open(path).and_then(read_text);
     Ok(TextFile {
-        text: text.map_err(|why| unreadable(&name, &why))?,
+        text: text.map_err(|why| Box::new(unreadable(&name, &why)))?,
         name,
         path: path.to_owned(),
     })
@@ -112,7 +112,7 @@ fn read_file(path: &Path) -> Result<TextFile, Box<Diagnostic>> {
 fn read_stdin() -> Result<TextFile, Box<Diagnostic>> {
     let text = read_text(io::stdin());
     Ok(TextFile {
-        text: text.map_err(|why| unreadable(STDIN_NAME, &why))?,
+        text: text.map_err(|why| Box::new(unreadable(STDIN_NAME, &why)))?,
         name: STDIN_NAME.to_owned(),
         path: PathBuf::new(),
     })
@@ -128,9 +128,9 @@ fn read_text(source: impl Read) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is no UTF-8 text"))
 }
 
-fn unreadable(file: &str, why: &io::Error) -> Box<Diagnostic> {
+fn unreadable(file: &str, why: &io::Error) -> Diagnostic {
     let message = format!("cannot be read: {why}");
     let mut problem = Diagnostic::error(Code::Unreadable, FieldPath::root(), message);
     problem.file = Some(file.to_owned());
-    Box::new(problem)
+    problem
 }

@@ -246,7 +246,7 @@ impl<'a, 's> Typing<'a, 's> {
         self.tell(path, Severity::Error, TemplateError { hint, ..found });
     }
 
-    /// Text of a field that could be declared as what is needed.
+    /// Text of a field that could be declared as what is needed: it may spell a number today, and a word tomorrow.
     fn doubtful(&self, path: &str, gives: &Type<'s>, target: &Target<'s>) {
         let is_plain = |schema: Schema<'s>| {
             schema.kinds() == Kinds::TEXT && !schema.is_of_map() && schema.words().is_none()
@@ -255,10 +255,12 @@ impl<'a, 's> Typing<'a, 's> {
         if refuses_words && gives.schema().is_some_and(is_plain) {
             let wanted = target.describe();
             let message =
-                format!("this takes {wanted}, and the template gives text, which may be none");
+                format!("this takes {wanted}, and the template gives text, which need not be one");
             let found = problem(Code::MayNotFit, 0, message);
-            let hint = Some(format!("declare the field that is read as {wanted}"));
-            self.tell(path, Severity::Warning, TemplateError { hint, ..found });
+            let hint = Some(format!(
+                "declare the field that is read as {wanted}, or convert it with `toInt` or `toBool`"
+            ));
+            self.tell(path, Severity::Error, TemplateError { hint, ..found });
         }
     }
 
