@@ -22,7 +22,7 @@ use crate::document::Tree;
 
 /// So many errors are told of one document, and so many warnings: nobody reads more, and each takes time to find and to
 /// locate.
-pub(crate) const MOST_PROBLEMS: usize = 1000;
+pub(crate) const MOST_PROBLEMS: usize = 250;
 
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
