@@ -76,22 +76,22 @@ pub async fn check(
             continue;
         }
         let (document, found) = read_what_can_be(source);
-        let sound = !found.has_errors();
-        checked.problems.extend(found);
         let Some(document) = document else {
-            continue;
-        };
-        let schemas = schemas(&document);
-        if !sound {
-            let (schemas, library, _) = surroundings(path, &document, schemas, given).await;
-            let found = plan::errors_in_templates(source, &schemas, &library);
             checked.problems.extend(found);
             continue;
+        };
+        let known = schemas(&document);
+        let (schemas, library, unread) = surroundings(path, &document, known, given).await;
+        if found.has_errors() {
+            let inside = plan::errors_in_templates(&document, &found, &schemas, &library);
+            checked.problems.extend(found);
+            checked.problems.extend(inside);
+            continue;
         }
-        let (compiled, mut found) = compile(path, document, schemas, given).await;
-        found.locate(&compiled.0.tree, source.file.as_deref());
         checked.problems.extend(found);
-        let (document, schemas, library, plan) = compiled;
+        let (plan, mut found) = compile(&document, &schemas, &library, unread);
+        found.locate(&document.tree, source.file.as_deref());
+        checked.problems.extend(found);
         checked.katalogs.extend(plan.map(|plan| Compiled {
             document,
             schemas,
@@ -126,21 +126,18 @@ async fn check_motif(path: &Path, source: &Source, given: &[MotifDocument]) -> D
     found
 }
 
-type Parts = (KatalogDocument, Schemas, Library, Option<Plan>);
-
-async fn compile(
-    path: &Path,
-    document: KatalogDocument,
-    schemas: Schemas,
-    given: &[MotifDocument],
-) -> (Parts, Diagnostics) {
-    let (schemas, library, mut problems) = surroundings(path, &document, schemas, given).await;
+/// Compiles a sound Katalog; `problems` are those of the definitions that it names.
+fn compile(
+    document: &KatalogDocument,
+    schemas: &Schemas,
+    library: &Library,
+    mut problems: Diagnostics,
+) -> (Option<Plan>, Diagnostics) {
     let reference = KatalogRef {
         namespace: NAMESPACE.to_owned(),
         name: document.name.clone(),
     };
-    let compiled = plan::compile(&reference, &document.spec, &schemas, &library);
-    let plan = match compiled {
+    let plan = match plan::compile(&reference, &document.spec, schemas, library) {
         Ok((plan, warnings)) => {
             problems.extend(warnings);
             Some(plan)
@@ -157,8 +154,7 @@ async fn compile(
             None
         }
     };
-    let plan = plan.filter(|_| !problems.has_errors());
-    ((document, schemas, library, plan), problems)
+    (plan.filter(|_| !problems.has_errors()), problems)
 }
 
 /// What a Katalog names: the definitions of its `crdFile`s beside those that are known, and what is in the library. Says

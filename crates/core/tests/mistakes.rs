@@ -15,7 +15,10 @@ use std::{collections::BTreeSet, env, fs, path::Path, path::PathBuf};
 use orkestra_core::{
     api::KatalogSpec,
     diagnostics::{Code, Diagnostic, Diagnostics},
-    document::{MotifDocument, Source, parse_stream, read_katalog, read_motif, read_stream},
+    document::{
+        MotifDocument, Source, parse_stream, read_katalog, read_motif, read_stream,
+        read_what_can_be,
+    },
     plan::{self, CrdShape, KatalogRef, Library, Part, Schemas},
     value::Node,
 };
@@ -80,13 +83,18 @@ fn check_one(source: &Source, definitions: &[CrdShape], motifs: &[MotifDocument]
     for shape in definitions {
         schemas.insert(shape.clone());
     }
-    let (document, warnings) = match read_katalog(source) {
-        Ok(read) => read,
-        Err(mut found) => {
-            found.extend(plan::errors_in_templates(source, &schemas, &Library::default()).0);
-            return found;
-        }
+    let (document, mut found) = read_what_can_be(source);
+    let Some(document) = document else {
+        return found;
     };
+    if found.has_errors() {
+        let library = Library::default();
+        found.extend(plan::errors_in_templates(
+            &document, &found, &schemas, &library,
+        ));
+        return found;
+    }
+    let warnings = found;
     for shape in definitions {
         for (name, _) in document
             .spec

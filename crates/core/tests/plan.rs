@@ -13,7 +13,7 @@ use std::{fs, path::Path, path::PathBuf};
 use orkestra_core::{
     api::KatalogSpec,
     diagnostics::Diagnostics,
-    document::{Tree, parse_stream},
+    document::{Tree, parse_stream, read_what_can_be},
     plan::{self, Change, KatalogRef, Library, Plan, Schemas, describe},
     value::Node,
 };
@@ -384,19 +384,17 @@ fn what_is_wrong_in_templates_is_told_beside_what_is_wrong_elsewhere() {
         "            - name: \"{{ .metadata.name | toLowr }}\"\n",
         "              dta: { a: b }\n",
     );
-    let stream = parse_stream("two.yaml", text);
-    let told =
-        plan::errors_in_templates(&stream.sources[0], &Schemas::default(), &Library::default())
-            .to_string();
+    let told = |file: &str, text: &str| {
+        let (document, found) = read_what_can_be(&parse_stream(file, text).sources[0]);
+        let (schemas, library) = (Schemas::default(), Library::default());
+        plan::errors_in_templates(&document.unwrap(), &found, &schemas, &library).to_string()
+    };
+    let good = told("one.yaml", &text.replace("dta:", "data:"));
+    assert!(good.is_empty(), "{good}");
+    let told = told("two.yaml", text);
     assert!(told.starts_with("two.yaml:11:"), "{told}");
     assert!(told.contains("toLower"), "{told}");
     assert_eq!(told.matches("error[").count(), 1, "{told}");
-    let good = text.replace("dta:", "data:");
-    let stream = parse_stream("one.yaml", &good);
-    assert!(
-        plan::errors_in_templates(&stream.sources[0], &Schemas::default(), &Library::default())
-            .is_empty()
-    );
 }
 
 #[test]

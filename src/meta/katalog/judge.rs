@@ -9,7 +9,7 @@ use std::{
 use orkestra_core::{
     api::KatalogSpec,
     diagnostics::{Code, Diagnostics, Severity},
-    document::{Source, read_katalog},
+    document::{Source, read_what_can_be},
     plan::{self, GroupKind, KatalogRef, Plan, Schemas},
     value,
 };
@@ -83,11 +83,16 @@ fn compile(
         }
     };
     let source = Source::from_object(document).map_err(|problems| invalid(&problems))?;
-    let (read, warnings) = read_katalog(&source).map_err(|mut problems| {
-        problems.extend(plan::errors_in_templates(&source, schemas, &taken.library));
-        invalid(&problems)
-    })?;
-    for warning in &warnings {
+    let (read, mut found) = read_what_can_be(&source);
+    let Some(read) = read else {
+        return Err(invalid(&found));
+    };
+    if found.has_errors() {
+        let inside = plan::errors_in_templates(&read, &found, schemas, &taken.library);
+        found.extend(inside);
+        return Err(invalid(&found));
+    }
+    for warning in &found {
         tracing::debug!(%katalog, %warning, "Katalog has a warning");
     }
     let (plan, _) = plan::compile(katalog, &read.spec, schemas, &taken.library)

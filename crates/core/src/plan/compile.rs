@@ -14,7 +14,7 @@ use super::{
 use crate::{
     api::{KatalogSpec, names},
     diagnostics::{Code, Diagnostic, Diagnostics},
-    document::{Source, read_what_can_be},
+    document::KatalogDocument,
     resources::scope::{At, Problems},
     schema::BuiltIn,
     value::Key,
@@ -118,24 +118,27 @@ fn compile_listing(
     ))
 }
 
-/// What is wrong inside the templates of a Katalog that has other errors already, with its place in the text: so that
-/// nobody mends a field to be told of the next one. What else compiling would say may follow from those errors.
-pub fn errors_in_templates(source: &Source, schemas: &Schemas, library: &Library) -> Diagnostics {
-    let (Some(document), found) = read_what_can_be(source) else {
-        return Diagnostics::default();
-    };
+/// What is wrong inside the templates of a Katalog that was read in part, with its place in the text: so that nobody mends
+/// a field to be told of the next one. What else compiling would say may follow from `found`, the problems of reading it; nothing is
+/// told where none of them is an error.
+pub fn errors_in_templates(
+    document: &KatalogDocument,
+    found: &Diagnostics,
+    schemas: &Schemas,
+    library: &Library,
+) -> Diagnostics {
     if !found.has_errors() {
         return Diagnostics::default();
     }
+    let spec = &document.spec;
     let katalog = KatalogRef {
-        namespace: document.namespace.unwrap_or_default(),
-        name: document.name,
+        namespace: document.namespace.clone().unwrap_or_default(),
+        name: document.name.clone(),
     };
-    let Err(mut problems) = compile(&katalog, &document.spec, schemas, library) else {
+    let Err(mut problems) = compile(&katalog, spec, schemas, library) else {
         return Diagnostics::default();
     };
     // A Motif that could not be read may declare the note.
-    let spec = &document.spec;
     let imports =
         !spec.imports.is_empty() || spec.crds.values().any(|entry| !entry.imports.is_empty());
     let told: BTreeSet<_> = found.iter().map(|one| (one.code, &one.path)).collect();
@@ -146,6 +149,6 @@ pub fn errors_in_templates(source: &Source, schemas: &Schemas, library: &Library
             && !(imports && problem.code == Code::UnknownNote)
             && !told.contains(&(problem.code, &problem.path))
     });
-    problems.locate(&document.tree, source.file.as_deref());
+    problems.locate(&document.tree, document.file.as_deref());
     problems
 }
