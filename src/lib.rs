@@ -15,6 +15,7 @@
 pub mod cli;
 pub mod client;
 pub mod events;
+pub mod external;
 pub mod files;
 pub mod init;
 pub mod meta;
