@@ -17,6 +17,7 @@
 mod children;
 pub mod crd;
 pub mod differ;
+pub mod gate;
 mod inputs;
 pub mod inventory;
 pub mod kstatus;
@@ -27,6 +28,7 @@ pub mod preview;
 pub mod reason;
 pub mod record;
 pub mod render;
+pub mod sources;
 pub mod status;
 pub mod step;
 pub mod verdict;
