@@ -78,6 +78,14 @@ impl Clock {
         Self(Arc::new(now))
     }
 
+    /// How long until a moment; nothing where it has passed.
+    pub fn until(&self, moment: jiff::Timestamp) -> std::time::Duration {
+        moment
+            .duration_since(self.now())
+            .try_into()
+            .unwrap_or_default()
+    }
+
     /// The time.
     pub fn now(&self) -> jiff::Timestamp {
         (self.0)()

@@ -22,6 +22,7 @@ mod publish;
 pub mod queue;
 mod requests;
 mod shared;
+mod sources;
 mod tell;
 pub mod watch;
 pub mod wire;

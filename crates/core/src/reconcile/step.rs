@@ -6,23 +6,34 @@ use jiff::Timestamp;
 
 use super::{
     children::children_data,
+    gate::Turns,
     inputs::{Around, Inputs},
     inventory::Inventory,
     marks::{self, Marks},
     reason::Reason,
     record::Observed,
-    render::{RenderError, Renderer},
+    render::{Frame, RenderError, Renderer},
+    sources::{Read, Sources},
 };
 use crate::{
     plan::{
         ChildKey, ChildPlan, GroupKind, Leaf, Mode, NameRule, ObjectKey, OnFalse, OperatorPlan,
     },
-    template::{Budget, Data, Entropy},
+    template::{Budget, Entropy},
     value::{Node, hash},
 };
 
 /// Scope of the kinds that are served at the moment: `true` for namespaced ones.
 pub type Scopes = BTreeMap<GroupKind, bool>;
+
+/// How far a pass came with what it was told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// It must know more: these are read, and it is called again with all answers so far.
+    Need(Vec<Read>),
+    /// It is decided.
+    Done(Box<Cycle>),
+}
 
 /// What a pass decided.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +44,10 @@ pub struct Cycle {
     pub failures: Vec<Failure>,
     /// The inventory that must be on the custom resource before the first child is written.
     pub inventory: Inventory,
+    /// What the pass saw beside custom resource and children; the status is made from the same.
+    pub sources: Sources,
+    /// When another pass is due though nothing changes.
+    pub wake: Option<Timestamp>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
@@ -94,30 +109,48 @@ impl From<RenderError> for Failure {
     }
 }
 
-/// Decides one pass over a custom resource that is not being deleted. `scopes` holds the kinds that are served, `now` is
-/// what templates take for the present time: the same as for the status of the pass. `entropy` is a source of the pass's
-/// own, from which the children that are made once draw.
+/// Decides one pass over a custom resource that is not being deleted, or says what it must know first. `scopes` holds the
+/// kinds that are served, `now` is what templates take for the present time: the same for every call of a pass, and for its
+/// status. `entropy` is a source of the pass's own, from which the children that are made once draw.
 pub fn step(
     plan: &OperatorPlan,
     scopes: &Scopes,
     observed: &Observed,
     now: Timestamp,
     entropy: &Entropy,
+) -> Step {
+    let sources = match Sources::of(plan, observed) {
+        Ok(sources) => sources,
+        Err(reads) => return Step::Need(reads),
+    };
+    let mut cycle = decide(plan, scopes, (observed, &sources), now, entropy);
+    cycle.sources = sources;
+    Step::Done(Box::new(cycle))
+}
+
+fn decide(
+    plan: &OperatorPlan,
+    scopes: &Scopes,
+    (observed, sources): (&Observed, &Sources),
+    now: Timestamp,
+    entropy: &Entropy,
 ) -> Cycle {
-    let manager = plan.field_manager();
-    let children = children_data(plan, observed, &manager);
-    let data = Data::of(&observed.cr.view)
-        .with("children", &children)
-        .at(now);
-    let owner_kind = plan.resource.group_kind();
-    let owner = (&owner_kind, &observed.cr.id.key);
-    let inputs = Inputs::of(plan, &data, owner);
+    let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
+    let turns = Turns::default();
+    let frame = Frame {
+        owner: (&owner_kind, &observed.cr.id.key),
+        sources,
+        turns: &turns,
+    };
+    let children = children_data(plan, observed, &manager, frame);
+    let data = sources.data(observed).with("children", &children).at(now);
+    let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
     let mut budget = Budget::default();
     let renderer = Renderer {
         data: &data,
         budget: &mut budget,
-        owner,
+        frame,
     };
     let mut pass = Pass {
         plan,
@@ -128,6 +161,7 @@ pub fn step(
         renderer,
         around: &around,
         entropy,
+        blocks: Vec::with_capacity(plan.blocks.len()),
         wanted: BTreeSet::new(),
         open: BTreeSet::new(),
         closed: Vec::new(),
@@ -135,16 +169,15 @@ pub fn step(
         complete: true,
         cycle: Cycle::default(),
     };
+    pass.blocks();
     for index in 0..plan.children.len() {
-        match pass.child(index) {
-            // An input that fails is told once, not for each child that depends on it.
-            Err(failure) if !pass.cycle.failures.contains(&failure) => {
-                pass.cycle.failures.push(failure);
-            }
-            _ => {}
+        if let Err(failure) = pass.child(index) {
+            pass.fail(failure);
         }
     }
-    pass.finish()
+    let mut cycle = pass.finish();
+    cycle.wake = turns.first();
+    cycle
 }
 
 struct Pass<'a, 'd> {
@@ -156,6 +189,8 @@ struct Pass<'a, 'd> {
     renderer: Renderer<'a, 'd>,
     around: &'a Around<'d>,
     entropy: &'a Entropy,
+    /// Whether the gate of each block is open.
+    blocks: Vec<Result<bool, RenderError>>,
     /// Children that shall exist or stay.
     wanted: BTreeSet<ChildKey>,
     /// Those among them that a declaration with an open gate makes.
@@ -170,6 +205,25 @@ struct Pass<'a, 'd> {
 }
 
 impl Pass<'_, '_> {
+    /// Evaluates the gates of the blocks, each once.
+    fn blocks(&mut self) {
+        for block in &self.plan.blocks {
+            *self.renderer.budget = Budget::default();
+            let open = self.around.of(block.import).and_then(|data| {
+                self.renderer.data = data;
+                self.renderer.gate(&block.gate)
+            });
+            self.blocks.push(open);
+        }
+    }
+
+    /// What fails for several children for one cause, such as an input, is told once.
+    fn fail(&mut self, failure: Failure) {
+        if !self.cycle.failures.contains(&failure) {
+            self.cycle.failures.push(failure);
+        }
+    }
+
     fn child(&mut self, index: usize) -> Result<(), Failure> {
         let plan = self.plan;
         let declared = &plan.children[index];
@@ -183,7 +237,10 @@ impl Pass<'_, '_> {
             }
         };
         let key = self.key(declared);
-        let open = self.renderer.gate(&declared.when);
+        let open = match &self.blocks[declared.block] {
+            Ok(true) => self.renderer.gate(&declared.gate),
+            closed => closed.clone(),
+        };
         let key = match key {
             Ok(key) => key,
             // Nobody wants it, so it needs no name: what it was called before is not declared any more.
