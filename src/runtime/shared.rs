@@ -16,6 +16,7 @@ use super::{
     memory::Memory,
     operator::Role,
     queue::{Lane, Queue},
+    sources::Calls,
     wire::{Served, WireError},
 };
 use crate::metrics::OperatorMetrics;
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     pub(super) role: Role,
     pub(super) metrics: OperatorMetrics,
     pub(super) queue: Queue<ObjectKey>,
+    /// Calls to the outside that passes wait for.
+    pub(super) calls: Calls,
     /// The plan with its watches; none while the operator waits for its CRD.
     pub(super) bound: ArcSwapOption<Bound>,
     /// Wakes the driver: the kinds that must be watched may have changed.
@@ -87,6 +90,7 @@ impl Shared {
         queue: Queue<ObjectKey>,
     ) -> Self {
         Self {
+            calls: Calls::new(context.external.clone(), queue.clone()),
             context,
             role,
             metrics,
@@ -209,6 +213,7 @@ impl Shared {
     pub(super) fn unlearn(&self, uid: &str, key: &ObjectKey) {
         lock(&self.uids).remove(uid);
         lock(&self.memories).remove(key);
+        self.calls.end(key);
         self.queue.remove(key);
     }
 
@@ -216,5 +221,6 @@ impl Shared {
     pub(super) fn clear(&self) {
         lock(&self.uids).clear();
         lock(&self.memories).clear();
+        self.calls.clear();
     }
 }

@@ -38,10 +38,14 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     } else {
         Outcome::Success
     };
-    shared.metrics.pass_ended(outcome, started.elapsed());
-    count(shared, passed.error);
+    if passed.next != Next::Pending {
+        shared.metrics.pass_ended(outcome, started.elapsed());
+        count(shared, passed.error);
+    }
     match passed.next {
         Next::Settled => shared.queue.forget(&key),
+        // It is no pass yet: how often it failed before is still known.
+        Next::Pending => {}
         Next::Again => {
             shared.queue.forget(&key);
             shared.queue.add(key, Lane::Changed);

@@ -47,6 +47,7 @@ fn client_with_names(entries: &[&str], answers: Vec<Vec<&str>>) -> Client {
 
 fn get(url: impl Into<Box<str>>) -> Request {
     Request {
+        name: "call".into(),
         method: "GET",
         url: url.into(),
         headers: Box::default(),
@@ -55,6 +56,7 @@ fn get(url: impl Into<Box<str>>) -> Request {
         expected_status: None,
         timeout: Duration::from_secs(5),
         retry: Retry::NONE,
+        cache_for: None,
     }
 }
 

@@ -1,7 +1,10 @@
 //! What a pass asks for beside the custom resource and its children: where each kind of read is answered.
 
+mod calls;
 mod objects;
 
+pub(super) use calls::Calls;
+use jiff::Timestamp;
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::sources::{Answer, Answers, Read},
@@ -18,12 +21,24 @@ pub(super) struct Heard {
     pub(super) pending: bool,
 }
 
-/// Answers what a pass over the custom resource `key` asks.
-pub(super) async fn answer(shared: &Shared, _key: &ObjectKey, reads: Vec<Read>) -> Heard {
+/// Answers what a pass over the custom resource `key`, which began at `now`, asks.
+pub(super) async fn answer(
+    shared: &Shared,
+    key: &ObjectKey,
+    reads: Vec<Read>,
+    now: Timestamp,
+) -> Heard {
     let mut heard = Heard::default();
     for read in reads {
         let answer: Answer = match &read {
             Read::Object(child) => objects::read(shared, child).await,
+            Read::Call(request) => match shared.calls.answer(key, request, now) {
+                Some(answer) => answer,
+                None => {
+                    heard.pending = true;
+                    continue;
+                }
+            },
         };
         heard.answers.insert(read, answer);
     }

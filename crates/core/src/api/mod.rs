@@ -4,6 +4,7 @@
 //! resource definitions, the check of documents for unknown, misshapen and unsupported
 //! fields, and the reference documents. Doc comments of fields are the descriptions that users read.
 
+pub mod calls;
 pub mod children;
 pub mod conditions;
 mod crd;
@@ -23,6 +24,7 @@ pub mod status;
 
 pub(crate) mod katalog;
 
+pub use calls::ExternalCall;
 pub use crd::{crds, crds_yaml};
 pub use gate::{GateCondition, GateOperator, Gates};
 pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::calls::ExternalCall;
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
 use super::duration::Span;
 use super::gate::GateCondition;
@@ -21,6 +22,9 @@ pub struct OperatorBox {
     /// Workers and resync period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconciler: Option<Reconciler>,
+    /// Calls that are made in every pass, before those of the blocks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Children that are created when they are missing. An entry with `reconcile: true` is also kept
     /// as declared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,6 +73,9 @@ pub struct Reconciler {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Refused(NO_SHORTHAND, "write the object out under `custom`"))]
 pub struct Lifecycle {
+    /// Calls that are made before any child of the block, in order; each sees the answers of those before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Deployments (apps/v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deployments: Vec<Deployment>,

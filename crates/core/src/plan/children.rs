@@ -159,6 +159,7 @@ pub(crate) fn compile(
 impl Surroundings<'_> {
     fn block(&self, at: &At<'_>, block: Block, lifecycle: &Lifecycle) -> Vec<ChildPlan> {
         let Lifecycle {
+            external: _,
             deployments,
             services,
             config_maps,

@@ -1,10 +1,11 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode, Number,
-    OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    BlockPlan, CallPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode,
+    Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Token, Tree,
 };
 use crate::{
+    reconcile::calls::Piece,
     template::Template,
     value::{self, Key, Map, Node, Path},
 };
@@ -24,6 +25,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resync: _,
         finalizer,
         imports,
+        calls,
         blocks,
         children,
         status,
@@ -39,6 +41,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
+    let calls = (!calls.is_empty()).then(|| ("calls", list(calls.iter().map(call))));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -66,7 +69,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     ];
     map(operator
         .into_iter()
-        .chain(imports.map(|all| ("imports", all))))
+        .chain(imports.map(|all| ("imports", all)))
+        .chain(calls))
 }
 
 fn import(plan: &ImportPlan) -> Node {
@@ -109,6 +113,70 @@ fn block(plan: &BlockPlan) -> Node {
     let BlockPlan { path, import, gate } = plan;
     let block = [("path", Node::from(&**path)), ("gate", self::gate(gate))];
     map(block.into_iter().chain(place("import", *import)))
+}
+
+fn call(plan: &CallPlan) -> Node {
+    let CallPlan {
+        name,
+        path,
+        import,
+        block,
+        gate,
+        method,
+        url,
+        headers,
+        body,
+        token,
+        expected_status,
+        continue_on_error,
+        timeout,
+        retry,
+        cache_for,
+    } = plan;
+    let headers = headers.iter().map(|(name, value)| (&**name, leaf(value)));
+    let token = token.as_ref().map(|token| match token {
+        Token::Template(token) => leaf(token),
+        Token::Literal(pieces) => list(pieces.iter().map(piece)),
+        Token::Secret {
+            namespace,
+            name,
+            key,
+        } => Node::from(format!(
+            "{}/{name} {key}",
+            namespace.as_deref().unwrap_or_default()
+        )),
+    });
+    let call = [
+        ("name", Node::from(&**name)),
+        ("path", Node::from(&**path)),
+        ("gate", self::gate(gate)),
+        ("method", Node::from(*method)),
+        ("url", leaf(url)),
+        ("headers", map(headers)),
+        ("body", body.as_ref().map(leaf).unwrap_or_default()),
+        ("token", token.unwrap_or_default()),
+        (
+            "expectedStatus",
+            Node::from(i64::from(expected_status.unwrap_or_default())),
+        ),
+        ("continueOnError", Node::from(*continue_on_error)),
+        (
+            "times",
+            Node::from(format!("{timeout:?} {retry:?} {cache_for:?}")),
+        ),
+    ];
+    let places = place("import", *import)
+        .into_iter()
+        .chain(place("block", *block));
+    map(call.into_iter().chain(places))
+}
+
+/// A token's text may be secret.
+fn piece(piece: &Piece) -> Node {
+    match piece {
+        Piece::Text(text) => Node::from(value::hash_text(text)),
+        Piece::Variable(name) => Node::from(format!("${name}")),
+    }
 }
 
 /// A gate.

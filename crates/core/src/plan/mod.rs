@@ -13,6 +13,7 @@
 //! A plan holds no name of a custom resource: it is compiled once and serves every instance.
 
 mod api_types;
+mod calls;
 mod chance;
 mod checks;
 mod children;
@@ -41,6 +42,7 @@ mod typing;
 mod walk;
 
 pub use api_types::lacks_api_types;
+pub use calls::{CallPlan, Token};
 pub use coerce::Misfit;
 pub use compile::{compile, errors_in_templates, types};
 pub use diff::{Change, diff};
@@ -51,6 +53,7 @@ pub use library::{Library, Origin, Part, Reference, beside};
 pub use operator::check_motif;
 pub(crate) use profiles::resolve_profile;
 pub use profiles::{built_in_profiles, profiles_markdown};
+pub(crate) use reads::EXTERNAL;
 pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};
 pub(crate) use tree::Fields;
 pub use types::*;

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 
 use super::{
-    BlockPlan, ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library,
-    OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks, children,
-    describe,
+    BlockPlan, CallPlan, ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon,
+    Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, calls, chance,
+    checks, children, describe,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
@@ -39,9 +39,10 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
     let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
     let all = (&*imported, &*imports);
-    let (blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
+    let (calls, blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
     let mut plan = OperatorPlan {
         imports,
+        calls,
         blocks: blocks.into(),
         children: children.into(),
         status: status(&at, None, &imported, None, library),
@@ -133,7 +134,8 @@ fn with_names(
     }
     let imports = imports::plans(at, imported);
     let imported_here = (imported, &*imports);
-    let (blocks, children) = children(&box_at, declared, &owner, imported_here, entry, schemas);
+    let (calls, blocks, children) =
+        children(&box_at, declared, &owner, imported_here, entry, schemas);
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
@@ -151,6 +153,7 @@ fn with_names(
         resync: pace.resync,
         finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
         imports,
+        calls,
         blocks: blocks.into(),
         children: children.into(),
         status,
@@ -185,7 +188,7 @@ fn check(
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 
-/// The children of Motifs and of the operatorBox at `at`.
+/// The calls and children of Motifs and of the operatorBox at `at`.
 fn children(
     at: &At<'_>,
     declared: &OperatorBox,
@@ -193,7 +196,7 @@ fn children(
     (imported, imports): (&[Imported<'_>], &[ImportPlan]),
     entry: &CrdEntry,
     schemas: &Schemas,
-) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
+) -> (Box<[CallPlan]>, Vec<BlockPlan>, Vec<ChildPlan>) {
     let mut blocks = Vec::new();
     for index in imports::merge_order(imported) {
         let Imported {
@@ -205,9 +208,10 @@ fn children(
         }
     }
     blocks.extend(children::of_box(at, declared));
+    let calls = calls::compile(&at.field("external"), &declared.external, &blocks);
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
-    (blocks, checks::within(at, imports, compiled))
+    (calls, blocks, checks::within(at, imports, compiled))
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.

@@ -20,11 +20,13 @@ pub(crate) use children::names;
 /// Roots of the custom resource itself.
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
-const LATER_ROOTS: [&str; 8] = [
-    "cross", "events", "external", "health", "item", "metrics", "request", "value",
+const LATER_ROOTS: [&str; 7] = [
+    "cross", "events", "health", "item", "metrics", "request", "value",
 ];
 /// Root of what an import gives, inside of Motifs.
 const INPUTS: &str = "inputs";
+/// Root of the answers to calls.
+pub(crate) const EXTERNAL: &str = "external";
 
 /// A read that cannot be answered.
 pub(crate) struct Unreadable {
@@ -61,9 +63,12 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
     }
     plan.visit(&mut |expression, place| {
         let inputs = place.import.and_then(|import| plan.imports.get(import));
+        let calls = Calls(plan, place.import);
         match expression {
-            Expression::Leaf(leaf) => gathered.leaf(leaf, (&known, inputs)),
-            Expression::Condition(condition) => gathered.condition(condition, (&known, inputs)),
+            Expression::Leaf(leaf) => gathered.leaf(leaf, (&known, inputs, calls)),
+            Expression::Condition(condition) => {
+                gathered.condition(condition, (&known, inputs, calls))
+            }
         }
     });
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
@@ -73,8 +78,20 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
     gathered
 }
 
-/// What can be read beside the custom resource: the children, and the inputs of a Motif.
-type Around<'a> = (&'a Known, Option<&'a ImportPlan>);
+/// What can be read beside the custom resource: the children, the inputs of a Motif, and the answers to calls.
+type Around<'a> = (&'a Known, Option<&'a ImportPlan>, Calls<'a>);
+
+/// The calls that one import, or the Katalog, makes.
+#[derive(Clone, Copy)]
+struct Calls<'a>(&'a OperatorPlan, Option<usize>);
+
+impl<'a> Calls<'a> {
+    fn names(self) -> impl Iterator<Item = &'a str> {
+        let Self(plan, import) = self;
+        let here = plan.calls.iter().filter(move |call| call.import == import);
+        here.map(|call| &*call.name)
+    }
+}
 
 /// Where something is read: a field and, if it is a template, its text.
 #[derive(Clone, Copy)]
@@ -123,7 +140,7 @@ impl Gathered {
     }
 
     fn add(&mut self, path: &Path, place: Place<'_>, around: Around<'_>) {
-        let (known, inputs) = around;
+        let (known, inputs, calls) = around;
         let Some((root, below)) = path.steps().split_first() else {
             // The whole: everything that there is.
             self.reads.cr.extend(
@@ -138,6 +155,7 @@ impl Gathered {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
             Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
+            Step::Field(name) if &**name == EXTERNAL => self.call(below, place, calls),
             // What a custom resource may be enriched with: it is not there, and notes take that.
             Step::Field(name) if template::is_added_key(name) => {}
             Step::Field(name) if LATER_ROOTS.contains(&&**name) => {
@@ -197,6 +215,23 @@ impl Gathered {
         let message = format!("`{}` has no input `{name}`", import.motif);
         let read = format!("{INPUTS}.{name}");
         self.unreadable(Code::UnknownInput, place, &read, message, Some(hint));
+    }
+
+    /// `.external`: the answers to the calls that are declared beside what reads.
+    fn call(&mut self, below: &[Step], place: Place<'_>, calls: Calls<'_>) {
+        let Some(Step::Field(name)) = below.first() else {
+            return;
+        };
+        if calls.names().any(|known| known == &**name) {
+            return;
+        }
+        let hint = match nearest(name, calls.names()) {
+            Some(near) => format!("did you mean `.{EXTERNAL}.{near}`?"),
+            None => "calls are declared under `external`, in a block of the operatorBox or in the Motif that reads them".to_owned(),
+        };
+        let message = format!("there is no call `{name}`");
+        let read = format!("{EXTERNAL}.{name}");
+        self.unreadable(Code::UnknownData, place, &read, message, Some(hint));
     }
 
     fn child(&mut self, below: &[Step], place: Place<'_>, known: &Known) {

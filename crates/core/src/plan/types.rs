@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{GroupKind, KatalogRef, ResourceType};
+use super::{CallPlan, GroupKind, KatalogRef, ResourceType};
 use crate::{
     api::names,
     template::Template,
@@ -35,6 +35,8 @@ pub struct OperatorPlan {
     pub finalizer: bool,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
+    /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
+    pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
     pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
@@ -70,6 +72,7 @@ impl OperatorPlan {
             resync: Duration::ZERO,
             finalizer: true,
             imports: Box::default(),
+            calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
             status: StatusPlan {

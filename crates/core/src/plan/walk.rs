@@ -24,6 +24,8 @@ pub(crate) enum Purpose {
     Reconciled,
     /// A field of the custom resource's status.
     Status,
+    /// A part of what is sent to the outside.
+    Call,
 }
 
 /// Where an expression stands.
@@ -39,6 +41,16 @@ impl OperatorPlan {
     /// Calls `visit` with every expression.
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
         self.visit_inputs(visit);
+        for call in &self.calls {
+            let import = call.import;
+            call.visit(&mut |expression| {
+                let purpose = match expression {
+                    Expression::Leaf(_) => Purpose::Call,
+                    Expression::Condition(_) => Purpose::Gate,
+                };
+                visit(expression, Place { purpose, import });
+            });
+        }
         for block in &self.blocks {
             visit_gate(&block.gate, block.import, visit);
         }

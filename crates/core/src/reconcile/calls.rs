@@ -1,12 +1,26 @@
-//! Calls to the outside: what is asked, and what came back.
+//! Calls to the outside: what is asked, and what templates see of what came back.
+//!
+//! ```text
+//!  CallPlan ── rendered ──► Request ── Read::Call ──► the runtime ── answered ──► sources::Answer
+//!     ▲                                                                               │
+//!     └── the next call sees it ◄── .external.<name>: status body error called json ◄─┘
+//! ```
+
+mod make;
+mod seen;
 
 use std::{fmt, time::Duration};
+
+pub(super) use make::make;
+pub use seen::{answered, assumed};
 
 /// A call as a pass asks for it, everything rendered. Two equal ones are one call.
 ///
 /// Shown without what may be secret: the URL's path, headers, token and body.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Request {
+    /// The call's key under `.external`.
+    pub name: Box<str>,
     /// The HTTP method, in capitals.
     pub method: &'static str,
     /// Where the call goes; not yet judged.
@@ -23,12 +37,25 @@ pub struct Request {
     pub timeout: Duration,
     /// How it is tried again.
     pub retry: Retry,
+    /// How long a good answer is used again.
+    pub cache_for: Option<Duration>,
 }
 
-/// Shows the method alone.
+impl Request {
+    /// Whether an answer of that status counts as success.
+    pub fn takes(&self, status: u16) -> bool {
+        match self.expected_status {
+            Some(expected) => status == expected,
+            None => status < 400,
+        }
+    }
+}
+
+/// Shows name and method alone.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
+            .field("name", &self.name)
             .field("method", &self.method)
             .finish_non_exhaustive()
     }
@@ -41,6 +68,16 @@ pub enum Piece {
     Text(Box<str>),
     /// The value of an environment variable of the runtime, by its name.
     Variable(Box<str>),
+}
+
+/// Shows no text: it may be secret.
+impl fmt::Debug for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(_) => f.write_str("…"),
+            Self::Variable(name) => write!(f, "${name}"),
+        }
+    }
 }
 
 /// How a call that failed is tried again.
@@ -129,6 +166,7 @@ mod tests {
     #[test]
     fn neither_requests_nor_answers_show_what_may_be_secret() {
         let request = Request {
+            name: "shop".into(),
             method: "POST",
             url: "https://shop.example/planted".into(),
             headers: Box::new([("x".into(), "planted".into())]),
@@ -137,6 +175,7 @@ mod tests {
             expected_status: None,
             timeout: Duration::from_secs(5),
             retry: Retry::NONE,
+            cache_for: None,
         };
         let answer = Answer {
             status: Some(200),

@@ -25,6 +25,10 @@ pub enum Reason {
     KindNotServed,
     /// The API server could not be reached or did not answer in time.
     Unavailable,
+    /// A call to the outside failed.
+    ExternalCallFailed,
+    /// A call to the outside is one that may not or cannot be made.
+    ExternalCallRefused,
     /// The object kept changing under the write.
     WriteConflict,
     /// A pass ended in a panic: a fault of Orkestra.
@@ -54,6 +58,8 @@ impl Reason {
             Self::Denied => "Denied",
             Self::KindNotServed => "KindNotServed",
             Self::Unavailable => "Unavailable",
+            Self::ExternalCallFailed => "ExternalCallFailed",
+            Self::ExternalCallRefused => "ExternalCallRefused",
             Self::WriteConflict => "WriteConflict",
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
@@ -73,11 +79,13 @@ impl Reason {
             | Self::InvalidName
             | Self::DuplicateChild
             | Self::Invalid
+            | Self::ExternalCallRefused
             | Self::NameTaken => true,
             Self::Forbidden
             | Self::Denied
             | Self::KindNotServed
             | Self::Unavailable
+            | Self::ExternalCallFailed
             | Self::WriteConflict
             | Self::Panicked
             | Self::FieldConflict

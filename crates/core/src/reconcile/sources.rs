@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::record::Observed;
+use super::{calls::Request, record::Observed, step::Failure};
 use crate::{
-    plan::{ChildKey, Number, OperatorPlan},
+    plan::{ChildKey, EXTERNAL, Number, OperatorPlan},
     template::Data,
     value::{Key, Node, Path, Step},
 };
@@ -14,6 +14,8 @@ use crate::{
 pub enum Read {
     /// An object that somebody else made, whole: what a child copies or refers to.
     Object(ChildKey),
+    /// A call to the outside; [`answered`](super::calls::answered) makes its answer.
+    Call(Box<Request>),
 }
 
 /// What came of a read. It is kept for the pass, whatever it is.
@@ -41,6 +43,10 @@ pub struct Sources {
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
+    /// `.external`, as the Katalog sees it and as the Motif of each import does.
+    pub external: BTreeMap<Option<usize>, Node>,
+    /// Why the pass can decide nothing, if it cannot.
+    pub failed: Option<Failure>,
 }
 
 impl Sources {
@@ -52,12 +58,22 @@ impl Sources {
         Ok(Self {
             cr: None,
             unavailable: unseen_children(plan, observed),
+            ..Self::default()
         })
     }
 
     /// The roots of the templates, without `.children`.
     pub(super) fn data<'a>(&'a self, observed: &'a Observed) -> Data<'a> {
-        Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view))
+        let data = Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view));
+        self.with_calls(data, None)
+    }
+
+    /// `data` with the answers to the calls of an import, or of the Katalog.
+    pub(super) fn with_calls<'a>(&'a self, data: Data<'a>, import: Option<usize>) -> Data<'a> {
+        match self.external.get(&import) {
+            Some(external) => data.with(EXTERNAL, external),
+            None => data,
+        }
     }
 
     /// Why one of `paths` cannot be read, if one of them cannot.

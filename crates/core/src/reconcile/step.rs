@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
+    calls,
     children::children_data,
     gate::Turns,
     inputs::{Around, Inputs},
@@ -51,6 +52,17 @@ pub struct Cycle {
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
+}
+
+impl Cycle {
+    /// Nothing is decided, and everything stays as it is: why.
+    fn untouched(observed: &Observed, failure: Failure) -> Self {
+        Self {
+            failures: vec![failure],
+            inventory: observed.cr.inventory.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// What is wanted of one child.
@@ -123,7 +135,14 @@ pub fn step(
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
-    let mut cycle = decide(plan, scopes, (observed, &sources), now, entropy);
+    let sources = match calls::make(plan, observed, sources, now) {
+        Ok(sources) => sources,
+        Err(read) => return Step::Need(vec![read]),
+    };
+    let mut cycle = match &sources.failed {
+        Some(failure) => Cycle::untouched(observed, failure.clone()),
+        None => decide(plan, scopes, (observed, &sources), now, entropy),
+    };
     cycle.sources = sources;
     Step::Done(Box::new(cycle))
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{Cross, ExternalCall, RetryBackoff};
+use super::calls::Cross;
 use super::rules::Normalize;
+use crate::api::calls::{ExternalCall, RetryBackoff};
 use crate::api::duration::Span;
 use crate::api::gate::{GateCondition, Gates};
 use crate::api::operator_box::Lifecycle;
@@ -23,8 +24,6 @@ pub(crate) struct BoxLater {
     or: Option<Vec<GateCondition>>,
     /// Other custom resources that are read.
     cross: Option<Vec<Cross>>,
-    /// Calls that are made in every pass, before the blocks.
-    external: Option<Vec<ExternalCall>>,
     /// Changes workers and queue by conditions.
     autoscale: Option<Autoscale>,
     /// Resources outside of the cluster, by provider.

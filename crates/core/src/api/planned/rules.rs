@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{ExternalCall, Fires};
+use super::calls::Fires;
 use super::gate::ValueType;
+use crate::api::calls::ExternalCall;
 use crate::api::gate::{GateCondition, Gates};
 use crate::api::scalar::{Scalar, Text};
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::ExternalCall;
 use super::identity::{
     ClusterRoleBinding, LimitRange, Namespace, PriorityClass, ResourceQuota, Role, RoleBinding,
 };
@@ -25,8 +24,6 @@ pub(crate) struct LifecycleLater {
     when: Option<Vec<GateCondition>>,
     /// One must hold, or the block is skipped. Beside `when` both count.
     or: Option<Vec<GateCondition>>,
-    /// Calls that are made before any child of the block, in order.
-    external: Option<Vec<ExternalCall>>,
     /// `StatefulSets` (apps/v1).
     stateful_sets: Option<Vec<StatefulSet>>,
     /// `DaemonSets` (apps/v1).
