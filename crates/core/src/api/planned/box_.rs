@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{Cross, ExternalCall, RetryBackoff};
+use super::calls::{Cross, ExternalCall};
 use super::gate::Gates;
 use super::rules::Normalize;
 use crate::api::duration::Span;
 use crate::api::gate::GateCondition;
 use crate::api::operator_box::Lifecycle;
-use crate::api::scalar::{Scalar, Text};
+use crate::api::scalar::Text;
 
 /// Further blocks of `operatorBox`.
 #[derive(JsonSchema)]
@@ -301,59 +301,8 @@ pub(crate) struct ManagedResource {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReconcilerLater {
-    /// The queue.
-    queue: Option<Queue>,
     /// Reconciles a resource again after a while.
     requeue: Option<Requeue>,
-}
-
-/// The queue of an operator.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Queue {
-    /// The depth that autoscaling takes as full; nothing is ever dropped. Default `0`, which is none.
-    #[schemars(range(min = 0, max = 1_000_000_000))]
-    max_depth: Option<u32>,
-    /// Failures in a row after which the operator counts as degraded. Default `5`.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    failure_threshold: Option<u32>,
-    /// `true` shares one queue with other operators. Default `false`.
-    shared: Option<bool>,
-    /// Tries a failed pass again at once.
-    retry_backoff: Option<RetryBackoff>,
-    /// What happens to a queue that is full.
-    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "nothing is ever dropped from a queue"))]
-    behaviour: Option<QueueBehaviour>,
-}
-
-/// What happens to a queue that is full.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct QueueBehaviour {
-    /// At `maxDepth`.
-    on_limit: Option<OnLimit>,
-    /// At a share of `maxDepth`.
-    on_threshold: Option<OnThreshold>,
-}
-
-/// What happens at `maxDepth`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct OnLimit {
-    /// Whether more is dropped.
-    drop: Option<bool>,
-    #[serde(flatten)]
-    gates: Gates,
-}
-
-/// What happens at a share of `maxDepth`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct OnThreshold {
-    /// The share, in percent.
-    value: Option<Scalar>,
-    #[serde(flatten)]
-    gates: Gates,
 }
 
 /// Reconciles a resource again after a while.
