@@ -10,7 +10,7 @@ use super::rules::Normalize;
 use crate::api::duration::Span;
 use crate::api::gate::GateCondition;
 use crate::api::operator_box::Lifecycle;
-use crate::api::scalar::Text;
+use crate::api::scalar::{Scalar, Text};
 
 /// Further blocks of `operatorBox`.
 #[derive(JsonSchema)]
@@ -303,6 +303,45 @@ pub(crate) struct ManagedResource {
 pub(crate) struct ReconcilerLater {
     /// Reconciles a resource again after a while.
     requeue: Option<Requeue>,
+}
+
+/// Further fields of a queue.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QueueLater {
+    /// What happens to a queue that is full.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "nothing is ever dropped from a queue"))]
+    behaviour: Option<QueueBehaviour>,
+}
+
+/// What happens to a queue that is full.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QueueBehaviour {
+    /// At `maxDepth`.
+    on_limit: Option<OnLimit>,
+    /// At a share of `maxDepth`.
+    on_threshold: Option<OnThreshold>,
+}
+
+/// What happens at `maxDepth`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OnLimit {
+    /// Whether more is dropped.
+    drop: Option<bool>,
+    #[serde(flatten)]
+    gates: Gates,
+}
+
+/// What happens at a share of `maxDepth`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OnThreshold {
+    /// The share, in percent.
+    value: Option<Scalar>,
+    #[serde(flatten)]
+    gates: Gates,
 }
 
 /// Reconciles a resource again after a while.
