@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     entropy::Entropy,
+    operators::Operators,
     watch::{Crds, Informers},
     wire::Wire,
 };
@@ -30,6 +31,8 @@ pub struct Context {
     pub events: EventSink,
     /// Makes calls to the outside; none unless it is replaced by one that may.
     pub external: Client,
+    /// The operators that run, by name.
+    pub operators: Operators,
     /// Bounds concurrent pure passes to the cores.
     pub passes: Semaphore,
     /// Fault points of tests.
@@ -50,6 +53,7 @@ impl Context {
             crds: Crds::start(wire.clone(), entropy.clone()),
             events: EventSink::start(client, &metrics, clock.clone()),
             external: Client::closed(),
+            operators: Operators::default(),
             passes: Semaphore::new(cores),
             faults: Faults::default(),
             wire,

@@ -9,6 +9,7 @@ use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
 use super::planned::{BoxLater, LifecycleLater, ReconcilerLater, StatusFieldLater};
+use super::queue::Queue;
 use super::scalar::{Scalar, Text};
 
 /// What an operator does for each custom resource.
@@ -62,6 +63,9 @@ pub struct Reconciler {
     /// File with more fields under `reconciler`, relative to this one. What is written here wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
+    /// The queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

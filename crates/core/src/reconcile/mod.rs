@@ -14,6 +14,7 @@
 //!
 //! Nothing here awaits, locks or reads a clock.
 
+pub mod autoscale;
 pub mod calls;
 mod children;
 pub mod crd;
