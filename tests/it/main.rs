@@ -10,6 +10,7 @@ mod crashes;
 mod crd_life;
 mod deletion;
 mod drift;
+mod external;
 mod files;
 mod motifs;
 mod names;

@@ -10,6 +10,7 @@
 )]
 
 mod pass {
+    mod calls;
     mod chance;
     mod converge;
     mod determinism;

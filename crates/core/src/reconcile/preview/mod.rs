@@ -18,9 +18,10 @@ use jiff::Timestamp;
 pub use left_out::LeftOut;
 
 use super::{
+    calls,
     crd::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
-    sources::{Answer, Answers},
+    sources::{Answer, Answers, Read},
     status::{reported, status, written_paths},
     step::{Cycle, Failure, Intent, Scopes, Step, step},
     verdict::{Action, Done, Executed},
@@ -44,6 +45,8 @@ pub struct Assumed<'a> {
     pub children: &'a [Node],
     /// Its definition's version; without it nothing is defaulted and its status takes anything.
     pub version: Option<&'a CrdVersion>,
+    /// Answers to calls, by the call's name; a call without one fails.
+    pub calls: &'a BTreeMap<String, Node>,
     /// Kinds of which it is known whether they live in namespaces, beyond what the plan knows; others are taken to.
     pub scopes: &'a BTreeMap<GroupKind, bool>,
     /// The moment.
@@ -102,7 +105,13 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         cr: record,
     };
     let entropy = assume::entropy(plan, &observed.cr.id.key);
-    let cycle = decide(plan, &scopes, &mut observed, assumed.now, &entropy);
+    let cycle = decide(
+        plan,
+        &scopes,
+        &mut observed,
+        (assumed.now, assumed.calls),
+        &entropy,
+    );
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
     if let Some(patch) = status(
@@ -143,7 +152,7 @@ fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     observed: &mut Observed,
-    now: Timestamp,
+    (now, calls): (Timestamp, &BTreeMap<String, Node>),
     entropy: &Entropy,
 ) -> Cycle {
     loop {
@@ -151,10 +160,26 @@ fn decide(
             Step::Done(cycle) => return *cycle,
             // Each of them is new, so this ends.
             Step::Need(reads) => {
-                let absent = reads.into_iter().map(|read| (read, Answer::Absent));
-                observed.answers.extend(absent);
+                let answers = reads
+                    .into_iter()
+                    .map(|read| (read.clone(), assumed(&read, calls)));
+                observed.answers.extend(answers);
             }
         }
+    }
+}
+
+/// What is assumed of a read.
+fn assumed(read: &Read, calls: &BTreeMap<String, Node>) -> Answer {
+    let Read::Call(request) = read else {
+        return Answer::Absent;
+    };
+    match calls.get(&*request.name) {
+        None => Answer::Absent,
+        Some(given) => match calls::assumed(given, request) {
+            Ok(answer) => calls::answered(&answer),
+            Err(why) => Answer::Unavailable(why.into()),
+        },
     }
 }
 
