@@ -430,7 +430,7 @@ async fn the_samples_of_codes_of_custom_resources_are_right() {
 
 #[tokio::test]
 async fn calls_have_the_answers_that_are_given_and_none_is_made() {
-    let mut desk = Desk::new(&pond(""));
+    let desk = Desk::new(&pond(""));
     let called = KATALOG
         .replace("        onReconcile:\n", "        onReconcile:\n          external: [{ name: flags, url: \"https://flags.example/{{ .metadata.name }}\", expectedStatus: 200 }]\n")
         .replace("fish: \"{{ .spec.fish }}\", was", "fish: \"{{ .external.flags.json.fish }}\", was");
@@ -444,7 +444,7 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
         "{}",
         rendered.problems
     );
-    let mut given = async |text: &str| {
+    let given = async |text: &str| {
         let path = desk.write("calls.yaml", text);
         let request = Request {
             calls: Some(path),
@@ -453,7 +453,9 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
         render(&request).await
     };
     let rendered = given("flags: { body: { fish: pike } }").await;
-    assert_eq!(objects(&rendered)[0]["data"]["fish"], "pike");
+    let objects = objects(&rendered);
+    let map = objects.iter().find(|object| object["kind"] == "ConfigMap");
+    assert_eq!(map.unwrap()["data"]["fish"], "pike");
     for (text, told) in [
         ("flags: { status: 404 }", "the answer has status 404"),
         ("flags: { error: it is down }", "failed: it is down"),

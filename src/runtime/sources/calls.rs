@@ -215,6 +215,8 @@ mod tests {
 
     use orkestra_core::reconcile::calls::Retry;
 
+    use crate::runtime::entropy::Entropy;
+
     use super::*;
 
     fn request(url: &str, cache_for: Option<Duration>) -> Request {
@@ -238,6 +240,86 @@ mod tests {
             body: text.into(),
             error: None,
         })
+    }
+
+    /// An operator's calls, none of which is permitted: they end at once.
+    fn calls() -> (Calls, ObjectKey) {
+        let key = ObjectKey {
+            namespace: Some("shop".into()),
+            name: "web".into(),
+        };
+        (
+            Calls::new(Client::closed(), Queue::new(Entropy::system())),
+            key,
+        )
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    async fn answered_to(calls: &Calls, key: &ObjectKey, request: &Request) -> Answer {
+        loop {
+            if let Some(answer) = calls.answer(key, request, at(1)) {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pass_makes_a_call_once_and_keeps_answer_and_moment_until_it_is_decided() {
+        let (calls, key) = calls();
+        let request = request("https://a.example", None);
+        assert_eq!(calls.begin(&key, at(1)), at(1));
+        assert_eq!(calls.answer(&key, &request, at(1)), None);
+        assert_eq!(calls.begin(&key, at(2)), at(1), "the same pass goes on");
+        let taken = calls.queue.take().await;
+        assert_eq!(
+            taken.map(|taken| taken.key.clone()),
+            Some(key.clone()),
+            "it is told"
+        );
+        let first = calls.answer(&key, &request, at(1));
+        assert!(first.is_some());
+        assert_eq!(calls.answer(&key, &request, at(1)), first);
+        calls.end(&key);
+        assert_eq!(calls.begin(&key, at(2)), at(2));
+        assert_eq!(
+            calls.answer(&key, &request, at(2)),
+            None,
+            "the next pass asks anew"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_a_changed_resource_asks_takes_the_place_of_what_it_asked_before() {
+        let (calls, key) = calls();
+        let (before, after) = (
+            request("https://a.example", None),
+            request("https://b.example", None),
+        );
+        answered_to(&calls, &key, &before).await;
+        assert_eq!(calls.answer(&key, &after, at(1)), None);
+        let answer = answered_to(&calls, &key, &after).await;
+        let Answer::Ready(told) = answer else {
+            panic!("{answer:?}")
+        };
+        assert!(told.to_json().to_string().contains("b.example"), "{told:?}");
+        assert_eq!(lock(&calls.state).passes[&key].calls.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn calls_under_way_end_with_who_asked() {
+        let (calls, key) = calls();
+        assert_eq!(
+            calls.answer(&key, &request("https://a.example", None), at(1)),
+            None
+        );
+        calls.end(&key);
+        tokio::task::yield_now().await;
+        assert_eq!(calls.queue.depth(), 0, "nobody is told");
+        assert!(lock(&calls.state).passes.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
