@@ -51,6 +51,8 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
         match expression {
             Expression::Leaf(leaf) => check.leaf(leaf, why),
             Expression::Condition(condition) => check.condition(condition, why),
+            // A path draws nothing.
+            Expression::ForEach(_) => {}
         }
     });
 }

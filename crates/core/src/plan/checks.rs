@@ -113,7 +113,13 @@ struct Identity {
 impl Identity {
     fn of(imports: &[ImportPlan], child: &ChildPlan) -> Self {
         let text = |leaf: &Leaf| {
-            known_text(imports, child, leaf).unwrap_or_else(|| unknown_text(imports, child, leaf))
+            let text = known_text(imports, child, leaf);
+            let text = text.unwrap_or_else(|| unknown_text(imports, child, leaf));
+            match &child.for_each {
+                // Elements of two lists are two names.
+                Some(each) => format!("{} {text}", each.field),
+                None => text,
+            }
         };
         Self {
             kind: child.kind.group_kind(),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{
     BlockPlan, ChildPlan, Coerce, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode, OnFalse,
-    ResourceType, Schemas, conditions, kinds,
+    ResourceType, Schemas, conditions, for_each, kinds,
 };
 use crate::{
     api::{
@@ -178,7 +178,9 @@ impl Surroundings<'_> {
         for (index, entry) in services.iter().enumerate() {
             let shell = SERVICE.entry(at, index, block, &entry.common);
             plans.extend(self.child(&shell, |_, _| {
-                service::expand(&shell.at, entry, shell.name, &self.workloads)
+                let each = entry.common.control.for_each.as_ref();
+                let workloads = blocks::within_reach(&self.workloads, each);
+                service::expand(&shell.at, entry, shell.name, &workloads)
             }));
         }
         for (index, entry) in config_maps.iter().enumerate() {
@@ -274,6 +276,10 @@ impl Surroundings<'_> {
         root.put("metadata", metadata.into_optional());
 
         let gate = conditions::gate(at, &control.when);
+        let for_each = for_each::compile(at, control.for_each.as_ref());
+        if control.for_each.is_some() && for_each.is_none() {
+            return None;
+        }
         let mode = mode(at, *block, &group_kind, control);
         Some(ChildPlan {
             path: at.text(),
@@ -283,8 +289,9 @@ impl Surroundings<'_> {
             mode,
             on_false: on_false(at, mode, control).unwrap_or_else(|| {
                 let import = self.import.and_then(|import| self.imports.get(import));
-                conditions::default_on_false([&gate], import)
+                conditions::default_on_false([&gate], import, for_each.as_ref())
             }),
+            for_each,
             gate,
             name: name?,
             name_rule,
@@ -352,7 +359,7 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
 fn on_false(at: &At<'_>, mode: Mode, control: &Control) -> Option<OnFalse> {
     let declared = control.on_false?;
     let at = at.field("onFalse");
-    if control.when.is_empty() {
+    if control.when.is_empty() && control.for_each.is_none() {
         at.warn(Code::NoEffect, "without `when` this has no effect");
     } else if mode == Mode::Once {
         at.warn(

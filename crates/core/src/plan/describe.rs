@@ -1,8 +1,8 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode, Number,
-    OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    BlockPlan, ChildPlan, Coerce, Condition, ForEach, Gate, ImportPlan, InputPlan, Leaf, Mode,
+    Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
 };
 use crate::{
     template::Template,
@@ -127,6 +127,7 @@ fn child(plan: &ChildPlan) -> Node {
         block,
         kind,
         mode,
+        for_each,
         gate,
         on_false,
         name,
@@ -173,7 +174,22 @@ fn child(plan: &ChildPlan) -> Node {
     let places = place("import", *import)
         .into_iter()
         .chain(place("block", Some(*block)));
-    map(child.into_iter().chain(places))
+    let each = for_each
+        .as_ref()
+        .map(|each| ("forEach", self::for_each(each)));
+    map(child.into_iter().chain(places).chain(each))
+}
+
+fn for_each(each: &ForEach) -> Node {
+    let ForEach {
+        field,
+        name,
+        path: _,
+    } = each;
+    map([
+        ("field", Node::from(field.to_string())),
+        ("as", Node::from(&**name)),
+    ])
 }
 
 fn field(field: &StatusField) -> Node {

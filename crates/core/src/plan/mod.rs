@@ -22,6 +22,7 @@ mod conditions;
 mod defaults;
 pub mod describe;
 mod diff;
+pub(crate) mod for_each;
 mod imports;
 mod keys;
 pub(crate) mod kinds;

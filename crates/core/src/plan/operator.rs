@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::{
     BlockPlan, ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library,
     OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks, children,
-    describe,
+    describe, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
@@ -53,6 +53,9 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
         built_in: &built_in,
     };
     Typing::new(&at, known, None, &plan.children, None).check(&mut plan);
+    for child in &plan.children {
+        for_each::check_name(&at, child);
+    }
     report(&at, reads::gather(&plan, false).unreadable);
     let mut found = problems.into_inner();
     let elsewhere = [Code::ServiceSelector, Code::NoPort];
@@ -174,6 +177,9 @@ fn check(
     typing.check(plan);
     if context.known.schemas.is_trusting() {
         at.demote_from(before);
+    }
+    for child in &plan.children {
+        for_each::check_name(at, child);
     }
     let gathered = reads::gather(plan, true);
     chance::check(at, plan);

@@ -185,9 +185,11 @@ pub struct ChildPlan {
     pub kind: ResourceType,
     /// How it is kept.
     pub mode: Mode,
+    /// What it is made for each of; none is one child.
+    pub for_each: Option<ForEach>,
     /// What must hold for the child to exist.
     pub gate: Gate,
-    /// What becomes of an existing child when its gate is closed; only for [`Mode::Reconciled`].
+    /// What becomes of an existing child when its gate is closed or its element is gone; only for [`Mode::Reconciled`].
     pub on_false: OnFalse,
     /// Its name; rendered text is trimmed.
     pub name: Leaf,
@@ -202,6 +204,17 @@ pub struct ChildPlan {
     pub force_conflict: bool,
     /// An object of this name that is not ours is taken over (`adopt`).
     pub adopt: bool,
+}
+
+/// A list or map whose elements each make a child.
+#[derive(Clone, Debug)]
+pub struct ForEach {
+    /// Where it lies, from the roots of the templates on.
+    pub field: Path,
+    /// What templates call the element, beside `.item`.
+    pub name: Key,
+    /// Where it stands in the Katalog, for messages: `….deployments[0].forEach`.
+    pub path: Box<str>,
 }
 
 /// How a child is kept.

@@ -1,12 +1,14 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{Condition, Gate, InputPlan, Leaf, Mode, OperatorPlan};
+use super::{Condition, ForEach, Gate, InputPlan, Leaf, Mode, OperatorPlan};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
 pub(crate) enum Expression<'a> {
     Leaf(&'a Leaf),
     Condition(&'a Condition),
+    /// The list that an entry is made for each of.
+    ForEach(&'a ForEach),
 }
 
 /// What an expression is for.
@@ -28,24 +30,39 @@ pub(crate) enum Purpose {
 
 /// Where an expression stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Place<'a> {
     /// What it is for.
     pub(crate) purpose: Purpose,
     /// The import whose inputs it reads, by its place in [`OperatorPlan::imports`].
     pub(crate) import: Option<usize>,
+    /// The element that it reads, where its entry is made for each of a list.
+    pub(crate) each: Option<&'a ForEach>,
 }
 
 impl OperatorPlan {
     /// Calls `visit` with every expression.
-    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
+    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         self.visit_inputs(visit);
         for block in &self.blocks {
-            visit_gate(&block.gate, block.import, visit);
+            visit_gate(&block.gate, (block.import, None), visit);
         }
         for child in &self.children {
+            let (import, each) = (child.import, child.for_each.as_ref());
+            if let Some(each) = each {
+                let place = Place {
+                    purpose: Purpose::Gate,
+                    import,
+                    each: None,
+                };
+                visit(Expression::ForEach(each), place);
+            }
             let mut leaf = |purpose, leaf| {
-                let import = child.import;
-                visit(Expression::Leaf(leaf), Place { purpose, import });
+                let place = Place {
+                    purpose,
+                    import,
+                    each,
+                };
+                visit(Expression::Leaf(leaf), place);
             };
             leaf(Purpose::Name, &child.name);
             if let Some(namespace) = &child.namespace {
@@ -56,25 +73,27 @@ impl OperatorPlan {
                 Mode::Reconciled => Purpose::Reconciled,
             };
             child.body.visit(&mut |part| leaf(purpose, part));
-            visit_gate(&child.gate, child.import, visit);
+            visit_gate(&child.gate, (import, each), visit);
         }
         for field in &self.status.fields {
             let place = Place {
                 purpose: Purpose::Status,
                 import: field.import,
+                each: None,
             };
             visit(Expression::Leaf(&field.value), place);
-            visit_gate(&field.gate, field.import, visit);
+            visit_gate(&field.gate, (field.import, None), visit);
         }
     }
 
-    fn visit_inputs<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
+    fn visit_inputs<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         for import in &self.imports {
             for InputPlan { given, default, .. } in &import.inputs {
                 for (tree, import) in [(given, import.outer), (default, None)] {
                     let place = Place {
                         purpose: Purpose::Input,
                         import,
+                        each: None,
                     };
                     if let Some(tree) = tree {
                         tree.visit(&mut |leaf| visit(Expression::Leaf(leaf), place));
@@ -87,11 +106,15 @@ impl OperatorPlan {
 
 fn visit_gate<'a>(
     gate: &'a Gate,
-    import: Option<usize>,
-    visit: &mut dyn FnMut(Expression<'a>, Place),
+    (import, each): (Option<usize>, Option<&'a ForEach>),
+    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
 ) {
-    let purpose = Purpose::Gate;
     for condition in gate.iter() {
-        visit(Expression::Condition(condition), Place { purpose, import });
+        let place = Place {
+            purpose: Purpose::Gate,
+            import,
+            each,
+        };
+        visit(Expression::Condition(condition), place);
     }
 }

@@ -17,6 +17,7 @@
 mod children;
 pub mod crd;
 pub mod differ;
+mod expand;
 pub mod gate;
 mod inputs;
 pub mod inventory;

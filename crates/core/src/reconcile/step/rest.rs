@@ -16,8 +16,9 @@ impl Pass<'_, '_> {
         // A name may have been rendered from children of a kind that cannot be looked at.
         let conclusive = self.complete && self.observed.unseen.is_empty();
         for child in &self.observed.children {
-            let superfluous =
-                closed.contains(&child.key) || (conclusive && !is_kept_kind(&child.key.kind));
+            let kind = &child.key.kind;
+            let spared = is_kept_kind(kind) || self.spared.contains(kind);
+            let superfluous = closed.contains(&child.key) || (conclusive && !spared);
             if superfluous
                 && !self.wanted.contains(&child.key)
                 && !child.record.deleting
