@@ -46,6 +46,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,
             Purpose::Status => STATUS,
+            Purpose::Label => LABEL,
             Purpose::Once => return,
         };
         match expression {
@@ -56,6 +57,11 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
         }
     });
 }
+
+const LABEL: (&str, &str) = (
+    "the label would be another one in each pass",
+    "make it of what stays as it is",
+);
 
 struct Check<'a> {
     at: &'a At<'a>,

@@ -5,12 +5,12 @@ mod blocks;
 use std::collections::BTreeMap;
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode, OnFalse,
-    ResourceType, Schemas, conditions, for_each, kinds,
+    BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode,
+    OnFalse, ResourceType, Schemas, conditions, ending, for_each, kinds,
 };
 use crate::{
     api::{
-        Lifecycle, Text,
+        Lifecycle, OnDelete, Text,
         children::{self, Control, Custom, Meta},
     },
     diagnostics::Code,
@@ -37,6 +37,8 @@ struct Surroundings<'a> {
     /// The import that the block comes from.
     import: Option<usize>,
     force_conflict: bool,
+    /// The block's own.
+    gate: &'a Gate,
 }
 
 /// One entry on its way to a child plan: its place, and what every kind has.
@@ -135,11 +137,7 @@ pub(crate) fn compile(
 ) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
     let (mut compiled, mut plans) = (Vec::new(), Vec::new());
     for (position, declared) in blocks.iter().enumerate() {
-        compiled.push(BlockPlan {
-            path: declared.at.text(),
-            import: declared.import,
-            gate: Gate::default(),
-        });
+        let gate = conditions::gate(&declared.at, &declared.lifecycle.when);
         let surroundings = Surroundings {
             position,
             owner,
@@ -148,12 +146,48 @@ pub(crate) fn compile(
             imports,
             import: declared.import,
             force_conflict,
+            gate: &gate,
         };
         plans.extend(surroundings.block(&declared.at, declared.block, declared.lifecycle));
+        compiled.push(BlockPlan {
+            path: declared.at.text(),
+            import: declared.import,
+            gate,
+        });
     }
     // Stable: within a rank the order of declaration stays.
     plans.sort_by_key(|plan: &ChildPlan| kinds::rank(&plan.kind.group_kind()));
     (compiled, plans)
+}
+
+/// What is done before a custom resource goes: the `onDelete` of the operatorBox at `at`.
+pub(crate) fn compile_end(
+    at: &At<'_>,
+    declared: &OnDelete,
+    owner: &GroupKind,
+    schemas: &Schemas,
+) -> EndPlan {
+    let gate = |at: &At<'_>, lifecycle: &Lifecycle| conditions::gate(at, &lifecycle.when);
+    let block = BlockPlan {
+        path: at.text(),
+        import: None,
+        gate: gate(at, &declared.lifecycle),
+    };
+    let open = Gate::default();
+    ending::compile(at, declared, block, |at, lifecycle| {
+        let surroundings = Surroundings {
+            position: 0,
+            owner,
+            schemas,
+            workloads: Vec::new(),
+            imports: &[],
+            import: None,
+            force_conflict: false,
+            gate: &open,
+        };
+        let entries = surroundings.block(at, Block::OnDelete, lifecycle);
+        (gate(at, lifecycle), entries)
+    })
 }
 
 impl Surroundings<'_> {
@@ -165,6 +199,7 @@ impl Surroundings<'_> {
             secrets,
             service_accounts,
             custom,
+            when: _,
             later: _,
         } = lifecycle;
         let mut plans = Vec::new();
@@ -210,7 +245,8 @@ impl Surroundings<'_> {
             body(&GroupKind::parse(""));
             return None;
         };
-        if kind.group_kind() == *self.owner && entry.control.when.is_empty() {
+        if kind.group_kind() == *self.owner && entry.control.when.is_empty() && self.gate.is_empty()
+        {
             at.field("kind").error_hint(
                 Code::EndlessChildren,
                 format!("every {} would make another, without end", self.owner.kind),
@@ -289,7 +325,7 @@ impl Surroundings<'_> {
             mode,
             on_false: on_false(at, mode, control).unwrap_or_else(|| {
                 let import = self.import.and_then(|import| self.imports.get(import));
-                conditions::default_on_false([&gate], import, for_each.as_ref())
+                conditions::default_on_false([self.gate, &gate], import, for_each.as_ref())
             }),
             for_each,
             gate,
@@ -333,6 +369,13 @@ fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
 }
 
 fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode {
+    if block == Block::OnDelete {
+        if control.reconcile.is_some() {
+            let message = "what is done before the end is done once";
+            at.field("reconcile").warn(Code::NoEffect, message);
+        }
+        return Mode::Once;
+    }
     let wanted = match (block, control.reconcile) {
         (Block::OnReconcile, Some(false)) => {
             at.field("reconcile").error_hint(
@@ -343,7 +386,7 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
             Mode::Reconciled
         }
         (Block::OnReconcile, _) | (Block::OnCreate, Some(true)) => Mode::Reconciled,
-        (Block::OnCreate, _) => Mode::Once,
+        (Block::OnCreate | Block::OnDelete, _) => Mode::Once,
     };
     if wanted == Mode::Reconciled && *kind == GroupKind::parse("Job.batch") {
         at.warn(

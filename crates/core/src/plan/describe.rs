@@ -1,8 +1,11 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{
-    BlockPlan, ChildPlan, Coerce, Condition, ForEach, Gate, ImportPlan, InputPlan, Leaf, Mode,
-    Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    BlockPlan, ChildPlan, Coerce, Condition, EndPlan, EndStep, ForEach, Gate, ImportPlan,
+    InputPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    Watched,
 };
 use crate::{
     template::Template,
@@ -22,10 +25,14 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resource,
         workers: _,
         resync: _,
+        watched,
+        labels,
         finalizer,
+        other_finalizers,
         imports,
         blocks,
         children,
+        ending,
         status,
         reads,
         children_names,
@@ -64,9 +71,76 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    map(operator
+    let labels = labels.iter().map(|(key, value)| (&**key, leaf(value)));
+    let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
+    let parts = [
+        ("imports", imports),
+        (
+            "watched",
+            (*watched != Watched::default()).then(|| self::watched(watched)),
+        ),
+        ("labels", Some(map(labels)).filter(has_any)),
+        ("finalizers", Some(list(finalizers)).filter(has_any)),
+        ("ending", ending.as_ref().map(self::ending)),
+    ];
+    let parts = parts
         .into_iter()
-        .chain(imports.map(|all| ("imports", all))))
+        .filter_map(|(key, part)| Some((key, part?)));
+    map(operator.into_iter().chain(parts))
+}
+
+fn has_any(node: &Node) -> bool {
+    !node.is_empty_value()
+}
+
+fn watched(plan: &Watched) -> Node {
+    let Watched {
+        allowed,
+        restricted,
+        labels,
+        fields,
+    } = plan;
+    let names = |names: &BTreeSet<Box<str>>| list(names.iter().map(|name| Node::from(&**name)));
+    let pairs = |pairs: &BTreeMap<Box<str>, Box<str>>| {
+        map(pairs
+            .iter()
+            .map(|(key, value)| (&**key, Node::from(&**value))))
+    };
+    map([
+        ("allowed", names(allowed)),
+        ("restricted", names(restricted)),
+        ("labels", pairs(labels)),
+        ("fields", pairs(fields)),
+    ])
+}
+
+fn ending(plan: &EndPlan) -> Node {
+    let EndPlan {
+        block: whole,
+        ordered,
+        timeout,
+        steps,
+    } = plan;
+    let step = |step: &EndStep| {
+        let EndStep {
+            name,
+            gate,
+            made,
+            deleted,
+        } = step;
+        map([
+            ("name", Node::from(&**name)),
+            ("gate", self::gate(gate)),
+            ("made", list(made.iter().map(child))),
+            ("deleted", list(deleted.iter().map(child))),
+        ])
+    };
+    map([
+        ("block", block(whole)),
+        ("ordered", Node::from(*ordered)),
+        ("timeout", Node::from(format!("{timeout:?}"))),
+        ("steps", list(steps.iter().map(step))),
+    ])
 }
 
 fn import(plan: &ImportPlan) -> Node {

@@ -5,14 +5,15 @@ use std::cell::RefCell;
 use super::{
     BlockPlan, ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library,
     OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks, children,
-    describe, for_each,
+    describe, ending, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
     typing::{Known, Typing},
+    watched,
 };
 use crate::{
-    api::{CrdEntry, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec, names},
+    api::{CrdEntry, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
@@ -147,15 +148,28 @@ fn with_names(
         version,
         context.library,
     );
+    let status = match entry.ignore_status_patch {
+        Some(true) => silent(&box_at, status),
+        _ => status,
+    };
+    let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
+    let ending = declared.on_delete.as_ref().map(|declared| {
+        let at = box_at.field("onDelete");
+        children::compile_end(&at, declared, &owner, schemas)
+    });
     let mut plan = OperatorPlan {
         katalog: context.katalog.clone(),
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
         resync: pace.resync,
-        finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
+        watched: watched::compile(at, entry),
+        labels: watched::labels(at, &entry.labels),
+        finalizer,
+        other_finalizers,
         imports,
         blocks: blocks.into(),
         children: children.into(),
+        ending,
         status,
         ..OperatorPlan::of_nothing()
     };
@@ -183,6 +197,7 @@ fn check(
     }
     let gathered = reads::gather(plan, true);
     chance::check(at, plan);
+    ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
@@ -213,7 +228,8 @@ fn children(
     blocks.extend(children::of_box(at, declared));
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
-    (blocks, checks::within(at, imports, compiled))
+    let children = checks::within(at, imports, &blocks, compiled);
+    (blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.
@@ -250,19 +266,14 @@ fn status<'a>(
     status::compile(&lists, conditions.unwrap_or(true), version)
 }
 
-/// Whether the custom resources get our finalizer.
-fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
-    match declared {
-        None => true,
-        Some([]) => false,
-        Some([only]) if only == names::FINALIZER => true,
-        Some(_) => {
-            at.field("finalizers").error_hint(
-                Code::Finalizers,
-                "finalizers of your own are not supported yet",
-                "write `[]` to go without ours, or leave it out",
-            );
-            true
-        }
+/// The status that is never written.
+fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
+    if !status.fields.is_empty() {
+        let message = "with `ignoreStatusPatch: true` no status is written";
+        at.field("status").warn(Code::NoEffect, message);
+    }
+    StatusPlan {
+        conditions: false,
+        fields: Box::default(),
     }
 }

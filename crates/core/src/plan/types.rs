@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{GroupKind, KatalogRef, ResourceType};
+use super::{EndPlan, GroupKind, KatalogRef, ResourceType, Watched};
 use crate::{
     api::names,
     template::Template,
@@ -31,8 +31,14 @@ pub struct OperatorPlan {
     pub workers: usize,
     /// Period of the safety net; zero is off.
     pub resync: Duration,
+    /// Which custom resources it looks after.
+    pub watched: Watched,
+    /// Labels that every custom resource gets.
+    pub labels: Box<[(Key, Leaf)]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
+    /// Finalizers of others that custom resources get beside ours.
+    pub other_finalizers: Box<[Box<str>]>,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
     /// The lifecycle blocks that the children stand in.
@@ -40,6 +46,8 @@ pub struct OperatorPlan {
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
     /// others), then as declared.
     pub children: Box<[ChildPlan]>,
+    /// What is done before a custom resource goes.
+    pub ending: Option<EndPlan>,
     /// What is written to the custom resource's status.
     pub status: StatusPlan,
     /// What the templates read.
@@ -68,10 +76,14 @@ impl OperatorPlan {
             },
             workers: 1,
             resync: Duration::ZERO,
+            watched: Watched::default(),
+            labels: Box::default(),
             finalizer: true,
+            other_finalizers: Box::default(),
             imports: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
+            ending: None,
             status: StatusPlan {
                 conditions: true,
                 fields: Box::default(),
@@ -179,7 +191,7 @@ pub struct ChildPlan {
     pub path: Box<str>,
     /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
     pub import: Option<usize>,
-    /// The block that it stands in, by its place in [`OperatorPlan::blocks`].
+    /// The block that it stands in, by its place in [`OperatorPlan::blocks`]; without meaning in `onDelete`.
     pub block: usize,
     /// Its kind.
     pub kind: ResourceType,

@@ -1,6 +1,6 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{Condition, ForEach, Gate, InputPlan, Leaf, Mode, OperatorPlan};
+use super::{ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, Mode, OperatorPlan};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
@@ -26,6 +26,8 @@ pub(crate) enum Purpose {
     Reconciled,
     /// A field of the custom resource's status.
     Status,
+    /// A label of the custom resource.
+    Label,
 }
 
 /// Where an expression stands.
@@ -46,34 +48,28 @@ impl OperatorPlan {
         for block in &self.blocks {
             visit_gate(&block.gate, (block.import, None), visit);
         }
+        for (_, label) in &self.labels {
+            let place = Place {
+                purpose: Purpose::Label,
+                import: None,
+                each: None,
+            };
+            visit(Expression::Leaf(label), place);
+        }
         for child in &self.children {
-            let (import, each) = (child.import, child.for_each.as_ref());
-            if let Some(each) = each {
-                let place = Place {
-                    purpose: Purpose::Gate,
-                    import,
-                    each: None,
-                };
-                visit(Expression::ForEach(each), place);
+            visit_child(child, true, visit);
+        }
+        if let Some(ending) = &self.ending {
+            visit_gate(&ending.block.gate, (None, None), visit);
+            for step in &ending.steps {
+                visit_gate(&step.gate, (None, None), visit);
+                step.made
+                    .iter()
+                    .for_each(|child| visit_child(child, true, visit));
+                step.deleted
+                    .iter()
+                    .for_each(|child| visit_child(child, false, visit));
             }
-            let mut leaf = |purpose, leaf| {
-                let place = Place {
-                    purpose,
-                    import,
-                    each,
-                };
-                visit(Expression::Leaf(leaf), place);
-            };
-            leaf(Purpose::Name, &child.name);
-            if let Some(namespace) = &child.namespace {
-                leaf(Purpose::Name, namespace);
-            }
-            let purpose = match child.mode {
-                Mode::Once => Purpose::Once,
-                Mode::Reconciled => Purpose::Reconciled,
-            };
-            child.body.visit(&mut |part| leaf(purpose, part));
-            visit_gate(&child.gate, (import, each), visit);
         }
         for field in &self.status.fields {
             let place = Place {
@@ -117,4 +113,41 @@ fn visit_gate<'a>(
         };
         visit(Expression::Condition(condition), place);
     }
+}
+
+/// The expressions of one entry; its body's only where that is looked at.
+fn visit_child<'a>(
+    child: &'a ChildPlan,
+    with_body: bool,
+    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
+) {
+    let (import, each) = (child.import, child.for_each.as_ref());
+    if let Some(each) = each {
+        let place = Place {
+            purpose: Purpose::Gate,
+            import,
+            each: None,
+        };
+        visit(Expression::ForEach(each), place);
+    }
+    let mut leaf = |purpose, leaf| {
+        let place = Place {
+            purpose,
+            import,
+            each,
+        };
+        visit(Expression::Leaf(leaf), place);
+    };
+    leaf(Purpose::Name, &child.name);
+    if let Some(namespace) = &child.namespace {
+        leaf(Purpose::Name, namespace);
+    }
+    let purpose = match child.mode {
+        Mode::Once => Purpose::Once,
+        Mode::Reconciled => Purpose::Reconciled,
+    };
+    if with_body {
+        child.body.visit(&mut |part| leaf(purpose, part));
+    }
+    visit_gate(&child.gate, (import, each), visit);
 }

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 
 use super::gate::Gates;
 use super::rules::{Conversion, Mutation, Normalize, Validation};
-use crate::api::scalar::Text;
 
 /// Further fields of an operator.
 #[derive(JsonSchema)]
@@ -14,19 +13,6 @@ use crate::api::scalar::Text;
 pub(crate) struct EntryLater {
     /// Operators that must run first.
     depends_on: Option<DependsOn>,
-    /// Only resources in these namespaces are reconciled. Default: all.
-    allowed_namespaces: Option<Vec<String>>,
-    /// Resources in these namespaces are refused, and children are not made there. They replace those of
-    /// `security.namespaceProtection`.
-    restricted_namespaces: Option<Vec<String>>,
-    /// The only namespace that is watched. Default: all.
-    namespace: Option<String>,
-    /// Labels that resources must have to be watched.
-    label_selector: Option<BTreeMap<String, String>>,
-    /// Fields that resources must have to be watched.
-    field_selector: Option<BTreeMap<String, String>>,
-    /// Labels that every resource gets.
-    labels: Option<BTreeMap<String, Text>>,
     /// Rules that resources must keep.
     validation: Option<Validation>,
     /// Rules that complete resources.
@@ -45,13 +31,11 @@ pub(crate) struct EntryLater {
     enrich_all: Option<bool>,
     /// Which pages the operator has.
     endpoints: Option<Endpoints>,
-    /// Further finalizers of the resources.
-    finalizers: Option<Vec<String>>,
-    /// `true` never writes a status. Default `false`.
-    ignore_status_patch: Option<bool>,
-    /// `true` reconciles also when the generation was seen before. Default `false`.
+    /// Every change is reconciled, whatever generation was seen before.
+    #[schemars(extend("x-orkestra-support" = "ignored"))]
     ignore_observed_generation: Option<bool>,
-    /// `true` takes all finalizers off a resource that is deleted. Default `false`.
+    /// Takes all finalizers off a resource that is deleted.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "it would take off what other controllers wait for: each takes off its own"))]
     remove_finalizers: Option<bool>,
     /// The operator's self-service pages.
     serve: Option<serde_json::Value>,

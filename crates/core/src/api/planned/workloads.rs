@@ -22,8 +22,6 @@ use crate::api::scalar::{Scalar, Text, Texts};
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LifecycleLater {
-    /// All must hold, or the block is skipped.
-    when: Option<Vec<GateCondition>>,
     /// One must hold, or the block is skipped. Beside `when` both count.
     or: Option<Vec<GateCondition>>,
     /// Calls that are made before any child of the block, in order.

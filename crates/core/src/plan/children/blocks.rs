@@ -11,6 +11,7 @@ use crate::{
 pub(crate) enum Block {
     OnCreate,
     OnReconcile,
+    OnDelete,
 }
 
 /// A lifecycle block of the operatorBox, or of a Motif.

@@ -111,21 +111,48 @@ impl<'a, 's> Typing<'a, 's> {
             self.import.set(block.import);
             self.gate(&block.gate);
         }
+        self.import.set(None);
+        for (_, label) in &plan.labels {
+            self.leaf(label, None);
+        }
         for child in &mut plan.children {
-            self.import.set(child.import);
-            self.element = child.for_each.as_ref().map(|each| self.element(each));
-            self.leaf(&child.name, None);
-            if let Some(namespace) = &child.namespace {
-                self.leaf(namespace, None);
+            self.child(child);
+        }
+        if let Some(ending) = &mut plan.ending {
+            self.import.set(None);
+            self.gate(&ending.block.gate);
+            for step in &mut ending.steps {
+                self.gate(&step.gate);
+                step.made.iter_mut().for_each(|child| self.child(child));
+                for child in &step.deleted {
+                    self.names(child);
+                    self.gate(&child.gate);
+                    self.element = None;
+                }
             }
-            self.object(child);
-            self.gate(&child.gate);
-            self.element = None;
         }
         for field in &plan.status.fields {
             self.import.set(field.import);
             self.status_field(field);
             self.gate(&field.gate);
+        }
+    }
+
+    fn child(&mut self, child: &mut ChildPlan) {
+        self.names(child);
+        self.object(child);
+        self.gate(&child.gate);
+        self.element = None;
+    }
+
+    /// What says which objects an entry means; what follows is looked at where the entry stands.
+    fn names(&mut self, child: &ChildPlan) {
+        self.import.set(child.import);
+        self.element = None;
+        self.element = child.for_each.as_ref().map(|each| self.element(each));
+        self.leaf(&child.name, None);
+        if let Some(namespace) = &child.namespace {
+            self.leaf(namespace, None);
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Cycle, Deletion, Intent, pass::Pass};
 use crate::{
-    plan::{ChildKey, GroupKind},
+    plan::{ChildKey, GroupKind, ResourceType},
     reconcile::inventory::Inventory,
 };
 
@@ -48,12 +48,8 @@ impl Pass<'_, '_> {
     /// Every declared kind, every kind that still has a child, every kind that cannot be looked at; and what was made once.
     fn inventory(&self) -> Inventory {
         let before = &self.observed.cr.inventory;
-        let mut kinds: BTreeSet<GroupKind> = self
-            .plan
-            .children
-            .iter()
-            .map(|child| child.kind.group_kind())
-            .collect();
+        let declared = self.plan.kinds().map(ResourceType::group_kind);
+        let mut kinds: BTreeSet<GroupKind> = declared.collect();
         kinds.extend(
             self.observed
                 .children
