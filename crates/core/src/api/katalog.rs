@@ -6,6 +6,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::depends::DependsOn;
 use super::envelope;
 use super::later::{Ignored, Later};
 use super::motif::{Info, MotifImport};
@@ -144,6 +145,9 @@ pub struct CrdEntry {
     /// `true` never writes a status. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignore_status_patch: Option<bool>,
+    /// Operators that must run first: their names, or names with what must be so of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<DependsOn>,
     /// What the operator does for each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator_box: Option<OperatorBox>,

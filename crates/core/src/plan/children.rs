@@ -137,7 +137,7 @@ pub(crate) fn compile(
 ) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
     let (mut compiled, mut plans) = (Vec::new(), Vec::new());
     for (position, declared) in blocks.iter().enumerate() {
-        let gate = conditions::gate(&declared.at, &declared.lifecycle.when);
+        let gate = gate_of(&declared.at, declared.lifecycle);
         let surroundings = Surroundings {
             position,
             owner,
@@ -160,6 +160,11 @@ pub(crate) fn compile(
     (compiled, plans)
 }
 
+/// What must hold for a block to count.
+fn gate_of(at: &At<'_>, block: &Lifecycle) -> Gate {
+    conditions::gate(at, &block.when, &block.or)
+}
+
 /// What is done before a custom resource goes: the `onDelete` of the operatorBox at `at`.
 pub(crate) fn compile_end(
     at: &At<'_>,
@@ -167,11 +172,10 @@ pub(crate) fn compile_end(
     owner: &GroupKind,
     schemas: &Schemas,
 ) -> EndPlan {
-    let gate = |at: &At<'_>, lifecycle: &Lifecycle| conditions::gate(at, &lifecycle.when);
     let block = BlockPlan {
         path: at.text(),
         import: None,
-        gate: gate(at, &declared.lifecycle),
+        gate: gate_of(at, &declared.lifecycle),
     };
     let open = Gate::default();
     ending::compile(at, declared, block, |at, lifecycle| {
@@ -186,7 +190,7 @@ pub(crate) fn compile_end(
             gate: &open,
         };
         let entries = surroundings.block(at, Block::OnDelete, lifecycle);
-        (gate(at, lifecycle), entries)
+        (gate_of(at, lifecycle), entries)
     })
 }
 
@@ -200,6 +204,7 @@ impl Surroundings<'_> {
             service_accounts,
             custom,
             when: _,
+            or: _,
             later: _,
         } = lifecycle;
         let mut plans = Vec::new();
@@ -311,7 +316,7 @@ impl Surroundings<'_> {
         metadata.put("annotations", annotations.into_optional());
         root.put("metadata", metadata.into_optional());
 
-        let gate = conditions::gate(at, &control.when);
+        let gate = conditions::gate(at, &control.when, &control.or);
         let for_each = for_each::compile(at, control.for_each.as_ref());
         if control.for_each.is_some() && for_each.is_none() {
             return None;

@@ -17,7 +17,7 @@ pub(crate) fn hash(plan: &OperatorPlan) -> String {
     value::hash(&operator(plan))
 }
 
-/// A plan but for its name, workers and resync.
+/// A plan but for its name, and for when and how fast it works.
 pub fn operator(plan: &OperatorPlan) -> Node {
     let OperatorPlan {
         katalog,
@@ -27,6 +27,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resync: _,
         watched,
         labels,
+        queue: _,
+        depends_on: _,
         finalizer,
         other_finalizers,
         imports,

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 
 use super::{
-    BlockPlan, ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library,
-    OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks, children,
-    describe, ending, for_each,
+    BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
+    Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
+    children, describe, ending, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
@@ -13,7 +13,7 @@ use super::{
     watched,
 };
 use crate::{
-    api::{CrdEntry, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
+    api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
@@ -162,6 +162,8 @@ fn with_names(
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
         resync: pace.resync,
+        queue: pace.queue,
+        depends_on: depends_on(entry),
         watched: watched::compile(at, entry),
         labels: watched::labels(at, &entry.labels),
         finalizer,
@@ -276,4 +278,15 @@ fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
         conditions: false,
         fields: Box::default(),
     }
+}
+
+/// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
+fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
+    let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
+    declared
+        .map(|(on, condition)| Dependency {
+            on: on.into(),
+            condition,
+        })
+        .collect()
 }

@@ -51,11 +51,14 @@ pub struct Control {
     /// All must hold for the object to be wanted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
+    /// One must hold for the object to be wanted. Beside `when` both count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
     /// Makes an object for each element of a list or map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_each: Option<ForEach>,
-    /// What happens to the object when `when` no longer holds, or its element of `forEach` is gone.
-    /// Default: `delete` when all conditions ask for the custom resource's metadata or spec, else
+    /// What happens to the object when `when` and `or` no longer hold, or its element of `forEach` is
+    /// gone. Default: `delete` when all conditions ask for the custom resource's metadata or spec, else
     /// `keep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_false: Option<OnFalse>,

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::gate::Gates;
 use super::rules::{Conversion, Mutation, Normalize, Validation};
+use crate::api::gate::Gates;
 
 /// Further fields of an operator.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EntryLater {
-    /// Operators that must run first.
-    depends_on: Option<DependsOn>,
     /// Rules that resources must keep.
     validation: Option<Validation>,
     /// Rules that complete resources.
@@ -39,46 +37,6 @@ pub(crate) struct EntryLater {
     remove_finalizers: Option<bool>,
     /// The operator's self-service pages.
     serve: Option<serde_json::Value>,
-}
-
-/// Operators that must run first.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum DependsOn {
-    /// Their names: they must have started.
-    List(Vec<String>),
-    /// Their names, and what must be so.
-    Map(BTreeMap<String, Dependency>),
-}
-
-/// What must be so of an operator.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum Dependency {
-    /// It alone.
-    Condition(DependencyCondition),
-    /// Under `condition`.
-    Object(DependencyObject),
-}
-
-/// What must be so of an operator.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DependencyObject {
-    /// What must be so. Default `started`.
-    condition: Option<DependencyCondition>,
-}
-
-/// What must be so of an operator.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum DependencyCondition {
-    /// Its workers run.
-    Started,
-    /// Its workers run, and the last pass went well.
-    Healthy,
 }
 
 /// Which webhooks the resources pass.
