@@ -1,8 +1,11 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{
-    BlockPlan, CallPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode,
-    Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Token, Tree,
+    BlockPlan, CallPlan, ChildPlan, Coerce, Condition, EndPlan, EndStep, ForEach, Gate, ImportPlan,
+    InputPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Token,
+    Tree, Watched,
 };
 use crate::{
     reconcile::calls::Piece,
@@ -23,13 +26,17 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resource,
         workers: _,
         resync: _,
+        watched,
+        labels,
         queue: _,
         depends_on: _,
         finalizer,
+        other_finalizers,
         imports,
         calls,
         blocks,
         children,
+        ending,
         status,
         reads,
         children_names,
@@ -43,7 +50,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
-    let calls = (!calls.is_empty()).then(|| ("calls", list(calls.iter().map(call))));
+    let calls = (!calls.is_empty()).then(|| list(calls.iter().map(call)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -69,10 +76,77 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    map(operator
+    let labels = labels.iter().map(|(key, value)| (&**key, leaf(value)));
+    let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
+    let parts = [
+        ("imports", imports),
+        ("calls", calls),
+        (
+            "watched",
+            (*watched != Watched::default()).then(|| self::watched(watched)),
+        ),
+        ("labels", Some(map(labels)).filter(has_any)),
+        ("finalizers", Some(list(finalizers)).filter(has_any)),
+        ("ending", ending.as_ref().map(self::ending)),
+    ];
+    let parts = parts
         .into_iter()
-        .chain(imports.map(|all| ("imports", all)))
-        .chain(calls))
+        .filter_map(|(key, part)| Some((key, part?)));
+    map(operator.into_iter().chain(parts))
+}
+
+fn has_any(node: &Node) -> bool {
+    !node.is_empty_value()
+}
+
+fn watched(plan: &Watched) -> Node {
+    let Watched {
+        allowed,
+        restricted,
+        labels,
+        fields,
+    } = plan;
+    let names = |names: &BTreeSet<Box<str>>| list(names.iter().map(|name| Node::from(&**name)));
+    let pairs = |pairs: &BTreeMap<Box<str>, Box<str>>| {
+        map(pairs
+            .iter()
+            .map(|(key, value)| (&**key, Node::from(&**value))))
+    };
+    map([
+        ("allowed", names(allowed)),
+        ("restricted", names(restricted)),
+        ("labels", pairs(labels)),
+        ("fields", pairs(fields)),
+    ])
+}
+
+fn ending(plan: &EndPlan) -> Node {
+    let EndPlan {
+        block: whole,
+        ordered,
+        timeout,
+        steps,
+    } = plan;
+    let step = |step: &EndStep| {
+        let EndStep {
+            name,
+            gate,
+            made,
+            deleted,
+        } = step;
+        map([
+            ("name", Node::from(&**name)),
+            ("gate", self::gate(gate)),
+            ("made", list(made.iter().map(child))),
+            ("deleted", list(deleted.iter().map(child))),
+        ])
+    };
+    map([
+        ("block", block(whole)),
+        ("ordered", Node::from(*ordered)),
+        ("timeout", Node::from(format!("{timeout:?}"))),
+        ("steps", list(steps.iter().map(step))),
+    ])
 }
 
 fn import(plan: &ImportPlan) -> Node {
@@ -197,6 +271,7 @@ fn child(plan: &ChildPlan) -> Node {
         block,
         kind,
         mode,
+        for_each,
         gate,
         on_false,
         name,
@@ -243,7 +318,22 @@ fn child(plan: &ChildPlan) -> Node {
     let places = place("import", *import)
         .into_iter()
         .chain(place("block", Some(*block)));
-    map(child.into_iter().chain(places))
+    let each = for_each
+        .as_ref()
+        .map(|each| ("forEach", self::for_each(each)));
+    map(child.into_iter().chain(places).chain(each))
+}
+
+fn for_each(each: &ForEach) -> Node {
+    let ForEach {
+        field,
+        name,
+        path: _,
+    } = each;
+    map([
+        ("field", Node::from(field.to_string())),
+        ("as", Node::from(&**name)),
+    ])
 }
 
 fn field(field: &StatusField) -> Node {

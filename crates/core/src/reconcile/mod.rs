@@ -19,6 +19,7 @@ pub mod calls;
 mod children;
 pub mod crd;
 pub mod differ;
+mod expand;
 pub mod gate;
 mod inputs;
 pub mod inventory;
