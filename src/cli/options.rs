@@ -1,6 +1,6 @@
 //! Flags that commands share.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, str::FromStr};
 
 use clap::ValueEnum;
 use orkestra_core::api::names;
@@ -66,19 +66,17 @@ pub(super) struct Process {
         long,
         value_name = "HOST|CIDR",
         env = "ORK_EXTERNAL_ALLOW",
-        hide_env_values = true,
-        value_delimiter = ','
+        hide_env_values = true
     )]
-    external_allow: Vec<Allow>,
+    external_allow: Vec<Several<Allow>>,
     /// Environment variable that the `token` of an `external` call may name; may be repeated
     #[arg(
         long,
         value_name = "NAME",
         env = "ORK_EXTERNAL_ENV",
-        hide_env_values = true,
-        value_delimiter = ','
+        hide_env_values = true
     )]
-    external_env: Vec<String>,
+    external_env: Vec<Several<String>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -102,7 +100,8 @@ impl Process {
 
     /// What makes the calls of `external`. The API server is not among what may be called.
     pub(super) fn external(&self, connection: &Connection) -> Client {
-        let mut guard = Guard::new(self.external_allow.clone()).with_api_server(&connection.server);
+        let mut guard =
+            Guard::new(Several::all(&self.external_allow)).with_api_server(&connection.server);
         // In a Pod the API server has an address beside its name. Source: Kubernetes, "Accessing the API from a Pod".
         let variable = |name: &str| std::env::var(name).ok();
         let (host, port) = (
@@ -117,8 +116,28 @@ impl Process {
             };
             guard = guard.with_api_server(&format!("https://{host}:{port}"));
         }
-        let variables = Variables::new(self.external_env.clone(), variable);
+        let variables = Variables::new(Several::all(&self.external_env), variable);
         Client::new(guard, variables, Resolver::system())
+    }
+}
+
+/// Values with commas between them, as a variable has several; one that is set to nothing has none.
+#[derive(Clone, Debug)]
+struct Several<T>(Vec<T>);
+
+impl<T: Clone> Several<T> {
+    fn all(flags: &[Self]) -> Vec<T> {
+        flags.iter().flat_map(|flag| flag.0.clone()).collect()
+    }
+}
+
+impl<T: FromStr> FromStr for Several<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        let values = text.split(',').map(str::trim);
+        let values = values.filter(|value| !value.is_empty()).map(str::parse);
+        values.collect::<Result<_, _>>().map(Self)
     }
 }
 

@@ -297,9 +297,6 @@ fn soonest(a: Next, b: Next) -> Next {
         (Next::Retry, _) | (_, Next::Retry) => Next::Retry,
         (Next::Again, _) | (_, Next::Again) => Next::Again,
         (Next::After(a), Next::After(b)) => Next::After(a.min(b)),
-        (Next::Pending, other)
-        | (other, Next::Pending)
-        | (Next::Settled, other)
-        | (other, Next::Settled) => other,
+        (Next::Pending | Next::Settled, other) | (other, Next::Pending | Next::Settled) => other,
     }
 }

@@ -32,13 +32,13 @@ pub(super) async fn answer(
     for read in reads {
         let answer: Answer = match &read {
             Read::Object(child) => objects::read(shared, child).await,
-            Read::Call(request) => match shared.calls.answer(key, request, now) {
-                Some(answer) => answer,
-                None => {
+            Read::Call(request) => {
+                let Some(answer) = shared.calls.answer(key, request, now) else {
                     heard.pending = true;
                     continue;
-                }
-            },
+                };
+                answer
+            }
         };
         heard.answers.insert(read, answer);
     }

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -55,7 +55,7 @@ impl Sink {
 
     /// From now on paths that begin like this have that answer.
     pub(crate) fn answer(&self, path: &str, status: u16, body: &str) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = lock(&self.state);
         state
             .answers
             .insert(path.to_owned(), (status, body.to_owned()));
@@ -63,7 +63,7 @@ impl Sink {
 
     /// The requests so far, for paths that begin like this.
     pub(crate) fn requests(&self, path: &str) -> Vec<String> {
-        let state = self.state.lock().unwrap();
+        let state = lock(&self.state);
         let asks = |request: &&String| {
             request
                 .split(' ')
@@ -72,6 +72,10 @@ impl Sink {
         };
         state.requests.iter().filter(asks).cloned().collect()
     }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
@@ -84,7 +88,7 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
     }
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
     let answer = {
-        let mut state = state.lock().unwrap();
+        let mut state = lock(&state);
         state.requests.push(request);
         let mut answers = state.answers.iter();
         let found = answers.find(|(start, _)| path.starts_with(*start));

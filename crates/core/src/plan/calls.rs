@@ -367,7 +367,13 @@ fn secret(at: &At<'_>, declared: &CallSecret) -> Token {
         key,
     } = declared;
     for (field, text) in [("name", Some(name)), ("namespace", namespace.as_ref())] {
-        if let Some(text) = text
+        if text.is_some_and(|text| text.contains("{{")) {
+            at.field(field).error_hint(
+                Code::NotATemplate,
+                "the Secret of a call is not a template",
+                "write it out: who writes a custom resource must not choose which Secret is sent",
+            );
+        } else if let Some(text) = text
             && let Err(why) = names::check_dns1123_subdomain(text)
         {
             at.field(field)

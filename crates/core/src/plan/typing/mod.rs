@@ -118,9 +118,10 @@ impl<'a, 's> Typing<'a, 's> {
         }
         for call in &plan.calls {
             self.import.set(call.import);
-            call.visit(&mut |expression| match expression {
-                Expression::Leaf(leaf) => self.leaf(leaf, None),
-                _ => {}
+            call.visit(&mut |expression| {
+                if let Expression::Leaf(leaf) = expression {
+                    self.leaf(leaf, None);
+                }
             });
             self.gate(&call.gate);
         }
