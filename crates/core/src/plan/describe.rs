@@ -1,10 +1,11 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode, Number,
+    Allowed, BlockPlan, CertificatePlan, ChildPlan, Coerce, Condition, CopyPlan, Gate, ImportPlan, InputPlan, LastingPlan, Leaf, Mode, Number,
     OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
 };
 use crate::{
+    api::duration,
     template::Template,
     value::{self, Key, Map, Node, Path},
 };
@@ -135,6 +136,10 @@ fn child(plan: &ChildPlan) -> Node {
         body,
         force_conflict,
         adopt,
+        lasting,
+        copy,
+        rolls,
+        spread,
     } = plan;
     let child = [
         ("path", Node::from(&**path)),
@@ -173,7 +178,61 @@ fn child(plan: &ChildPlan) -> Node {
     let places = place("import", *import)
         .into_iter()
         .chain(place("block", Some(*block)));
-    map(child.into_iter().chain(places))
+    let upkeep = [
+        lasting.as_ref().map(|plan| ("lasting", self::lasting(plan))),
+        copy.as_ref().map(|plan| ("copy", self::copy(plan))),
+        rolls.then(|| ("rolls", Node::from(true))),
+        spread.then(|| ("spread", Node::from(true))),
+    ];
+    map(child.into_iter().chain(places).chain(upkeep.into_iter().flatten()))
+}
+
+fn lasting(plan: &LastingPlan) -> Node {
+    let LastingPlan {
+        once,
+        renew_after,
+        certificate,
+    } = plan;
+    let certificate = certificate.as_ref().map(|plan| {
+        let CertificatePlan {
+            common_name,
+            hosts,
+            valid_for,
+        } = plan;
+        let certificate = map([
+            ("commonName", common_name.as_ref().map(leaf).unwrap_or_default()),
+            ("hosts", list(hosts.iter().map(leaf))),
+            ("validFor", Node::from(duration::format(*valid_for))),
+        ]);
+        ("certificate", certificate)
+    });
+    let renewed = renew_after.map(|after| ("renewAfter", Node::from(duration::format(after))));
+    map([("once", Node::from(*once))]
+        .into_iter()
+        .chain(renewed)
+        .chain(certificate))
+}
+
+fn copy(plan: &CopyPlan) -> Node {
+    let CopyPlan {
+        kind,
+        name,
+        namespace,
+        allowed,
+        parts,
+    } = plan;
+    let pattern = |allowed: &Allowed| Node::from(format!("{}/{}", allowed.namespace, allowed.name));
+    let allowed = allowed
+        .as_ref()
+        .map(|allowed| ("allowed", list(allowed.iter().map(pattern))));
+    map([
+        ("kind", Node::from(kind.to_string())),
+        ("name", leaf(name)),
+        ("namespace", namespace.as_ref().map(leaf).unwrap_or_default()),
+        ("parts", list(parts.iter().map(|part| Node::from(&**part)))),
+    ]
+    .into_iter()
+    .chain(allowed))
 }
 
 fn field(field: &StatusField) -> Node {

@@ -1,6 +1,6 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{Condition, Gate, InputPlan, Leaf, Mode, OperatorPlan};
+use super::{ChildPlan, Condition, Gate, InputPlan, Leaf, OperatorPlan};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
@@ -51,11 +51,13 @@ impl OperatorPlan {
             if let Some(namespace) = &child.namespace {
                 leaf(Purpose::Name, namespace);
             }
-            let purpose = match child.mode {
-                Mode::Once => Purpose::Once,
-                Mode::Reconciled => Purpose::Reconciled,
+            let purpose = if child.draws_once() {
+                Purpose::Once
+            } else {
+                Purpose::Reconciled
             };
             child.body.visit(&mut |part| leaf(purpose, part));
+            child.visit_upkeep(&mut leaf);
             visit_gate(&child.gate, child.import, visit);
         }
         for field in &self.status.fields {
@@ -81,6 +83,21 @@ impl OperatorPlan {
                     }
                 }
             }
+        }
+    }
+}
+
+impl ChildPlan {
+    /// Calls `visit` with what its certificate is for and what it is a copy of.
+    fn visit_upkeep<'a>(&'a self, visit: &mut dyn FnMut(Purpose, &'a Leaf)) {
+        let certificate = self.lasting.as_ref().and_then(|lasting| lasting.certificate.as_ref());
+        if let Some(certificate) = certificate {
+            let names = certificate.common_name.iter().chain(&certificate.hosts);
+            names.for_each(|name| visit(Purpose::Reconciled, name));
+        }
+        if let Some(copy) = &self.copy {
+            let names = std::iter::once(&copy.name).chain(&copy.namespace);
+            names.for_each(|name| visit(Purpose::Name, name));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-use super::copies::Copies;
+use crate::api::children::Copies;
 use crate::api::children::Common;
 use crate::api::profiles::{Limits, Quota};
 use crate::api::scalar::{Scalar, Text};
