@@ -113,7 +113,8 @@ struct Identity {
 impl Identity {
     fn of(imports: &[ImportPlan], child: &ChildPlan) -> Self {
         let text = |leaf: &Leaf| {
-            known_text(imports, child.import, leaf).unwrap_or_else(|| unknown_text(imports, child, leaf))
+            known_text(imports, child.import, leaf)
+                .unwrap_or_else(|| unknown_text(imports, child, leaf))
         };
         Self {
             kind: child.kind.group_kind(),

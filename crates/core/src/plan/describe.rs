@@ -1,8 +1,9 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
 use super::{
-    Allowed, BlockPlan, CertificatePlan, ChildPlan, Coerce, Condition, CopyPlan, Gate, ImportPlan, InputPlan, LastingPlan, Leaf, Mode, Number,
-    OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    Allowed, BlockPlan, CertificatePlan, ChildPlan, Coerce, Condition, CopyPlan, Gate, ImportPlan,
+    InputPlan, LastingPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField,
+    Test, Tree,
 };
 use crate::{
     api::duration,
@@ -179,12 +180,17 @@ fn child(plan: &ChildPlan) -> Node {
         .into_iter()
         .chain(place("block", Some(*block)));
     let upkeep = [
-        lasting.as_ref().map(|plan| ("lasting", self::lasting(plan))),
+        lasting
+            .as_ref()
+            .map(|plan| ("lasting", self::lasting(plan))),
         copy.as_ref().map(|plan| ("copy", self::copy(plan))),
         rolls.then(|| ("rolls", Node::from(true))),
         spread.then(|| ("spread", Node::from(true))),
     ];
-    map(child.into_iter().chain(places).chain(upkeep.into_iter().flatten()))
+    map(child
+        .into_iter()
+        .chain(places)
+        .chain(upkeep.into_iter().flatten()))
 }
 
 fn lasting(plan: &LastingPlan) -> Node {
@@ -200,7 +206,10 @@ fn lasting(plan: &LastingPlan) -> Node {
             valid_for,
         } = plan;
         let certificate = map([
-            ("commonName", common_name.as_ref().map(leaf).unwrap_or_default()),
+            (
+                "commonName",
+                common_name.as_ref().map(leaf).unwrap_or_default(),
+            ),
             ("hosts", list(hosts.iter().map(leaf))),
             ("validFor", Node::from(duration::format(*valid_for))),
         ]);
@@ -228,7 +237,10 @@ fn copy(plan: &CopyPlan) -> Node {
     map([
         ("kind", Node::from(kind.to_string())),
         ("name", leaf(name)),
-        ("namespace", namespace.as_ref().map(leaf).unwrap_or_default()),
+        (
+            "namespace",
+            namespace.as_ref().map(leaf).unwrap_or_default(),
+        ),
         ("parts", list(parts.iter().map(|part| Node::from(&**part)))),
     ]
     .into_iter()

@@ -91,6 +91,14 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 impl ChildPlan {
+    /// The expressions beside its body: what its certificate is for, and what it is a copy of.
+    pub(crate) fn upkeep(&self) -> impl Iterator<Item = &Leaf> {
+        let certificate = self.lasting.iter().flat_map(|plan| &plan.certificate);
+        let names = certificate.flat_map(|plan| plan.common_name.iter().chain(&plan.hosts));
+        let copy = self.copy.iter();
+        names.chain(copy.flat_map(|plan| std::iter::once(&plan.name).chain(&plan.namespace)))
+    }
+
     /// Whether its body is rendered only when it is made, so that random values in it are kept.
     pub fn draws_once(&self) -> bool {
         !self.spread && (self.mode == Mode::Once || self.lasting.is_some())

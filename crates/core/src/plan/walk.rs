@@ -1,6 +1,6 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{ChildPlan, Condition, Gate, InputPlan, Leaf, OperatorPlan};
+use super::{Condition, Gate, InputPlan, Leaf, OperatorPlan};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
@@ -57,7 +57,8 @@ impl OperatorPlan {
                 Purpose::Reconciled
             };
             child.body.visit(&mut |part| leaf(purpose, part));
-            child.visit_upkeep(&mut leaf);
+            // What a copy is of, or a certificate for, must be the same in each pass.
+            child.upkeep().for_each(|part| leaf(Purpose::Name, part));
             visit_gate(&child.gate, child.import, visit);
         }
         for field in &self.status.fields {
@@ -83,21 +84,6 @@ impl OperatorPlan {
                     }
                 }
             }
-        }
-    }
-}
-
-impl ChildPlan {
-    /// Calls `visit` with what its certificate is for and what it is a copy of.
-    fn visit_upkeep<'a>(&'a self, visit: &mut dyn FnMut(Purpose, &'a Leaf)) {
-        let certificate = self.lasting.as_ref().and_then(|lasting| lasting.certificate.as_ref());
-        if let Some(certificate) = certificate {
-            let names = certificate.common_name.iter().chain(&certificate.hosts);
-            names.for_each(|name| visit(Purpose::Reconciled, name));
-        }
-        if let Some(copy) = &self.copy {
-            let names = std::iter::once(&copy.name).chain(&copy.namespace);
-            names.for_each(|name| visit(Purpose::Name, name));
         }
     }
 }

@@ -143,8 +143,7 @@ impl Surroundings<'_> {
             None => None,
         };
         let allowed = allowed(&at.field("allowedSources"), &copies.allowed_sources);
-        let is_fixed =
-            |leaf: &Leaf| checks::known_text(self.imports, self.import, leaf).is_some();
+        let is_fixed = |leaf: &Leaf| checks::known_text(self.imports, self.import, leaf).is_some();
         let is_bound = is_fixed(&name) && namespace.as_ref().is_none_or(is_fixed);
         if !is_bound && allowed.is_none() && !is_own(namespace.as_ref()) {
             let place = if is_fixed(&name) { &from_at } else { &name_at };
@@ -178,7 +177,11 @@ fn is_own(namespace: Option<&Leaf>) -> bool {
 /// A name that is not empty.
 fn named(at: &At<'_>, text: &Text, rule: NameRule) -> Option<Leaf> {
     let leaf = at.leaf(text, Coerce::OptionalText)?;
-    if leaf.template.literal().is_some_and(|literal| literal.trim().is_empty()) {
+    if leaf
+        .template
+        .literal()
+        .is_some_and(|literal| literal.trim().is_empty())
+    {
         at.error(Code::Empty, "this is empty");
         return None;
     }
@@ -277,10 +280,8 @@ fn exclusions(at: &At<'_>, entry: &Secret) {
         );
     }
     if let (Some(_), Some(_)) = (&entry.tls, &entry.from_secret) {
-        at.field("fromSecret").error(
-            Code::Exclusive,
-            "`tls` and `fromSecret` exclude each other",
-        );
+        at.field("fromSecret")
+            .error(Code::Exclusive, "`tls` and `fromSecret` exclude each other");
     }
 }
 
@@ -291,7 +292,11 @@ fn warn_of_reconcile(shell: &Entry<'_>, entry: &Secret) {
     if shell.control.reconcile == Some(true) {
         at.field("reconcile").warn(Code::NoEffect, MESSAGE);
     } else if shell.block == Block::OnReconcile {
-        let field = if entry.once.is_some() { "once" } else { "rotateAfter" };
+        let field = if entry.once.is_some() {
+            "once"
+        } else {
+            "rotateAfter"
+        };
         at.field(field).warn_hint(
             Code::NoEffect,
             "`once` wins over `onReconcile`: the Secret is left alone while it is there",
@@ -328,9 +333,10 @@ fn certificate(
         at.error(Code::Missing, "`commonName` or `dnsNames` is needed");
     }
     let leaf = |at: &At<'_>, text: &Text| at.leaf(text, Coerce::OptionalText);
-    let hosts = dns_names.iter().enumerate().filter_map(|(index, text)| {
-        leaf(&at.field("dnsNames").index(index), text)
-    });
+    let hosts = dns_names
+        .iter()
+        .enumerate()
+        .filter_map(|(index, text)| leaf(&at.field("dnsNames").index(index), text));
     CertificatePlan {
         common_name: common_name
             .as_ref()

@@ -113,6 +113,9 @@ impl<'a, 's> Typing<'a, 's> {
             if let Some(namespace) = &child.namespace {
                 self.leaf(namespace, None);
             }
+            for leaf in child.upkeep() {
+                self.leaf(leaf, None);
+            }
             self.object(child);
             self.gate(&child.gate);
         }

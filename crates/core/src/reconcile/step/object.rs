@@ -2,7 +2,7 @@
 
 use super::{Failure, Rendered, pass::Pass};
 use crate::{
-    plan::{ChildKey, ChildPlan, Leaf, Mode, NameRule, ObjectKey},
+    plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey},
     reconcile::{marks, reason::Reason, render::RenderError},
     value::{Node, hash},
 };
@@ -47,6 +47,13 @@ impl Pass<'_, '_> {
         })
     }
 
+    /// Whether the declaration is one of several, of which this has no namespace to be in.
+    pub(super) fn is_nowhere(&mut self, declared: &ChildPlan) -> bool {
+        let leaf = declared.namespace.as_ref().filter(|_| declared.spread);
+        // What cannot be rendered is told with the name.
+        leaf.is_some_and(|leaf| self.renderer.text(leaf).is_ok_and(|text| text.is_empty()))
+    }
+
     /// The declared namespace; where that is left out, the custom resource's own.
     fn namespace(&mut self, declared: &ChildPlan) -> Result<Option<Box<str>>, Failure> {
         if let Some(leaf) = &declared.namespace {
@@ -67,6 +74,15 @@ impl Pass<'_, '_> {
         index: usize,
     ) -> Result<Rendered, RenderError> {
         let mut object = self.body(key, declared)?;
+        if let Some(copy) = &declared.copy {
+            self.copy(&mut object, key, copy)?;
+        }
+        if let Some(lasting) = &declared.lasting {
+            self.generate(&mut object, key, lasting)?;
+        }
+        if declared.rolls {
+            self.roll(&mut object, key, &declared.path)?;
+        }
         self.marks.put(&mut object, key);
         let hash = hash(&object);
         marks::put_applied(&mut object, &hash);
@@ -81,8 +97,12 @@ impl Pass<'_, '_> {
     /// The object without what ownership adds. What is made once may draw random bytes: each child its own, so that none
     /// depends on what else a pass makes.
     fn body(&mut self, key: &ChildKey, declared: &ChildPlan) -> Result<Node, RenderError> {
-        let rendered = if declared.mode == Mode::Once {
-            let purpose = format!("{} {key}", self.observed.cr.id.uid);
+        let rendered = if declared.draws_once() {
+            let mut purpose = format!("{} {key}", self.observed.cr.id.uid);
+            if self.observed.child(key).is_some() {
+                // Made anew, of the same source: other bytes than before.
+                purpose = format!("{purpose} {}", self.now);
+            }
             let entropy = self.entropy.fork(&purpose);
             self.renderer.random_tree(&declared.body, &entropy)
         } else {
