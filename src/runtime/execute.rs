@@ -66,6 +66,9 @@ pub(super) async fn execute(
     for intent in &cycle.intents {
         let (key, result) = match intent {
             Intent::Apply(rendered) => (&rendered.key, writer.apply(rendered).await),
+            Intent::Create(rendered) if writer.lasts(rendered) => {
+                (&rendered.key, writer.generate(rendered).await)
+            }
             Intent::Create(rendered) => (&rendered.key, writer.create(rendered).await),
             Intent::Keep(key) => (key, Ok(Action::Unchanged)),
             Intent::Delete(deletion) => (&deletion.key, writer.delete(deletion).await),
@@ -94,7 +97,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn kind(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
+    pub(super) fn kind(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
         self.bound.kind(&key.kind).ok_or_else(|| Failure {
             reason: Reason::KindNotServed,
             at: key.to_string(),
@@ -144,7 +147,7 @@ impl Writer<'_> {
         })
     }
 
-    fn applied(
+    pub(super) fn applied(
         &mut self,
         kind: &Kind,
         rendered: &Rendered,
@@ -175,7 +178,11 @@ impl Writer<'_> {
     }
 
     /// Reads an object that refused a write. It does not enter the store: it may lack the label that the watch selects by.
-    async fn read(&self, kind: &Kind, key: &ChildKey) -> Result<Option<Arc<ChildRecord>>, Failure> {
+    pub(super) async fn read(
+        &self,
+        kind: &Kind,
+        key: &ChildKey,
+    ) -> Result<Option<Arc<ChildRecord>>, Failure> {
         match self.shared.get(&kind.served, &key.object).await {
             Ok(object) => ChildRecord::read(&key.kind, &object, &[])
                 .map(|record| Some(Arc::new(record)))

@@ -14,6 +14,7 @@ mod driver;
 pub mod entropy;
 mod execute;
 mod finish;
+mod generate;
 pub mod health;
 mod kinds;
 mod memory;

@@ -121,6 +121,7 @@ pub(super) async fn pass(
     let Some(mut cycle) = decide(shared, bound, &mut observed, now).await else {
         return Passed::settled();
     };
+    shared.read(key, observed.answers.keys());
     let sources = std::mem::take(&mut cycle.sources);
     let wake = cycle.wake;
     let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
@@ -272,6 +273,8 @@ fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
             next,
             match failed.reason {
                 Reason::Forbidden | Reason::NameTaken | Reason::KindNotServed => Next::After(WAIT),
+                // It is watched.
+                Reason::SourceMissing => Next::Settled,
                 reason if reason.is_permanent() => Next::Settled,
                 _ => Next::Retry,
             },
