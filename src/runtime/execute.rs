@@ -35,6 +35,10 @@ use super::{
 /// How often one object is written in a pass before the pass gives up on it.
 const ATTEMPTS: usize = 4;
 
+/// Stands for words of the API server that may hold a Secret's values.
+pub(super) const WITHHELD: &str =
+    "the API server's words are withheld: the object is made of a Secret's values";
+
 /// What a pass's writes came to.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
@@ -78,7 +82,10 @@ pub(super) async fn execute(
                 key: key.clone(),
                 action,
             }),
-            Err(failure) => writer.outcome.executed.failures.push(failure),
+            Err(failure) => {
+                let failure = writer.guarded(intent, failure);
+                writer.outcome.executed.failures.push(failure);
+            }
         }
     }
     writer.outcome
@@ -97,6 +104,25 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// The failure without words of the API server where these may hold values of a Secret.
+    fn guarded(&self, intent: &Intent, failure: Failure) -> Failure {
+        let (Intent::Apply(rendered) | Intent::Create(rendered)) = intent else {
+            return failure;
+        };
+        let plan = &self.bound.plan;
+        let has_words = matches!(
+            failure.reason,
+            Reason::Invalid | Reason::Denied | Reason::Unavailable
+        );
+        if has_words && plan.shows_secrets(&plan.children[rendered.declared]) {
+            return Failure {
+                message: WITHHELD.to_owned(),
+                ..failure
+            };
+        }
+        failure
+    }
+
     pub(super) fn kind(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
         self.bound.kind(&key.kind).ok_or_else(|| Failure {
             reason: Reason::KindNotServed,

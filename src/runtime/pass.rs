@@ -19,7 +19,7 @@ use orkestra_core::{
 
 use super::{
     bound::Bound,
-    execute::{Outcome, execute},
+    execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
     metadata::{failure_of_cr, remember_made, write_metadata},
@@ -253,7 +253,12 @@ async fn report(
         Err(WireError::Conflict { .. }) => Next::Retry,
         Err(WireError::Forbidden { .. }) => Next::After(WAIT),
         Err(error @ WireError::Invalid { .. }) => {
-            shared.status_refused(Some(error.to_string()));
+            let words = if bound.plan.status_shows_secrets() {
+                WITHHELD.to_owned()
+            } else {
+                error.to_string()
+            };
+            shared.status_refused(Some(words));
             Next::Settled
         }
         Err(error) => {

@@ -36,6 +36,7 @@ mod reads;
 mod reconciler;
 mod references;
 mod schemas;
+mod secrecy;
 mod status;
 mod tree;
 mod types;

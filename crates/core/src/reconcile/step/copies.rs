@@ -2,7 +2,7 @@
 
 use super::{lasting::asked, pass::Pass};
 use crate::{
-    plan::{ChildKey, CopyPlan, Leaf, NameRule, ObjectKey},
+    plan::{ChildKey, ChildPlan, CopyPlan, Leaf, NameRule, ObjectKey},
     reconcile::{
         reason::Reason,
         render::RenderError,
@@ -17,9 +17,9 @@ impl Pass<'_, '_> {
         &mut self,
         object: &mut Node,
         key: &ChildKey,
-        copy: &CopyPlan,
+        (declared, copy): (&ChildPlan, &CopyPlan),
     ) -> Result<(), RenderError> {
-        let source = self.source(key, copy)?;
+        let source = self.source(key, declared, copy)?;
         let place = &*copy.name.path;
         match self.answer(Read::Object(source.clone())) {
             None => Err(asked(place)),
@@ -39,11 +39,16 @@ impl Pass<'_, '_> {
     }
 
     /// Which object that is.
-    fn source(&mut self, key: &ChildKey, copy: &CopyPlan) -> Result<ChildKey, RenderError> {
-        let name = self.named(&copy.name, NameRule::Subdomain)?;
+    fn source(
+        &mut self,
+        key: &ChildKey,
+        declared: &ChildPlan,
+        copy: &CopyPlan,
+    ) -> Result<ChildKey, RenderError> {
+        let name = self.named(declared, &copy.name, NameRule::Subdomain)?;
         let own = self.observed.cr.id.key.namespace.clone();
         let namespace = match &copy.namespace {
-            Some(leaf) => Some(self.named(leaf, NameRule::Label1123)?),
+            Some(leaf) => Some(self.named(declared, leaf, NameRule::Label1123)?),
             None => own.clone(),
         };
         let Some(namespace) = namespace else {
@@ -79,10 +84,14 @@ impl Pass<'_, '_> {
     }
 
     /// A name that must not be empty.
-    fn named(&mut self, leaf: &Leaf, rule: NameRule) -> Result<Box<str>, RenderError> {
+    fn named(
+        &mut self,
+        declared: &ChildPlan,
+        leaf: &Leaf,
+        rule: NameRule,
+    ) -> Result<Box<str>, RenderError> {
         let text = self.renderer.text(leaf)?;
-        rule.check(&text)
-            .map_err(|message| error(&leaf.path, Reason::InvalidName, message))?;
+        self.check_name(declared, leaf, (rule, &text))?;
         Ok(text.into())
     }
 }

@@ -264,9 +264,8 @@ fn check_host(leaf: &Leaf, host: &str) -> Result<(), RenderError> {
     if is_host(host) {
         return Ok(());
     }
-    let message = format!(
-        "`{host}` is no host: write a name such as `web.example.org` or `*.example.org`, or an address"
-    );
+    // What it gives is not told: it may be made of a Secret.
+    let message = "this gives no host: it takes a name such as `web.example.org` or `*.example.org`, or an address";
     Err(failed(&leaf.path, Reason::InvalidName, message))
 }
 

@@ -22,7 +22,7 @@ impl Pass<'_, '_> {
             });
         };
         let name = self.renderer.text(&declared.name)?;
-        check_name(declared.name_rule, &declared.name, &name)?;
+        self.check_name(declared, &declared.name, (declared.name_rule, &name))?;
         let namespace = if namespaced {
             self.namespace(declared)?
         } else {
@@ -59,7 +59,7 @@ impl Pass<'_, '_> {
         if let Some(leaf) = &declared.namespace {
             let text = self.renderer.text(leaf)?;
             if !text.is_empty() {
-                check_name(NameRule::Label1123, leaf, &text)?;
+                self.check_name(declared, leaf, (NameRule::Label1123, &text))?;
                 return Ok(Some(text.into()));
             }
         }
@@ -75,7 +75,7 @@ impl Pass<'_, '_> {
     ) -> Result<Rendered, RenderError> {
         let mut object = self.body(key, declared)?;
         if let Some(copy) = &declared.copy {
-            self.copy(&mut object, key, copy)?;
+            self.copy(&mut object, key, (declared, copy))?;
         }
         if let Some(lasting) = &declared.lasting {
             self.generate(&mut object, key, lasting)?;
@@ -110,12 +110,22 @@ impl Pass<'_, '_> {
         };
         Ok(rendered?.unwrap_or_default())
     }
-}
 
-fn check_name(rule: NameRule, leaf: &Leaf, name: &str) -> Result<(), Failure> {
-    rule.check(name).map_err(|message| Failure {
-        reason: Reason::InvalidName,
-        at: leaf.path.to_string(),
-        message,
-    })
+    /// Whether a name that `leaf` gave, for `declared`, is legal. One that is made of a Secret is not told.
+    pub(super) fn check_name(
+        &self,
+        declared: &ChildPlan,
+        leaf: &Leaf,
+        (rule, name): (NameRule, &str),
+    ) -> Result<(), RenderError> {
+        rule.check(name).map_err(|message| RenderError {
+            path: leaf.path.clone(),
+            message: if self.plan.reads_secrets(declared.import, &leaf.template) {
+                "this gives no legal name, which is withheld: it is made of a Secret".to_owned()
+            } else {
+                message
+            },
+            reason: Reason::InvalidName,
+        })
+    }
 }
