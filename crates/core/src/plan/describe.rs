@@ -1,12 +1,15 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod upkeep;
+
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{
-    Allowed, BlockPlan, CertificatePlan, ChildPlan, Coerce, Condition, CopyPlan, Gate, ImportPlan,
-    InputPlan, LastingPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField,
-    Test, Tree,
+    BlockPlan, ChildPlan, Coerce, Condition, EndPlan, EndStep, ForEach, Gate, ImportPlan,
+    InputPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    Watched,
 };
 use crate::{
-    api::duration,
     template::Template,
     value::{self, Key, Map, Node, Path},
 };
@@ -24,12 +27,16 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resource,
         workers: _,
         resync: _,
+        watched,
+        labels,
         queue: _,
         depends_on: _,
         finalizer,
+        other_finalizers,
         imports,
         blocks,
         children,
+        ending,
         status,
         reads,
         children_names,
@@ -68,9 +75,76 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    map(operator
+    let labels = labels.iter().map(|(key, value)| (&**key, leaf(value)));
+    let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
+    let parts = [
+        ("imports", imports),
+        (
+            "watched",
+            (*watched != Watched::default()).then(|| self::watched(watched)),
+        ),
+        ("labels", Some(map(labels)).filter(has_any)),
+        ("finalizers", Some(list(finalizers)).filter(has_any)),
+        ("ending", ending.as_ref().map(self::ending)),
+    ];
+    let parts = parts
         .into_iter()
-        .chain(imports.map(|all| ("imports", all))))
+        .filter_map(|(key, part)| Some((key, part?)));
+    map(operator.into_iter().chain(parts))
+}
+
+fn has_any(node: &Node) -> bool {
+    !node.is_empty_value()
+}
+
+fn watched(plan: &Watched) -> Node {
+    let Watched {
+        allowed,
+        restricted,
+        labels,
+        fields,
+    } = plan;
+    let names = |names: &BTreeSet<Box<str>>| list(names.iter().map(|name| Node::from(&**name)));
+    let pairs = |pairs: &BTreeMap<Box<str>, Box<str>>| {
+        map(pairs
+            .iter()
+            .map(|(key, value)| (&**key, Node::from(&**value))))
+    };
+    map([
+        ("allowed", names(allowed)),
+        ("restricted", names(restricted)),
+        ("labels", pairs(labels)),
+        ("fields", pairs(fields)),
+    ])
+}
+
+fn ending(plan: &EndPlan) -> Node {
+    let EndPlan {
+        block: whole,
+        ordered,
+        timeout,
+        steps,
+    } = plan;
+    let step = |step: &EndStep| {
+        let EndStep {
+            name,
+            gate,
+            made,
+            deleted,
+        } = step;
+        map([
+            ("name", Node::from(&**name)),
+            ("gate", self::gate(gate)),
+            ("made", list(made.iter().map(child))),
+            ("deleted", list(deleted.iter().map(child))),
+        ])
+    };
+    map([
+        ("block", block(whole)),
+        ("ordered", Node::from(*ordered)),
+        ("timeout", Node::from(format!("{timeout:?}"))),
+        ("steps", list(steps.iter().map(step))),
+    ])
 }
 
 fn import(plan: &ImportPlan) -> Node {
@@ -131,6 +205,7 @@ fn child(plan: &ChildPlan) -> Node {
         block,
         kind,
         mode,
+        for_each,
         gate,
         on_false,
         name,
@@ -139,10 +214,10 @@ fn child(plan: &ChildPlan) -> Node {
         body,
         force_conflict,
         adopt,
-        lasting,
-        copy,
-        rolls,
-        spread,
+        lasting: _,
+        copy: _,
+        rolls: _,
+        spread: _,
     } = plan;
     let child = [
         ("path", Node::from(&**path)),
@@ -181,72 +256,23 @@ fn child(plan: &ChildPlan) -> Node {
     let places = place("import", *import)
         .into_iter()
         .chain(place("block", Some(*block)));
-    let upkeep = [
-        lasting
-            .as_ref()
-            .map(|plan| ("lasting", self::lasting(plan))),
-        copy.as_ref().map(|plan| ("copy", self::copy(plan))),
-        rolls.then(|| ("rolls", Node::from(true))),
-        spread.then(|| ("spread", Node::from(true))),
-    ];
-    map(child
-        .into_iter()
-        .chain(places)
-        .chain(upkeep.into_iter().flatten()))
-}
-
-fn lasting(plan: &LastingPlan) -> Node {
-    let LastingPlan {
-        once,
-        renew_after,
-        certificate,
-    } = plan;
-    let certificate = certificate.as_ref().map(|plan| {
-        let CertificatePlan {
-            common_name,
-            hosts,
-            valid_for,
-        } = plan;
-        let certificate = map([
-            (
-                "commonName",
-                common_name.as_ref().map(leaf).unwrap_or_default(),
-            ),
-            ("hosts", list(hosts.iter().map(leaf))),
-            ("validFor", Node::from(duration::format(*valid_for))),
-        ]);
-        ("certificate", certificate)
-    });
-    let renewed = renew_after.map(|after| ("renewAfter", Node::from(duration::format(after))));
-    map([("once", Node::from(*once))]
-        .into_iter()
-        .chain(renewed)
-        .chain(certificate))
-}
-
-fn copy(plan: &CopyPlan) -> Node {
-    let CopyPlan {
-        kind,
-        name,
-        namespace,
-        allowed,
-        parts,
-    } = plan;
-    let pattern = |allowed: &Allowed| Node::from(format!("{}/{}", allowed.namespace, allowed.name));
-    let allowed = allowed
+    let each = for_each
         .as_ref()
-        .map(|allowed| ("allowed", list(allowed.iter().map(pattern))));
+        .map(|each| ("forEach", self::for_each(each)));
+    let upkeep = upkeep::of(plan);
+    map(child.into_iter().chain(places).chain(each).chain(upkeep))
+}
+
+fn for_each(each: &ForEach) -> Node {
+    let ForEach {
+        field,
+        name,
+        path: _,
+    } = each;
     map([
-        ("kind", Node::from(kind.to_string())),
-        ("name", leaf(name)),
-        (
-            "namespace",
-            namespace.as_ref().map(leaf).unwrap_or_default(),
-        ),
-        ("parts", list(parts.iter().map(|part| Node::from(&**part)))),
-    ]
-    .into_iter()
-    .chain(allowed))
+        ("field", Node::from(field.to_string())),
+        ("as", Node::from(&**name)),
+    ])
 }
 
 fn field(field: &StatusField) -> Node {

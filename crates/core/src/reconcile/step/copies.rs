@@ -5,7 +5,7 @@ use crate::{
     plan::{ChildKey, ChildPlan, CopyPlan, Leaf, NameRule, ObjectKey},
     reconcile::{
         reason::Reason,
-        render::RenderError,
+        render::{RenderError, Renderer},
         sources::{Answer, Read},
     },
     value::{Key, Map, Node},
@@ -15,11 +15,12 @@ impl Pass<'_, '_> {
     /// Puts into `object`, the child `key`, what the object has that it is a copy of.
     pub(super) fn copy(
         &mut self,
+        renderer: &mut Renderer<'_, '_>,
         object: &mut Node,
         key: &ChildKey,
         (declared, copy): (&ChildPlan, &CopyPlan),
     ) -> Result<(), RenderError> {
-        let source = self.source(key, declared, copy)?;
+        let source = self.source(renderer, key, declared, copy)?;
         let place = &*copy.name.path;
         match self.answer(Read::Object(source.clone())) {
             None => Err(asked(place)),
@@ -40,15 +41,16 @@ impl Pass<'_, '_> {
 
     /// Which object that is.
     fn source(
-        &mut self,
+        &self,
+        renderer: &mut Renderer<'_, '_>,
         key: &ChildKey,
         declared: &ChildPlan,
         copy: &CopyPlan,
     ) -> Result<ChildKey, RenderError> {
-        let name = self.named(declared, &copy.name, NameRule::Subdomain)?;
+        let name = self.named(renderer, declared, &copy.name, NameRule::Subdomain)?;
         let own = self.observed.cr.id.key.namespace.clone();
         let namespace = match &copy.namespace {
-            Some(leaf) => Some(self.named(declared, leaf, NameRule::Label1123)?),
+            Some(leaf) => Some(self.named(renderer, declared, leaf, NameRule::Label1123)?),
             None => own.clone(),
         };
         let Some(namespace) = namespace else {
@@ -85,12 +87,13 @@ impl Pass<'_, '_> {
 
     /// A name that must not be empty.
     fn named(
-        &mut self,
+        &self,
+        renderer: &mut Renderer<'_, '_>,
         declared: &ChildPlan,
         leaf: &Leaf,
         rule: NameRule,
     ) -> Result<Box<str>, RenderError> {
-        let text = self.renderer.text(leaf)?;
+        let text = renderer.text(leaf)?;
         self.check_name(declared, leaf, (rule, &text))?;
         Ok(text.into())
     }

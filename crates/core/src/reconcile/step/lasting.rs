@@ -20,7 +20,7 @@ use crate::{
         owned::{Own, Step},
         reason::Reason,
         record::ChildRecord,
-        render::RenderError,
+        render::{RenderError, Renderer},
         sources::{Answer, CERTIFICATE_PARTS, Certificate, Read},
     },
     value::{Key, Node, hash},
@@ -33,6 +33,7 @@ impl Pass<'_, '_> {
     /// Decides on a Secret that shall exist and last.
     pub(super) fn lasting(
         &mut self,
+        renderer: &mut Renderer<'_, '_>,
         key: ChildKey,
         index: usize,
         lasting: &LastingPlan,
@@ -43,7 +44,7 @@ impl Pass<'_, '_> {
             None => true,
             // Its end wakes this key.
             Some(record) if record.deleting => false,
-            Some(record) => match self.is_due(record, declared, lasting) {
+            Some(record) => match self.is_due(renderer, record, declared, lasting) {
                 Ok(is_due) => is_due,
                 Err(error) => return self.keep_for(key, error.into()),
             },
@@ -54,9 +55,9 @@ impl Pass<'_, '_> {
         }
         if let Some(after) = lasting.renew_after {
             // What is made now is due again then.
-            self.renderer.frame.turns.at(later(self.now, after));
+            self.frame.turns.at(later(self.now, after));
         }
-        match self.render(&key, declared, index) {
+        match self.render(renderer, &key, declared, index) {
             Ok(rendered) => {
                 let rendered = Box::new(rendered);
                 self.want(
@@ -80,7 +81,8 @@ impl Pass<'_, '_> {
 
     /// Whether the values are too old, or for something else than what is declared now.
     fn is_due(
-        &mut self,
+        &self,
+        renderer: &mut Renderer<'_, '_>,
         record: &ChildRecord,
         declared: &ChildPlan,
         lasting: &LastingPlan,
@@ -94,14 +96,14 @@ impl Pass<'_, '_> {
             if due <= self.now {
                 return Ok(true);
             }
-            self.renderer.frame.turns.at(due);
+            self.frame.turns.at(due);
         }
         let Some(certificate) = lasting.certificate.as_ref().filter(|_| !lasting.once) else {
             return Ok(false);
         };
         let issued_for = annotation(record, ANNOTATION_ISSUED_FOR);
-        let body = self.renderer.tree(&declared.body)?.unwrap_or_default();
-        let names = self.names(certificate)?;
+        let body = renderer.tree(&declared.body)?.unwrap_or_default();
+        let names = names(renderer, certificate)?;
         let is_other = issued_for != Some(&*for_what(&body, &names, certificate));
         Ok(is_other || !self.is_untouched(record))
     }
@@ -130,12 +132,13 @@ impl Pass<'_, '_> {
     /// Puts in what the values of a Secret that lasts are made of and when, its certificate too.
     pub(super) fn generate(
         &mut self,
+        renderer: &mut Renderer<'_, '_>,
         object: &mut Node,
         key: &ChildKey,
         lasting: &LastingPlan,
     ) -> Result<(), RenderError> {
         if let Some(certificate) = &lasting.certificate {
-            let names = self.names(certificate)?;
+            let names = names(renderer, certificate)?;
             let mark = for_what(object, &names, certificate);
             let parts = self.issue(key, certificate, names)?;
             set_in(object, &[], "data", parts);
@@ -184,44 +187,6 @@ impl Pass<'_, '_> {
             (name, encoded.unwrap_or_default())
         })))
     }
-
-    /// What a certificate is for, now.
-    fn names(&mut self, certificate: &CertificatePlan) -> Result<Names, RenderError> {
-        let common_name = match &certificate.common_name {
-            Some(leaf) => Some(self.renderer.text(leaf)?).filter(|text| !text.is_empty()),
-            None => None,
-        };
-        if let (Some(name), Some(leaf)) = (&common_name, &certificate.common_name)
-            && name.chars().count() > LONGEST_COMMON_NAME
-        {
-            let message = format!("a common name has at most {LONGEST_COMMON_NAME} characters");
-            return Err(failed(&leaf.path, Reason::InvalidName, message));
-        }
-        let mut hosts = Vec::with_capacity(certificate.hosts.len());
-        for leaf in &certificate.hosts {
-            let host = self.renderer.text(leaf)?;
-            if !host.is_empty() && !hosts.contains(&host) {
-                check_host(leaf, &host)?;
-                hosts.push(host);
-            }
-        }
-        // Clients look at hosts only. Source: RFC 6125, section 6.4.4.
-        if hosts.is_empty() {
-            hosts.extend(common_name.iter().filter(|name| is_host(name)).cloned());
-        }
-        let first = || {
-            hosts
-                .first()
-                .filter(|host| host.len() <= LONGEST_COMMON_NAME)
-        };
-        let common_name = common_name.or_else(|| first().cloned());
-        if common_name.is_none() && hosts.is_empty() {
-            let message =
-                "`commonName` and `dnsNames` are empty: the certificate would be for nobody";
-            return Err(failed(certificate.place(), Reason::InvalidName, message));
-        }
-        Ok(Names { common_name, hosts })
-    }
 }
 
 /// What a certificate is for.
@@ -236,6 +201,46 @@ impl CertificatePlan {
         let mut leaves = self.common_name.iter().chain(&self.hosts);
         leaves.next().map_or("", |leaf| &leaf.path)
     }
+}
+
+/// What a certificate is for, now.
+fn names(
+    renderer: &mut Renderer<'_, '_>,
+    certificate: &CertificatePlan,
+) -> Result<Names, RenderError> {
+    let common_name = match &certificate.common_name {
+        Some(leaf) => Some(renderer.text(leaf)?).filter(|text| !text.is_empty()),
+        None => None,
+    };
+    if let (Some(name), Some(leaf)) = (&common_name, &certificate.common_name)
+        && name.chars().count() > LONGEST_COMMON_NAME
+    {
+        let message = format!("a common name has at most {LONGEST_COMMON_NAME} characters");
+        return Err(failed(&leaf.path, Reason::InvalidName, message));
+    }
+    let mut hosts = Vec::with_capacity(certificate.hosts.len());
+    for leaf in &certificate.hosts {
+        let host = renderer.text(leaf)?;
+        if !host.is_empty() && !hosts.contains(&host) {
+            check_host(leaf, &host)?;
+            hosts.push(host);
+        }
+    }
+    // Clients look at hosts only. Source: RFC 6125, section 6.4.4.
+    if hosts.is_empty() {
+        hosts.extend(common_name.iter().filter(|name| is_host(name)).cloned());
+    }
+    let first = || {
+        hosts
+            .first()
+            .filter(|host| host.len() <= LONGEST_COMMON_NAME)
+    };
+    let common_name = common_name.or_else(|| first().cloned());
+    if common_name.is_none() && hosts.is_empty() {
+        let message = "`commonName` and `dnsNames` are empty: the certificate would be for nobody";
+        return Err(failed(certificate.place(), Reason::InvalidName, message));
+    }
+    Ok(Names { common_name, hosts })
 }
 
 /// Tells certificates for one thing from those for another, in a Secret of that body.

@@ -3,13 +3,21 @@
 use super::{Failure, Rendered, pass::Pass};
 use crate::{
     plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey},
-    reconcile::{marks, reason::Reason, render::RenderError},
+    reconcile::{
+        marks,
+        reason::Reason,
+        render::{RenderError, Renderer},
+    },
     value::{Node, hash},
 };
 
 impl Pass<'_, '_> {
     /// Which object a declaration means.
-    pub(super) fn key(&mut self, declared: &ChildPlan) -> Result<ChildKey, Failure> {
+    pub(super) fn key(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        declared: &ChildPlan,
+    ) -> Result<ChildKey, Failure> {
         let kind = declared.kind.group_kind();
         let Some(namespaced) = self.scopes.get(&kind).copied() else {
             return Err(Failure {
@@ -21,10 +29,10 @@ impl Pass<'_, '_> {
                 ),
             });
         };
-        let name = self.renderer.text(&declared.name)?;
+        let name = renderer.text(&declared.name)?;
         self.check_name(declared, &declared.name, (declared.name_rule, &name))?;
         let namespace = if namespaced {
-            self.namespace(declared)?
+            self.namespace(renderer, declared)?
         } else {
             None
         };
@@ -48,16 +56,20 @@ impl Pass<'_, '_> {
     }
 
     /// Whether the declaration is one of several, of which this has no namespace to be in.
-    pub(super) fn is_nowhere(&mut self, declared: &ChildPlan) -> bool {
+    pub(super) fn is_nowhere(renderer: &mut Renderer<'_, '_>, declared: &ChildPlan) -> bool {
         let leaf = declared.namespace.as_ref().filter(|_| declared.spread);
         // What cannot be rendered is told with the name.
-        leaf.is_some_and(|leaf| self.renderer.text(leaf).is_ok_and(|text| text.is_empty()))
+        leaf.is_some_and(|leaf| renderer.text(leaf).is_ok_and(|text| text.is_empty()))
     }
 
     /// The declared namespace; where that is left out, the custom resource's own.
-    fn namespace(&mut self, declared: &ChildPlan) -> Result<Option<Box<str>>, Failure> {
+    fn namespace(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        declared: &ChildPlan,
+    ) -> Result<Option<Box<str>>, Failure> {
         if let Some(leaf) = &declared.namespace {
-            let text = self.renderer.text(leaf)?;
+            let text = renderer.text(leaf)?;
             if !text.is_empty() {
                 self.check_name(declared, leaf, (NameRule::Label1123, &text))?;
                 return Ok(Some(text.into()));
@@ -69,16 +81,17 @@ impl Pass<'_, '_> {
     /// The whole object of a declaration.
     pub(super) fn render(
         &mut self,
+        renderer: &mut Renderer<'_, '_>,
         key: &ChildKey,
         declared: &ChildPlan,
         index: usize,
     ) -> Result<Rendered, RenderError> {
-        let mut object = self.body(key, declared)?;
+        let mut object = self.body(renderer, key, declared)?;
         if let Some(copy) = &declared.copy {
-            self.copy(&mut object, key, (declared, copy))?;
+            self.copy(renderer, &mut object, key, (declared, copy))?;
         }
         if let Some(lasting) = &declared.lasting {
-            self.generate(&mut object, key, lasting)?;
+            self.generate(renderer, &mut object, key, lasting)?;
         }
         if declared.rolls {
             self.roll(&mut object, key, &declared.path)?;
@@ -96,7 +109,12 @@ impl Pass<'_, '_> {
 
     /// The object without what ownership adds. What is made once may draw random bytes: each child its own, so that none
     /// depends on what else a pass makes.
-    fn body(&mut self, key: &ChildKey, declared: &ChildPlan) -> Result<Node, RenderError> {
+    fn body(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        key: &ChildKey,
+        declared: &ChildPlan,
+    ) -> Result<Node, RenderError> {
         let rendered = if declared.draws_once() {
             let mut purpose = format!("{} {key}", self.observed.cr.id.uid);
             if self.observed.child(key).is_some() {
@@ -104,9 +122,9 @@ impl Pass<'_, '_> {
                 purpose = format!("{purpose} {}", self.now);
             }
             let entropy = self.entropy.fork(&purpose);
-            self.renderer.random_tree(&declared.body, &entropy)
+            renderer.random_tree(&declared.body, &entropy)
         } else {
-            self.renderer.tree(&declared.body)
+            renderer.tree(&declared.body)
         };
         Ok(rendered?.unwrap_or_default())
     }
