@@ -1,11 +1,12 @@
 //! A child's name, and the child as it shall be.
 
-use super::{Failure, Rendered, pass::Pass};
+use super::{Failure, Rendered, Scopes, pass::Pass};
 use crate::{
-    plan::{ChildKey, ChildPlan, Leaf, Mode, NameRule, ObjectKey},
+    plan::{ChildKey, ChildPlan, Leaf, Mode, NameRule, ObjectKey, OperatorPlan},
     reconcile::{
         marks,
         reason::Reason,
+        record::Observed,
         render::{RenderError, Renderer},
     },
     value::{Node, hash},
@@ -18,57 +19,12 @@ impl Pass<'_, '_> {
         renderer: &mut Renderer<'_, '_>,
         declared: &ChildPlan,
     ) -> Result<ChildKey, Failure> {
-        let kind = declared.kind.group_kind();
-        let Some(namespaced) = self.scopes.get(&kind).copied() else {
-            return Err(Failure {
-                reason: Reason::KindNotServed,
-                at: declared.path.to_string(),
-                message: format!(
-                    "the API server serves no {kind} in version {}; install its CRD",
-                    declared.kind.version
-                ),
-            });
+        let place = Place {
+            plan: self.plan,
+            scopes: self.scopes,
+            observed: self.observed,
         };
-        let name = renderer.text(&declared.name)?;
-        check_name(declared.name_rule, &declared.name, &name)?;
-        let namespace = if namespaced {
-            self.namespace(renderer, declared)?
-        } else {
-            None
-        };
-        if namespaced && namespace.is_none() {
-            return Err(Failure {
-                reason: Reason::InvalidName,
-                at: declared.path.to_string(),
-                message: format!(
-                    "{kind} lives in a namespace and {} does not: say `namespace`",
-                    self.plan.resource.kind
-                ),
-            });
-        }
-        Ok(ChildKey {
-            kind,
-            object: ObjectKey {
-                namespace,
-                name: name.into(),
-            },
-        })
-    }
-
-    /// The declared namespace; where that is left out, the custom resource's own.
-    fn namespace(
-        &self,
-        renderer: &mut Renderer<'_, '_>,
-        declared: &ChildPlan,
-    ) -> Result<Option<Box<str>>, Failure> {
-        if let Some(leaf) = &declared.namespace {
-            let text = renderer.text(leaf)?;
-            if !text.is_empty() {
-                check_name(NameRule::Label1123, leaf, &text)?;
-                return Ok(Some(text.into()));
-            }
-        }
-        Ok(self.observed.cr.id.key.namespace.clone())
+        key_of(place, renderer, declared)
     }
 
     /// The whole object of a declaration.
@@ -116,4 +72,80 @@ fn check_name(rule: NameRule, leaf: &Leaf, name: &str) -> Result<(), Failure> {
         at: leaf.path.to_string(),
         message,
     })
+}
+
+/// What says where a declaration's object lives.
+#[derive(Clone, Copy)]
+pub(in crate::reconcile) struct Place<'a> {
+    pub(in crate::reconcile) plan: &'a OperatorPlan,
+    pub(in crate::reconcile) scopes: &'a Scopes,
+    pub(in crate::reconcile) observed: &'a Observed,
+}
+
+/// Which object a declaration means.
+pub(in crate::reconcile) fn key_of(
+    place: Place<'_>,
+    renderer: &mut Renderer<'_, '_>,
+    declared: &ChildPlan,
+) -> Result<ChildKey, Failure> {
+    let kind = declared.kind.group_kind();
+    let failure = |reason, message| Failure {
+        reason,
+        at: declared.path.to_string(),
+        message,
+    };
+    let Some(namespaced) = place.scopes.get(&kind).copied() else {
+        let version = &declared.kind.version;
+        let message =
+            format!("the API server serves no {kind} in version {version}; install its CRD");
+        return Err(failure(Reason::KindNotServed, message));
+    };
+    let name = renderer.text(&declared.name)?;
+    check_name(declared.name_rule, &declared.name, &name)?;
+    let namespace = if namespaced {
+        let own = &place.observed.cr.id.key.namespace;
+        Some(
+            namespace(renderer, declared)?
+                .or_else(|| own.clone())
+                .ok_or_else(|| {
+                    let owner = &place.plan.resource.kind;
+                    let message = format!(
+                        "{kind} lives in a namespace and {owner} does not: say `namespace`"
+                    );
+                    failure(Reason::InvalidName, message)
+                })?,
+        )
+    } else {
+        None
+    };
+    if let Some(refused) = namespace
+        .as_deref()
+        .filter(|namespace| place.plan.watched.restricted.contains(*namespace))
+    {
+        let message = format!("`restrictedNamespaces` has `{refused}`: nothing is made there");
+        return Err(failure(Reason::RestrictedNamespace, message));
+    }
+    Ok(ChildKey {
+        kind,
+        object: ObjectKey {
+            namespace,
+            name: name.into(),
+        },
+    })
+}
+
+/// The declared namespace; none is the custom resource's own.
+fn namespace(
+    renderer: &mut Renderer<'_, '_>,
+    declared: &ChildPlan,
+) -> Result<Option<Box<str>>, Failure> {
+    let Some(leaf) = &declared.namespace else {
+        return Ok(None);
+    };
+    let text = renderer.text(leaf)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    check_name(NameRule::Label1123, leaf, &text)?;
+    Ok(Some(text.into()))
 }
