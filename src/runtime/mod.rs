@@ -11,6 +11,7 @@ pub mod context;
 mod decide;
 mod depends;
 mod driver;
+mod end;
 pub mod entropy;
 mod execute;
 mod finish;

@@ -22,7 +22,7 @@ use super::{
     execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
-    metadata::{failure_of_cr, remember_made, write_metadata},
+    metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
     shared::Shared,
     sources,
     tell::tell,
@@ -106,11 +106,14 @@ pub(super) async fn pass(
     key: &ObjectKey,
     memory: &mut Memory,
 ) -> Passed {
-    let Some(cr) = bound.crs.store().get(key) else {
-        return Passed::settled();
+    let Some(cr) = bound.cr(key) else {
+        return match bound.stray(key) {
+            Some(stray) => finish::let_stray_go(shared, bound, &stray).await,
+            None => Passed::settled(),
+        };
     };
     if cr.deleting {
-        return finish::finish(shared, bound, &cr).await;
+        return finish::finish(shared, bound, &cr, memory).await;
     }
     let mut observed = observe(bound, &cr);
     if !observed.unseen.is_empty() {
@@ -124,7 +127,11 @@ pub(super) async fn pass(
     shared.read(key, observed.answers.keys());
     let sources = std::mem::take(&mut cycle.sources);
     let wake = cycle.wake;
-    let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
+    let ahead = cycle.ahead.clone();
+    let wanted = Wanted {
+        inventory: cycle.inventory.clone(),
+        labels: std::mem::take(&mut cycle.labels),
+    };
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
         Ok(None) => return Passed::settled(),
         Ok(Some(cr)) => {
@@ -215,7 +222,7 @@ fn with_snapshot(now: &Arc<CrRecord>, seen: &CrRecord) -> Arc<CrRecord> {
 }
 
 /// Writes the status where it differs.
-async fn report(
+pub(super) async fn report(
     shared: &Shared,
     bound: &Bound,
     (after, sources): (&Observed, &Sources),
@@ -271,7 +278,7 @@ async fn report(
 }
 
 /// What follows: a permanent failure waits for another input, a missing right for whoever grants it, all else is tried again.
-fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
+pub(super) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
     let mut next = revisit.map_or(Next::Settled, Next::After);
     for failed in &executed.failures {
         next = soonest(
@@ -288,7 +295,7 @@ fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
     next
 }
 
-fn soonest(a: Next, b: Next) -> Next {
+pub(super) fn soonest(a: Next, b: Next) -> Next {
     match (a, b) {
         (Next::Retry, _) | (_, Next::Retry) => Next::Retry,
         (Next::Again, _) | (_, Next::Again) => Next::Again,

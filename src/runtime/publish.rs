@@ -77,7 +77,7 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         } else {
             0
         },
-        instances: bound.as_ref().map_or(0, |bound| bound.crs.store().len()),
+        instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
         ready: shared.ready_count(),
         passes: tally.passes,
         failures: tally.failures,

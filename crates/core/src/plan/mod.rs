@@ -64,3 +64,4 @@ pub(crate) use tree::Fields;
 pub use types::*;
 pub use typing::Typed;
 pub use watched::Watched;
+pub(crate) use watched::label_path;

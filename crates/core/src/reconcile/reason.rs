@@ -11,6 +11,8 @@ pub enum Reason {
     WrongType,
     /// A rendered name is illegal for its kind.
     InvalidName,
+    /// The Katalog allows no child in that namespace.
+    RestrictedNamespace,
     /// Two children of one custom resource have the same kind and name.
     DuplicateChild,
     /// The API server refused the object as invalid.
@@ -35,6 +37,10 @@ pub enum Reason {
     Panicked,
     /// Another manager holds a field that the Katalog declares.
     FieldConflict,
+    /// It is being deleted, and what its end waits for is on its way.
+    Ending,
+    /// What its end waits for has taken too long: it stays until that is done, or the annotation lets it go.
+    EndTimedOut,
     /// A child is on its way.
     ChildrenNotReady,
     /// A child will not get ready without a change.
@@ -51,6 +57,7 @@ impl Reason {
             Self::BudgetExhausted => "BudgetExhausted",
             Self::WrongType => "WrongType",
             Self::InvalidName => "InvalidName",
+            Self::RestrictedNamespace => "RestrictedNamespace",
             Self::DuplicateChild => "DuplicateChild",
             Self::Invalid => "Invalid",
             Self::NameTaken => "NameTaken",
@@ -63,6 +70,8 @@ impl Reason {
             Self::SourceRefused => "SourceRefused",
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
+            Self::Ending => "Ending",
+            Self::EndTimedOut => "EndTimedOut",
             Self::ChildrenNotReady => "ChildrenNotReady",
             Self::ChildFailed => "ChildFailed",
             Self::ReconcileSucceeded => "ReconcileSucceeded",
@@ -77,6 +86,7 @@ impl Reason {
             | Self::BudgetExhausted
             | Self::WrongType
             | Self::InvalidName
+            | Self::RestrictedNamespace
             | Self::DuplicateChild
             | Self::Invalid
             | Self::SourceRefused
@@ -89,6 +99,8 @@ impl Reason {
             | Self::SourceMissing
             | Self::Panicked
             | Self::FieldConflict
+            | Self::Ending
+            | Self::EndTimedOut
             | Self::ChildrenNotReady
             | Self::ChildFailed
             | Self::ReconcileSucceeded => false,

@@ -77,6 +77,14 @@ impl Sources {
         })
     }
 
+    /// What is seen of a custom resource that is being deleted: it and its children.
+    pub(super) fn at_the_end(plan: &OperatorPlan, observed: &Observed) -> Self {
+        Self {
+            unavailable: unseen_children(plan, observed),
+            ..Self::default()
+        }
+    }
+
     /// The roots of the templates, without `.children`.
     pub(super) fn data<'a>(&'a self, observed: &'a Observed) -> Data<'a> {
         Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view))

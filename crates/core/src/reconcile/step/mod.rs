@@ -20,12 +20,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
 use super::{
     children::children_data,
     gate::Turns,
     inputs::Inputs,
     inventory::Inventory,
+    labels::{Labels, labels},
     marks::Marks,
     reason::Reason,
     record::Observed,
@@ -61,6 +63,8 @@ pub struct Cycle {
     pub inventory: Inventory,
     /// What the pass saw beside custom resource and children; the status is made from the same.
     pub sources: Sources,
+    /// The labels that the custom resource shall have.
+    pub labels: Labels,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
@@ -193,6 +197,9 @@ fn decide(
     if !pass.needs.is_empty() {
         return Err(pass.needs);
     }
+    let (labels, failed) = labels(plan, &observed.cr, &data, frame);
+    failed.into_iter().for_each(|failure| pass.fail(failure));
+    pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.wake = turns.first();
     Ok(cycle)
