@@ -140,6 +140,9 @@ pub struct StatusField {
     /// All must hold, or the field keeps the value it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
+    /// One must hold, or the field keeps the value it has. Beside `when` both count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 
 use super::calls::{Cross, ExternalCall};
-use super::gate::Gates;
 use super::rules::Normalize;
 use crate::api::duration::Span;
-use crate::api::gate::GateCondition;
+use crate::api::gate::{GateCondition, Gates};
 use crate::api::operator_box::Lifecycle;
 use crate::api::scalar::{Scalar, Text};
 
@@ -358,8 +357,6 @@ pub(crate) struct Requeue {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusFieldLater {
-    /// One must hold, or the field keeps the value it has. Beside `when` both count.
-    or: Option<Vec<GateCondition>>,
     /// `true` empties the field when the conditions don't hold. Default `false`.
     clear_on_false: Option<bool>,
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::gate::Gates;
 use super::rules::{Conversion, Mutation, Normalize, Validation};
+use crate::api::gate::Gates;
 use crate::api::scalar::Text;
 
 /// Further fields of an operator.
