@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::autoscale::Autoscale;
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
 use super::duration::Span;
 use super::gate::GateCondition;
@@ -32,6 +33,9 @@ pub struct OperatorBox {
     /// What is written to the custom resource's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,
+    /// Changes workers and queue by conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscale: Option<Autoscale>,
     /// `[]` keeps our finalizer off the custom resources. Further finalizers are not supported yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,

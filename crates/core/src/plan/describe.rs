@@ -1,8 +1,8 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode, Number,
-    OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan,
+    InputPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
 };
 use crate::{
     template::Template,
@@ -23,6 +23,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         workers: _,
         resync: _,
         queue: _,
+        autoscale: _,
         depends_on: _,
         finalizer,
         imports,
@@ -69,6 +70,34 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     map(operator
         .into_iter()
         .chain(imports.map(|all| ("imports", all))))
+}
+
+/// The hash over everything of an autoscaler.
+pub(crate) fn autoscale_hash(plan: &AutoscalePlan) -> String {
+    let AutoscalePlan {
+        interval,
+        cooldown,
+        gate,
+        cross,
+        capacity:
+            CapacityPlan {
+                workers,
+                queue_depth,
+                resync,
+            },
+        hash: _,
+    } = plan;
+    let text = |value: &dyn std::fmt::Debug| Node::from(format!("{value:?}"));
+    let all = [
+        ("interval", text(interval)),
+        ("cooldown", text(cooldown)),
+        ("gate", self::gate(gate)),
+        ("cross", text(cross)),
+        ("workers", text(workers)),
+        ("queueDepth", text(queue_depth)),
+        ("resync", text(resync)),
+    ];
+    value::hash(&map(all))
 }
 
 fn import(plan: &ImportPlan) -> Node {

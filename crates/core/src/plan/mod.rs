@@ -13,6 +13,8 @@
 //! A plan holds no name of a custom resource: it is compiled once and serves every instance.
 
 mod api_types;
+mod autoscale;
+mod capacity;
 mod chance;
 mod checks;
 mod children;

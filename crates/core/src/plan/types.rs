@@ -33,6 +33,8 @@ pub struct OperatorPlan {
     pub resync: Duration,
     /// How it works through its queue.
     pub queue: QueuePlan,
+    /// When it works with another capacity.
+    pub autoscale: Option<AutoscalePlan>,
     /// The operators of the Katalog that it waits for, by name.
     pub depends_on: Box<[Dependency]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
@@ -73,6 +75,7 @@ impl OperatorPlan {
             workers: 1,
             resync: Duration::ZERO,
             queue: QueuePlan::default(),
+            autoscale: None,
             depends_on: Box::default(),
             finalizer: true,
             imports: Box::default(),
@@ -146,6 +149,34 @@ impl Default for Backoff {
             factor: 2.0,
         }
     }
+}
+
+/// When an operator works with another capacity, and which.
+#[derive(Debug)]
+pub struct AutoscalePlan {
+    /// How often the gate is looked at.
+    pub interval: Duration,
+    /// How long the gate must be closed before everything is as declared again.
+    pub cooldown: Duration,
+    /// What must hold; it reads nothing but metrics.
+    pub gate: Gate,
+    /// The operators whose metrics the gate reads: the name below `.cross`, and the entry.
+    pub cross: Box<[(Key, Box<str>)]>,
+    /// What counts while it holds.
+    pub capacity: CapacityPlan,
+    /// Hash over all of it.
+    pub hash: String,
+}
+
+/// What counts instead of what is declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapacityPlan {
+    /// Concurrent passes, at least 1.
+    pub workers: Option<usize>,
+    /// The depth that counts as a full queue; 0 is none.
+    pub queue_depth: Option<u32>,
+    /// Period of the safety net; zero is off.
+    pub resync: Option<Duration>,
 }
 
 /// An operator that another one waits for.
