@@ -122,7 +122,7 @@ pub(super) async fn pass(
         return Passed::settled();
     };
     let sources = std::mem::take(&mut cycle.sources);
-    let wake = cycle.wake;
+    let (wake, doubts) = (cycle.wake, std::mem::take(&mut cycle.doubts));
     let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
         Ok(None) => return Passed::settled(),
@@ -157,6 +157,7 @@ pub(super) async fn pass(
         ..observe(bound, &cr)
     };
     executed.wake_at(wake);
+    executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);

@@ -28,7 +28,7 @@ pub(crate) mod katalog;
 
 pub use crd::{crds, crds_yaml};
 pub use depends::{DependencyCondition, DependsOn};
-pub use gate::{GateCondition, GateOperator, Gates};
+pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};
 pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
 pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};

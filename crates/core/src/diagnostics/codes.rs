@@ -183,6 +183,14 @@ codes! {
     ValueWithoutOperator = 403, "the value needs an operator";
     /// A condition without a test.
     AsksNothing = 404, "the condition asks nothing";
+    /// Text that is no regular expression.
+    BadRegex = 405, "this is no regular expression";
+    /// Two numbers of which the first is greater, or not two.
+    BadBounds = 406, "these are no bounds";
+    /// A time, a day or a schedule that is none, or that never comes.
+    TimeCondition = 407, "the time of the condition is wrong";
+    /// `unique` of something that is no path of the custom resource.
+    UniqueOperand = 408, "`unique` takes a path of the custom resource";
     /// Two status fields of which one lies below the other.
     StatusOverlap = 410, "one status field lies below another";
     /// A status field that Orkestra writes.

@@ -112,8 +112,8 @@ fn fuller(depth: u32, percent: i64) -> GateCondition {
 
 fn above(field: &str, number: i64) -> GateCondition {
     GateCondition {
-        field: field.into(),
-        equals: Some(Scalar::from(number)),
+        field: Some(field.into()),
+        greater_than: Some(Scalar::from(number)),
         ..GateCondition::default()
     }
 }
@@ -121,7 +121,8 @@ fn above(field: &str, number: i64) -> GateCondition {
 /// From 23:00 UTC for three hours.
 fn nightly() -> GateCondition {
     GateCondition {
-        field: "metrics.queueDepth".into(),
+        cron: Some("0 23 * * *".into()),
+        duration: Some(Span(Duration::from_hours(3))),
         ..GateCondition::default()
     }
 }

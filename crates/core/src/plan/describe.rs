@@ -1,13 +1,17 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod gate;
+
 use super::{
-    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan,
-    InputPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, Coerce, ImportPlan, InputPlan, Leaf, Mode,
+    Number, OnFalse, OperatorPlan, Reads, StatusField, Tree,
 };
 use crate::{
     template::Template,
     value::{self, Key, Map, Node, Path},
 };
+
+pub(crate) use gate::gate;
 
 /// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
 pub(crate) fn hash(plan: &OperatorPlan) -> String {
@@ -142,15 +146,6 @@ fn block(plan: &BlockPlan) -> Node {
     map(block.into_iter().chain(place("import", *import)))
 }
 
-/// A gate.
-pub(crate) fn gate(gate: &Gate) -> Node {
-    let Gate { all, any } = gate;
-    let any = (!any.is_empty()).then(|| ("or", list(any.iter().map(condition))));
-    map([("when", list(all.iter().map(condition)))]
-        .into_iter()
-        .chain(any))
-}
-
 fn child(plan: &ChildPlan) -> Node {
     let ChildPlan {
         path,
@@ -222,20 +217,6 @@ fn field(field: &StatusField) -> Node {
         ("gate", self::gate(gate)),
     ];
     map(field.into_iter().chain(place("import", *import)))
-}
-
-fn condition(condition: &Condition) -> Node {
-    let operand = match &condition.operand {
-        Operand::Path(path) => Node::from(path.to_string()),
-        Operand::Template(template) => of_template("$template", template),
-    };
-    let (test, right) = match &condition.test {
-        Test::Equals(right) => ("equals", leaf(right)),
-        Test::NotEquals(right) => ("notEquals", leaf(right)),
-        Test::Exists => ("exists", Node::from(true)),
-        Test::NotExists => ("notExists", Node::from(true)),
-    };
-    map([("field", operand), (test, right)])
 }
 
 fn read(reads: &Reads) -> Node {

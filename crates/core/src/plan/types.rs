@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{GroupKind, KatalogRef, ResourceType};
+use super::{Gate, GroupKind, KatalogRef, ResourceType};
 use crate::{
     api::{DependencyCondition, names},
     template::Template,
@@ -196,6 +196,8 @@ pub struct Reads {
     pub cr: Vec<Path>,
     /// Paths of children, by kind, that templates read. Every declared kind has an entry, if an empty one.
     pub children: BTreeMap<GroupKind, Vec<Path>>,
+    /// Paths of the custom resource whose text is compared with that of all others of the kind.
+    pub unique: Vec<Path>,
 }
 
 /// A name below `.children`. Every declared kind has several: `.children.configMap`, `.children.configmap`,
@@ -380,62 +382,6 @@ pub enum Tree {
     ContainerName(Leaf),
     /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
     Workload(Box<(GroupKind, Leaf)>),
-}
-
-/// What must hold: all of one list, and one of the other where that has any.
-///
-/// Source: language reference, condition language.
-#[derive(Debug, Default)]
-pub struct Gate {
-    /// `when`: all must hold.
-    pub all: Box<[Condition]>,
-    /// `or`: one must hold, if there is any.
-    pub any: Box<[Condition]>,
-}
-
-impl Gate {
-    /// Whether it asks nothing, and is always open.
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty() && self.any.is_empty()
-    }
-
-    /// Every condition of both lists.
-    pub fn iter(&self) -> impl Iterator<Item = &Condition> {
-        self.all.iter().chain(&self.any)
-    }
-}
-
-/// One entry of a `when` or `or` list.
-#[derive(Debug)]
-pub struct Condition {
-    /// Left side.
-    pub operand: Operand,
-    /// What is asked of it.
-    pub test: Test,
-    /// Where it stands in the Katalog, for messages.
-    pub path: Box<str>,
-}
-
-/// Left side of a condition.
-#[derive(Clone, Debug)]
-pub enum Operand {
-    /// A plain path such as `spec.environment`.
-    Path(Path),
-    /// A template; its text is the operand.
-    Template(Template),
-}
-
-/// What a condition asks. Both sides are compared as trimmed text.
-#[derive(Debug)]
-pub enum Test {
-    /// Equal to the rendered text.
-    Equals(Leaf),
-    /// Not equal to it; an absent operand is not equal to anything but the empty text.
-    NotEquals(Leaf),
-    /// Present and not empty.
-    Exists,
-    /// Absent or empty.
-    NotExists,
 }
 
 /// What is written to the custom resource's status.

@@ -27,6 +27,8 @@ pub enum Reason {
     Unavailable,
     /// The object kept changing under the write.
     WriteConflict,
+    /// A condition compares what cannot be compared.
+    NotCompared,
     /// A pass ended in a panic: a fault of Orkestra.
     Panicked,
     /// Another manager holds a field that the Katalog declares.
@@ -55,6 +57,7 @@ impl Reason {
             Self::KindNotServed => "KindNotServed",
             Self::Unavailable => "Unavailable",
             Self::WriteConflict => "WriteConflict",
+            Self::NotCompared => "NotCompared",
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
             Self::ChildrenNotReady => "ChildrenNotReady",
@@ -73,7 +76,8 @@ impl Reason {
             | Self::InvalidName
             | Self::DuplicateChild
             | Self::Invalid
-            | Self::NameTaken => true,
+            | Self::NameTaken
+            | Self::NotCompared => true,
             Self::Forbidden
             | Self::Denied
             | Self::KindNotServed

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::record::Observed;
+use super::{record::Observed, unique};
 use crate::{
     plan::{ChildKey, Number, OperatorPlan},
     template::Data,
@@ -14,6 +14,8 @@ use crate::{
 pub enum Read {
     /// An object that somebody else made, whole: what a child copies or refers to.
     Object(ChildKey),
+    /// Another custom resource of the operator that has this text at this path: its key.
+    Same(Path, Box<str>),
 }
 
 /// What came of a read. It is kept for the pass, whatever it is.
@@ -41,6 +43,8 @@ pub struct Sources {
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
+    /// Whether others have what the custom resource has at the paths where `unique` asks for it.
+    pub same: BTreeMap<Path, Answer>,
 }
 
 impl Sources {
@@ -49,7 +53,9 @@ impl Sources {
     /// # Errors
     /// The reads that are not answered yet.
     pub(super) fn of(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
+        let same = unique::of(plan, observed)?;
         Ok(Self {
+            same,
             cr: None,
             unavailable: unseen_children(plan, observed),
         })

@@ -59,6 +59,8 @@ pub struct Cycle {
     pub sources: Sources,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
+    /// What conditions could not compare; they do not hold for that, and nothing fails.
+    pub doubts: Vec<Failure>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
@@ -188,5 +190,6 @@ fn decide(
     }
     let mut cycle = pass.finish();
     cycle.wake = turns.first();
+    cycle.doubts = turns.doubts();
     cycle
 }
