@@ -5,18 +5,16 @@ use std::{cell::RefCell, collections::BTreeMap};
 use super::{
     AutoscalePlan, BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef,
     Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, autoscale,
-    chance, checks, children, describe,
+    chance, checks, children, describe, ending, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},
     status,
     typing::{Known, Typing},
+    watched,
 };
 use crate::{
-    api::{
-        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
-        names,
-    },
+    api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
@@ -57,6 +55,9 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
         built_in: &built_in,
     };
     Typing::new(&at, known, None, &plan.children, None).check(&mut plan);
+    for child in &plan.children {
+        for_each::check_name(&at, child);
+    }
     report(&at, reads::gather(&plan, false).unreadable);
     let mut found = problems.into_inner();
     let elsewhere = [Code::ServiceSelector, Code::NoPort];
@@ -148,6 +149,15 @@ fn with_names(
         version,
         context.library,
     );
+    let status = match entry.ignore_status_patch {
+        Some(true) => silent(&box_at, status),
+        _ => status,
+    };
+    let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
+    let ending = declared.on_delete.as_ref().map(|declared| {
+        let at = box_at.field("onDelete");
+        children::compile_end(&at, declared, &owner, schemas)
+    });
     let mut plan = OperatorPlan {
         katalog: context.katalog.clone(),
         name: name.to_owned(),
@@ -156,10 +166,14 @@ fn with_names(
         autoscale: autoscale(&box_at, declared, &pace, context),
         queue: pace.queue,
         depends_on: depends_on(entry),
-        finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
+        watched: watched::compile(at, entry),
+        labels: watched::labels(at, &entry.labels),
+        finalizer,
+        other_finalizers,
         imports,
         blocks: blocks.into(),
         children: children.into(),
+        ending,
         status,
         ..OperatorPlan::of_nothing()
     };
@@ -182,8 +196,12 @@ fn check(
     if context.known.schemas.is_trusting() {
         at.demote_from(before);
     }
+    for child in &plan.children {
+        for_each::check_name(at, child);
+    }
     let gathered = reads::gather(plan, true);
     chance::check(at, plan);
+    ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
@@ -214,7 +232,8 @@ fn children(
     blocks.extend(children::of_box(at, declared));
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
-    (blocks, checks::within(at, imports, compiled))
+    let children = checks::within(at, imports, &blocks, compiled);
+    (blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.
@@ -266,6 +285,18 @@ fn autoscale(
     autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
 }
 
+/// The status that is never written.
+fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
+    if !status.fields.is_empty() {
+        let message = "with `ignoreStatusPatch: true` no status is written";
+        at.field("status").warn(Code::NoEffect, message);
+    }
+    StatusPlan {
+        conditions: false,
+        fields: Box::default(),
+    }
+}
+
 /// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
 fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
     let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
@@ -275,21 +306,4 @@ fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
             condition,
         })
         .collect()
-}
-
-/// Whether the custom resources get our finalizer.
-fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
-    match declared {
-        None => true,
-        Some([]) => false,
-        Some([only]) if only == names::FINALIZER => true,
-        Some(_) => {
-            at.field("finalizers").error_hint(
-                Code::Finalizers,
-                "finalizers of your own are not supported yet",
-                "write `[]` to go without ours, or leave it out",
-            );
-            true
-        }
-    }
 }

@@ -72,6 +72,16 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
         for child in &operator.children {
             add_child(&mut rights, child);
         }
+        for step in operator.ending.iter().flat_map(|ending| &ending.steps) {
+            for job in &step.made {
+                let verbs = ["get", "list", "watch", "create", "delete", "patch"];
+                rights.add(&job.kind.group, plural(&job.kind), &verbs);
+            }
+            for child in &step.deleted {
+                let verbs = ["get", "list", "watch", "delete"];
+                rights.add(&child.kind.group, plural(&child.kind), &verbs);
+            }
+        }
     }
     rights.into_rules()
 }

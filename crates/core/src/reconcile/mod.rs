@@ -18,6 +18,7 @@ pub mod autoscale;
 mod children;
 pub mod crd;
 pub mod differ;
+mod expand;
 pub mod gate;
 mod inputs;
 pub mod inventory;

@@ -8,7 +8,7 @@ mod env;
 mod pod;
 mod service;
 
-pub use common::{Common, Control, Meta, OnFalse};
+pub use common::{Common, Control, ForEach, Meta, OnFalse};
 pub use config::{ConfigMap, Secret, ServiceAccount};
 pub use custom::{Custom, CustomMeta};
 pub use deployment::{Deployment, RollingUpdate};

@@ -161,9 +161,9 @@ fn decide(
 /// The scopes of the declared kinds, and those that had to be guessed.
 fn scopes(plan: &OperatorPlan, known: &BTreeMap<GroupKind, bool>) -> (Scopes, Vec<GroupKind>) {
     let (mut scopes, mut guessed) = (Scopes::new(), Vec::new());
-    for child in &plan.children {
-        let kind = child.kind.group_kind();
-        let told = child.kind.namespaced.or_else(|| known.get(&kind).copied());
+    for declared in plan.kinds() {
+        let kind = declared.group_kind();
+        let told = declared.namespaced.or_else(|| known.get(&kind).copied());
         if told.is_none() && !guessed.contains(&kind) {
             guessed.push(kind.clone());
         }

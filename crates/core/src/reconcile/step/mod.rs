@@ -25,12 +25,12 @@ use super::{
     marks::Marks,
     reason::Reason,
     record::Observed,
-    render::{Frame, RenderError, Renderer},
+    render::{Frame, RenderError},
     sources::{Read, Sources},
 };
 use crate::{
     plan::{ChildKey, GroupKind, OperatorPlan},
-    template::{Budget, Entropy},
+    template::Entropy,
     value::Node,
 };
 
@@ -159,34 +159,27 @@ fn decide(
     let data = sources.data(observed).with("children", &children).at(now);
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
-    let mut budget = Budget::default();
-    let renderer = Renderer {
-        data: &data,
-        budget: &mut budget,
-        frame,
-    };
     let mut pass = Pass {
         plan,
         scopes,
         observed,
         manager,
         marks: Marks::of(plan, observed),
-        renderer,
+        frame,
         around: &around,
         entropy,
         blocks: Vec::with_capacity(plan.blocks.len()),
         wanted: BTreeSet::new(),
         open: BTreeSet::new(),
         closed: Vec::new(),
+        spared: BTreeSet::new(),
         declared_once: BTreeSet::new(),
         complete: true,
         cycle: Cycle::default(),
     };
     pass.blocks();
     for index in 0..plan.children.len() {
-        if let Err(failure) = pass.child(index) {
-            pass.fail(failure);
-        }
+        pass.child(index);
     }
     let mut cycle = pass.finish();
     cycle.wake = turns.first();

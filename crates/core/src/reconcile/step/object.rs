@@ -3,13 +3,21 @@
 use super::{Failure, Rendered, pass::Pass};
 use crate::{
     plan::{ChildKey, ChildPlan, Leaf, Mode, NameRule, ObjectKey},
-    reconcile::{marks, reason::Reason, render::RenderError},
+    reconcile::{
+        marks,
+        reason::Reason,
+        render::{RenderError, Renderer},
+    },
     value::{Node, hash},
 };
 
 impl Pass<'_, '_> {
     /// Which object a declaration means.
-    pub(super) fn key(&mut self, declared: &ChildPlan) -> Result<ChildKey, Failure> {
+    pub(super) fn key(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        declared: &ChildPlan,
+    ) -> Result<ChildKey, Failure> {
         let kind = declared.kind.group_kind();
         let Some(namespaced) = self.scopes.get(&kind).copied() else {
             return Err(Failure {
@@ -21,10 +29,10 @@ impl Pass<'_, '_> {
                 ),
             });
         };
-        let name = self.renderer.text(&declared.name)?;
+        let name = renderer.text(&declared.name)?;
         check_name(declared.name_rule, &declared.name, &name)?;
         let namespace = if namespaced {
-            self.namespace(declared)?
+            self.namespace(renderer, declared)?
         } else {
             None
         };
@@ -48,9 +56,13 @@ impl Pass<'_, '_> {
     }
 
     /// The declared namespace; where that is left out, the custom resource's own.
-    fn namespace(&mut self, declared: &ChildPlan) -> Result<Option<Box<str>>, Failure> {
+    fn namespace(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        declared: &ChildPlan,
+    ) -> Result<Option<Box<str>>, Failure> {
         if let Some(leaf) = &declared.namespace {
-            let text = self.renderer.text(leaf)?;
+            let text = renderer.text(leaf)?;
             if !text.is_empty() {
                 check_name(NameRule::Label1123, leaf, &text)?;
                 return Ok(Some(text.into()));
@@ -61,12 +73,13 @@ impl Pass<'_, '_> {
 
     /// The whole object of a declaration.
     pub(super) fn render(
-        &mut self,
+        &self,
+        renderer: &mut Renderer<'_, '_>,
         key: &ChildKey,
         declared: &ChildPlan,
         index: usize,
     ) -> Result<Rendered, RenderError> {
-        let mut object = self.body(key, declared)?;
+        let mut object = self.body(renderer, key, declared)?;
         self.marks.put(&mut object, key);
         let hash = hash(&object);
         marks::put_applied(&mut object, &hash);
@@ -80,13 +93,18 @@ impl Pass<'_, '_> {
 
     /// The object without what ownership adds. What is made once may draw random bytes: each child its own, so that none
     /// depends on what else a pass makes.
-    fn body(&mut self, key: &ChildKey, declared: &ChildPlan) -> Result<Node, RenderError> {
+    fn body(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        key: &ChildKey,
+        declared: &ChildPlan,
+    ) -> Result<Node, RenderError> {
         let rendered = if declared.mode == Mode::Once {
             let purpose = format!("{} {key}", self.observed.cr.id.uid);
             let entropy = self.entropy.fork(&purpose);
-            self.renderer.random_tree(&declared.body, &entropy)
+            renderer.random_tree(&declared.body, &entropy)
         } else {
-            self.renderer.tree(&declared.body)
+            renderer.tree(&declared.body)
         };
         Ok(rendered?.unwrap_or_default())
     }

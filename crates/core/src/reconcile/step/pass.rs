@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use super::{Cycle, Failure, Intent, Scopes};
 use crate::{
-    plan::{ChildKey, ChildPlan, Mode, OnFalse, OperatorPlan},
+    plan::{ChildKey, ChildPlan, GroupKind, Mode, OnFalse, OperatorPlan},
     reconcile::{
+        expand::Elements,
         inputs::Around,
         marks::Marks,
         reason::Reason,
         record::Observed,
-        render::{RenderError, Renderer},
+        render::{Frame, RenderError, Renderer},
     },
     template::{Budget, Entropy},
 };
@@ -22,7 +23,7 @@ pub(super) struct Pass<'a, 'd> {
     pub(super) observed: &'a Observed,
     pub(super) manager: String,
     pub(super) marks: Marks<'a>,
-    pub(super) renderer: Renderer<'a, 'd>,
+    pub(super) frame: Frame<'a>,
     pub(super) around: &'a Around<'d>,
     pub(super) entropy: &'a Entropy,
     /// Whether the gate of each block is open.
@@ -33,6 +34,8 @@ pub(super) struct Pass<'a, 'd> {
     pub(super) open: BTreeSet<ChildKey>,
     /// Children whose gate is closed and that go, unless another declaration wants the same one.
     pub(super) closed: Vec<ChildKey>,
+    /// Kinds of which declarations spare what nobody declares any more: the live world says which elements there are.
+    pub(super) spared: BTreeSet<GroupKind>,
     /// Every name that a plain `onCreate` entry declares, open or not.
     pub(super) declared_once: BTreeSet<ChildKey>,
     /// Whether every name is known; else nothing may be concluded to be superfluous.
@@ -44,10 +47,14 @@ impl Pass<'_, '_> {
     /// Evaluates the gates of the blocks, each once.
     pub(super) fn blocks(&mut self) {
         for block in &self.plan.blocks {
-            *self.renderer.budget = Budget::default();
+            let mut budget = Budget::default();
             let open = self.around.of(block.import).and_then(|data| {
-                self.renderer.data = data;
-                self.renderer.gate(&block.gate)
+                let mut renderer = Renderer {
+                    data,
+                    budget: &mut budget,
+                    frame: self.frame,
+                };
+                renderer.gate(&block.gate)
             });
             self.blocks.push(open);
         }
@@ -60,22 +67,60 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Decides on one declaration.
-    pub(super) fn child(&mut self, index: usize) -> Result<(), Failure> {
+    /// Decides on one declaration: on its child, or on one for each element.
+    pub(super) fn child(&mut self, index: usize) {
         let plan = self.plan;
         let declared = &plan.children[index];
         // A child that uses up its budget leaves the others theirs.
-        *self.renderer.budget = Budget::default();
-        self.renderer.data = match self.around.of(declared.import) {
+        let mut budget = Budget::default();
+        let around = self.around;
+        let data = match around.of(declared.import) {
             Ok(data) => data,
-            Err(error) => {
-                self.complete = false;
-                return Err(error.into());
-            }
+            Err(error) => return self.unknown(error.into()),
         };
-        let key = self.key(declared);
+        let mut renderer = Renderer {
+            data,
+            budget: &mut budget,
+            frame: self.frame,
+        };
+        let Some(each) = &declared.for_each else {
+            if let Err(failure) = self.one(&mut renderer, index) {
+                self.fail(failure);
+            }
+            return;
+        };
+        let elements = match Elements::of(each, &renderer) {
+            Ok(elements) => elements,
+            Err(error) => return self.unknown(error.into()),
+        };
+        if !goes(declared) && declared.mode == Mode::Reconciled {
+            self.spared.insert(declared.kind.group_kind());
+        }
+        for (place, data) in elements.data(data) {
+            let mut renderer = Renderer {
+                data: &data,
+                budget: &mut budget,
+                frame: self.frame,
+            };
+            if let Err(mut failure) = self.one(&mut renderer, index) {
+                failure.message = format!("{place}: {}", failure.message);
+                self.fail(failure);
+            }
+        }
+    }
+
+    /// Which children a declaration has is not known.
+    fn unknown(&mut self, failure: Failure) {
+        self.complete = false;
+        self.fail(failure);
+    }
+
+    fn one(&mut self, renderer: &mut Renderer<'_, '_>, index: usize) -> Result<(), Failure> {
+        let plan = self.plan;
+        let declared = &plan.children[index];
+        let key = self.key(renderer, declared);
         let open = match &self.blocks[declared.block] {
-            Ok(true) => self.renderer.gate(&declared.gate),
+            Ok(true) => renderer.gate(&declared.gate),
             closed => closed.clone(),
         };
         let key = match key {
@@ -114,20 +159,30 @@ impl Pass<'_, '_> {
             return Err(Failure {
                 reason: Reason::DuplicateChild,
                 at: declared.path.to_string(),
-                message: format!("another entry makes {key} too; give one of them another name"),
+                message: match &declared.for_each {
+                    None => {
+                        format!("another entry makes {key} too; give one of them another name")
+                    }
+                    Some(_) => format!("another element or entry makes {key} too"),
+                },
             });
         }
-        self.open(key, index)
+        self.open(renderer, key, index)
     }
 
-    fn open(&mut self, key: ChildKey, index: usize) -> Result<(), Failure> {
+    fn open(
+        &mut self,
+        renderer: &mut Renderer<'_, '_>,
+        key: ChildKey,
+        index: usize,
+    ) -> Result<(), Failure> {
         let declared = &self.plan.children[index];
         if declared.mode == Mode::Once && self.is_made(&key) {
             self.keep(key);
             return Ok(());
         }
         // A body that cannot be rendered says nothing of whether the object shall exist: it stays.
-        let rendered = match self.render(&key, declared, index) {
+        let rendered = match self.render(renderer, &key, declared, index) {
             Ok(rendered) => Box::new(rendered),
             Err(error) => {
                 self.keep(key);
