@@ -10,6 +10,7 @@ mod copies;
 mod crashes;
 mod crd_life;
 mod deletion;
+mod depends;
 mod drift;
 mod files;
 mod motifs;
