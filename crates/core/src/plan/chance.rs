@@ -77,11 +77,11 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn condition(&mut self, condition: &Condition, why: (&str, &str)) {
-        if let Operand::Template(template) = &condition.operand {
+        if let Some(Operand::Template(template)) = condition.operand() {
             let place = format!("{}.field", condition.path);
             self.template(&place, template, why);
         }
-        if let Some(leaf) = condition.right() {
+        for leaf in condition.leaves() {
             self.leaf(leaf, why);
         }
     }

@@ -1,17 +1,22 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod calls;
+mod gate;
+mod upkeep;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    BlockPlan, CallPlan, ChildPlan, Coerce, Condition, EndPlan, EndStep, ForEach, Gate, ImportPlan,
-    InputPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Token,
-    Tree, Watched,
+    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, Coerce, EndPlan, EndStep, ForEach,
+    ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, OperatorPlan, Reads, StatusField, Tree,
+    Watched,
 };
 use crate::{
-    reconcile::calls::Piece,
     template::Template,
     value::{self, Key, Map, Node, Path},
 };
+
+pub(crate) use gate::gate;
 
 /// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
 pub(crate) fn hash(plan: &OperatorPlan) -> String {
@@ -29,6 +34,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         watched,
         labels,
         queue: _,
+        autoscale: _,
         depends_on: _,
         finalizer,
         other_finalizers,
@@ -50,7 +56,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
-    let calls = (!calls.is_empty()).then(|| list(calls.iter().map(call)));
+    let calls = (!calls.is_empty()).then(|| list(calls.iter().map(self::calls::call)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -149,6 +155,34 @@ fn ending(plan: &EndPlan) -> Node {
     ])
 }
 
+/// The hash over everything of an autoscaler.
+pub(crate) fn autoscale_hash(plan: &AutoscalePlan) -> String {
+    let AutoscalePlan {
+        interval,
+        cooldown,
+        gate,
+        cross,
+        capacity:
+            CapacityPlan {
+                workers,
+                queue_depth,
+                resync,
+            },
+        hash: _,
+    } = plan;
+    let text = |value: &dyn std::fmt::Debug| Node::from(format!("{value:?}"));
+    let all = [
+        ("interval", text(interval)),
+        ("cooldown", text(cooldown)),
+        ("gate", self::gate(gate)),
+        ("cross", text(cross)),
+        ("workers", text(workers)),
+        ("queueDepth", text(queue_depth)),
+        ("resync", text(resync)),
+    ];
+    value::hash(&map(all))
+}
+
 fn import(plan: &ImportPlan) -> Node {
     let ImportPlan {
         motif,
@@ -191,79 +225,6 @@ fn block(plan: &BlockPlan) -> Node {
     map(block.into_iter().chain(place("import", *import)))
 }
 
-fn call(plan: &CallPlan) -> Node {
-    let CallPlan {
-        name,
-        path,
-        import,
-        block,
-        gate,
-        method,
-        url,
-        headers,
-        body,
-        token,
-        expected_status,
-        continue_on_error,
-        timeout,
-        retry,
-        cache_for,
-    } = plan;
-    let headers = headers.iter().map(|(name, value)| (&**name, leaf(value)));
-    let token = token.as_ref().map(|token| match token {
-        Token::Template(token) => leaf(token),
-        Token::Literal(pieces) => list(pieces.iter().map(piece)),
-        Token::Secret {
-            namespace,
-            name,
-            key,
-        } => Node::from(format!(
-            "{}/{name} {key}",
-            namespace.as_deref().unwrap_or_default()
-        )),
-    });
-    let call = [
-        ("name", Node::from(&**name)),
-        ("path", Node::from(&**path)),
-        ("gate", self::gate(gate)),
-        ("method", Node::from(*method)),
-        ("url", leaf(url)),
-        ("headers", map(headers)),
-        ("body", body.as_ref().map(leaf).unwrap_or_default()),
-        ("token", token.unwrap_or_default()),
-        (
-            "expectedStatus",
-            Node::from(i64::from(expected_status.unwrap_or_default())),
-        ),
-        ("continueOnError", Node::from(*continue_on_error)),
-        (
-            "times",
-            Node::from(format!("{timeout:?} {retry:?} {cache_for:?}")),
-        ),
-    ];
-    let places = place("import", *import)
-        .into_iter()
-        .chain(place("block", *block));
-    map(call.into_iter().chain(places))
-}
-
-/// A token's text may be secret.
-fn piece(piece: &Piece) -> Node {
-    match piece {
-        Piece::Text(text) => Node::from(value::hash_text(text)),
-        Piece::Variable(name) => Node::from(format!("${name}")),
-    }
-}
-
-/// A gate.
-pub(crate) fn gate(gate: &Gate) -> Node {
-    let Gate { all, any } = gate;
-    let any = (!any.is_empty()).then(|| ("or", list(any.iter().map(condition))));
-    map([("when", list(all.iter().map(condition)))]
-        .into_iter()
-        .chain(any))
-}
-
 fn child(plan: &ChildPlan) -> Node {
     let ChildPlan {
         path,
@@ -280,6 +241,10 @@ fn child(plan: &ChildPlan) -> Node {
         body,
         force_conflict,
         adopt,
+        lasting: _,
+        copy: _,
+        rolls: _,
+        spread: _,
     } = plan;
     let child = [
         ("path", Node::from(&**path)),
@@ -321,7 +286,8 @@ fn child(plan: &ChildPlan) -> Node {
     let each = for_each
         .as_ref()
         .map(|each| ("forEach", self::for_each(each)));
-    map(child.into_iter().chain(places).chain(each))
+    let upkeep = upkeep::of(plan);
+    map(child.into_iter().chain(places).chain(each).chain(upkeep))
 }
 
 fn for_each(each: &ForEach) -> Node {
@@ -351,20 +317,6 @@ fn field(field: &StatusField) -> Node {
         ("gate", self::gate(gate)),
     ];
     map(field.into_iter().chain(place("import", *import)))
-}
-
-fn condition(condition: &Condition) -> Node {
-    let operand = match &condition.operand {
-        Operand::Path(path) => Node::from(path.to_string()),
-        Operand::Template(template) => of_template("$template", template),
-    };
-    let (test, right) = match &condition.test {
-        Test::Equals(right) => ("equals", leaf(right)),
-        Test::NotEquals(right) => ("notEquals", leaf(right)),
-        Test::Exists => ("exists", Node::from(true)),
-        Test::NotExists => ("notExists", Node::from(true)),
-    };
-    map([("field", operand), (test, right)])
 }
 
 fn read(reads: &Reads) -> Node {

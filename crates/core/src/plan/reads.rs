@@ -9,6 +9,7 @@ use super::{
     for_each::ITEM, kinds, walk::Expression,
 };
 use crate::{
+    api::names,
     diagnostics::{Code, nearest},
     template,
     value::{Key, Path, Step},
@@ -79,11 +80,28 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             }
         }
     });
+    for child in plan.children.iter().filter(|child| child.lasting.is_some()) {
+        let kept = gathered.reads.children.entry(child.kind.group_kind());
+        kept.or_default().extend(LASTING.map(annotation));
+    }
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
+    gathered.reads.unique.sort();
+    gathered.reads.unique.dedup();
     for paths in gathered.reads.children.values_mut() {
         *paths = without_covered(std::mem::take(paths));
     }
     gathered
+}
+
+/// What tells of a Secret that lasts how old it is, and what it was made for.
+const LASTING: [&str; 2] = [names::ANNOTATION_GENERATED_AT, names::ANNOTATION_ISSUED_FOR];
+
+fn annotation(name: &str) -> Path {
+    let steps = ["metadata", "annotations", name];
+    steps
+        .into_iter()
+        .map(|step| Step::Field(Key::from(step)))
+        .collect()
 }
 
 /// The calls that one import, or the Katalog, makes.
@@ -128,9 +146,12 @@ impl Gathered {
     }
 
     fn condition(&mut self, condition: &Condition, around: Around<'_>) {
+        let unique = condition.unique();
+        self.reads.unique.extend(unique.cloned());
         let field = format!("{}.field", condition.path);
-        match &condition.operand {
-            Operand::Path(path) => self.add(
+        match condition.operand() {
+            None => {}
+            Some(Operand::Path(path)) => self.add(
                 path,
                 Place {
                     field: &field,
@@ -138,7 +159,7 @@ impl Gathered {
                 },
                 around,
             ),
-            Operand::Template(template) => {
+            Some(Operand::Template(template)) => {
                 let place = Place {
                     field: &field,
                     source: Some(template.source()),
@@ -149,7 +170,7 @@ impl Gathered {
                     .for_each(|path| self.add(path, place, around));
             }
         }
-        if let Some(leaf) = condition.right() {
+        for leaf in condition.leaves() {
             self.leaf(leaf, around);
         }
     }

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{calls::Request, record::Observed, step::Failure};
+use jiff::Timestamp;
+
+use super::{calls::Request, record::Observed, step::Failure, unique};
 use crate::{
     plan::{ChildKey, EXTERNAL, Number, OperatorPlan},
     template::Data,
@@ -12,11 +14,40 @@ use crate::{
 /// Something that a pass must know and that its records do not tell. Equal reads have one answer in a pass.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
-    /// An object that somebody else made, whole: what a child copies or refers to.
+    /// An object that somebody else made: what a child copies or refers to. All but its metadata is there.
     Object(ChildKey),
     /// A call to the outside; [`answered`](super::calls::answered) makes its answer.
     Call(Box<Request>),
+    /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
+    Certificate(Certificate),
+    /// Another custom resource of the operator that has this text at this path: its key.
+    Same(Path, Box<str>),
 }
+
+impl Read {
+    /// Whether its answer may become another, so that whoever read it has a pass. A call is made anew by each pass.
+    pub fn may_change(&self) -> bool {
+        !matches!(self, Self::Call(_))
+    }
+}
+
+/// What a certificate is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Certificate {
+    /// The Secret that it is made for: each gets one of its own.
+    pub holder: ChildKey,
+    /// The common name, at most 64 characters.
+    pub common_name: Option<String>,
+    /// DNS names, wildcards too, and addresses.
+    pub hosts: Vec<String>,
+    /// When it begins to be valid.
+    pub not_before: Timestamp,
+    /// When it ceases to be.
+    pub not_after: Timestamp,
+}
+
+/// The parts of a certificate: chain, private key and the authority's certificate. Source: Kubernetes, "TLS Secrets".
+pub const CERTIFICATE_PARTS: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
 /// What came of a read. It is kept for the pass, whatever it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +78,8 @@ pub struct Sources {
     pub external: BTreeMap<Option<usize>, Node>,
     /// Why the pass can decide nothing, if it cannot.
     pub failed: Option<Failure>,
+    /// Whether others have what the custom resource has at the paths where `unique` asks for it.
+    pub same: BTreeMap<Path, Answer>,
 }
 
 impl Sources {
@@ -55,11 +88,21 @@ impl Sources {
     /// # Errors
     /// The reads that are not answered yet.
     pub(super) fn of(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
+        let same = unique::of(plan, observed)?;
         Ok(Self {
+            same,
             cr: None,
             unavailable: unseen_children(plan, observed),
             ..Self::default()
         })
+    }
+
+    /// What is seen of a custom resource that is being deleted: it and its children.
+    pub(super) fn at_the_end(plan: &OperatorPlan, observed: &Observed) -> Self {
+        Self {
+            unavailable: unseen_children(plan, observed),
+            ..Self::default()
+        }
     }
 
     /// The roots of the templates, without `.children`.

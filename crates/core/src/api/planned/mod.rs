@@ -11,7 +11,6 @@
 
 mod box_;
 mod calls;
-mod copies;
 mod entry;
 mod gate;
 mod identity;
@@ -24,7 +23,6 @@ mod workloads;
 
 pub(crate) use box_::{BoxLater, QueueLater, ReconcilerLater, StatusFieldLater};
 pub(crate) use calls::CallLater;
-pub(crate) use copies::{ConfigMapLater, SecretLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use network::ServiceLater;

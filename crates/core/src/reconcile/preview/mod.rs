@@ -18,10 +18,9 @@ use jiff::Timestamp;
 pub use left_out::LeftOut;
 
 use super::{
-    calls,
     crd::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
-    sources::{Answer, Answers, Read},
+    sources::Answers,
     status::{reported, status, written_paths},
     step::{Cycle, Failure, Intent, Scopes, Step, step},
     verdict::{Action, Done, Executed},
@@ -109,7 +108,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         plan,
         &scopes,
         &mut observed,
-        (assumed.now, assumed.calls),
+        (assumed.now, assumed.children, assumed.calls),
         &entropy,
     );
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
@@ -152,7 +151,7 @@ fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     observed: &mut Observed,
-    (now, calls): (Timestamp, &BTreeMap<String, Node>),
+    (now, objects, calls): (Timestamp, &[Node], &BTreeMap<String, Node>),
     entropy: &Entropy,
 ) -> Cycle {
     loop {
@@ -160,26 +159,13 @@ fn decide(
             Step::Done(cycle) => return *cycle,
             // Each of them is new, so this ends.
             Step::Need(reads) => {
-                let answers = reads
-                    .into_iter()
-                    .map(|read| (read.clone(), assumed(&read, calls)));
-                observed.answers.extend(answers);
+                let answer = |read| {
+                    let answer = assume::answer(&read, objects, calls);
+                    (read, answer)
+                };
+                observed.answers.extend(reads.into_iter().map(answer));
             }
         }
-    }
-}
-
-/// What is assumed of a read.
-fn assumed(read: &Read, calls: &BTreeMap<String, Node>) -> Answer {
-    let Read::Call(request) = read else {
-        return Answer::Absent;
-    };
-    match calls.get(&*request.name) {
-        None => Answer::Absent,
-        Some(given) => match calls::assumed(given, request) {
-            Ok(answer) => calls::answered(&answer),
-            Err(why) => Answer::Unavailable(why.into()),
-        },
     }
 }
 
