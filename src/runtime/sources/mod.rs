@@ -48,6 +48,7 @@ pub(super) async fn answer(
                 answer
             }
             Read::Certificate(wanted) => certificate(wanted),
+            Read::Same(..) => Answer::Unavailable("no other resource is looked at yet".into()),
         };
         heard.answers.insert(read, answer);
     }

@@ -70,7 +70,6 @@ pub(super) fn compile(
         let message = "without `groups` there is no order";
         at.field("ordered").warn(Code::NoEffect, message);
     }
-    no_calls(at, lifecycle);
     let (_, first) = step(at, lifecycle);
     let mut steps = Vec::new();
     if !first.is_empty() {
@@ -78,7 +77,6 @@ pub(super) fn compile(
     }
     for (index, group) in groups.iter().enumerate() {
         let at = at.field("groups").index(index);
-        no_calls(&at, &group.lifecycle);
         let (gate, entries) = step(&at, &group.lifecycle);
         let place = format!("group {}", index + 1);
         steps.push(one(group.name.as_deref().unwrap_or(&place), gate, entries));
@@ -88,17 +86,6 @@ pub(super) fn compile(
         ordered,
         timeout: timeout.map_or(DEFAULT_TIMEOUT, |span| span.0),
         steps: steps.into(),
-    }
-}
-
-/// Refuses calls: the end of a custom resource must not wait for another server.
-fn no_calls(at: &At<'_>, lifecycle: &crate::api::Lifecycle) {
-    if !lifecycle.external.is_empty() {
-        at.field("external").error_hint(
-            Code::NotSupportedYet,
-            "no call is made when a custom resource goes",
-            "let a Job make it",
-        );
     }
 }
 
