@@ -2,6 +2,7 @@
 //!
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
+mod autoscale;
 mod chance;
 mod claims;
 mod cli;
