@@ -75,10 +75,10 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
             bound.as_deref().or(life.pending.as_deref()),
             &life,
         ),
+        instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
         workers: shared.workers.load(Ordering::Relaxed),
         autoscaled: lock(&shared.scaled).is_some(),
         queue_max_depth: shared.pace(plan).max_depth,
-        instances: bound.as_ref().map_or(0, |bound| bound.crs.store().len()),
         ready: shared.ready_count(),
         passes: tally.passes,
         failures: tally.failures,
@@ -112,7 +112,11 @@ fn problems(
         });
     }
     if let Some(bound) = bound {
-        for (kind, trouble) in bound.troubles() {
+        for (kind, trouble) in bound
+            .troubles()
+            .into_iter()
+            .chain(shared.objects.troubles())
+        {
             problems.push(unwatched(kind, trouble));
         }
         for kind in &bound.absent {

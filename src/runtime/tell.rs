@@ -1,6 +1,7 @@
 //! What a pass tells people: events and logs.
 
 use orkestra_core::reconcile::{
+    reason::Reason,
     record::{CrRecord, Observed},
     verdict::{Action, Executed, Verdict},
 };
@@ -33,7 +34,8 @@ pub(super) fn tell(
         );
     }
     doubt(shared, bound, &after.cr, memory, executed);
-    if executed.failures.is_empty() {
+    let is_late = matches!(executed.ending, Some((Reason::EndTimedOut, _)));
+    if executed.failures.is_empty() && !is_late {
         memory.reported = None;
         return;
     }

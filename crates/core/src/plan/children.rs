@@ -1,6 +1,7 @@
 //! The children of an operatorBox: entries of its lifecycle blocks to child plans.
 
 mod blocks;
+mod config;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::{
     },
     diagnostics::Code,
     resources::{
-        config, custom, deployment,
+        custom, deployment,
         scope::At,
         service::{self, Workload},
     },
@@ -42,6 +43,7 @@ struct Surroundings<'a> {
 }
 
 /// One entry on its way to a child plan: its place, and what every kind has.
+#[derive(Clone)]
 struct Entry<'a> {
     at: At<'a>,
     block: Block,
@@ -211,9 +213,10 @@ impl Surroundings<'_> {
         for (index, entry) in deployments.iter().enumerate() {
             let shell = DEPLOYMENT.entry(at, index, block, &entry.common);
             let kind = shell.kind.group_kind();
-            plans.extend(self.child(&shell, |labels, name| {
+            let plan = self.child(&shell, |labels, name| {
                 deployment::expand(&shell.at, entry, labels, &kind, name)
-            }));
+            });
+            plans.extend(plan.map(|plan| config::rolling(&shell.at, plan, entry.roll_on_change)));
         }
         for (index, entry) in services.iter().enumerate() {
             let shell = SERVICE.entry(at, index, block, &entry.common);
@@ -225,11 +228,11 @@ impl Surroundings<'_> {
         }
         for (index, entry) in config_maps.iter().enumerate() {
             let shell = CONFIG_MAP.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| config::config_map(&shell.at, entry)));
+            plans.extend(self.config_maps(&shell, entry));
         }
         for (index, entry) in secrets.iter().enumerate() {
             let shell = SECRET.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| config::secret(&shell.at, entry)));
+            plans.extend(self.secrets(shell, entry));
         }
         for (index, entry) in service_accounts.iter().enumerate() {
             let shell = SERVICE_ACCOUNT.entry(at, index, block, &entry.common);
@@ -328,7 +331,7 @@ impl Surroundings<'_> {
             block: self.position,
             kind: kind.clone(),
             mode,
-            on_false: on_false(at, mode, control).unwrap_or_else(|| {
+            on_false: on_false(at, mode, control, self.gate).unwrap_or_else(|| {
                 let import = self.import.and_then(|import| self.imports.get(import));
                 conditions::default_on_false([self.gate, &gate], import, for_each.as_ref())
             }),
@@ -340,6 +343,10 @@ impl Surroundings<'_> {
             body: root.into_tree(),
             force_conflict: control.force_conflict.unwrap_or(self.force_conflict),
             adopt: control.adopt.unwrap_or(false),
+            lasting: None,
+            copy: None,
+            rolls: false,
+            spread: false,
         })
     }
 }
@@ -404,10 +411,15 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
 }
 
 /// What the entry itself declares.
-fn on_false(at: &At<'_>, mode: Mode, control: &Control) -> Option<OnFalse> {
+fn on_false(at: &At<'_>, mode: Mode, control: &Control, block: &Gate) -> Option<OnFalse> {
     let declared = control.on_false?;
     let at = at.field("onFalse");
-    if control.when.is_empty() && control.for_each.is_none() {
+    let gates = [
+        control.when.is_empty(),
+        control.or.is_empty(),
+        block.is_empty(),
+    ];
+    if gates == [true; 3] && control.for_each.is_none() {
         at.warn(Code::NoEffect, "without `when` this has no effect");
     } else if mode == Mode::Once {
         at.warn(

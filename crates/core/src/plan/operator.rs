@@ -207,6 +207,11 @@ fn check(
     }
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
+    // What somebody does to the labels is seen.
+    let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
+    plan.reads.cr.extend(labels);
+    plan.reads.cr.sort();
+    plan.reads.cr.dedup();
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 

@@ -32,8 +32,11 @@ impl Pass<'_, '_> {
         }
         self.cycle.inventory = self.inventory();
         if self.observed.reported == Some(false) {
+            let stays_gone = |index: usize| self.plan.children[index].stays_gone();
             let made = self.cycle.intents.iter().filter_map(|intent| match intent {
-                Intent::Create(rendered) => Some(rendered.key.clone()),
+                Intent::Create(rendered) if stays_gone(rendered.declared) => {
+                    Some(rendered.key.clone())
+                }
                 _ => None,
             });
             self.cycle.ahead = made.collect();
@@ -67,7 +70,14 @@ impl Pass<'_, '_> {
                 .filter(|key| self.observed.child(key).is_some() && self.is_made(key))
                 .cloned(),
         );
-        Inventory { kinds, made }
+        let labels = self.cycle.labels.keys().cloned();
+        Inventory {
+            kinds,
+            made,
+            ended: before.ended.clone(),
+            labels: labels.collect(),
+            finalizers: self.plan.other_finalizers.iter().cloned().collect(),
+        }
     }
 }
 
