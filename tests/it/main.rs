@@ -12,6 +12,7 @@ mod crd_life;
 mod deletion;
 mod drift;
 mod files;
+mod markers;
 mod motifs;
 mod names;
 mod operators;
