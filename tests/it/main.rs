@@ -14,6 +14,7 @@ mod deletion;
 mod depends;
 mod drift;
 mod files;
+mod markers;
 mod motifs;
 mod names;
 mod operators;

@@ -14,7 +14,8 @@ use crate::{diagnostics::Code, resources::scope::At, template::Template};
 /// Where a random value would not last, and what to do about it.
 const CHILD: (&str, &str) = (
     "the value is another one in each pass, and so is the child",
-    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`",
+    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`, or write `once: true` \
+     in a Secret",
 );
 const NAME: (&str, &str) = (
     "each pass would name another child",

@@ -47,7 +47,10 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/services", "Services", "katalog.spec.crds.operatorBox.onCreate.services", "A Service for the pods of a workload of the same box.";
     "katalog/config-maps", "ConfigMaps", "katalog.spec.crds.operatorBox.onCreate.configMaps", "Values may be templates; what is no text becomes text.";
     "katalog/secrets", "Secrets", "katalog.spec.crds.operatorBox.onCreate.secrets", "Values are written plain, and encoded on the way to the cluster.";
-    "katalog/secrets-once", "Secrets that are made once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values stay as they were made, so that they may be random.";
+    "katalog/secrets-once", "Secrets that are made once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values stay as they were made, so that they may be random. Such a Secret is made again when somebody deletes it, and its values are replaced in place when they are older than `rotateAfter`.";
+    "katalog/certificates", "Certificates", "katalog.spec.crds.operatorBox.onCreate.secrets.tls", "A Secret with a certificate for its hosts, signed by an authority of its own, whose key nobody keeps. It is renewed after two thirds of its life.";
+    "katalog/copies", "Copies", "katalog.spec.crds.operatorBox.onCreate.secrets.fromSecret", "An object that follows another one, in its namespace or in several. While its source is missing it waits, or stays as it is.";
+    "katalog/rolling", "Pods that roll with their configuration", "katalog.spec.crds.operatorBox.onCreate.deployments.rollOnChange", "Pods read variables once, when they start. A hash of the Secrets and ConfigMaps that they use stands on their template.";
     "katalog/service-accounts", "ServiceAccounts", "katalog.spec.crds.operatorBox.onCreate.serviceAccounts", "They have what every child has, and no more.";
     "katalog/custom", "Objects of any kind", "katalog.spec.crds.operatorBox.onCreate.custom", "An object written out in full. Every text in it may be a template.";
     "katalog/for-each", "Children for each element", "katalog.spec.crds.operatorBox.onCreate.deployments.forEach", "One declaration, and an object for each element of a list.";
