@@ -14,10 +14,13 @@ mod pass {
     mod converge;
     mod determinism;
     mod end;
+    mod ending;
     mod failures;
     mod first;
+    mod for_each;
     mod genuine;
     mod intents;
+    mod interleavings;
     mod leaves;
     mod motifs;
     mod operator;
