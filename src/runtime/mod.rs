@@ -15,6 +15,7 @@ mod end;
 pub mod entropy;
 mod execute;
 mod finish;
+mod generate;
 pub mod health;
 mod kinds;
 mod memory;

@@ -19,7 +19,7 @@ use orkestra_core::{
 
 use super::{
     bound::Bound,
-    execute::{Outcome, execute},
+    execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
     metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
@@ -124,6 +124,7 @@ pub(super) async fn pass(
     let Some(mut cycle) = decide(shared, bound, &mut observed, now).await else {
         return Passed::settled();
     };
+    shared.read(key, observed.answers.keys());
     let sources = std::mem::take(&mut cycle.sources);
     let wake = cycle.wake;
     let ahead = cycle.ahead.clone();
@@ -259,7 +260,12 @@ pub(super) async fn report(
         Err(WireError::Conflict { .. }) => Next::Retry,
         Err(WireError::Forbidden { .. }) => Next::After(WAIT),
         Err(error @ WireError::Invalid { .. }) => {
-            shared.status_refused(Some(error.to_string()));
+            let words = if bound.plan.status_shows_secrets() {
+                WITHHELD.to_owned()
+            } else {
+                error.to_string()
+            };
+            shared.status_refused(Some(words));
             Next::Settled
         }
         Err(error) => {
@@ -279,6 +285,8 @@ pub(super) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
             next,
             match failed.reason {
                 Reason::Forbidden | Reason::NameTaken | Reason::KindNotServed => Next::After(WAIT),
+                // It is watched.
+                Reason::SourceMissing => Next::Settled,
                 reason if reason.is_permanent() => Next::Settled,
                 _ => Next::Retry,
             },

@@ -111,7 +111,11 @@ fn problems(
         });
     }
     if let Some(bound) = bound {
-        for (kind, trouble) in bound.troubles() {
+        for (kind, trouble) in bound
+            .troubles()
+            .into_iter()
+            .chain(shared.objects.troubles())
+        {
             problems.push(unwatched(kind, trouble));
         }
         for kind in &bound.absent {

@@ -12,6 +12,7 @@
 mod pass {
     mod chance;
     mod converge;
+    mod copies;
     mod determinism;
     mod end;
     mod ending;
@@ -21,12 +22,14 @@ mod pass {
     mod genuine;
     mod intents;
     mod interleavings;
+    mod lasting;
     mod leaves;
     mod motifs;
     mod operator;
     mod report;
     mod report_any;
     mod report_schema;
+    mod rolling;
     mod server;
     mod strangers;
     mod values;

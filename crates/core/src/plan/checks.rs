@@ -114,7 +114,7 @@ struct Identity {
 impl Identity {
     fn of(imports: &[ImportPlan], child: &ChildPlan) -> Self {
         let text = |leaf: &Leaf| {
-            let text = known_text(imports, child, leaf);
+            let text = known_text(imports, child.import, leaf);
             let text = text.unwrap_or_else(|| unknown_text(imports, child, leaf));
             match &child.for_each {
                 // Elements of two lists are two names.
@@ -194,7 +194,7 @@ fn fixed_object(
     imports: &[ImportPlan],
     child: &ChildPlan,
 ) -> Option<(GroupKind, Option<String>, String)> {
-    let literal = |leaf: &Leaf| known_text(imports, child, leaf);
+    let literal = |leaf: &Leaf| known_text(imports, child.import, leaf);
     let namespace = if child.kind.namespaced == Some(false) {
         None
     } else {
@@ -203,12 +203,16 @@ fn fixed_object(
     Some((child.kind.group_kind(), namespace, literal(&child.name)?))
 }
 
-/// What a leaf of a child gives, if no custom resource has a say in it: literal text, or inputs that are.
-fn known_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Leaf) -> Option<String> {
+/// What a leaf of a child of `import` gives, if no custom resource has a say in it: literal text, or inputs that are.
+pub(crate) fn known_text(
+    imports: &[ImportPlan],
+    import: Option<usize>,
+    leaf: &Leaf,
+) -> Option<String> {
     if let Some(literal) = leaf.template.literal() {
         return Some(literal.trim().to_owned());
     }
-    let inputs = &imports.get(child.import?)?.inputs;
+    let inputs = &imports.get(import?)?.inputs;
     let known = |path: &Path| match path.steps() {
         [Step::Field(root), Step::Field(name), ..] if &**root == "inputs" => inputs
             .iter()

@@ -1,6 +1,7 @@
 //! The children of an operatorBox: entries of its lifecycle blocks to child plans.
 
 mod blocks;
+mod config;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::{
     },
     diagnostics::Code,
     resources::{
-        config, custom, deployment,
+        custom, deployment,
         scope::At,
         service::{self, Workload},
     },
@@ -42,6 +43,7 @@ struct Surroundings<'a> {
 }
 
 /// One entry on its way to a child plan: its place, and what every kind has.
+#[derive(Clone)]
 struct Entry<'a> {
     at: At<'a>,
     block: Block,
@@ -211,9 +213,10 @@ impl Surroundings<'_> {
         for (index, entry) in deployments.iter().enumerate() {
             let shell = DEPLOYMENT.entry(at, index, block, &entry.common);
             let kind = shell.kind.group_kind();
-            plans.extend(self.child(&shell, |labels, name| {
+            let plan = self.child(&shell, |labels, name| {
                 deployment::expand(&shell.at, entry, labels, &kind, name)
-            }));
+            });
+            plans.extend(plan.map(|plan| config::rolling(&shell.at, plan, entry.roll_on_change)));
         }
         for (index, entry) in services.iter().enumerate() {
             let shell = SERVICE.entry(at, index, block, &entry.common);
@@ -225,11 +228,11 @@ impl Surroundings<'_> {
         }
         for (index, entry) in config_maps.iter().enumerate() {
             let shell = CONFIG_MAP.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| config::config_map(&shell.at, entry)));
+            plans.extend(self.config_maps(&shell, entry));
         }
         for (index, entry) in secrets.iter().enumerate() {
             let shell = SECRET.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| config::secret(&shell.at, entry)));
+            plans.extend(self.secrets(shell, entry));
         }
         for (index, entry) in service_accounts.iter().enumerate() {
             let shell = SERVICE_ACCOUNT.entry(at, index, block, &entry.common);
@@ -340,6 +343,10 @@ impl Surroundings<'_> {
             body: root.into_tree(),
             force_conflict: control.force_conflict.unwrap_or(self.force_conflict),
             adopt: control.adopt.unwrap_or(false),
+            lasting: None,
+            copy: None,
+            rolls: false,
+            spread: false,
         })
     }
 }

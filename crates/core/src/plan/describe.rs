@@ -1,5 +1,7 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod upkeep;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
@@ -212,6 +214,10 @@ fn child(plan: &ChildPlan) -> Node {
         body,
         force_conflict,
         adopt,
+        lasting: _,
+        copy: _,
+        rolls: _,
+        spread: _,
     } = plan;
     let child = [
         ("path", Node::from(&**path)),
@@ -253,7 +259,8 @@ fn child(plan: &ChildPlan) -> Node {
     let each = for_each
         .as_ref()
         .map(|each| ("forEach", self::for_each(each)));
-    map(child.into_iter().chain(places).chain(each))
+    let upkeep = upkeep::of(plan);
+    map(child.into_iter().chain(places).chain(each).chain(upkeep))
 }
 
 fn for_each(each: &ForEach) -> Node {

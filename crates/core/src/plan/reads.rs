@@ -9,6 +9,7 @@ use super::{
     for_each::ITEM, kinds, walk::Expression,
 };
 use crate::{
+    api::names,
     diagnostics::{Code, nearest},
     template,
     value::{Key, Path, Step},
@@ -78,11 +79,26 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             }
         }
     });
+    for child in plan.children.iter().filter(|child| child.lasting.is_some()) {
+        let kept = gathered.reads.children.entry(child.kind.group_kind());
+        kept.or_default().extend(LASTING.map(annotation));
+    }
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
     for paths in gathered.reads.children.values_mut() {
         *paths = without_covered(std::mem::take(paths));
     }
     gathered
+}
+
+/// What tells of a Secret that lasts how old it is, and what it was made for.
+const LASTING: [&str; 2] = [names::ANNOTATION_GENERATED_AT, names::ANNOTATION_ISSUED_FOR];
+
+fn annotation(name: &str) -> Path {
+    let steps = ["metadata", "annotations", name];
+    steps
+        .into_iter()
+        .map(|step| Step::Field(Key::from(step)))
+        .collect()
 }
 
 /// What can be read beside the custom resource: the children, the inputs of a Motif, and the element of a list.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{EndPlan, GroupKind, KatalogRef, ResourceType, Watched};
+use super::{CopyPlan, EndPlan, GroupKind, KatalogRef, LastingPlan, ResourceType, Watched};
 use crate::{
     api::{DependencyCondition, names},
     template::Template,
@@ -274,6 +274,14 @@ pub struct ChildPlan {
     pub force_conflict: bool,
     /// An object of this name that is not ours is taken over (`adopt`).
     pub adopt: bool,
+    /// A Secret whose values are made once, and how long they last.
+    pub lasting: Option<Box<LastingPlan>>,
+    /// The object that it is a copy of; what the body has wins.
+    pub copy: Option<Box<CopyPlan>>,
+    /// Whether its pods roll when a Secret or a `ConfigMap` changes that they use.
+    pub rolls: bool,
+    /// Whether its entry makes one in each of several namespaces: where `namespace` renders to nothing, there is none.
+    pub spread: bool,
 }
 
 /// A list or map whose elements each make a child.

@@ -1,6 +1,6 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, Mode, OperatorPlan};
+use super::{ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
@@ -142,9 +142,12 @@ fn visit_child<'a>(
     if let Some(namespace) = &child.namespace {
         leaf(Purpose::Name, namespace);
     }
-    let purpose = match child.mode {
-        Mode::Once => Purpose::Once,
-        Mode::Reconciled => Purpose::Reconciled,
+    // What a copy is of, or a certificate for, must be the same in each pass.
+    child.upkeep().for_each(|part| leaf(Purpose::Name, part));
+    let purpose = if child.draws_once() {
+        Purpose::Once
+    } else {
+        Purpose::Reconciled
     };
     if with_body {
         child.body.visit(&mut |part| leaf(purpose, part));

@@ -29,6 +29,10 @@ pub enum Reason {
     Unavailable,
     /// The object kept changing under the write.
     WriteConflict,
+    /// What a child is a copy of does not exist yet.
+    SourceMissing,
+    /// What a child is a copy of may not be copied.
+    SourceRefused,
     /// A pass ended in a panic: a fault of Orkestra.
     Panicked,
     /// Another manager holds a field that the Katalog declares.
@@ -62,6 +66,8 @@ impl Reason {
             Self::KindNotServed => "KindNotServed",
             Self::Unavailable => "Unavailable",
             Self::WriteConflict => "WriteConflict",
+            Self::SourceMissing => "SourceMissing",
+            Self::SourceRefused => "SourceRefused",
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
             Self::Ending => "Ending",
@@ -83,12 +89,14 @@ impl Reason {
             | Self::RestrictedNamespace
             | Self::DuplicateChild
             | Self::Invalid
+            | Self::SourceRefused
             | Self::NameTaken => true,
             Self::Forbidden
             | Self::Denied
             | Self::KindNotServed
             | Self::Unavailable
             | Self::WriteConflict
+            | Self::SourceMissing
             | Self::Panicked
             | Self::FieldConflict
             | Self::Ending

@@ -9,7 +9,7 @@ mod pod;
 mod service;
 
 pub use common::{Common, Control, ForEach, Meta, OnFalse};
-pub use config::{ConfigMap, Secret, ServiceAccount};
+pub use config::{ConfigMap, Copies, Secret, SecretTls, ServiceAccount};
 pub use custom::{Custom, CustomMeta};
 pub use deployment::{Deployment, RollingUpdate};
 pub use env::{

@@ -140,6 +140,9 @@ impl<'a, 's> Typing<'a, 's> {
 
     fn child(&mut self, child: &mut ChildPlan) {
         self.names(child);
+        for leaf in child.upkeep() {
+            self.leaf(leaf, None);
+        }
         self.object(child);
         self.gate(&child.gate);
         self.element = None;

@@ -4,13 +4,17 @@
 //!  Observed ── Sources::of ──► what is missing: Step::Need
 //!                  │
 //!               `pass`    gates of the blocks, then child by child: which shall be, stay or go
-//!               `object`  a child's name, and the child as it shall be
+//!               `object`  a child's name, and the child as it shall be: `lasting`, `copies` and `rolling` add to it what is
+//!                         asked for while it is rendered, and the pass is called again: Step::Need
 //!               `rest`    what nobody declares any more goes; what is remembered: Step::Done(Cycle)
 //! ```
 
+mod copies;
+mod lasting;
 mod object;
 mod pass;
 mod rest;
+mod rolling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -138,18 +142,23 @@ pub fn step(
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
-    let mut cycle = decide(plan, scopes, (observed, &sources), now, entropy);
-    cycle.sources = sources;
-    Step::Done(Box::new(cycle))
+    match decide(plan, scopes, (observed, &sources), now, entropy) {
+        Ok(mut cycle) => {
+            cycle.sources = sources;
+            Step::Done(Box::new(cycle))
+        }
+        Err(reads) => Step::Need(reads),
+    }
 }
 
+/// The pass, or what it must know first.
 fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     (observed, sources): (&Observed, &Sources),
     now: Timestamp,
     entropy: &Entropy,
-) -> Cycle {
+) -> Result<Cycle, Vec<Read>> {
     let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
     let turns = Turns::default();
     let frame = Frame {
@@ -170,9 +179,11 @@ fn decide(
         frame,
         around: &around,
         entropy,
+        now,
+        needs: Vec::new(),
         blocks: Vec::with_capacity(plan.blocks.len()),
         wanted: BTreeSet::new(),
-        open: BTreeSet::new(),
+        open: BTreeMap::new(),
         closed: Vec::new(),
         spared: BTreeSet::new(),
         declared_once: BTreeSet::new(),
@@ -183,10 +194,13 @@ fn decide(
     for index in 0..plan.children.len() {
         pass.child(index);
     }
+    if !pass.needs.is_empty() {
+        return Err(pass.needs);
+    }
     let (labels, failed) = labels(plan, &observed.cr, &data, frame);
     failed.into_iter().for_each(|failure| pass.fail(failure));
     pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.wake = turns.first();
-    cycle
+    Ok(cycle)
 }

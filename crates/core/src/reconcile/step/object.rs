@@ -2,7 +2,7 @@
 
 use super::{Failure, Rendered, Scopes, pass::Pass};
 use crate::{
-    plan::{ChildKey, ChildPlan, Leaf, Mode, NameRule, ObjectKey, OperatorPlan},
+    plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey, OperatorPlan},
     reconcile::{
         marks,
         reason::Reason,
@@ -27,15 +27,31 @@ impl Pass<'_, '_> {
         key_of(place, renderer, declared)
     }
 
+    /// Whether the declaration is one of several, of which this has no namespace to be in.
+    pub(super) fn is_nowhere(renderer: &mut Renderer<'_, '_>, declared: &ChildPlan) -> bool {
+        let leaf = declared.namespace.as_ref().filter(|_| declared.spread);
+        // What cannot be rendered is told with the name.
+        leaf.is_some_and(|leaf| renderer.text(leaf).is_ok_and(|text| text.is_empty()))
+    }
+
     /// The whole object of a declaration.
     pub(super) fn render(
-        &self,
+        &mut self,
         renderer: &mut Renderer<'_, '_>,
         key: &ChildKey,
         declared: &ChildPlan,
         index: usize,
     ) -> Result<Rendered, RenderError> {
         let mut object = self.body(renderer, key, declared)?;
+        if let Some(copy) = &declared.copy {
+            self.copy(renderer, &mut object, key, (declared, copy))?;
+        }
+        if let Some(lasting) = &declared.lasting {
+            self.generate(renderer, &mut object, key, lasting)?;
+        }
+        if declared.rolls {
+            self.roll(&mut object, key, &declared.path)?;
+        }
         self.marks.put(&mut object, key);
         let hash = hash(&object);
         marks::put_applied(&mut object, &hash);
@@ -55,8 +71,12 @@ impl Pass<'_, '_> {
         key: &ChildKey,
         declared: &ChildPlan,
     ) -> Result<Node, RenderError> {
-        let rendered = if declared.mode == Mode::Once {
-            let purpose = format!("{} {key}", self.observed.cr.id.uid);
+        let rendered = if declared.draws_once() {
+            let mut purpose = format!("{} {key}", self.observed.cr.id.uid);
+            if self.observed.child(key).is_some() {
+                // Made anew, of the same source: other bytes than before.
+                purpose = format!("{purpose} {}", self.now);
+            }
             let entropy = self.entropy.fork(&purpose);
             renderer.random_tree(&declared.body, &entropy)
         } else {
@@ -64,13 +84,32 @@ impl Pass<'_, '_> {
         };
         Ok(rendered?.unwrap_or_default())
     }
+
+    /// Whether a name that `leaf` gave, for `declared`, is legal. One that is made of a Secret is not told.
+    pub(super) fn check_name(
+        &self,
+        declared: &ChildPlan,
+        leaf: &Leaf,
+        name: (NameRule, &str),
+    ) -> Result<(), RenderError> {
+        check_name(self.plan, declared, leaf, name)
+    }
 }
 
-fn check_name(rule: NameRule, leaf: &Leaf, name: &str) -> Result<(), Failure> {
-    rule.check(name).map_err(|message| Failure {
+fn check_name(
+    plan: &OperatorPlan,
+    declared: &ChildPlan,
+    leaf: &Leaf,
+    (rule, name): (NameRule, &str),
+) -> Result<(), RenderError> {
+    rule.check(name).map_err(|message| RenderError {
+        path: leaf.path.clone(),
+        message: if plan.reads_secrets(declared.import, &leaf.template) {
+            "this gives no legal name, which is withheld: it is made of a Secret".to_owned()
+        } else {
+            message
+        },
         reason: Reason::InvalidName,
-        at: leaf.path.to_string(),
-        message,
     })
 }
 
@@ -101,11 +140,16 @@ pub(in crate::reconcile) fn key_of(
         return Err(failure(Reason::KindNotServed, message));
     };
     let name = renderer.text(&declared.name)?;
-    check_name(declared.name_rule, &declared.name, &name)?;
+    check_name(
+        place.plan,
+        declared,
+        &declared.name,
+        (declared.name_rule, &name),
+    )?;
     let namespace = if namespaced {
         let own = &place.observed.cr.id.key.namespace;
         Some(
-            namespace(renderer, declared)?
+            namespace(place.plan, renderer, declared)?
                 .or_else(|| own.clone())
                 .ok_or_else(|| {
                     let owner = &place.plan.resource.kind;
@@ -136,6 +180,7 @@ pub(in crate::reconcile) fn key_of(
 
 /// The declared namespace; none is the custom resource's own.
 fn namespace(
+    plan: &OperatorPlan,
     renderer: &mut Renderer<'_, '_>,
     declared: &ChildPlan,
 ) -> Result<Option<Box<str>>, Failure> {
@@ -146,6 +191,6 @@ fn namespace(
     if text.is_empty() {
         return Ok(None);
     }
-    check_name(NameRule::Label1123, leaf, &text)?;
+    check_name(plan, declared, leaf, (NameRule::Label1123, &text))?;
     Ok(Some(text.into()))
 }

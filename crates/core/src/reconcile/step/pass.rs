@@ -1,6 +1,8 @@
 //! Which children shall be, one after the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
 
 use super::{Cycle, Failure, Intent, Scopes};
 use crate::{
@@ -12,6 +14,7 @@ use crate::{
         reason::Reason,
         record::Observed,
         render::{Frame, RenderError, Renderer},
+        sources::{Answer, Read},
     },
     template::{Budget, Entropy},
 };
@@ -26,12 +29,15 @@ pub(super) struct Pass<'a, 'd> {
     pub(super) frame: Frame<'a>,
     pub(super) around: &'a Around<'d>,
     pub(super) entropy: &'a Entropy,
+    pub(super) now: Timestamp,
+    /// What must be known that is not.
+    pub(super) needs: Vec<Read>,
     /// Whether the gate of each block is open.
     pub(super) blocks: Vec<Result<bool, RenderError>>,
     /// Children that shall exist or stay.
     pub(super) wanted: BTreeSet<ChildKey>,
-    /// Those among them that a declaration with an open gate makes.
-    pub(super) open: BTreeSet<ChildKey>,
+    /// Those among them that a declaration with an open gate makes, and its place.
+    pub(super) open: BTreeMap<ChildKey, usize>,
     /// Children whose gate is closed and that go, unless another declaration wants the same one.
     pub(super) closed: Vec<ChildKey>,
     /// Kinds of which declarations spare what nobody declares any more: the live world says which elements there are.
@@ -118,6 +124,9 @@ impl Pass<'_, '_> {
     fn one(&mut self, renderer: &mut Renderer<'_, '_>, index: usize) -> Result<(), Failure> {
         let plan = self.plan;
         let declared = &plan.children[index];
+        if Self::is_nowhere(renderer, declared) {
+            return Ok(());
+        }
         let key = self.key(renderer, declared);
         let open = match &self.blocks[declared.block] {
             Ok(true) => renderer.gate(&declared.gate),
@@ -135,7 +144,7 @@ impl Pass<'_, '_> {
                 return Err(failure);
             }
         };
-        if declared.mode == Mode::Once {
+        if declared.stays_gone() {
             self.declared_once.insert(key.clone());
         }
         let open = match open {
@@ -153,7 +162,12 @@ impl Pass<'_, '_> {
             }
             return Ok(());
         }
-        if !self.open.insert(key.clone()) {
+        if let Some(other) = self.open.insert(key.clone(), index) {
+            // One entry may come to the same namespace twice.
+            let is_same = plan.children[other].path == declared.path;
+            if declared.spread && declared.for_each.is_none() && is_same {
+                return Ok(());
+            }
             // Which name was meant is not known.
             self.complete = false;
             return Err(Failure {
@@ -177,6 +191,9 @@ impl Pass<'_, '_> {
         index: usize,
     ) -> Result<(), Failure> {
         let declared = &self.plan.children[index];
+        if let Some(lasting) = &declared.lasting {
+            return self.lasting(renderer, key, index, lasting);
+        }
         if declared.mode == Mode::Once && self.is_made(&key) {
             self.keep(key);
             return Ok(());
@@ -189,15 +206,33 @@ impl Pass<'_, '_> {
                 return Err(error.into());
             }
         };
+        self.want(
+            key,
+            match declared.mode {
+                Mode::Once => Intent::Create(rendered),
+                Mode::Reconciled => Intent::Apply(rendered),
+            },
+        );
+        Ok(())
+    }
+
+    /// The child shall be as `intent` says.
+    pub(super) fn want(&mut self, key: ChildKey, intent: Intent) {
         self.cycle
             .intents
             .retain(|intent| !matches!(intent, Intent::Keep(kept) if *kept == key));
         self.wanted.insert(key);
-        self.cycle.intents.push(match declared.mode {
-            Mode::Once => Intent::Create(rendered),
-            Mode::Reconciled => Intent::Apply(rendered),
-        });
-        Ok(())
+        self.cycle.intents.push(intent);
+    }
+
+    /// What came of a read; none where it has to be asked for, which the pass does when each child is looked at.
+    pub(super) fn answer(&mut self, read: Read) -> Option<&Answer> {
+        let observed = self.observed;
+        let answer = observed.answers.get(&read);
+        if answer.is_none() && !self.needs.contains(&read) {
+            self.needs.push(read);
+        }
+        answer
     }
 
     /// Made before: the inventory says so, or it exists and is ours (a crash came between the write and the inventory).
@@ -210,7 +245,7 @@ impl Pass<'_, '_> {
                 .is_some_and(|record| record.is_ours(&self.observed.cr.id.uid, &self.manager))
     }
 
-    fn keep(&mut self, key: ChildKey) {
+    pub(super) fn keep(&mut self, key: ChildKey) {
         if self.wanted.insert(key.clone()) {
             self.cycle.intents.push(Intent::Keep(key));
         }

@@ -32,8 +32,11 @@ impl Pass<'_, '_> {
         }
         self.cycle.inventory = self.inventory();
         if self.observed.reported == Some(false) {
+            let stays_gone = |index: usize| self.plan.children[index].stays_gone();
             let made = self.cycle.intents.iter().filter_map(|intent| match intent {
-                Intent::Create(rendered) => Some(rendered.key.clone()),
+                Intent::Create(rendered) if stays_gone(rendered.declared) => {
+                    Some(rendered.key.clone())
+                }
                 _ => None,
             });
             self.cycle.ahead = made.collect();
