@@ -16,10 +16,13 @@ mod pass {
     mod copies;
     mod determinism;
     mod end;
+    mod ending;
     mod failures;
     mod first;
+    mod for_each;
     mod genuine;
     mod intents;
+    mod interleavings;
     mod lasting;
     mod leaves;
     mod motifs;
