@@ -193,6 +193,7 @@ impl Driver {
         if let Some(workers) = &life.workers {
             workers.resize(plan.workers);
         }
+        self.shared.queue.set_backoff(plan.queue.backoff);
         self.schedule_resync(life, plan);
         self.shared.changed.notify_one();
     }
@@ -288,11 +289,13 @@ impl Driver {
             match (&change.before, &change.after) {
                 (_, Some(after)) => {
                     shared.learn(&after.id.uid, &change.key);
+                    shared.queue.let_through(&change.key, after.deleting);
                     shared.enqueue(change.key.clone(), Lane::Changed);
                 }
                 (Some(before), None) => shared.unlearn(&before.id.uid, &change.key),
                 (None, None) => {}
             }
+            shared.compare_anew(&change.key);
             shared.changed.notify_one();
         })
     }
@@ -316,10 +319,13 @@ impl Driver {
         let Some(next) = life.next.take() else { return };
         self.shared.set_pending(None);
         let before = self.shared.bound.swap(Some(next.clone()));
+        self.shared.uniques.rebuild(&next);
         // Inventories may name kinds that only the custom resources could tell of.
         self.shared.rebind.notify_one();
         for record in next.crs.store().snapshot() {
             self.shared.learn(&record.id.uid, &record.id.key);
+            let queue = &self.shared.queue;
+            queue.let_through(&record.id.key, record.deleting);
         }
         let same_work = before.as_ref().is_some_and(|before| {
             before.plan.hash == next.plan.hash

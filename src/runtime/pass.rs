@@ -19,6 +19,7 @@ use orkestra_core::{
 
 use super::{
     bound::Bound,
+    context::Clock,
     execute::{Outcome, execute},
     finish,
     memory::Memory,
@@ -31,6 +32,9 @@ use super::{
 
 /// How soon a pass is tried again that waits for somebody else: a right, a name, a kind.
 const WAIT: Duration = Duration::from_secs(30);
+
+/// How soon a pass follows whose moment has passed already.
+const LEAST_WAIT: Duration = Duration::from_secs(1);
 
 /// What follows a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,8 +125,17 @@ pub(super) async fn pass(
     let Some(mut cycle) = decide(shared, bound, &mut observed, now).await else {
         return Passed::settled();
     };
+    memory.held_back = cycle.held_back;
+    if cycle.held_back.is_some() {
+        let next = cycle.wake.map(|moment| due(&shared.context.clock, now, moment));
+        return Passed {
+            next: next.map_or(Next::Settled, Next::After),
+            error: None,
+        };
+    }
     let sources = std::mem::take(&mut cycle.sources);
-    let (wake, doubts) = (cycle.wake, std::mem::take(&mut cycle.doubts));
+    let (wake, requeue) = (cycle.wake, cycle.requeue);
+    let doubts = std::mem::take(&mut cycle.doubts);
     let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
         Ok(None) => return Passed::settled(),
@@ -159,20 +172,31 @@ pub(super) async fn pass(
     executed.wake_at(wake);
     executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
+    // The watch does not tell of what is written here.
+    shared.compare_anew(key);
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);
     memory.ready = verdict.ready;
     memory.retain(|key| after.child(key).is_some());
-    let due = executed
-        .wake
-        .map(|moment| shared.context.clock.until(moment));
-    let revisit = revisit.into_iter().chain(due).min();
+    let clock = &shared.context.clock;
+    let woken = executed.wake.map(|moment| due(clock, now, moment));
+    let requeue = requeue.filter(|_| executed.failures.is_empty());
+    let revisit = [revisit, woken, requeue].into_iter().flatten().min();
     let next = soonest(next(&executed, revisit), written);
     let failed = !executed.failures.is_empty();
     Passed {
         next,
         error: failed.then_some(verdict.message),
     }
+}
+
+/// How long until a moment that a pass at `now` was told. One that had passed by then would be told again and again.
+fn due(clock: &Clock, now: Timestamp, moment: Timestamp) -> Duration {
+    if moment <= now {
+        return LEAST_WAIT;
+    }
+    // Timers count whole milliseconds: never a moment too early, when nothing has turned yet.
+    clock.until(moment) + Duration::from_millis(1)
 }
 
 /// The pure part, of which only as many run at a time as there are cores, and between its rounds what it asks for. None

@@ -19,11 +19,12 @@ pub(super) struct Heard {
 }
 
 /// Answers what a pass over the custom resource `key` asks.
-pub(super) async fn answer(shared: &Shared, _key: &ObjectKey, reads: Vec<Read>) -> Heard {
+pub(super) async fn answer(shared: &Shared, key: &ObjectKey, reads: Vec<Read>) -> Heard {
     let mut heard = Heard::default();
     for read in reads {
         let answer: Answer = match &read {
             Read::Object(child) => objects::read(shared, child).await,
+            Read::Same(path, text) => shared.uniques.answer(key, path, text),
         };
         heard.answers.insert(read, answer);
     }

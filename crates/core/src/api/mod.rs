@@ -7,6 +7,7 @@
 pub mod children;
 pub mod conditions;
 mod crd;
+pub mod depends;
 pub mod duration;
 mod envelope;
 pub mod gate;
@@ -16,19 +17,25 @@ pub mod names;
 pub mod notes;
 pub mod operator_box;
 pub(crate) mod planned;
+pub mod pre_reconcile;
 pub mod profiles;
+pub mod queue;
 pub mod scalar;
 pub mod shape;
 pub mod status;
+pub mod status_condition;
 
 pub(crate) mod katalog;
 
 pub use crd::{crds, crds_yaml};
 pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};
+pub use depends::{DependencyCondition, DependsOn};
 pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
 pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};
 pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSpec, StatusType};
+pub use pre_reconcile::{Hold, PreReconcile, Requeue};
 pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
+pub use status_condition::{StatusCondition, StatusConditions};
 pub use status::{KatalogStatus, OperatedKind, OperatorStatus};

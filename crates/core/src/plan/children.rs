@@ -208,7 +208,10 @@ impl Surroundings<'_> {
             body(&GroupKind::parse(""));
             return None;
         };
-        if kind.group_kind() == *self.owner && entry.control.when.is_empty() {
+        if kind.group_kind() == *self.owner
+            && entry.control.when.is_empty()
+            && entry.control.or.is_empty()
+        {
             at.field("kind").error_hint(
                 Code::EndlessChildren,
                 format!("every {} would make another, without end", self.owner.kind),
@@ -352,7 +355,7 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
 fn on_false(at: &At<'_>, mode: Mode, control: &Control) -> Option<OnFalse> {
     let declared = control.on_false?;
     let at = at.field("onFalse");
-    if control.when.is_empty() {
+    if control.when.is_empty() && control.or.is_empty() {
         at.warn(Code::NoEffect, "without `when` this has no effect");
     } else if mode == Mode::Once {
         at.warn(

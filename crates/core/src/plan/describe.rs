@@ -18,7 +18,7 @@ pub(crate) fn hash(plan: &OperatorPlan) -> String {
     value::hash(&operator(plan))
 }
 
-/// A plan but for its name, workers and resync.
+/// A plan but for its name, and for when and how fast it works.
 pub fn operator(plan: &OperatorPlan) -> Node {
     let OperatorPlan {
         katalog,
@@ -26,8 +26,12 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resource,
         workers: _,
         resync: _,
+        queue: _,
+        depends_on: _,
         finalizer,
         imports,
+        hold,
+        requeue,
         blocks,
         children,
         status,
@@ -44,6 +48,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
+    let parts = gate::parts(hold, requeue.as_ref(), status);
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
         ("apiVersion", Node::from(resource.api_version())),
@@ -70,7 +75,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     ];
     map(operator
         .into_iter()
-        .chain(imports.map(|all| ("imports", all))))
+        .chain(imports.map(|all| ("imports", all)))
+        .chain(parts))
 }
 
 fn import(plan: &ImportPlan) -> Node {
@@ -178,6 +184,7 @@ fn field(field: &StatusField) -> Node {
         value,
         kind,
         gate,
+        clear,
     } = field;
     let field = [
         ("path", Node::from(path.to_string())),
@@ -185,19 +192,27 @@ fn field(field: &StatusField) -> Node {
         ("typed", Node::from(kind.is_some())),
         ("gate", self::gate(gate)),
     ];
-    map(field.into_iter().chain(place("import", *import)))
+    let clear = clear.then_some(("clear", Node::from(true)));
+    let field = field.into_iter().chain(clear);
+    map(field.chain(place("import", *import)))
 }
 
 fn read(reads: &Reads) -> Node {
+    let Reads {
+        cr,
+        children,
+        unique,
+    } = reads;
     let paths = |paths: &[Path]| list(paths.iter().map(|path| Node::from(path.to_string())));
-    let children = reads
-        .children
+    let children = children
         .iter()
         .map(|(kind, read)| (Key::from(kind.to_string()), paths(read)));
-    map([
-        ("cr", paths(&reads.cr)),
+    let unique = (!unique.is_empty()).then(|| ("unique", paths(unique)));
+    let read = [
+        ("cr", paths(cr)),
         ("children", Node::Map(children.collect())),
-    ])
+    ];
+    map(read.into_iter().chain(unique))
 }
 
 /// A tree. What is not fixed is a map with one key that starts with `$`; keys of the user that do have another `$` before.

@@ -3,16 +3,19 @@
 use std::cell::RefCell;
 
 use super::{
-    BlockPlan, ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library,
-    OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks, children,
-    describe,
+    BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
+    Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
+    children, describe, held,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
     typing::{Known, Typing},
 };
 use crate::{
-    api::{CrdEntry, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec, names},
+    api::{
+        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
+        names,
+    },
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
@@ -149,8 +152,12 @@ fn with_names(
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
         resync: pace.resync,
+        queue: pace.queue,
+        depends_on: depends_on(entry),
         finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
         imports,
+        hold: held::compile(&box_at, declared),
+        requeue: pace.requeue,
         blocks: blocks.into(),
         children: children.into(),
         status,
@@ -231,8 +238,8 @@ fn status<'a>(
             });
         }
     }
+    let at = at.field("status");
     if let Some(declared) = declared {
-        let at = at.field("status");
         lists.extend(status::included(&at, declared, library));
         lists.push(status::Declared {
             at: at.field("fields"),
@@ -240,8 +247,18 @@ fn status<'a>(
             import: None,
         });
     }
-    let conditions = declared.and_then(|declared| declared.conditions);
-    status::compile(&lists, conditions.unwrap_or(true), version)
+    status::compile(&at, declared, &lists, version)
+}
+
+/// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
+fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
+    let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
+    declared
+        .map(|(on, condition)| Dependency {
+            on: on.into(),
+            condition,
+        })
+        .collect()
 }
 
 /// Whether the custom resources get our finalizer.

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{Gate, GroupKind, KatalogRef, ResourceType};
+use super::{Gate, GroupKind, HoldPlan, KatalogRef, RequeuePlan, ResourceType};
 use crate::{
-    api::names,
+    api::{DependencyCondition, names},
     template::Template,
     value::{Key, Node, Path},
 };
@@ -31,10 +31,18 @@ pub struct OperatorPlan {
     pub workers: usize,
     /// Period of the safety net; zero is off.
     pub resync: Duration,
+    /// How it works through its queue.
+    pub queue: QueuePlan,
+    /// The operators of the Katalog that it waits for, by name.
+    pub depends_on: Box<[Dependency]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
+    /// What holds custom resources back, and closes all blocks.
+    pub hold: HoldPlan,
+    /// When a pass follows by itself on one that went well.
+    pub requeue: Option<RequeuePlan>,
     /// The lifecycle blocks that the children stand in.
     pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
@@ -68,12 +76,18 @@ impl OperatorPlan {
             },
             workers: 1,
             resync: Duration::ZERO,
+            queue: QueuePlan::default(),
+            depends_on: Box::default(),
             finalizer: true,
             imports: Box::default(),
+            hold: HoldPlan::default(),
+            requeue: None,
             blocks: Box::default(),
             children: Box::default(),
             status: StatusPlan {
                 conditions: true,
+                own: Box::default(),
+                ready_when: Gate::default(),
                 fields: Box::default(),
             },
             reads: Reads::default(),
@@ -97,6 +111,58 @@ impl OperatorPlan {
             &self.resource.group,
         )
     }
+}
+
+/// How an operator works through its queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueuePlan {
+    /// The depth that counts as a full queue; 0 is none.
+    pub max_depth: u32,
+    /// Failed passes in a row after which the operator counts as degraded, at least 1.
+    pub failure_threshold: u64,
+    /// How long a key whose pass failed waits.
+    pub backoff: Backoff,
+}
+
+impl Default for QueuePlan {
+    fn default() -> Self {
+        Self {
+            max_depth: 0,
+            failure_threshold: 5,
+            backoff: Backoff::default(),
+        }
+    }
+}
+
+/// How long a key whose pass failed waits for the next one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Backoff {
+    /// After the first failure; not zero.
+    pub first: Duration,
+    /// The longest; at least the first.
+    pub longest: Duration,
+    /// How many times as long each wait is as the one before, at least 1.
+    pub factor: f64,
+}
+
+impl Default for Backoff {
+    /// Source: client-go, `DefaultControllerRateLimiter`.
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(5),
+            longest: Duration::from_secs(1000),
+            factor: 2.0,
+        }
+    }
+}
+
+/// An operator that another one waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// The entry of the same Katalog.
+    pub on: Box<str>,
+    /// What must be so of it.
+    pub condition: DependencyCondition,
 }
 
 /// What a plan reads of the objects it sees; records keep these parts and no others.
@@ -300,6 +366,10 @@ pub enum Tree {
 pub struct StatusPlan {
     /// Whether conditions are written (`status.conditions: false` turns them off).
     pub conditions: bool,
+    /// Conditions of the Katalog's own.
+    pub own: Box<[OwnCondition]>,
+    /// What `Ready` waits for beside what it asks anyway.
+    pub ready_when: Gate,
     /// Declared fields, those of Motifs and includes first, in declaration order; a later one of the same path wins.
     pub fields: Box<[StatusField]>,
 }
@@ -317,4 +387,23 @@ pub struct StatusField {
     pub kind: Option<Coerce>,
     /// What must hold, or the old value stays.
     pub gate: Gate,
+    /// Whether it is emptied then.
+    pub clear: bool,
+}
+
+/// One entry of `status.conditions`.
+#[derive(Debug)]
+pub struct OwnCondition {
+    /// Its type.
+    pub name: Box<str>,
+    /// `True`, `False` or `Unknown`; none is whether the gate is open.
+    pub status: Option<Leaf>,
+    /// One word.
+    pub reason: Option<Leaf>,
+    /// Text.
+    pub message: Option<Leaf>,
+    /// What must hold, or it stays as it is.
+    pub gate: Gate,
+    /// Where it stands in the Katalog, for messages.
+    pub path: Box<str>,
 }

@@ -1,6 +1,6 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{Condition, Gate, InputPlan, Leaf, Mode, OperatorPlan};
+use super::{Condition, Gate, InputPlan, Leaf, Mode, OperatorPlan, RequeuePlan};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
@@ -39,6 +39,14 @@ impl OperatorPlan {
     /// Calls `visit` with every expression.
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
         self.visit_inputs(visit);
+        for gate in self.hold.gates() {
+            visit_gate(gate, None, visit);
+        }
+        if let Some(RequeuePlan { after, gate }) = &self.requeue {
+            let (purpose, import) = (Purpose::Gate, None);
+            visit(Expression::Leaf(after), Place { purpose, import });
+            visit_gate(gate, None, visit);
+        }
         for block in &self.blocks {
             visit_gate(&block.gate, block.import, visit);
         }
@@ -66,6 +74,18 @@ impl OperatorPlan {
             visit(Expression::Leaf(&field.value), place);
             visit_gate(&field.gate, field.import, visit);
         }
+        self.visit_own_conditions(visit);
+    }
+
+    fn visit_own_conditions<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
+        for own in &self.status.own {
+            for leaf in [&own.status, &own.reason, &own.message].into_iter().flatten() {
+                let (purpose, import) = (Purpose::Status, None);
+                visit(Expression::Leaf(leaf), Place { purpose, import });
+            }
+            visit_gate(&own.gate, None, visit);
+        }
+        visit_gate(&self.status.ready_when, None, visit);
     }
 
     fn visit_inputs<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {

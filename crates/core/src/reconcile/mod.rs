@@ -14,11 +14,13 @@
 //!
 //! Nothing here awaits, locks or reads a clock.
 
+pub mod autoscale;
 mod children;
 pub mod crd;
 pub mod differ;
 pub mod gate;
 mod inputs;
+pub mod held;
 pub mod inventory;
 pub mod kstatus;
 mod marks;

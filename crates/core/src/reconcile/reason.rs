@@ -35,6 +35,8 @@ pub enum Reason {
     FieldConflict,
     /// A child is on its way.
     ChildrenNotReady,
+    /// What the Katalog asks of a ready custom resource does not hold yet.
+    ConditionsNotMet,
     /// A child will not get ready without a change.
     ChildFailed,
     /// Everything is as declared and ready.
@@ -61,6 +63,7 @@ impl Reason {
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
             Self::ChildrenNotReady => "ChildrenNotReady",
+            Self::ConditionsNotMet => "ConditionsNotMet",
             Self::ChildFailed => "ChildFailed",
             Self::ReconcileSucceeded => "ReconcileSucceeded",
         }
@@ -86,6 +89,7 @@ impl Reason {
             | Self::Panicked
             | Self::FieldConflict
             | Self::ChildrenNotReady
+            | Self::ConditionsNotMet
             | Self::ChildFailed
             | Self::ReconcileSucceeded => false,
         }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{Cross, ExternalCall, RetryBackoff};
+use super::calls::{Cross, ExternalCall};
 use super::rules::Normalize;
 use crate::api::duration::Span;
-use crate::api::gate::{GateCondition, Gates};
+use crate::api::gate::Gates;
 use crate::api::operator_box::Lifecycle;
 use crate::api::scalar::{Scalar, Text};
 
@@ -17,10 +17,6 @@ use crate::api::scalar::{Scalar, Text};
 pub(crate) struct BoxLater {
     /// What is done before a custom resource goes.
     on_delete: Option<OnDelete>,
-    /// All must hold, or nothing of the box is done.
-    when: Option<Vec<GateCondition>>,
-    /// One must hold, or nothing of the box is done. Beside `when` both count.
-    or: Option<Vec<GateCondition>>,
     /// Other custom resources that are read.
     cross: Option<Vec<Cross>>,
     /// Calls that are made in every pass, before the blocks.
@@ -33,8 +29,6 @@ pub(crate) struct BoxLater {
     normalize: Option<Normalize>,
     /// What else leads to a pass.
     observe: Option<Observe>,
-    /// What must hold before a pass.
-    pre_reconcile: Option<PreReconcile>,
     /// Nothing is rolled back.
     #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "the next pass goes on where this one failed"))]
     roll_back_on_error: Option<bool>,
@@ -217,47 +211,12 @@ pub(crate) struct ObjectFilter {
     namespace: Option<String>,
 }
 
-/// What must hold before a pass.
+/// Further fields of what must hold before a pass.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PreReconcile {
-    /// Facts about the change that conditions may ask for.
-    sentinels: Option<Vec<Sentinel>>,
-    /// Calls before either gate.
-    external: Option<Vec<ExternalCall>>,
-    /// What must hold for a resource to be queued.
-    enqueue_gate: Option<Gate>,
-    /// What must hold for a queued resource to be reconciled.
-    reconcile_gate: Option<ReconcileGate>,
-}
-
-/// A fact about a change.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Sentinel {
-    GenerationChanged,
-    LabelsChanged,
-    AnnotationsChanged,
-}
-
-/// What must hold.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Gate {
+pub(crate) struct HoldLater {
     /// Calls before the conditions.
     external: Option<Vec<ExternalCall>>,
-    #[serde(flatten)]
-    gates: Gates,
-}
-
-/// What must hold for a queued resource.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ReconcileGate {
-    #[serde(flatten)]
-    gate: Gate,
-    /// `true` keeps every change apart in the queue, with facts of its own. Default `false`.
-    event_aware: Option<bool>,
 }
 
 /// A function in Go. None can be loaded here.
@@ -296,30 +255,10 @@ pub(crate) struct ManagedResource {
     kind: String,
 }
 
-/// Further fields of `reconciler`.
+/// Further fields of a queue.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ReconcilerLater {
-    /// The queue.
-    queue: Option<Queue>,
-    /// Reconciles a resource again after a while.
-    requeue: Option<Requeue>,
-}
-
-/// The queue of an operator.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Queue {
-    /// The depth that autoscaling takes as full; nothing is ever dropped. Default `0`, which is none.
-    #[schemars(range(min = 0, max = 1_000_000_000))]
-    max_depth: Option<u32>,
-    /// Failures in a row after which the operator counts as degraded. Default `5`.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    failure_threshold: Option<u32>,
-    /// `true` shares one queue with other operators. Default `false`.
-    shared: Option<bool>,
-    /// Tries a failed pass again at once.
-    retry_backoff: Option<RetryBackoff>,
+pub(crate) struct QueueLater {
     /// What happens to a queue that is full.
     #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "nothing is ever dropped from a queue"))]
     behaviour: Option<QueueBehaviour>,
@@ -353,22 +292,4 @@ pub(crate) struct OnThreshold {
     value: Option<Scalar>,
     #[serde(flatten)]
     gates: Gates,
-}
-
-/// Reconciles a resource again after a while.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Requeue {
-    /// How long after a pass that went well; empty and `0s` are not at all.
-    after: Option<Text>,
-    #[serde(flatten)]
-    gates: Gates,
-}
-
-/// Further fields of a status field.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct StatusFieldLater {
-    /// `true` empties the field when the conditions don't hold. Default `false`.
-    clear_on_false: Option<bool>,
 }
