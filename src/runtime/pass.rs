@@ -127,7 +127,9 @@ pub(super) async fn pass(
     };
     memory.held_back = cycle.held_back;
     if cycle.held_back.is_some() {
-        let next = cycle.wake.map(|moment| due(&shared.context.clock, now, moment));
+        let next = cycle
+            .wake
+            .map(|moment| due(&shared.context.clock, now, moment));
         return Passed {
             next: next.map_or(Next::Settled, Next::After),
             error: None,

@@ -6,8 +6,8 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use orkestra_core::{plan::ObjectKey, reconcile::autoscale::Figures};
 use orkestra_core::reconcile::held::Held;
+use orkestra_core::{plan::ObjectKey, reconcile::autoscale::Figures};
 use tokio::sync::Notify;
 
 use super::{

@@ -66,14 +66,7 @@ fn doubt(shared: &Shared, bound: &Bound, cr: &CrRecord, memory: &mut Memory, exe
     if memory.doubted.as_ref() != Some(&text) {
         let reason = first.reason.as_str();
         tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, error = %text, "a condition cannot be answered");
-        publish(
-            shared,
-            bound,
-            cr,
-            Severity::Warning,
-            reason,
-            text.clone(),
-        );
+        publish(shared, bound, cr, Severity::Warning, reason, text.clone());
         memory.doubted = Some(text);
     }
 }

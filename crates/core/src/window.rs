@@ -93,7 +93,10 @@ impl Days {
     /// The day of that English name, in any case.
     pub fn named(name: &str) -> Option<Days> {
         let is_it = |known: &&str| known.eq_ignore_ascii_case(name.trim());
-        NAMES.iter().position(|known| is_it(&known)).map(|day| Days(1 << day))
+        NAMES
+            .iter()
+            .position(|known| is_it(&known))
+            .map(|day| Days(1 << day))
     }
 
     /// The names that are known.
@@ -129,7 +132,11 @@ impl Days {
         let turn = (1..=7_i64).find_map(|ahead| {
             let day = today.checked_add(ahead.days()).ok()?;
             let turned = self.has(day.weekday()) != holds;
-            turned.then(|| Offset::UTC.to_timestamp(day.to_datetime(Time::midnight())).ok())?
+            turned.then(|| {
+                Offset::UTC
+                    .to_timestamp(day.to_datetime(Time::midnight()))
+                    .ok()
+            })?
         });
         Look { holds, until: turn }
     }

@@ -16,7 +16,9 @@ mod pass {
     mod end;
     mod failures;
     mod first;
+    mod gates;
     mod genuine;
+    mod holds;
     mod intents;
     mod leaves;
     mod motifs;

@@ -28,8 +28,8 @@ pub mod status_condition;
 pub(crate) mod katalog;
 
 pub use crd::{crds, crds_yaml};
-pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};
 pub use depends::{DependencyCondition, DependsOn};
+pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};
 pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
 pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};
@@ -37,5 +37,5 @@ pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSp
 pub use pre_reconcile::{Hold, PreReconcile, Requeue};
 pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
-pub use status_condition::{StatusCondition, StatusConditions};
 pub use status::{KatalogStatus, OperatedKind, OperatorStatus};
+pub use status_condition::{StatusCondition, StatusConditions};

@@ -8,8 +8,8 @@ use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
 use super::planned::{BoxLater, LifecycleLater};
-use super::queue::Queue;
 use super::pre_reconcile::{PreReconcile, Requeue};
+use super::queue::Queue;
 use super::scalar::{Scalar, Text};
 use super::status_condition::StatusConditions;
 

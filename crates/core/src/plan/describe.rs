@@ -3,8 +3,8 @@
 mod gate;
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse,
-    OperatorPlan, Reads, StatusField, Tree,
+    BlockPlan, ChildPlan, Coerce, ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, OperatorPlan,
+    Reads, StatusField, Tree,
 };
 use crate::{
     template::Template,

@@ -56,7 +56,7 @@ pub use operator::check_motif;
 pub(crate) use profiles::resolve_profile;
 pub use profiles::{built_in_profiles, profiles_markdown};
 pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};
-pub(crate) use tree::Fields;
 pub(crate) use status::{is_reason, read_status};
+pub(crate) use tree::Fields;
 pub use types::*;
 pub use typing::Typed;

@@ -184,6 +184,7 @@ fn check(
     }
     let gathered = reads::gather(plan, true);
     chance::check(at, plan);
+    status::never::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{RequeuePlan, held,
-    Backoff, Library, QueuePlan,
+use super::{
+    Backoff, Library, QueuePlan, RequeuePlan, held,
     library::{Content, Part},
     profiles::no_include_inside,
 };

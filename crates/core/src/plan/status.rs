@@ -1,5 +1,6 @@
 //! `status.fields`, and conditions of one's own.
 
+pub(crate) mod never;
 mod own;
 
 use super::{

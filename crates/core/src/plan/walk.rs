@@ -79,7 +79,10 @@ impl OperatorPlan {
 
     fn visit_own_conditions<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
         for own in &self.status.own {
-            for leaf in [&own.status, &own.reason, &own.message].into_iter().flatten() {
+            for leaf in [&own.status, &own.reason, &own.message]
+                .into_iter()
+                .flatten()
+            {
                 let (purpose, import) = (Purpose::Status, None);
                 visit(Expression::Leaf(leaf), Place { purpose, import });
             }

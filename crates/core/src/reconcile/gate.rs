@@ -147,14 +147,12 @@ impl<'d> Renderer<'_, 'd> {
     }
 
     /// Whether it is the time. Each window that is asked tells when it turns; one that is shut is enough.
-    fn is_time(
-        &mut self,
-        condition: &Condition,
-        windows: &[Window],
-    ) -> Result<bool, RenderError> {
+    fn is_time(&mut self, condition: &Condition, windows: &[Window]) -> Result<bool, RenderError> {
         for window in windows {
             let Look { holds, until } = self.look(condition, window)?;
-            until.into_iter().for_each(|moment| self.frame.turns.at(moment));
+            until
+                .into_iter()
+                .for_each(|moment| self.frame.turns.at(moment));
             if !holds {
                 return Ok(false);
             }

@@ -341,7 +341,10 @@ fn write_conditions(
             items.push(item.clone());
             continue;
         };
-        if let Some(position) = ours.iter().position(|one| written_type(plan, one) == Some(name)) {
+        if let Some(position) = ours
+            .iter()
+            .position(|one| written_type(plan, one) == Some(name))
+        {
             items.push(ours.remove(position));
         }
     }

@@ -87,7 +87,10 @@ fn days_turn_at_midnight() {
         look(false, "2026-03-11T00:00:00Z")
     );
     assert_eq!(Days::named("wed"), None);
-    assert_eq!(Days::default().look(at("2026-03-05T10:00:00Z")), look(false, ""));
+    assert_eq!(
+        Days::default().look(at("2026-03-05T10:00:00Z")),
+        look(false, "")
+    );
 }
 
 #[test]
@@ -100,10 +103,17 @@ fn a_schedule_opens_for_a_while() {
         ("2026-03-02T02:59:59.9Z", true, "2026-03-02T03:00:00Z"),
         ("2026-03-02T03:00:00Z", false, "2026-03-03T02:00:00Z"),
     ] {
-        assert_eq!(after_each(&nightly, hour, at(now)), look(holds, until), "{now}");
+        assert_eq!(
+            after_each(&nightly, hour, at(now)),
+            look(holds, until),
+            "{now}"
+        );
     }
     let never = Schedule::parse("0 0 30 2 *").unwrap();
-    assert_eq!(after_each(&never, hour, at("2026-03-02T02:00:00Z")), look(false, ""));
+    assert_eq!(
+        after_each(&never, hour, at("2026-03-02T02:00:00Z")),
+        look(false, "")
+    );
 }
 
 #[test]
@@ -115,12 +125,23 @@ fn windows_that_overlap_are_looked_at_together() {
         look(true, "2026-03-02T07:10:00Z")
     );
     let always = Schedule::parse("* * * * *").unwrap();
-    let found = after_each(&always, Duration::from_hours(24), at("2026-03-02T06:05:30Z"));
-    assert!(found.holds && found.until.unwrap() > at("2026-03-08T00:00:00Z"), "{found:?}");
+    let found = after_each(
+        &always,
+        Duration::from_hours(24),
+        at("2026-03-02T06:05:30Z"),
+    );
+    assert!(
+        found.holds && found.until.unwrap() > at("2026-03-08T00:00:00Z"),
+        "{found:?}"
+    );
 }
 
 /// Whether the answer stays until the told moment, seen at moments between.
-fn stays(look_at: impl Fn(Timestamp) -> Look, now: Timestamp, part: f64) -> Result<(), TestCaseError> {
+fn stays(
+    look_at: impl Fn(Timestamp) -> Look,
+    now: Timestamp,
+    part: f64,
+) -> Result<(), TestCaseError> {
     let said = look_at(now);
     let Some(until) = said.until else {
         for days in 1..40 {
@@ -134,9 +155,19 @@ fn stays(look_at: impl Fn(Timestamp) -> Look, now: Timestamp, part: f64) -> Resu
     #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     let between = now.as_nanosecond() + (nanos as f64 * part) as i128;
     let between = Timestamp::from_nanosecond(between.min(until.as_nanosecond() - 1)).unwrap();
-    prop_assert_eq!(look_at(between).holds, said.holds, "between, at {}", between);
+    prop_assert_eq!(
+        look_at(between).holds,
+        said.holds,
+        "between, at {}",
+        between
+    );
     let last = Timestamp::from_nanosecond(until.as_nanosecond() - 1).unwrap();
-    prop_assert_eq!(look_at(last).holds, said.holds, "at the last moment, {}", last);
+    prop_assert_eq!(
+        look_at(last).holds,
+        said.holds,
+        "at the last moment, {}",
+        last
+    );
     Ok(())
 }
 

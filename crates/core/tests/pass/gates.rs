@@ -20,7 +20,8 @@ use super::{
 
 /// A world whose ConfigMap is there if its gate is open. `gate` is the lists in flow style.
 fn world(gate: &str, spec: &Value) -> World {
-    let declared = format!("onReconcile: {{ configMaps: [{{ name: a, onFalse: delete, {gate} }}] }}");
+    let declared =
+        format!("onReconcile: {{ configMaps: [{{ name: a, onFalse: delete, {gate} }}] }}");
     World::new(&operator(&declared), pond(spec, &json!({})))
 }
 
@@ -57,17 +58,26 @@ fn every_operator_in_both_forms() {
         ("field: spec.water, contains: 't w'", true),
         ("field: spec.gone, contains: x", false),
         ("field: spec.water, notContains: fresh", true),
-        ("field: spec.water, operator: notContains, value: salt", false),
+        (
+            "field: spec.water, operator: notContains, value: salt",
+            false,
+        ),
         ("field: spec.water, prefix: salt", true),
         ("field: spec.water, hasPrefix: fresh", false),
         ("field: spec.water, operator: hasPrefix, value: salt", true),
         ("field: spec.water, notPrefix: salt", false),
         ("field: spec.water, suffix: water", true),
         ("field: spec.water, hasSuffix: water", true),
-        ("field: spec.water, operator: notSuffix, value: water", false),
+        (
+            "field: spec.water, operator: notSuffix, value: water",
+            false,
+        ),
         ("field: spec.water, regex: '^salt.w'", true),
         ("field: spec.water, regex: 'lt\\s'", true),
-        ("field: spec.water, operator: matches, value: '^water'", false),
+        (
+            "field: spec.water, operator: matches, value: '^water'",
+            false,
+        ),
         ("field: spec.gone, regex: '^$'", true),
         ("field: spec.water, exists: true", true),
         ("field: spec.none, exists: true", false),
@@ -98,16 +108,28 @@ fn every_operator_in_both_forms() {
         ("field: spec.depth, min: 1, max: 6", false),
         ("field: spec.depth, between: '7,9'", true),
         ("field: spec.depth, between: [1, 6]", false),
-        ("field: spec.depth, operator: between, value: ' 1 , 7 '", true),
+        (
+            "field: spec.depth, operator: between, value: ' 1 , 7 '",
+            true,
+        ),
         ("field: spec.depth, notBetween: '1,6'", true),
-        ("field: spec.depth, operator: notBetween, value: [1, 7]", false),
+        (
+            "field: spec.depth, operator: notBetween, value: [1, 7]",
+            false,
+        ),
         ("field: spec.water, in: 'fresh, salt water'", true),
         ("field: spec.water, in: [fresh, salt water]", true),
         ("field: spec.water, in: [fresh]", false),
         ("field: spec.depth, in: [7]", true),
-        ("field: spec.water, in: '{{ list \"fresh\" \"salt water\" }}'", true),
+        (
+            "field: spec.water, in: '{{ list \"fresh\" \"salt water\" }}'",
+            true,
+        ),
         ("field: spec.water, in: ['{{ .spec.water }}']", true),
-        ("field: spec.water, operator: notIn, value: [fresh, brackish]", true),
+        (
+            "field: spec.water, operator: notIn, value: [fresh, brackish]",
+            true,
+        ),
         ("field: spec.gone, notIn: [a]", true),
         ("field: spec.fish, operator: typeList", true),
         ("field: spec.map, operator: typeMap", true),
@@ -118,24 +140,39 @@ fn every_operator_in_both_forms() {
         ("field: spec.clean, operator: typeBool", true),
         ("field: spec.gone, operator: typeNull", true),
         ("field: spec.map, operator: typeOf, value: map", true),
-        ("field: '{{ .spec.depth }}', operator: typeOf, value: number", true),
-        ("field: '{{ .spec.depth }}m', operator: typeOf, value: number", false),
+        (
+            "field: '{{ .spec.depth }}', operator: typeOf, value: number",
+            true,
+        ),
+        (
+            "field: '{{ .spec.depth }}m', operator: typeOf, value: number",
+            false,
+        ),
         ("field: spec.fish[1], equals: eel", true),
         ("field: spec.fish.0, equals: cod", true),
         ("field: spec.fish[2], notExists: true", true),
-        ("field: '{{ .spec.depth }}-{{ .spec.water }}', prefix: 7-salt", true),
+        (
+            "field: '{{ .spec.depth }}-{{ .spec.water }}', prefix: 7-salt",
+            true,
+        ),
         ("field: spec.water, equals: '{{ .spec.water }}'", true),
         ("field: spec.text, equals: 7, valueType: float", true),
         ("field: spec.text, equals: 7", false),
         ("field: spec.text, notEquals: 7, valueType: int", false),
-        ("field: spec.far, equals: 9007199254740992, valueType: int", false),
+        (
+            "field: spec.far, equals: 9007199254740992, valueType: int",
+            false,
+        ),
         ("field: spec.gone, equals: 0, valueType: int", true),
         ("field: spec.gone, equals: false, valueType: bool", true),
         ("field: spec.clean, equals: true, valueType: bool", true),
         ("field: spec.text, in: [6, 7], valueType: float", true),
         ("field: spec.water, prefix: salt, suffix: water", true),
         ("field: spec.water, prefix: salt, suffix: air", false),
-        ("field: spec.water, prefix: salt, suffix: air, negate: true", true),
+        (
+            "field: spec.water, prefix: salt, suffix: air, negate: true",
+            true,
+        ),
         ("field: spec.water, equals: salt water, negate: true", false),
     ];
     let wrong: Vec<_> = cases
@@ -147,7 +184,10 @@ fn every_operator_in_both_forms() {
 
 #[test]
 fn all_of_when_and_one_of_or_must_hold() {
-    let (yes, no) = ("{ field: spec.on, equals: 1 }", "{ field: spec.on, equals: 2 }");
+    let (yes, no) = (
+        "{ field: spec.on, equals: 1 }",
+        "{ field: spec.on, equals: 2 }",
+    );
     let spec = json!({"on": 1});
     for (when, or, expected) in [
         (vec![], vec![], true),
@@ -219,7 +259,8 @@ fn a_gate_that_asks_for_the_time_keeps_what_is_there() {
         "cron: '0 2 * * *', duration: 1h",
         "field: spec.water, operator: unique",
     ] {
-        let declared = format!("onReconcile: {{ configMaps: [{{ name: a, when: [{{ {when} }}] }}] }}");
+        let declared =
+            format!("onReconcile: {{ configMaps: [{{ name: a, when: [{{ {when} }}] }}] }}");
         let plan = operator(&declared);
         assert_eq!(
             plan.children[0].on_false,
@@ -238,17 +279,72 @@ fn a_pass_is_due_when_a_time_condition_turns() {
     let spec = json!({"open": "09:00"});
     // Gate, moment, whether it is open, when it is looked at again.
     let cases = [
-        ("when: [{ time: { after: '09:00', before: '17:00' } }]", "2026-03-02T08:00:00Z", false, "2026-03-02T09:00:00Z"),
-        ("when: [{ time: { after: '09:00', before: '17:00' } }]", "2026-03-02T09:00:00Z", true, "2026-03-02T17:00:00Z"),
-        ("when: [{ time: { after: '22:00', before: '06:00' } }]", "2026-03-02T23:00:00Z", true, "2026-03-03T06:00:00Z"),
-        ("when: [{ time: { after: '{{ .spec.open }}' } }]", "2026-03-02T08:00:00Z", false, "2026-03-02T09:00:00Z"),
-        ("when: [{ dayOfWeek: { in: [Monday, tuesday] } }]", "2026-03-02T08:00:00Z", true, "2026-03-04T00:00:00Z"),
-        ("when: [{ dayOfWeek: { notIn: 'Monday, tuesday' } }]", "2026-03-02T08:00:00Z", false, "2026-03-04T00:00:00Z"),
-        ("when: [{ dayOfWeek: { weekday: false } }]", "2026-03-02T08:00:00Z", false, "2026-03-07T00:00:00Z"),
-        ("when: [{ cron: '0 2 * * *', duration: 1h }]", "2026-03-02T02:10:00Z", true, "2026-03-02T03:00:00Z"),
-        ("when: [{ cron: '@daily', duration: 90m, negate: true }]", "2026-03-02T00:10:00Z", false, "2026-03-02T01:30:00Z"),
-        ("or: [{ field: spec.gone, exists: true }, { time: { before: '09:00' } }]", "2026-03-02T08:00:00Z", true, "2026-03-02T09:00:00Z"),
-        ("when: [{ time: { after: '09:00' } }, { dayOfWeek: { in: Sunday } }]", "2026-03-02T10:00:00Z", false, "2026-03-03T00:00:00Z"),
+        (
+            "when: [{ time: { after: '09:00', before: '17:00' } }]",
+            "2026-03-02T08:00:00Z",
+            false,
+            "2026-03-02T09:00:00Z",
+        ),
+        (
+            "when: [{ time: { after: '09:00', before: '17:00' } }]",
+            "2026-03-02T09:00:00Z",
+            true,
+            "2026-03-02T17:00:00Z",
+        ),
+        (
+            "when: [{ time: { after: '22:00', before: '06:00' } }]",
+            "2026-03-02T23:00:00Z",
+            true,
+            "2026-03-03T06:00:00Z",
+        ),
+        (
+            "when: [{ time: { after: '{{ .spec.open }}' } }]",
+            "2026-03-02T08:00:00Z",
+            false,
+            "2026-03-02T09:00:00Z",
+        ),
+        (
+            "when: [{ dayOfWeek: { in: [Monday, tuesday] } }]",
+            "2026-03-02T08:00:00Z",
+            true,
+            "2026-03-04T00:00:00Z",
+        ),
+        (
+            "when: [{ dayOfWeek: { notIn: 'Monday, tuesday' } }]",
+            "2026-03-02T08:00:00Z",
+            false,
+            "2026-03-04T00:00:00Z",
+        ),
+        (
+            "when: [{ dayOfWeek: { weekday: false } }]",
+            "2026-03-02T08:00:00Z",
+            false,
+            "2026-03-07T00:00:00Z",
+        ),
+        (
+            "when: [{ cron: '0 2 * * *', duration: 1h }]",
+            "2026-03-02T02:10:00Z",
+            true,
+            "2026-03-02T03:00:00Z",
+        ),
+        (
+            "when: [{ cron: '@daily', duration: 90m, negate: true }]",
+            "2026-03-02T00:10:00Z",
+            false,
+            "2026-03-02T01:30:00Z",
+        ),
+        (
+            "or: [{ field: spec.gone, exists: true }, { time: { before: '09:00' } }]",
+            "2026-03-02T08:00:00Z",
+            true,
+            "2026-03-02T09:00:00Z",
+        ),
+        (
+            "when: [{ time: { after: '09:00' } }, { dayOfWeek: { in: Sunday } }]",
+            "2026-03-02T10:00:00Z",
+            false,
+            "2026-03-03T00:00:00Z",
+        ),
     ];
     for (gate, now, open, turn) in cases {
         let mut world = world(gate, &spec);
@@ -262,12 +358,16 @@ fn a_pass_is_due_when_a_time_condition_turns() {
 
 #[test]
 fn a_status_field_that_asks_for_the_time_is_looked_at_when_it_turns() {
-    let declared = "status: { fields: [{ path: open, value: 'yes', when: [{ time: { after: '02:00' } }] }] }";
+    let declared =
+        "status: { fields: [{ path: open, value: 'yes', when: [{ time: { after: '02:00' } }] }] }";
     let world = World::new(&operator(declared), pond(&json!({}), &json!({})));
     let mut executed = Executed::default();
     patch(&world, &open_facts(), &mut executed, 0);
     let wake = executed.wake.unwrap();
-    assert!(wake > super::report::at(0) && wake <= super::report::at(86_400), "{wake}");
+    assert!(
+        wake > super::report::at(0) && wake <= super::report::at(86_400),
+        "{wake}"
+    );
 }
 
 fn conditions() -> impl Strategy<Value = String> {
@@ -277,7 +377,8 @@ fn conditions() -> impl Strategy<Value = String> {
             .prop_filter("a window", |(a, b)| a != b)
             .prop_map(|(a, b)| format!("time: {{ after: {a}, before: {b} }}")),
         minute().prop_map(|a| format!("time: {{ after: {a} }}")),
-        "(monday|friday|sunday)(,tuesday)?".prop_map(|days| format!("dayOfWeek: {{ in: '{days}' }}")),
+        "(monday|friday|sunday)(,tuesday)?"
+            .prop_map(|days| format!("dayOfWeek: {{ in: '{days}' }}")),
         ("(0|7|\\*/20) (3|\\*/5) \\* \\* (\\*|1-5)", 1..600_u32)
             .prop_map(|(cron, minutes)| format!("cron: '{cron}', duration: {minutes}m")),
         Just("field: spec.on, equals: 1".to_owned()),
@@ -318,9 +419,13 @@ fn unique_asks_what_others_have() {
     assert_eq!(words(&world.decide()), ["apply ConfigMap east/a"]);
     let read = Read::Same(Path::parse("spec.host").unwrap(), "pond.example".into());
     let other = Node::from("east/other");
-    world.outside.insert(read.clone(), Answer::Ready(other.into()));
+    world
+        .outside
+        .insert(read.clone(), Answer::Ready(other.into()));
     assert_eq!(words(&world.decide()), Vec::<String>::new());
-    world.outside.insert(read, Answer::Unavailable("why".into()));
+    world
+        .outside
+        .insert(read, Answer::Unavailable("why".into()));
     let cycle = world.decide();
     assert_eq!(words(&cycle), ["keep ConfigMap east/a"]);
     assert_eq!(cycle.failures[0].reason, Reason::Unavailable);

@@ -201,7 +201,10 @@ fn of_one(operator: GateOperator, right: Right<'_>, value_type: ValueType) -> Op
     use GateOperator as Op;
     let (at, texts) = right;
     let Texts::Template(text) = texts else {
-        at.error(Code::WrongShape, "the operator compares with a single value");
+        at.error(
+            Code::WrongShape,
+            "the operator compares with a single value",
+        );
         return None;
     };
     let leaf = at.leaf(&text, Coerce::OptionalText)?;
@@ -265,9 +268,8 @@ fn members(at: &At<'_>, texts: &Texts) -> Option<Members> {
             return None;
         }
         Texts::List(items) => {
-            let leaf = |(index, item): (usize, &Text)| {
-                at.index(index).leaf(item, Coerce::OptionalText)
-            };
+            let leaf =
+                |(index, item): (usize, &Text)| at.index(index).leaf(item, Coerce::OptionalText);
             let leaves: Vec<Option<Leaf>> = items.iter().enumerate().map(leaf).collect();
             Members::Each(leaves.into_iter().collect::<Option<_>>()?)
         }

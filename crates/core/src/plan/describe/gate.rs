@@ -90,11 +90,9 @@ fn condition(condition: &Condition) -> Node {
             let tests = tests.iter().map(test);
             map([("field", operand)].into_iter().chain(tests).chain(negate))
         }
-        Asks::Time(windows) => {
-            map([("time", list(windows.iter().map(window)))]
-                .into_iter()
-                .chain(negate))
-        }
+        Asks::Time(windows) => map([("time", list(windows.iter().map(window)))]
+            .into_iter()
+            .chain(negate)),
     };
     asks
 }
@@ -112,7 +110,10 @@ fn relation_of(relation: &Relation) -> (&'static str, Node) {
         Relation::Unique => ("unique", yes),
         Relation::Equals(right, of) => {
             let name = format!("{of:?}");
-            ("equals", map([("to", leaf(right)), ("as", Node::from(name))]))
+            (
+                "equals",
+                map([("to", leaf(right)), ("as", Node::from(name))]),
+            )
         }
         Relation::Contains(right) => ("contains", leaf(right)),
         Relation::Prefix(right) => ("prefix", leaf(right)),
@@ -131,7 +132,10 @@ fn relation_of(relation: &Relation) -> (&'static str, Node) {
         Relation::Between(bounds) => ("between", members(bounds)),
         Relation::In(values, of) => {
             let name = format!("{of:?}");
-            ("in", map([("of", members(values)), ("as", Node::from(name))]))
+            (
+                "in",
+                map([("of", members(values)), ("as", Node::from(name))]),
+            )
         }
         Relation::Type(of) => {
             let name = JsonType::ALL.iter().find(|(_, known)| known == of);

@@ -108,7 +108,8 @@ fn check_type(at: &At<'_>, name: &str) -> bool {
         && edge(name.chars().last())
         && name.chars().all(inner);
     if !is_legal {
-        let message = format!("`{name}` is no type of a condition: it is one word, such as `BackedUp`");
+        let message =
+            format!("`{name}` is no type of a condition: it is one word, such as `BackedUp`");
         at.error(Code::BadName, message);
     }
     is_legal

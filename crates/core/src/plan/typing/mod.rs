@@ -111,7 +111,10 @@ impl<'a, 's> Typing<'a, 's> {
             self.gate(&requeue.gate);
         }
         for own in &plan.status.own {
-            for leaf in [&own.status, &own.reason, &own.message].into_iter().flatten() {
+            for leaf in [&own.status, &own.reason, &own.message]
+                .into_iter()
+                .flatten()
+            {
                 self.leaf(leaf, None);
             }
             self.gate(&own.gate);

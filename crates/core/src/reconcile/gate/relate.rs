@@ -82,7 +82,9 @@ impl Renderer<'_, '_> {
             Relation::Between(bounds) => {
                 let bounds = self.members(bounds)?;
                 let [from, to] = &bounds[..] else {
-                    return Err(Unanswered::Doubtful("the right side is not two numbers".into()));
+                    return Err(Unanswered::Doubtful(
+                        "the right side is not two numbers".into(),
+                    ));
                 };
                 let bound = |text: &str| number(text, || "the right side".to_owned());
                 let (from, to) = (bound(from)?, bound(to)?);
@@ -122,11 +124,14 @@ impl Renderer<'_, '_> {
         let Some(path) = condition.unique() else {
             return Ok(true);
         };
-        self.frame.sources.is_unique(path).map_err(|why| RenderError {
-            path: condition.path.clone(),
-            message: why.to_owned(),
-            reason: Reason::Unavailable,
-        })
+        self.frame
+            .sources
+            .is_unique(path)
+            .map_err(|why| RenderError {
+                path: condition.path.clone(),
+                message: why.to_owned(),
+                reason: Reason::Unavailable,
+            })
     }
 
     /// The values of a list, trimmed.
@@ -136,9 +141,10 @@ impl Renderer<'_, '_> {
             Members::Split(leaf) => {
                 let value = self.leaf(leaf)?.unwrap_or_default();
                 Ok(match &value {
-                    Node::List(items) => {
-                        items.iter().map(|item| trimmed(item).into_owned()).collect()
-                    }
+                    Node::List(items) => items
+                        .iter()
+                        .map(|item| trimmed(item).into_owned())
+                        .collect(),
                     other => other
                         .to_text()
                         .split(',')
@@ -169,12 +175,7 @@ fn number(text: &str, name: impl Fn() -> String) -> Result<Number, Doubt> {
 }
 
 /// Whether two texts are the same, as values of a type.
-fn equal(
-    of: ValueType,
-    left: &str,
-    right: &str,
-    name: impl Fn() -> String,
-) -> Result<bool, Doubt> {
+fn equal(of: ValueType, left: &str, right: &str, name: impl Fn() -> String) -> Result<bool, Doubt> {
     let side = || "the right side".to_owned();
     match of {
         ValueType::String => Ok(left == right),

@@ -12,8 +12,8 @@ mod object;
 mod pass;
 mod rest;
 
-use std::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
