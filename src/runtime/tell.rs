@@ -1,6 +1,7 @@
 //! What a pass tells people: events and logs.
 
 use orkestra_core::reconcile::{
+    reason::Reason,
     record::{CrRecord, Observed},
     verdict::{Action, Executed, Verdict},
 };
@@ -32,8 +33,9 @@ pub(super) fn tell(
             changes.join(", "),
         );
     }
+    let is_late = matches!(executed.ending, Some((Reason::EndTimedOut, _)));
     doubt(shared, bound, &after.cr, memory, executed);
-    if executed.failures.is_empty() {
+    if executed.failures.is_empty() && !is_late {
         memory.reported = None;
         return;
     }

@@ -12,6 +12,7 @@
 mod pass {
     mod chance;
     mod converge;
+    mod copies;
     mod determinism;
     mod end;
     mod failures;
@@ -20,12 +21,14 @@ mod pass {
     mod genuine;
     mod holds;
     mod intents;
+    mod lasting;
     mod leaves;
     mod motifs;
     mod operator;
     mod report;
     mod report_any;
     mod report_schema;
+    mod rolling;
     mod server;
     mod strangers;
     mod values;

@@ -3,7 +3,7 @@
 pub(crate) mod relations;
 mod windows;
 
-use super::{Asks, Condition, Gate, ImportPlan, OnFalse, Operand, reads::CR_ROOTS};
+use super::{Asks, Condition, ForEach, Gate, ImportPlan, OnFalse, Operand, reads::CR_ROOTS};
 use crate::{
     api::GateCondition,
     diagnostics::Code,
@@ -122,17 +122,22 @@ fn check_unique(at: &At<'_>, asks: &Asks) -> Option<()> {
 }
 
 /// What becomes of a child whose gate closes, when nothing is declared: it is deleted when the user's intent alone decides,
-/// and kept when the live world has a say. `import` is where a Motif's child comes from.
+/// and kept when the live world has a say. `import` is where a Motif's child comes from, `each` what it is made for each of.
 ///
 /// Source: language reference, lifecycle blocks.
 pub(crate) fn default_on_false<'a>(
     gates: impl IntoIterator<Item = &'a Gate>,
     import: Option<&ImportPlan>,
+    each: Option<&ForEach>,
 ) -> OnFalse {
-    let mut intent = true;
+    let mut intent = each.is_none_or(|each| each.is_intent(import));
+    // An element is what its list is.
+    let is_element = |path: &Path| each.is_some_and(|each| each.is_read_by(path));
     for condition in gates.into_iter().flat_map(Gate::iter) {
         intent &= !condition.asks_elsewhere();
-        condition.visit_reads(&mut |path| intent &= is_intent(path, import));
+        condition.visit_reads(&mut |path| {
+            intent &= (is_element(path) && !path.is_empty()) || is_intent(path, import);
+        });
     }
     if intent {
         OnFalse::Delete

@@ -54,7 +54,8 @@ pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox) -> HoldPlan {
     HoldPlan {
         enqueue: gate("enqueueGate", enqueue_gate),
         reconcile: gate("reconcileGate", reconcile_gate),
-        on_false: (!children.is_empty()).then(|| conditions::default_on_false([&children], None)),
+        on_false: (!children.is_empty())
+            .then(|| conditions::default_on_false([&children], None, None)),
         children,
     }
 }

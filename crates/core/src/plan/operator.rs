@@ -3,19 +3,17 @@
 use std::cell::RefCell;
 
 use super::{
-    BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
+    BlockPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind, ImportPlan, KatalogRef, Lexicon,
     Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
-    children, describe, held,
+    children, describe, ending, for_each, held,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
     typing::{Known, Typing},
+    watched,
 };
 use crate::{
-    api::{
-        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
-        names,
-    },
+    api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
@@ -56,6 +54,9 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
         built_in: &built_in,
     };
     Typing::new(&at, known, None, &plan.children, None).check(&mut plan);
+    for child in &plan.children {
+        for_each::check_name(&at, child);
+    }
     report(&at, reads::gather(&plan, false).unreadable);
     let mut found = problems.into_inner();
     let elsewhere = [Code::ServiceSelector, Code::NoPort];
@@ -147,6 +148,15 @@ fn with_names(
         version,
         context.library,
     );
+    let status = match entry.ignore_status_patch {
+        Some(true) => silent(&box_at, status),
+        _ => status,
+    };
+    let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
+    let ending = declared.on_delete.as_ref().map(|declared| {
+        let at = box_at.field("onDelete");
+        children::compile_end(&at, declared, &owner, schemas)
+    });
     let mut plan = OperatorPlan {
         katalog: context.katalog.clone(),
         name: name.to_owned(),
@@ -154,12 +164,16 @@ fn with_names(
         resync: pace.resync,
         queue: pace.queue,
         depends_on: depends_on(entry),
-        finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
+        watched: watched::compile(at, entry),
+        labels: watched::labels(at, &entry.labels),
+        finalizer,
+        other_finalizers,
         imports,
         hold: held::compile(&box_at, declared),
         requeue: pace.requeue,
         blocks: blocks.into(),
         children: children.into(),
+        ending,
         status,
         ..OperatorPlan::of_nothing()
     };
@@ -182,14 +196,23 @@ fn check(
     if context.known.schemas.is_trusting() {
         at.demote_from(before);
     }
+    for child in &plan.children {
+        for_each::check_name(at, child);
+    }
     let gathered = reads::gather(plan, true);
     chance::check(at, plan);
     status::never::check(at, plan);
+    ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
+    // What somebody does to the labels is seen.
+    let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
+    plan.reads.cr.extend(labels);
+    plan.reads.cr.sort();
+    plan.reads.cr.dedup();
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 
@@ -215,7 +238,8 @@ fn children(
     blocks.extend(children::of_box(at, declared));
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
-    (blocks, checks::within(at, imports, compiled))
+    let children = checks::within(at, imports, &blocks, compiled);
+    (blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.
@@ -251,6 +275,20 @@ fn status<'a>(
     status::compile(&at, declared, &lists, version)
 }
 
+/// The status that is never written.
+fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
+    if !status.fields.is_empty() || !status.own.is_empty() || !status.ready_when.is_empty() {
+        let message = "with `ignoreStatusPatch: true` no status is written";
+        at.field("status").warn(Code::NoEffect, message);
+    }
+    StatusPlan {
+        conditions: false,
+        own: Box::default(),
+        ready_when: Gate::default(),
+        fields: Box::default(),
+    }
+}
+
 /// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
 fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
     let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
@@ -260,21 +298,4 @@ fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
             condition,
         })
         .collect()
-}
-
-/// Whether the custom resources get our finalizer.
-fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
-    match declared {
-        None => true,
-        Some([]) => false,
-        Some([only]) if only == names::FINALIZER => true,
-        Some(_) => {
-            at.field("finalizers").error_hint(
-                Code::Finalizers,
-                "finalizers of your own are not supported yet",
-                "write `[]` to go without ours, or leave it out",
-            );
-            true
-        }
-    }
 }

@@ -11,6 +11,8 @@ pub enum Reason {
     WrongType,
     /// A rendered name is illegal for its kind.
     InvalidName,
+    /// The Katalog allows no child in that namespace.
+    RestrictedNamespace,
     /// Two children of one custom resource have the same kind and name.
     DuplicateChild,
     /// The API server refused the object as invalid.
@@ -29,10 +31,18 @@ pub enum Reason {
     WriteConflict,
     /// A condition compares what cannot be compared.
     NotCompared,
+    /// What a child is a copy of does not exist yet.
+    SourceMissing,
+    /// What a child is a copy of may not be copied.
+    SourceRefused,
     /// A pass ended in a panic: a fault of Orkestra.
     Panicked,
     /// Another manager holds a field that the Katalog declares.
     FieldConflict,
+    /// It is being deleted, and what its end waits for is on its way.
+    Ending,
+    /// What its end waits for has taken too long: it stays until that is done, or the annotation lets it go.
+    EndTimedOut,
     /// A child is on its way.
     ChildrenNotReady,
     /// What the Katalog asks of a ready custom resource does not hold yet.
@@ -51,6 +61,7 @@ impl Reason {
             Self::BudgetExhausted => "BudgetExhausted",
             Self::WrongType => "WrongType",
             Self::InvalidName => "InvalidName",
+            Self::RestrictedNamespace => "RestrictedNamespace",
             Self::DuplicateChild => "DuplicateChild",
             Self::Invalid => "Invalid",
             Self::NameTaken => "NameTaken",
@@ -60,8 +71,12 @@ impl Reason {
             Self::Unavailable => "Unavailable",
             Self::WriteConflict => "WriteConflict",
             Self::NotCompared => "NotCompared",
+            Self::SourceMissing => "SourceMissing",
+            Self::SourceRefused => "SourceRefused",
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
+            Self::Ending => "Ending",
+            Self::EndTimedOut => "EndTimedOut",
             Self::ChildrenNotReady => "ChildrenNotReady",
             Self::ConditionsNotMet => "ConditionsNotMet",
             Self::ChildFailed => "ChildFailed",
@@ -77,8 +92,10 @@ impl Reason {
             | Self::BudgetExhausted
             | Self::WrongType
             | Self::InvalidName
+            | Self::RestrictedNamespace
             | Self::DuplicateChild
             | Self::Invalid
+            | Self::SourceRefused
             | Self::NameTaken
             | Self::NotCompared => true,
             Self::Forbidden
@@ -86,8 +103,11 @@ impl Reason {
             | Self::KindNotServed
             | Self::Unavailable
             | Self::WriteConflict
+            | Self::SourceMissing
             | Self::Panicked
             | Self::FieldConflict
+            | Self::Ending
+            | Self::EndTimedOut
             | Self::ChildrenNotReady
             | Self::ConditionsNotMet
             | Self::ChildFailed

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use jiff::Timestamp;
+
 use super::{record::Observed, unique};
 use crate::{
     plan::{ChildKey, Number, OperatorPlan},
@@ -12,11 +14,31 @@ use crate::{
 /// Something that a pass must know and that its records do not tell. Equal reads have one answer in a pass.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
-    /// An object that somebody else made, whole: what a child copies or refers to.
+    /// An object that somebody else made: what a child copies or refers to. All but its metadata is there.
     Object(ChildKey),
     /// Another custom resource of the operator that has this text at this path: its key.
     Same(Path, Box<str>),
+    /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
+    Certificate(Certificate),
 }
+
+/// What a certificate is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Certificate {
+    /// The Secret that it is made for: each gets one of its own.
+    pub holder: ChildKey,
+    /// The common name, at most 64 characters.
+    pub common_name: Option<String>,
+    /// DNS names, wildcards too, and addresses.
+    pub hosts: Vec<String>,
+    /// When it begins to be valid.
+    pub not_before: Timestamp,
+    /// When it ceases to be.
+    pub not_after: Timestamp,
+}
+
+/// The parts of a certificate: chain, private key and the authority's certificate. Source: Kubernetes, "TLS Secrets".
+pub const CERTIFICATE_PARTS: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
 /// What came of a read. It is kept for the pass, whatever it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +81,14 @@ impl Sources {
             cr: None,
             unavailable: unseen_children(plan, observed),
         })
+    }
+
+    /// What is seen of a custom resource that is being deleted: it and its children.
+    pub(super) fn at_the_end(plan: &OperatorPlan, observed: &Observed) -> Self {
+        Self {
+            unavailable: unseen_children(plan, observed),
+            ..Self::default()
+        }
     }
 
     /// The roots of the templates, without `.children`.

@@ -142,7 +142,12 @@ pub fn status(
     let live = observed.cr.view.get("status").cloned();
     let live = live.unwrap_or_else(|| Node::Map(Map::default()));
     let mut wanted = live.clone();
-    let own = declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now);
+    // What is declared is said of a custom resource with its children, and they go.
+    let own = if observed.cr.deleting {
+        Vec::new()
+    } else {
+        declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now)
+    };
     if plan.status.conditions {
         write_conditions(plan, facts, (observed, own), executed, &mut wanted, now);
     }

@@ -4,19 +4,24 @@
 //!  Observed ── Sources::of ──► what is missing: Step::Need
 //!                  │
 //!               `pass`    gates of the blocks, then child by child: which shall be, stay or go
-//!               `object`  a child's name, and the child as it shall be
+//!               `object`  a child's name, and the child as it shall be: `lasting`, `copies` and `rolling` add to it what is
+//!                         asked for while it is rendered, and the pass is called again: Step::Need
 //!               `rest`    what nobody declares any more goes; what is remembered: Step::Done(Cycle)
 //! ```
 
+mod copies;
+mod lasting;
 mod object;
 mod pass;
 mod rest;
+mod rolling;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
 use super::{
     children::children_data,
@@ -24,10 +29,12 @@ use super::{
     held::{self, Held},
     inputs::Inputs,
     inventory::Inventory,
+    labels::{Labels, labels},
     marks::Marks,
     reason::Reason,
     record::Observed,
-    render::{Frame, RenderError, Renderer},
+    render::Renderer,
+    render::{Frame, RenderError},
     sources::{Read, Sources},
 };
 use crate::{
@@ -59,6 +66,8 @@ pub struct Cycle {
     pub inventory: Inventory,
     /// What the pass saw beside custom resource and children; the status is made from the same.
     pub sources: Sources,
+    /// The labels that the custom resource shall have.
+    pub labels: Labels,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
     /// Why nothing is done, where the custom resource is held back: then nothing is written at all, its status neither.
@@ -142,18 +151,23 @@ pub fn step(
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
-    let mut cycle = decide(plan, scopes, (observed, &sources), now, entropy);
-    cycle.sources = sources;
-    Step::Done(Box::new(cycle))
+    match decide(plan, scopes, (observed, &sources), now, entropy) {
+        Ok(mut cycle) => {
+            cycle.sources = sources;
+            Step::Done(Box::new(cycle))
+        }
+        Err(reads) => Step::Need(reads),
+    }
 }
 
+/// The pass, or what it must know first.
 fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     (observed, sources): (&Observed, &Sources),
     now: Timestamp,
     entropy: &Entropy,
-) -> Cycle {
+) -> Result<Cycle, Vec<Read>> {
     let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
     let turns = Turns::default();
     let frame = Frame {
@@ -165,49 +179,57 @@ fn decide(
     let data = sources.data(observed).with("children", &children).at(now);
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
-    let mut budget = Budget::default();
-    let renderer = Renderer {
-        data: &data,
-        budget: &mut budget,
-        frame,
-    };
     let mut pass = Pass {
         plan,
         scopes,
         observed,
         manager,
         marks: Marks::of(plan, observed),
-        renderer,
+        frame,
         around: &around,
         entropy,
+        now,
+        needs: Vec::new(),
         blocks: Vec::with_capacity(plan.blocks.len()),
-        box_keeps: false,
+        whole: Ok(true),
         wanted: BTreeSet::new(),
-        open: BTreeSet::new(),
+        open: BTreeMap::new(),
         closed: Vec::new(),
+        spared: BTreeSet::new(),
         declared_once: BTreeSet::new(),
         complete: true,
         cycle: Cycle::default(),
     };
-    match held::held(plan, &mut pass.renderer) {
+    let mut budget = Budget::default();
+    let mut renderer = Renderer {
+        data: &data,
+        budget: &mut budget,
+        frame,
+    };
+    match held::held(plan, &mut renderer) {
         Ok(None) => {}
         held => {
             let mut cycle = pass.held_back(held);
             cycle.wake = turns.first();
             cycle.doubts = turns.doubts();
-            return cycle;
+            return Ok(cycle);
         }
     }
-    let requeue = held::requeue(plan, &mut pass.renderer);
+    let requeue = held::requeue(plan, &mut renderer);
+    pass.whole(&mut renderer);
     pass.blocks();
     for index in 0..plan.children.len() {
-        if let Err(failure) = pass.child(index) {
-            pass.fail(failure);
-        }
+        pass.child(index);
     }
+    if !pass.needs.is_empty() {
+        return Err(pass.needs);
+    }
+    let (labels, failed) = labels(plan, &observed.cr, &data, frame);
+    failed.into_iter().for_each(|failure| pass.fail(failure));
+    pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.requeue = requeue;
     cycle.wake = turns.first();
     cycle.doubts = turns.doubts();
-    cycle
+    Ok(cycle)
 }
