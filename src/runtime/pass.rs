@@ -330,3 +330,38 @@ pub(super) fn soonest(a: Next, b: Next) -> Next {
         (Next::Settled, other) | (other, Next::Settled) => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(at: &str) -> Clock {
+        let now: Timestamp = at.parse().unwrap();
+        Clock::new(move || now)
+    }
+
+    #[test]
+    fn a_pass_is_due_at_its_moment_and_never_before() {
+        let (now, nine) = ("2026-03-02T08:59:59.9995Z", "2026-03-02T09:00:00Z");
+        let (now, nine) = (now.parse().unwrap(), nine.parse().unwrap());
+        let wait = |at: &str| due(&clock(at), now, nine);
+        // Half a millisecond is more than a timer of whole ones may cut off.
+        assert_eq!(
+            wait("2026-03-02T08:59:59.9995Z"),
+            Duration::from_micros(1_500)
+        );
+        // The pass took longer than that: what turned meanwhile is looked at at once.
+        assert_eq!(wait("2026-03-02T09:00:05Z"), Duration::from_millis(1));
+        // The clock went back.
+        assert_eq!(wait("2026-03-02T08:59:50Z"), Duration::from_millis(10_001));
+    }
+
+    #[test]
+    fn a_moment_that_had_passed_when_it_was_told_is_no_hot_loop() {
+        let now = "2026-03-02T09:00:00Z";
+        for moment in ["2026-03-02T09:00:00Z", "2026-03-02T08:00:00Z"] {
+            let (now_is, moment) = (now.parse().unwrap(), moment.parse().unwrap());
+            assert_eq!(due(&clock(now), now_is, moment), LEAST_WAIT);
+        }
+    }
+}

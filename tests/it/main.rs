@@ -5,6 +5,7 @@
 mod chance;
 mod claims;
 mod cli;
+mod conditions;
 mod control_plane;
 mod copies;
 mod crashes;
@@ -24,6 +25,7 @@ mod rights;
 mod rights_running;
 mod scenario;
 mod secrets;
+mod state_machine;
 mod statuses;
 mod unknown_fields;
 mod values;

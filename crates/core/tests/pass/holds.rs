@@ -283,7 +283,7 @@ fn ready_waits_for_what_the_katalog_asks() {
 fn machine() -> std::sync::Arc<OperatorPlan> {
     let job = |step: &str, when: &str| {
         format!(
-            "    - {{ apiVersion: batch/v1, kind: Job, metadata: {{ name: '{{{{ .metadata.name }}}}-{step}' }}, spec: {{}}, when: [{when}] }}\n"
+            "    - {{ apiVersion: batch/v1, kind: Job, metadata: {{ name: '{{{{ .metadata.name }}}}-{step}' }}, spec: {{ template: {{}} }}, when: [{when}] }}\n"
         )
     };
     let done = "{ field: '{{ jobSucceeded .children.job }}', equals: 'true' }";
