@@ -33,8 +33,8 @@ pub(super) fn tell(
             changes.join(", "),
         );
     }
-    let is_late = matches!(executed.ending, Some((Reason::EndTimedOut, _)));
     doubt(shared, bound, &after.cr, memory, executed);
+    let is_late = matches!(executed.ending, Some((Reason::EndTimedOut, _)));
     if executed.failures.is_empty() && !is_late {
         memory.reported = None;
         return;

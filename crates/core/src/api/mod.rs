@@ -4,6 +4,8 @@
 //! resource definitions, the check of documents for unknown, misshapen and unsupported
 //! fields, and the reference documents. Doc comments of fields are the descriptions that users read.
 
+pub mod autoscale;
+pub mod calls;
 pub mod children;
 pub mod conditions;
 mod crd;
@@ -28,6 +30,7 @@ pub mod status_condition;
 
 pub(crate) mod katalog;
 
+pub use calls::ExternalCall;
 pub use crd::{crds, crds_yaml};
 pub use depends::{DependencyCondition, DependsOn};
 pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};

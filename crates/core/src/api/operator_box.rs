@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::autoscale::Autoscale;
+use super::calls::ExternalCall;
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
 use super::duration::Span;
 use super::gate::GateCondition;
@@ -25,6 +27,9 @@ pub struct OperatorBox {
     /// Workers and resync period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconciler: Option<Reconciler>,
+    /// Calls that are made in every pass, before those of the blocks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Children that are created when they are missing. An entry with `reconcile: true` is also kept
     /// as declared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +52,9 @@ pub struct OperatorBox {
     /// What must hold before a pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_reconcile: Option<PreReconcile>,
+    /// Changes workers and queue by conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscale: Option<Autoscale>,
     /// Finalizers that every resource gets beside ours, which it always has; who they belong to takes
     /// them off again. `[]` keeps ours off too. Default: those of the Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +102,9 @@ pub struct Lifecycle {
     /// One must hold, or the block counts as if none of its entries were wanted. Beside `when` both count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
+    /// Calls that are made before any child of the block, in order; each sees the answers of those before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Deployments (apps/v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deployments: Vec<Deployment>,

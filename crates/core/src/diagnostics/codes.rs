@@ -143,6 +143,10 @@ codes! {
     UnknownOperator = 208, "there is no such operator";
     /// Operators that wait for each other.
     DependencyCircle = 209, "operators wait for each other in a circle";
+    /// A condition of an autoscaler on something that no operator measures.
+    UnknownMetric = 210, "there is no such metric";
+    /// A share of a queue that has no depth.
+    NoDepth = 211, "the queue has no depth";
 
     // Children.
     /// Text that is no API version.

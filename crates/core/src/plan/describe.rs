@@ -1,13 +1,15 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod calls;
 mod gate;
 mod upkeep;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, EndPlan, EndStep, ForEach, ImportPlan, InputPlan, Leaf, Mode,
-    Number, OnFalse, OperatorPlan, Reads, StatusField, Tree, Watched,
+    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, Coerce, EndPlan, EndStep, ForEach,
+    ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, OperatorPlan, Reads, StatusField, Tree,
+    Watched,
 };
 use crate::{
     template::Template,
@@ -32,12 +34,14 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         watched,
         labels,
         queue: _,
+        autoscale: _,
         depends_on: _,
         finalizer,
         other_finalizers,
         imports,
         hold,
         requeue,
+        calls,
         blocks,
         children,
         ending,
@@ -54,6 +58,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
+    let calls = (!calls.is_empty()).then(|| list(calls.iter().map(self::calls::call)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -83,6 +88,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
         ("imports", imports),
+        ("calls", calls),
         (
             "watched",
             (*watched != Watched::default()).then(|| self::watched(watched)),
@@ -150,6 +156,34 @@ fn ending(plan: &EndPlan) -> Node {
         ("timeout", Node::from(format!("{timeout:?}"))),
         ("steps", list(steps.iter().map(step))),
     ])
+}
+
+/// The hash over everything of an autoscaler.
+pub(crate) fn autoscale_hash(plan: &AutoscalePlan) -> String {
+    let AutoscalePlan {
+        interval,
+        cooldown,
+        gate,
+        cross,
+        capacity:
+            CapacityPlan {
+                workers,
+                queue_depth,
+                resync,
+            },
+        hash: _,
+    } = plan;
+    let text = |value: &dyn std::fmt::Debug| Node::from(format!("{value:?}"));
+    let all = [
+        ("interval", text(interval)),
+        ("cooldown", text(cooldown)),
+        ("gate", self::gate(gate)),
+        ("cross", text(cross)),
+        ("workers", text(workers)),
+        ("queueDepth", text(queue_depth)),
+        ("resync", text(resync)),
+    ];
+    value::hash(&map(all))
 }
 
 fn import(plan: &ImportPlan) -> Node {

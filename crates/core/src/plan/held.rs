@@ -1,10 +1,11 @@
 //! What holds a custom resource back, and what brings it back.
 
-use super::{Coerce, Gate, Leaf, OnFalse, conditions};
+use super::{Coerce, Gate, Leaf, OnFalse, conditions, reads::EXTERNAL};
 use crate::{
-    api::{Gates, OperatorBox, PreReconcile, Reconciler, Requeue, duration},
+    api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, duration},
     diagnostics::Code,
     resources::scope::At,
+    value::Step,
 };
 
 /// What must hold for a custom resource to be worked on.
@@ -45,10 +46,12 @@ pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox) -> HoldPlan {
         later: _,
     } = declared.pre_reconcile.as_ref().unwrap_or(&default);
     let before = at.field("preReconcile");
-    let gate = |name: &str, hold: &Option<crate::api::Hold>| {
+    let gate = |name: &str, hold: &Option<Hold>| {
         let hold = hold.as_ref();
-        hold.map(|hold| of_gates(&before.field(name), &hold.gates))
-            .unwrap_or_default()
+        let gate = hold.map(|hold| of_gates(&before.field(name), &hold.gates));
+        let gate = gate.unwrap_or_default();
+        without_calls(at, &gate);
+        gate
     };
     let children = conditions::gate(at, &declared.when, &declared.or);
     HoldPlan {
@@ -57,6 +60,21 @@ pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox) -> HoldPlan {
         on_false: (!children.is_empty())
             .then(|| conditions::default_on_false([&children], None, None)),
         children,
+    }
+}
+
+/// Refuses what reads the answers to calls, of which none is made before the gate is open.
+fn without_calls(at: &At<'_>, gate: &Gate) {
+    for condition in gate.iter() {
+        let mut reads_calls = false;
+        condition.visit_reads(&mut |path| {
+            let root = path.steps().first();
+            reads_calls |= matches!(root, Some(Step::Field(root)) if &**root == EXTERNAL);
+        });
+        if reads_calls {
+            let message = "the calls of the box are made when the gate is open, and not before";
+            at.place(&condition.path).error(Code::UnknownData, message);
+        }
     }
 }
 

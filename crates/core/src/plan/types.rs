@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CopyPlan, EndPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan, RequeuePlan,
+    CallPlan, CopyPlan, EndPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan, RequeuePlan,
     ResourceType, Watched,
 };
 use crate::{
@@ -40,6 +40,8 @@ pub struct OperatorPlan {
     pub labels: Box<[(Key, Leaf)]>,
     /// How it works through its queue.
     pub queue: QueuePlan,
+    /// When it works with another capacity.
+    pub autoscale: Option<AutoscalePlan>,
     /// The operators of the Katalog that it waits for, by name.
     pub depends_on: Box<[Dependency]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
@@ -52,6 +54,8 @@ pub struct OperatorPlan {
     pub hold: HoldPlan,
     /// When a pass follows by itself on one that went well.
     pub requeue: Option<RequeuePlan>,
+    /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
+    pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
     pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
@@ -90,12 +94,14 @@ impl OperatorPlan {
             watched: Watched::default(),
             labels: Box::default(),
             queue: QueuePlan::default(),
+            autoscale: None,
             depends_on: Box::default(),
             finalizer: true,
             other_finalizers: Box::default(),
             imports: Box::default(),
             hold: HoldPlan::default(),
             requeue: None,
+            calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
             ending: None,
@@ -169,6 +175,34 @@ impl Default for Backoff {
             factor: 2.0,
         }
     }
+}
+
+/// When an operator works with another capacity, and which.
+#[derive(Debug)]
+pub struct AutoscalePlan {
+    /// How often the gate is looked at.
+    pub interval: Duration,
+    /// How long the gate must be closed before everything is as declared again.
+    pub cooldown: Duration,
+    /// What must hold; it reads nothing but metrics.
+    pub gate: Gate,
+    /// The operators whose metrics the gate reads: the name below `.cross`, and the entry.
+    pub cross: Box<[(Key, Box<str>)]>,
+    /// What counts while it holds.
+    pub capacity: CapacityPlan,
+    /// Hash over all of it.
+    pub hash: String,
+}
+
+/// What counts instead of what is declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapacityPlan {
+    /// Concurrent passes, at least 1.
+    pub workers: Option<usize>,
+    /// The depth that counts as a full queue; 0 is none.
+    pub queue_depth: Option<u32>,
+    /// Period of the safety net; zero is off.
+    pub resync: Option<Duration>,
 }
 
 /// An operator that another one waits for.

@@ -2,8 +2,21 @@
 
 use std::time::Duration;
 
-use super::render::{RenderError, Renderer};
-use crate::{api::duration, plan::OperatorPlan, template::Budget};
+use jiff::Timestamp;
+
+use super::{
+    children::children_data,
+    gate::Turns,
+    record::Observed,
+    render::{Frame, Renderer},
+    sources::Sources,
+    step::Cycle,
+};
+use crate::{
+    api::duration,
+    plan::{HoldPlan, OperatorPlan},
+    template::Budget,
+};
 
 /// Sooner than that no pass follows another by itself.
 const LEAST: Duration = Duration::from_secs(1);
@@ -17,24 +30,57 @@ pub enum Held {
     Gated,
 }
 
-/// Whether the custom resource is held back.
+/// When the gates before a pass turn, if they are open and ask for the time.
 ///
 /// # Errors
-/// That of an operand of its gates.
-pub(super) fn held(
+/// The pass, which does nothing, where the custom resource is held back or that cannot be told.
+pub(super) fn look(
     plan: &OperatorPlan,
-    renderer: &mut Renderer<'_, '_>,
-) -> Result<Option<Held>, RenderError> {
-    for (gate, held) in [
-        (&plan.hold.enqueue, Held::NotQueued),
-        (&plan.hold.reconcile, Held::Gated),
-    ] {
-        *renderer.budget = Budget::default();
-        if !renderer.gate(gate)? {
-            return Ok(Some(held));
+    observed: &Observed,
+    sources: &Sources,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Box<Cycle>> {
+    let HoldPlan {
+        enqueue, reconcile, ..
+    } = &plan.hold;
+    if enqueue.is_empty() && reconcile.is_empty() {
+        return Ok(None);
+    }
+    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
+    let frame = Frame {
+        owner: (&owner_kind, &observed.cr.id.key),
+        sources,
+        turns: &turns,
+    };
+    let children = children_data(plan, observed, &plan.field_manager(), frame);
+    let data = sources.data(observed).with("children", &children).at(now);
+    let nothing_done = |cycle: Cycle| {
+        Err(Box::new(Cycle {
+            inventory: observed.cr.inventory.clone(),
+            wake: turns.first(),
+            doubts: turns.doubts(),
+            ..cycle
+        }))
+    };
+    for (gate, held) in [(enqueue, Held::NotQueued), (reconcile, Held::Gated)] {
+        let mut budget = Budget::default();
+        let mut renderer = Renderer {
+            data: &data,
+            budget: &mut budget,
+            frame,
+        };
+        match renderer.gate(gate) {
+            Ok(true) => {}
+            Ok(false) => {
+                return nothing_done(Cycle {
+                    held_back: Some(held),
+                    ..Cycle::default()
+                });
+            }
+            Err(error) => return nothing_done(Cycle::untouched(observed, error.into())),
         }
     }
-    Ok(None)
+    Ok(turns.first())
 }
 
 /// How long after the pass another one follows, if it goes well. What gives no duration is told, and does not count.

@@ -27,14 +27,18 @@ pub enum Reason {
     KindNotServed,
     /// The API server could not be reached or did not answer in time.
     Unavailable,
+    /// A call to the outside failed.
+    ExternalCallFailed,
+    /// A call to the outside is one that may not or cannot be made.
+    ExternalCallRefused,
     /// The object kept changing under the write.
     WriteConflict,
-    /// A condition compares what cannot be compared.
-    NotCompared,
     /// What a child is a copy of does not exist yet.
     SourceMissing,
     /// What a child is a copy of may not be copied.
     SourceRefused,
+    /// A condition compares what cannot be compared.
+    NotCompared,
     /// A pass ended in a panic: a fault of Orkestra.
     Panicked,
     /// Another manager holds a field that the Katalog declares.
@@ -69,10 +73,12 @@ impl Reason {
             Self::Denied => "Denied",
             Self::KindNotServed => "KindNotServed",
             Self::Unavailable => "Unavailable",
+            Self::ExternalCallFailed => "ExternalCallFailed",
+            Self::ExternalCallRefused => "ExternalCallRefused",
             Self::WriteConflict => "WriteConflict",
-            Self::NotCompared => "NotCompared",
             Self::SourceMissing => "SourceMissing",
             Self::SourceRefused => "SourceRefused",
+            Self::NotCompared => "NotCompared",
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
             Self::Ending => "Ending",
@@ -95,6 +101,7 @@ impl Reason {
             | Self::RestrictedNamespace
             | Self::DuplicateChild
             | Self::Invalid
+            | Self::ExternalCallRefused
             | Self::SourceRefused
             | Self::NameTaken
             | Self::NotCompared => true,
@@ -102,6 +109,7 @@ impl Reason {
             | Self::Denied
             | Self::KindNotServed
             | Self::Unavailable
+            | Self::ExternalCallFailed
             | Self::WriteConflict
             | Self::SourceMissing
             | Self::Panicked

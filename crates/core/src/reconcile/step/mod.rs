@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Observed ── Sources::of ──► what is missing: Step::Need
-//!                  │
+//!                  │ `calls` ──► what is missing: Step::Need
 //!               `pass`    gates of the blocks, then child by child: which shall be, stay or go
 //!               `object`  a child's name, and the child as it shall be: `lasting`, `copies` and `rolling` add to it what is
 //!                         asked for while it is rendered, and the pass is called again: Step::Need
@@ -24,6 +24,7 @@ use jiff::Timestamp;
 pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
 use super::{
+    calls,
     children::children_data,
     gate::Turns,
     held::{self, Held},
@@ -79,6 +80,17 @@ pub struct Cycle {
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
+}
+
+impl Cycle {
+    /// Nothing is decided, and everything stays as it is: why.
+    pub(super) fn untouched(observed: &Observed, failure: Failure) -> Self {
+        Self {
+            failures: vec![failure],
+            inventory: observed.cr.inventory.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// What is wanted of one child.
@@ -147,11 +159,23 @@ pub fn step(
     now: Timestamp,
     entropy: &Entropy,
 ) -> Step {
-    let sources = match Sources::of(plan, observed) {
+    let mut sources = match Sources::of(plan, observed) {
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
-    match decide(plan, scopes, (observed, &sources), now, entropy) {
+    match held::look(plan, observed, &sources, now) {
+        Ok(turn) => sources.wake = turn,
+        Err(cycle) => return Step::Done(cycle),
+    }
+    let sources = match calls::make(plan, observed, sources, now) {
+        Ok(sources) => sources,
+        Err(read) => return Step::Need(vec![read]),
+    };
+    let decided = match &sources.failed {
+        Some(failure) => Ok(Cycle::untouched(observed, failure.clone())),
+        None => decide(plan, scopes, (observed, &sources), now, entropy),
+    };
+    match decided {
         Ok(mut cycle) => {
             cycle.sources = sources;
             Step::Done(Box::new(cycle))
@@ -170,6 +194,7 @@ fn decide(
 ) -> Result<Cycle, Vec<Read>> {
     let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
     let turns = Turns::default();
+    sources.wake.into_iter().for_each(|moment| turns.at(moment));
     let frame = Frame {
         owner: (&owner_kind, &observed.cr.id.key),
         sources,
@@ -206,15 +231,6 @@ fn decide(
         budget: &mut budget,
         frame,
     };
-    match held::held(plan, &mut renderer) {
-        Ok(None) => {}
-        held => {
-            let mut cycle = pass.held_back(held);
-            cycle.wake = turns.first();
-            cycle.doubts = turns.doubts();
-            return Ok(cycle);
-        }
-    }
     let requeue = held::requeue(plan, &mut renderer);
     pass.whole(&mut renderer);
     pass.blocks();

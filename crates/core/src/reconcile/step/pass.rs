@@ -9,7 +9,6 @@ use crate::{
     plan::{ChildKey, ChildPlan, GroupKind, Mode, OnFalse, OperatorPlan},
     reconcile::{
         expand::Elements,
-        held::Held,
         inputs::Around,
         marks::Marks,
         reason::Reason,
@@ -53,17 +52,6 @@ pub(super) struct Pass<'a, 'd> {
 }
 
 impl Pass<'_, '_> {
-    /// What is decided where nothing is done; what exists stays.
-    pub(super) fn held_back(self, held: Result<Option<Held>, RenderError>) -> Cycle {
-        let mut cycle = self.cycle;
-        cycle.inventory = self.observed.cr.inventory.clone();
-        match held {
-            Ok(held) => cycle.held_back = held,
-            Err(error) => cycle.failures.push(error.into()),
-        }
-        cycle
-    }
-
     /// Evaluates the gate of the box.
     pub(super) fn whole(&mut self, renderer: &mut Renderer<'_, '_>) {
         *renderer.budget = Budget::default();
