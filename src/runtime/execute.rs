@@ -274,7 +274,7 @@ impl Writer<'_> {
 pub(super) fn failure(key: &ChildKey, error: &WireError) -> Failure {
     let reason = match error {
         WireError::Forbidden { .. } => Reason::Forbidden,
-        WireError::Denied { .. } => Reason::Denied,
+        WireError::Denied { .. } | WireError::Terminating(_) => Reason::Denied,
         WireError::NotServed(_) => Reason::KindNotServed,
         error if error.is_permanent() => Reason::Invalid,
         WireError::Conflict { .. } | WireError::AlreadyExists(_) => Reason::WriteConflict,

@@ -6,11 +6,13 @@
 //!                                └───────────── answers to our writes ◄──┘
 //! ```
 
+mod autoscale;
 mod bound;
 pub mod context;
 mod decide;
 mod depends;
 mod driver;
+mod end;
 pub mod entropy;
 mod execute;
 mod finish;

@@ -72,6 +72,8 @@ pub struct Scope {
     pub namespace: Option<String>,
     /// Label selector, as `kubectl -l` takes it.
     pub selector: Option<String>,
+    /// Field selector, as `kubectl --field-selector` takes it.
+    pub fields: Option<String>,
 }
 
 /// What becomes of an object's dependents when it is deleted.
@@ -162,6 +164,7 @@ impl Wire {
         let asked = Asked::of("list", kind, scope.namespace.as_deref());
         let mut query = Query::default();
         query.add("labelSelector", scope.selector.as_deref());
+        query.add("fieldSelector", scope.fields.as_deref());
         query.add("limit", (limit > 0).then(|| limit.to_string()).as_deref());
         query.add("continue", next);
         let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
@@ -422,6 +425,7 @@ pub(super) async fn watch(
     query.add("watch", Some("true"));
     query.add("allowWatchBookmarks", Some("true"));
     query.add("labelSelector", scope.selector.as_deref());
+    query.add("fieldSelector", scope.fields.as_deref());
     query.add("resourceVersion", Some(resource_version));
     query.add("timeoutSeconds", Some(&timeout.as_secs().to_string()));
     let path = query.onto(kind.collection_path(scope.namespace.as_deref()));

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::autoscale::Autoscale;
+use super::calls::ExternalCall;
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
 use super::duration::Span;
 use super::gate::GateCondition;
@@ -23,6 +25,9 @@ pub struct OperatorBox {
     /// Workers and resync period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconciler: Option<Reconciler>,
+    /// Calls that are made in every pass, before those of the blocks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Children that are created when they are missing. An entry with `reconcile: true` is also kept
     /// as declared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,6 +41,9 @@ pub struct OperatorBox {
     /// What is written to the custom resource's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,
+    /// Changes workers and queue by conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscale: Option<Autoscale>,
     /// Finalizers that every resource gets beside ours, which it always has; who they belong to takes
     /// them off again. `[]` keeps ours off too. Default: those of the Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +92,9 @@ pub struct Lifecycle {
     /// One must hold, or the block counts as if none of its entries were wanted. Beside `when` both count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
+    /// Calls that are made before any child of the block, in order; each sees the answers of those before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Deployments (apps/v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deployments: Vec<Deployment>,

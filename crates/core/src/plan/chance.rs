@@ -34,6 +34,11 @@ const STATUS: (&str, &str) = (
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
 );
 
+const CALL: (&str, &str) = (
+    "a call is the same throughout a pass, and a random value would make it another one each time",
+    "send what the custom resource has, such as `.metadata.uid`",
+);
+
 /// Reports the templates of an operator that draw random values and do not keep them. `at` is any place of the Katalog.
 pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     let mut check = Check {
@@ -47,6 +52,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,
             Purpose::Status => STATUS,
+            Purpose::Call => CALL,
             Purpose::Label => LABEL,
             Purpose::Once => return,
         };
@@ -72,11 +78,11 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn condition(&mut self, condition: &Condition, why: (&str, &str)) {
-        if let Operand::Template(template) = &condition.operand {
+        if let Some(Operand::Template(template)) = condition.operand() {
             let place = format!("{}.field", condition.path);
             self.template(&place, template, why);
         }
-        if let Some(leaf) = condition.right() {
+        for leaf in condition.leaves() {
             self.leaf(leaf, why);
         }
     }

@@ -199,6 +199,7 @@ pub(crate) fn compile_end(
 impl Surroundings<'_> {
     fn block(&self, at: &At<'_>, block: Block, lifecycle: &Lifecycle) -> Vec<ChildPlan> {
         let Lifecycle {
+            external: _,
             deployments,
             services,
             config_maps,
@@ -331,7 +332,7 @@ impl Surroundings<'_> {
             block: self.position,
             kind: kind.clone(),
             mode,
-            on_false: on_false(at, mode, control).unwrap_or_else(|| {
+            on_false: on_false(at, mode, control, self.gate).unwrap_or_else(|| {
                 let import = self.import.and_then(|import| self.imports.get(import));
                 conditions::default_on_false([self.gate, &gate], import, for_each.as_ref())
             }),
@@ -411,10 +412,15 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
 }
 
 /// What the entry itself declares.
-fn on_false(at: &At<'_>, mode: Mode, control: &Control) -> Option<OnFalse> {
+fn on_false(at: &At<'_>, mode: Mode, control: &Control, block: &Gate) -> Option<OnFalse> {
     let declared = control.on_false?;
     let at = at.field("onFalse");
-    if control.when.is_empty() && control.for_each.is_none() {
+    let gates = [
+        control.when.is_empty(),
+        control.or.is_empty(),
+        block.is_empty(),
+    ];
+    if gates == [true; 3] && control.for_each.is_none() {
         at.warn(Code::NoEffect, "without `when` this has no effect");
     } else if mode == Mode::Once {
         at.warn(

@@ -13,17 +13,21 @@
 //! A plan holds no name of a custom resource: it is compiled once and serves every instance.
 
 mod api_types;
+mod autoscale;
+mod calls;
+mod capacity;
 mod chance;
 mod checks;
 mod children;
 mod coerce;
 mod compile;
-mod conditions;
+pub(crate) mod conditions;
 mod defaults;
 pub mod describe;
 mod diff;
 mod ending;
 pub(crate) mod for_each;
+mod gate;
 mod imports;
 mod keys;
 pub(crate) mod kinds;
@@ -47,10 +51,12 @@ mod walk;
 mod watched;
 
 pub use api_types::lacks_api_types;
+pub use calls::{CallPlan, Token};
 pub use coerce::Misfit;
 pub use compile::{compile, errors_in_templates, types};
 pub use diff::{Change, diff};
 pub use ending::{EndPlan, EndStep};
+pub use gate::*;
 pub use keys::{ChildKey, GroupKind, KatalogRef, ObjectKey, ResourceType};
 pub use kinds::built_in;
 pub use lasting::{Allowed, CertificatePlan, CopyPlan, LastingPlan};
@@ -59,8 +65,10 @@ pub use library::{Library, Origin, Part, Reference, beside};
 pub use operator::check_motif;
 pub(crate) use profiles::resolve_profile;
 pub use profiles::{built_in_profiles, profiles_markdown};
+pub(crate) use reads::EXTERNAL;
 pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};
 pub(crate) use tree::Fields;
 pub use types::*;
 pub use typing::Typed;
 pub use watched::Watched;
+pub(crate) use watched::label_path;

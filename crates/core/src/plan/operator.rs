@@ -1,14 +1,15 @@
 //! One entry of a Katalog to the plan of its operator.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
-    BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
-    Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
-    children, describe, ending, for_each,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan,
+    KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed,
+    api_types, autoscale, calls, chance, checks, children, describe, ending, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
-    reconciler, status,
+    reconciler::{self, Pace},
+    status,
     typing::{Known, Typing},
     watched,
 };
@@ -40,9 +41,10 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
     let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
     let all = (&*imported, &*imports);
-    let (blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
+    let (calls, blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
     let mut plan = OperatorPlan {
         imports,
+        calls,
         blocks: blocks.into(),
         children: children.into(),
         status: status(&at, None, &imported, None, library),
@@ -137,7 +139,8 @@ fn with_names(
     }
     let imports = imports::plans(at, imported);
     let imported_here = (imported, &*imports);
-    let (blocks, children) = children(&box_at, declared, &owner, imported_here, entry, schemas);
+    let (calls, blocks, children) =
+        children(&box_at, declared, &owner, imported_here, entry, schemas);
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
@@ -162,6 +165,7 @@ fn with_names(
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
         resync: pace.resync,
+        autoscale: autoscale(&box_at, declared, &pace, context),
         queue: pace.queue,
         depends_on: depends_on(entry),
         watched: watched::compile(at, entry),
@@ -169,6 +173,7 @@ fn with_names(
         finalizer,
         other_finalizers,
         imports,
+        calls,
         blocks: blocks.into(),
         children: children.into(),
         ending,
@@ -205,10 +210,15 @@ fn check(
     }
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
+    // What somebody does to the labels is seen.
+    let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
+    plan.reads.cr.extend(labels);
+    plan.reads.cr.sort();
+    plan.reads.cr.dedup();
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 
-/// The children of Motifs and of the operatorBox at `at`.
+/// The calls and children of Motifs and of the operatorBox at `at`.
 fn children(
     at: &At<'_>,
     declared: &OperatorBox,
@@ -216,7 +226,7 @@ fn children(
     (imported, imports): (&[Imported<'_>], &[ImportPlan]),
     entry: &CrdEntry,
     schemas: &Schemas,
-) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
+) -> (Box<[CallPlan]>, Vec<BlockPlan>, Vec<ChildPlan>) {
     let mut blocks = Vec::new();
     for index in imports::merge_order(imported) {
         let Imported {
@@ -228,10 +238,11 @@ fn children(
         }
     }
     blocks.extend(children::of_box(at, declared));
+    let calls = calls::compile(&at.field("external"), &declared.external, &blocks);
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
     let children = checks::within(at, imports, &blocks, compiled);
-    (blocks, children)
+    (calls, blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.
@@ -266,6 +277,21 @@ fn status<'a>(
     }
     let conditions = declared.and_then(|declared| declared.conditions);
     status::compile(&lists, conditions.unwrap_or(true), version)
+}
+
+/// When the operator works with another capacity.
+fn autoscale(
+    at: &At<'_>,
+    declared: &OperatorBox,
+    pace: &Pace,
+    context: &Context<'_>,
+) -> Option<AutoscalePlan> {
+    let names = autoscale::Names {
+        cross: BTreeMap::new(),
+        entries: context.spec.crds.keys().map(String::as_str).collect(),
+    };
+    let declared = declared.autoscale.as_ref()?;
+    autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
 }
 
 /// The status that is never written.

@@ -7,7 +7,7 @@ use crate::{
     api::{CrdEntry, KatalogSpec, names, scalar::Text},
     diagnostics::Code,
     resources::scope::At,
-    value::Key,
+    value::{Key, Path, Step},
 };
 
 /// The custom resources of an operator.
@@ -174,4 +174,13 @@ pub(super) fn finalizers(
         others.push(name.as_str().into());
     }
     (!declared.is_empty(), others.into())
+}
+
+/// Where a label lies in an object.
+pub(crate) fn label_path(key: &str) -> Path {
+    let steps = ["metadata", "labels", key];
+    steps
+        .into_iter()
+        .map(|step| Step::Field(step.into()))
+        .collect()
 }

@@ -1,6 +1,6 @@
 //! Copies: a child takes over what it does not say itself from an object that somebody else made.
 
-use super::{lasting::asked, pass::Pass};
+use super::{lasting::asked, object::check_name, pass::Pass};
 use crate::{
     plan::{ChildKey, ChildPlan, Coerce, CopyPlan, Leaf, NameRule, ObjectKey},
     reconcile::{
@@ -98,7 +98,7 @@ impl Pass<'_, '_> {
         rule: NameRule,
     ) -> Result<Box<str>, RenderError> {
         let text = renderer.text(leaf)?;
-        self.check_name(declared, leaf, (rule, &text))?;
+        check_name(self.plan, declared, leaf, (rule, &text))?;
         Ok(text.into())
     }
 }

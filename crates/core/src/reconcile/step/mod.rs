@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Observed ── Sources::of ──► what is missing: Step::Need
-//!                  │
+//!                  │ `calls` ──► what is missing: Step::Need
 //!               `pass`    gates of the blocks, then child by child: which shall be, stay or go
 //!               `object`  a child's name, and the child as it shall be: `lasting`, `copies` and `rolling` add to it what is
 //!                         asked for while it is rendered, and the pass is called again: Step::Need
@@ -20,12 +20,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
 use super::{
+    calls,
     children::children_data,
     gate::Turns,
     inputs::Inputs,
     inventory::Inventory,
+    labels::{Labels, labels},
     marks::Marks,
     reason::Reason,
     record::Observed,
@@ -61,11 +64,26 @@ pub struct Cycle {
     pub inventory: Inventory,
     /// What the pass saw beside custom resource and children; the status is made from the same.
     pub sources: Sources,
+    /// The labels that the custom resource shall have.
+    pub labels: Labels,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
+    /// What conditions could not compare; they do not hold for that, and nothing fails.
+    pub doubts: Vec<Failure>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
+}
+
+impl Cycle {
+    /// Nothing is decided, and everything stays as it is: why.
+    fn untouched(observed: &Observed, failure: Failure) -> Self {
+        Self {
+            failures: vec![failure],
+            inventory: observed.cr.inventory.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// What is wanted of one child.
@@ -138,7 +156,15 @@ pub fn step(
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
-    match decide(plan, scopes, (observed, &sources), now, entropy) {
+    let sources = match calls::make(plan, observed, sources, now) {
+        Ok(sources) => sources,
+        Err(read) => return Step::Need(vec![read]),
+    };
+    let decided = match &sources.failed {
+        Some(failure) => Ok(Cycle::untouched(observed, failure.clone())),
+        None => decide(plan, scopes, (observed, &sources), now, entropy),
+    };
+    match decided {
         Ok(mut cycle) => {
             cycle.sources = sources;
             Step::Done(Box::new(cycle))
@@ -193,7 +219,11 @@ fn decide(
     if !pass.needs.is_empty() {
         return Err(pass.needs);
     }
+    let (labels, failed) = labels(plan, &observed.cr, &data, frame);
+    failed.into_iter().for_each(|failure| pass.fail(failure));
+    pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.wake = turns.first();
+    cycle.doubts = turns.doubts();
     Ok(cycle)
 }

@@ -1,11 +1,12 @@
 //! A child's name, and the child as it shall be.
 
-use super::{Failure, Rendered, pass::Pass};
+use super::{Failure, Rendered, Scopes, pass::Pass};
 use crate::{
-    plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey},
+    plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey, OperatorPlan},
     reconcile::{
         marks,
         reason::Reason,
+        record::Observed,
         render::{RenderError, Renderer},
     },
     value::{Node, hash},
@@ -18,41 +19,12 @@ impl Pass<'_, '_> {
         renderer: &mut Renderer<'_, '_>,
         declared: &ChildPlan,
     ) -> Result<ChildKey, Failure> {
-        let kind = declared.kind.group_kind();
-        let Some(namespaced) = self.scopes.get(&kind).copied() else {
-            return Err(Failure {
-                reason: Reason::KindNotServed,
-                at: declared.path.to_string(),
-                message: format!(
-                    "the API server serves no {kind} in version {}; install its CRD",
-                    declared.kind.version
-                ),
-            });
+        let place = Place {
+            plan: self.plan,
+            scopes: self.scopes,
+            observed: self.observed,
         };
-        let name = renderer.text(&declared.name)?;
-        self.check_name(declared, &declared.name, (declared.name_rule, &name))?;
-        let namespace = if namespaced {
-            self.namespace(renderer, declared)?
-        } else {
-            None
-        };
-        if namespaced && namespace.is_none() {
-            return Err(Failure {
-                reason: Reason::InvalidName,
-                at: declared.path.to_string(),
-                message: format!(
-                    "{kind} lives in a namespace and {} does not: say `namespace`",
-                    self.plan.resource.kind
-                ),
-            });
-        }
-        Ok(ChildKey {
-            kind,
-            object: ObjectKey {
-                namespace,
-                name: name.into(),
-            },
-        })
+        key_of(place, renderer, declared)
     }
 
     /// Whether the declaration is one of several, of which this has no namespace to be in.
@@ -60,22 +32,6 @@ impl Pass<'_, '_> {
         let leaf = declared.namespace.as_ref().filter(|_| declared.spread);
         // What cannot be rendered is told with the name.
         leaf.is_some_and(|leaf| renderer.text(leaf).is_ok_and(|text| text.is_empty()))
-    }
-
-    /// The declared namespace; where that is left out, the custom resource's own.
-    fn namespace(
-        &self,
-        renderer: &mut Renderer<'_, '_>,
-        declared: &ChildPlan,
-    ) -> Result<Option<Box<str>>, Failure> {
-        if let Some(leaf) = &declared.namespace {
-            let text = renderer.text(leaf)?;
-            if !text.is_empty() {
-                self.check_name(declared, leaf, (NameRule::Label1123, &text))?;
-                return Ok(Some(text.into()));
-            }
-        }
-        Ok(self.observed.cr.id.key.namespace.clone())
     }
 
     /// The whole object of a declaration.
@@ -128,22 +84,104 @@ impl Pass<'_, '_> {
         };
         Ok(rendered?.unwrap_or_default())
     }
+}
 
-    /// Whether a name that `leaf` gave, for `declared`, is legal. One that is made of a Secret is not told.
-    pub(super) fn check_name(
-        &self,
-        declared: &ChildPlan,
-        leaf: &Leaf,
-        (rule, name): (NameRule, &str),
-    ) -> Result<(), RenderError> {
-        rule.check(name).map_err(|message| RenderError {
-            path: leaf.path.clone(),
-            message: if self.plan.reads_secrets(declared.import, &leaf.template) {
-                "this gives no legal name, which is withheld: it is made of a Secret".to_owned()
-            } else {
-                message
-            },
-            reason: Reason::InvalidName,
-        })
+/// What says where a declaration's object lives.
+#[derive(Clone, Copy)]
+pub(in crate::reconcile) struct Place<'a> {
+    pub(in crate::reconcile) plan: &'a OperatorPlan,
+    pub(in crate::reconcile) scopes: &'a Scopes,
+    pub(in crate::reconcile) observed: &'a Observed,
+}
+
+/// Which object a declaration means.
+pub(in crate::reconcile) fn key_of(
+    place: Place<'_>,
+    renderer: &mut Renderer<'_, '_>,
+    declared: &ChildPlan,
+) -> Result<ChildKey, Failure> {
+    let kind = declared.kind.group_kind();
+    let failure = |reason, message| Failure {
+        reason,
+        at: declared.path.to_string(),
+        message,
+    };
+    let Some(namespaced) = place.scopes.get(&kind).copied() else {
+        let version = &declared.kind.version;
+        let message =
+            format!("the API server serves no {kind} in version {version}; install its CRD");
+        return Err(failure(Reason::KindNotServed, message));
+    };
+    let name = renderer.text(&declared.name)?;
+    check_name(
+        place.plan,
+        declared,
+        &declared.name,
+        (declared.name_rule, &name),
+    )?;
+    let namespace = if namespaced {
+        let own = &place.observed.cr.id.key.namespace;
+        Some(
+            namespace(place.plan, renderer, declared)?
+                .or_else(|| own.clone())
+                .ok_or_else(|| {
+                    let owner = &place.plan.resource.kind;
+                    let message = format!(
+                        "{kind} lives in a namespace and {owner} does not: say `namespace`"
+                    );
+                    failure(Reason::InvalidName, message)
+                })?,
+        )
+    } else {
+        None
+    };
+    if let Some(refused) = namespace
+        .as_deref()
+        .filter(|namespace| place.plan.watched.restricted.contains(*namespace))
+    {
+        let message = format!("`restrictedNamespaces` has `{refused}`: nothing is made there");
+        return Err(failure(Reason::RestrictedNamespace, message));
     }
+    Ok(ChildKey {
+        kind,
+        object: ObjectKey {
+            namespace,
+            name: name.into(),
+        },
+    })
+}
+
+/// The declared namespace; none is the custom resource's own.
+fn namespace(
+    plan: &OperatorPlan,
+    renderer: &mut Renderer<'_, '_>,
+    declared: &ChildPlan,
+) -> Result<Option<Box<str>>, Failure> {
+    let Some(leaf) = &declared.namespace else {
+        return Ok(None);
+    };
+    let text = renderer.text(leaf)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    check_name(plan, declared, leaf, (NameRule::Label1123, &text))?;
+    Ok(Some(text.into()))
+}
+
+/// Whether a name that `leaf` gave, for `declared`, is legal. One that is made of a Secret is not told.
+pub(super) fn check_name(
+    plan: &OperatorPlan,
+    declared: &ChildPlan,
+    leaf: &Leaf,
+    (rule, name): (NameRule, &str),
+) -> Result<(), RenderError> {
+    rule.check(name).map_err(|message| RenderError {
+        path: leaf.path.clone(),
+        message: if plan.reads_secrets(declared.import, &leaf.template) {
+            "this gives no legal name, which is withheld: it is made of a Secret".to_owned()
+        } else {
+            message
+        },
+        reason: Reason::InvalidName,
+    })
 }

@@ -70,7 +70,14 @@ impl Pass<'_, '_> {
                 .filter(|key| self.observed.child(key).is_some() && self.is_made(key))
                 .cloned(),
         );
-        Inventory { kinds, made }
+        let labels = self.cycle.labels.keys().cloned();
+        Inventory {
+            kinds,
+            made,
+            ended: before.ended.clone(),
+            labels: labels.collect(),
+            finalizers: self.plan.other_finalizers.iter().cloned().collect(),
+        }
     }
 }
 
