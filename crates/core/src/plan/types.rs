@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{CopyPlan, EndPlan, Gate, GroupKind, KatalogRef, LastingPlan, ResourceType, Watched};
+use super::{
+    CopyPlan, EndPlan, Gate, GroupKind, KatalogRef, LastingPlan, ResourceType, ScalePlan, Watched,
+};
 use crate::{
     api::{DependencyCondition, names},
     template::Template,
@@ -311,6 +313,8 @@ pub struct ChildPlan {
     pub lasting: Option<Box<LastingPlan>>,
     /// The object that it is a copy of; what the body has wins.
     pub copy: Option<Box<CopyPlan>>,
+    /// A workload whose number of pods follows conditions.
+    pub scale: Option<Box<ScalePlan>>,
     /// Whether its pods roll when a Secret or a `ConfigMap` changes that they use.
     pub rolls: bool,
     /// Whether its entry makes one in each of several namespaces: where `namespace` renders to nothing, there is none.
