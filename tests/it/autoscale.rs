@@ -19,6 +19,9 @@ use crate::waters;
 /// How long nothing must happen.
 const QUIET: Duration = Duration::from_secs(2);
 
+/// Lakes that are made: with five workers at work, more than three still wait.
+const LAKES: usize = 12;
+
 /// A gate in front of every pass: while it is shut, passes that begin wait, and their workers are busy.
 #[derive(Default)]
 struct Sluice {
@@ -135,14 +138,14 @@ async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do(
         .await?;
     assert_eq!((calm.queue_max_depth, calm.autoscaled), (20, false));
 
-    // One worker stands in a pass, and five lakes wait for it; that alone is not enough.
+    // One worker stands in a pass, and the other lakes wait for it; that alone is not enough.
     engine.sluice.0.shut(&["lake", "db"]);
-    for number in 0..6 {
+    for number in 0..LAKES {
         let lake = format!("lake-{number}");
         waters::lake(&scenario, &lake, &json!({ "colour": "blue" })).await?;
     }
     engine
-        .until("lake", "has a queue", |status| status.queue_depth == 5)
+        .until("lake", "has a queue", |status| status.queue_depth == LAKES - 1)
         .await?;
     tokio::time::sleep(QUIET).await;
     assert_eq!(
@@ -181,7 +184,7 @@ async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do(
 
     // The work is done, and after a while everything is as declared.
     engine.sluice.0.shut(&[]);
-    for number in 0..6 {
+    for number in 0..LAKES {
         let lake = format!("lake-{number}");
         scenario.objects("lakes").until_ready(&lake).await?;
     }
