@@ -14,7 +14,8 @@ use crate::{diagnostics::Code, resources::scope::At, template::Template};
 /// Where a random value would not last, and what to do about it.
 const CHILD: (&str, &str) = (
     "the value is another one in each pass, and so is the child",
-    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`",
+    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`, or write `once: true` \
+     in a Secret",
 );
 const NAME: (&str, &str) = (
     "each pass would name another child",
@@ -33,6 +34,11 @@ const STATUS: (&str, &str) = (
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
 );
 
+const CALL: (&str, &str) = (
+    "a call is the same throughout a pass, and a random value would make it another one each time",
+    "send what the custom resource has, such as `.metadata.uid`",
+);
+
 /// Reports the templates of an operator that draw random values and do not keep them. `at` is any place of the Katalog.
 pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     let mut check = Check {
@@ -46,6 +52,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,
             Purpose::Status => STATUS,
+            Purpose::Call => CALL,
             Purpose::Label => LABEL,
             Purpose::Once => return,
         };

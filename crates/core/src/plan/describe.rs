@@ -1,5 +1,6 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod calls;
 mod gate;
 mod upkeep;
 
@@ -38,6 +39,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         finalizer,
         other_finalizers,
         imports,
+        calls,
         blocks,
         children,
         ending,
@@ -54,6 +56,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
+    let calls = (!calls.is_empty()).then(|| list(calls.iter().map(self::calls::call)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -83,6 +86,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
         ("imports", imports),
+        ("calls", calls),
         (
             "watched",
             (*watched != Watched::default()).then(|| self::watched(watched)),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{Cross, ExternalCall};
+use super::calls::Cross;
 use super::rules::Normalize;
+use crate::api::calls::ExternalCall;
 use crate::api::gate::{GateCondition, Gates};
 use crate::api::scalar::{Scalar, Text};
 
@@ -19,8 +20,6 @@ pub(crate) struct BoxLater {
     or: Option<Vec<GateCondition>>,
     /// Other custom resources that are read.
     cross: Option<Vec<Cross>>,
-    /// Calls that are made in every pass, before the blocks.
-    external: Option<Vec<ExternalCall>>,
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
     /// Values of the spec, brought to one form before anything is made.
