@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{
     BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode,
-    OnFalse, ResourceType, Schemas, conditions, ending, for_each, kinds,
+    OnFalse, ResourceType, Schemas, conditions, ending, for_each, kinds, scale,
 };
 use crate::{
     api::{
@@ -217,7 +217,9 @@ impl Surroundings<'_> {
             let plan = self.child(&shell, |labels, name| {
                 deployment::expand(&shell.at, entry, labels, &kind, name)
             });
-            plans.extend(plan.map(|plan| config::rolling(&shell.at, plan, entry.roll_on_change)));
+            let plan = plan.map(|plan| config::rolling(&shell.at, plan, entry.roll_on_change));
+            let place = shell.at.field("autoscale");
+            plans.extend(plan.map(|plan| scale::scaled(plan, &place, entry.autoscale.as_ref())));
         }
         for (index, entry) in services.iter().enumerate() {
             let shell = SERVICE.entry(at, index, block, &entry.common);
@@ -349,6 +351,7 @@ impl Surroundings<'_> {
             adopt: control.adopt.unwrap_or(false),
             lasting: None,
             copy: None,
+            scale: None,
             rolls: false,
             spread: false,
         })

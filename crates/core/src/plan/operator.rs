@@ -3,9 +3,9 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
-    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind, ImportPlan,
-    KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed,
-    api_types, autoscale, calls, chance, checks, children, describe, ending, for_each, held,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
+    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan,
+    Typed, api_types, autoscale, calls, chance, checks, children, describe, ending, for_each, held,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     CallPlan, CopyPlan, EndPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan, RequeuePlan,
-    ResourceType, Watched,
+    ResourceType, ScalePlan, Watched,
 };
 use crate::{
     api::{DependencyCondition, names},
@@ -325,6 +325,8 @@ pub struct ChildPlan {
     pub lasting: Option<Box<LastingPlan>>,
     /// The object that it is a copy of; what the body has wins.
     pub copy: Option<Box<CopyPlan>>,
+    /// A workload whose number of pods follows conditions.
+    pub scale: Option<Box<ScalePlan>>,
     /// Whether its pods roll when a Secret or a `ConfigMap` changes that they use.
     pub rolls: bool,
     /// Whether its entry makes one in each of several namespaces: where `namespace` renders to nothing, there is none.

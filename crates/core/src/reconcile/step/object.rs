@@ -49,6 +49,9 @@ impl Pass<'_, '_> {
         if let Some(lasting) = &declared.lasting {
             self.generate(renderer, &mut object, key, lasting)?;
         }
+        if let Some(scale) = &declared.scale {
+            self.scale(renderer, &mut object, key, scale)?;
+        }
         if declared.rolls {
             self.roll(&mut object, key, &declared.path)?;
         }
