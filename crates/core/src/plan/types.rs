@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{CopyPlan, EndPlan, GroupKind, KatalogRef, LastingPlan, ResourceType, Watched};
 use crate::{
-    api::{DependencyCondition, names},
+    api::{DeletionPolicy, DependencyCondition, names},
     template::Template,
     value::{Key, Node, Path},
 };
@@ -16,6 +16,8 @@ pub struct Plan {
     pub katalog: KatalogRef,
     /// One for each enabled entry of `spec.crds`, sorted by name.
     pub operators: Vec<Arc<OperatorPlan>>,
+    /// Whether custom resources go with the Katalog.
+    pub deletion_policy: DeletionPolicy,
 }
 
 /// One entry of `spec.crds`, compiled.
