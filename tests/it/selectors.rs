@@ -195,6 +195,10 @@ async fn declared_labels_and_finalizers_are_put_on_and_kept() -> Result<()> {
     assert_eq!(finalizers(&first), [ARCHIVE, CLEANUP]);
 
     // A label that we write wakes nobody.
+    groves
+        .scenario
+        .operator_tells("selectors", "grove", &json!({ "instances": 1, "ready": 1 }))
+        .await?;
     tokio::time::sleep(QUIET).await;
     let (mark, passes) = (Scenario::mark()?, groves.scenario.passes("grove").await?);
     tokio::time::sleep(QUIET).await;
