@@ -126,7 +126,7 @@ pub(super) async fn pass(
     };
     shared.read(key, observed.answers.keys());
     let sources = std::mem::take(&mut cycle.sources);
-    let wake = cycle.wake;
+    let (wake, doubts) = (cycle.wake, std::mem::take(&mut cycle.doubts));
     let ahead = cycle.ahead.clone();
     let wanted = Wanted {
         inventory: cycle.inventory.clone(),
@@ -165,6 +165,7 @@ pub(super) async fn pass(
         ..observe(bound, &cr)
     };
     executed.wake_at(wake);
+    executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);

@@ -2,6 +2,7 @@
 //!
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
+mod autoscale;
 mod chance;
 mod claims;
 mod cli;
@@ -10,10 +11,12 @@ mod copies;
 mod crashes;
 mod crd_life;
 mod deletion;
+mod depends;
 mod drift;
 mod ending;
 mod files;
 mod foreach;
+mod markers;
 mod matrix;
 mod motifs;
 mod names;

@@ -10,6 +10,7 @@
 )]
 
 mod pass {
+    mod autoscale;
     mod chance;
     mod converge;
     mod copies;

@@ -33,6 +33,8 @@ pub enum Reason {
     SourceMissing,
     /// What a child is a copy of may not be copied.
     SourceRefused,
+    /// A condition compares what cannot be compared.
+    NotCompared,
     /// A pass ended in a panic: a fault of Orkestra.
     Panicked,
     /// Another manager holds a field that the Katalog declares.
@@ -68,6 +70,7 @@ impl Reason {
             Self::WriteConflict => "WriteConflict",
             Self::SourceMissing => "SourceMissing",
             Self::SourceRefused => "SourceRefused",
+            Self::NotCompared => "NotCompared",
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
             Self::Ending => "Ending",
@@ -90,7 +93,8 @@ impl Reason {
             | Self::DuplicateChild
             | Self::Invalid
             | Self::SourceRefused
-            | Self::NameTaken => true,
+            | Self::NameTaken
+            | Self::NotCompared => true,
             Self::Forbidden
             | Self::Denied
             | Self::KindNotServed

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
-use super::record::Observed;
+use super::{record::Observed, unique};
 use crate::{
     plan::{ChildKey, Number, OperatorPlan},
     template::Data,
@@ -18,6 +18,8 @@ pub enum Read {
     Object(ChildKey),
     /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
     Certificate(Certificate),
+    /// Another custom resource of the operator that has this text at this path: its key.
+    Same(Path, Box<str>),
 }
 
 /// What a certificate is for.
@@ -63,6 +65,8 @@ pub struct Sources {
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
+    /// Whether others have what the custom resource has at the paths where `unique` asks for it.
+    pub same: BTreeMap<Path, Answer>,
 }
 
 impl Sources {
@@ -71,7 +75,9 @@ impl Sources {
     /// # Errors
     /// The reads that are not answered yet.
     pub(super) fn of(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
+        let same = unique::of(plan, observed)?;
         Ok(Self {
+            same,
             cr: None,
             unavailable: unseen_children(plan, observed),
         })

@@ -67,6 +67,8 @@ pub struct Cycle {
     pub labels: Labels,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
+    /// What conditions could not compare; they do not hold for that, and nothing fails.
+    pub doubts: Vec<Failure>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
@@ -202,5 +204,6 @@ fn decide(
     pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.wake = turns.first();
+    cycle.doubts = turns.doubts();
     Ok(cycle)
 }

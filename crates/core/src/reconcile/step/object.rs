@@ -84,33 +84,6 @@ impl Pass<'_, '_> {
         };
         Ok(rendered?.unwrap_or_default())
     }
-
-    /// Whether a name that `leaf` gave, for `declared`, is legal. One that is made of a Secret is not told.
-    pub(super) fn check_name(
-        &self,
-        declared: &ChildPlan,
-        leaf: &Leaf,
-        name: (NameRule, &str),
-    ) -> Result<(), RenderError> {
-        check_name(self.plan, declared, leaf, name)
-    }
-}
-
-fn check_name(
-    plan: &OperatorPlan,
-    declared: &ChildPlan,
-    leaf: &Leaf,
-    (rule, name): (NameRule, &str),
-) -> Result<(), RenderError> {
-    rule.check(name).map_err(|message| RenderError {
-        path: leaf.path.clone(),
-        message: if plan.reads_secrets(declared.import, &leaf.template) {
-            "this gives no legal name, which is withheld: it is made of a Secret".to_owned()
-        } else {
-            message
-        },
-        reason: Reason::InvalidName,
-    })
 }
 
 /// What says where a declaration's object lives.
@@ -193,4 +166,22 @@ fn namespace(
     }
     check_name(plan, declared, leaf, (NameRule::Label1123, &text))?;
     Ok(Some(text.into()))
+}
+
+/// Whether a name that `leaf` gave, for `declared`, is legal. One that is made of a Secret is not told.
+pub(super) fn check_name(
+    plan: &OperatorPlan,
+    declared: &ChildPlan,
+    leaf: &Leaf,
+    (rule, name): (NameRule, &str),
+) -> Result<(), RenderError> {
+    rule.check(name).map_err(|message| RenderError {
+        path: leaf.path.clone(),
+        message: if plan.reads_secrets(declared.import, &leaf.template) {
+            "this gives no legal name, which is withheld: it is made of a Secret".to_owned()
+        } else {
+            message
+        },
+        reason: Reason::InvalidName,
+    })
 }
