@@ -7,7 +7,7 @@ use super::{
     ResourceType, ScalePlan, Watched,
 };
 use crate::{
-    api::{DependencyCondition, names},
+    api::{DeletionPolicy, DependencyCondition, names},
     template::Template,
     value::{Key, Node, Path},
 };
@@ -19,6 +19,8 @@ pub struct Plan {
     pub katalog: KatalogRef,
     /// One for each enabled entry of `spec.crds`, sorted by name.
     pub operators: Vec<Arc<OperatorPlan>>,
+    /// Whether custom resources go with the Katalog.
+    pub deletion_policy: DeletionPolicy,
 }
 
 /// One entry of `spec.crds`, compiled.
