@@ -29,6 +29,8 @@ pub enum Verb {
     ApplyMetadata,
     /// Status of the custom resource.
     PatchStatus,
+    /// Fields of the custom resource's spec, brought to one form.
+    Normalize,
 }
 
 /// One operator's series. They leave the registry when the last value with the same labels is dropped.
@@ -44,7 +46,7 @@ pub struct OperatorMetrics {
     workers: IntGauge,
     active: IntGauge,
     panics: IntCounter,
-    writes: [IntCounter; 5],
+    writes: [IntCounter; VERBS.len()],
     drift_repairs: IntCounter,
     conflicts: IntCounter,
 }
@@ -102,7 +104,7 @@ impl OperatorMetrics {
             workers: families.workers.with_label_values(&labels),
             active: families.workers_active.with_label_values(&labels),
             panics: families.panics.with_label_values(&labels),
-            writes: [write(0), write(1), write(2), write(3), write(4)],
+            writes: std::array::from_fn(write),
             drift_repairs: families.drift_repairs.with_label_values(&labels),
             conflicts: families.conflicts.with_label_values(&labels),
             labels,

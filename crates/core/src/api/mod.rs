@@ -17,6 +17,7 @@ pub mod notes;
 pub mod operator_box;
 pub(crate) mod planned;
 pub mod profiles;
+pub mod rules;
 pub mod scalar;
 pub mod shape;
 pub mod status;

@@ -8,6 +8,7 @@ use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
 use super::planned::{BoxLater, LifecycleLater, ReconcilerLater, StatusFieldLater};
+use super::rules::Normalize;
 use super::scalar::{Scalar, Text};
 
 /// What an operator does for each custom resource.
@@ -31,6 +32,9 @@ pub struct OperatorBox {
     /// What is written to the custom resource's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,
+    /// As `normalize` beside the box, which is its usual place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalize: Option<Normalize>,
     /// `[]` keeps our finalizer off the custom resources. Further finalizers are not supported yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,

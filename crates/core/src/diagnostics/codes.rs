@@ -188,6 +188,12 @@ codes! {
     /// `status.` at the start of a status path.
     StatusPrefix = 413, "status paths are relative";
 
+    // Rules.
+    /// A field of the spec that the definition lacks.
+    SpecUnknown = 420, "the definition has no such field of the spec";
+    /// A field that no rule can set.
+    NotSettable = 421, "rules cannot set this";
+
     // Schemas and types.
     /// A path that the schema cannot have.
     NoSuchField = 500, "the schema has no such field";

@@ -16,6 +16,27 @@ pub(crate) fn gate(at: &At<'_>, when: &[GateCondition]) -> Gate {
     }
 }
 
+/// Compiles the one condition that stands at `at`.
+pub(crate) fn demand(at: &At<'_>, condition: &GateCondition) -> Gate {
+    Gate {
+        all: one(at, condition).into(),
+        any: Box::default(),
+    }
+}
+
+/// That the fields are there which a gate asks about.
+pub(crate) fn presence(gate: &Gate) -> Gate {
+    let present = gate.iter().map(|condition| Condition {
+        operand: condition.operand.clone(),
+        test: Test::Exists,
+        path: condition.path.clone(),
+    });
+    Gate {
+        all: present.collect(),
+        any: Box::default(),
+    }
+}
+
 /// Compiles the list at `at`.
 fn compile(at: &At<'_>, list: &[GateCondition]) -> Box<[Condition]> {
     list.iter()

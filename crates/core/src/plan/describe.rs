@@ -1,5 +1,7 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod rules;
+
 use super::{
     BlockPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode, Number,
     OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
@@ -23,6 +25,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         workers: _,
         resync: _,
         finalizer,
+        rules,
         imports,
         blocks,
         children,
@@ -39,6 +42,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
+    let rules = (!rules.is_empty()).then(|| ("rules", self::rules::rules(rules)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -66,6 +70,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     ];
     map(operator
         .into_iter()
+        .chain(rules)
         .chain(imports.map(|all| ("imports", all))))
 }
 

@@ -8,7 +8,7 @@ use super::{
     describe,
     imports::{self, Imported},
     reads::{self, Unreadable},
-    reconciler, status,
+    reconciler, rules, status,
     typing::{Known, Typing},
 };
 use crate::{
@@ -40,7 +40,9 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
     let all = (&*imported, &*imports);
     let (blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
+    let rules = rules::of_motifs(&at, &imported, library);
     let mut plan = OperatorPlan {
+        rules,
         imports,
         blocks: blocks.into(),
         children: children.into(),
@@ -144,7 +146,9 @@ fn with_names(
         version,
         context.library,
     );
+    let rules = rules::compile(at, entry, imported, version, context.library);
     let mut plan = OperatorPlan {
+        rules,
         katalog: context.katalog.clone(),
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),

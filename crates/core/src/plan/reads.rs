@@ -66,6 +66,7 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             Expression::Condition(condition) => gathered.condition(condition, (&known, inputs)),
         }
     });
+    gathered.reads.cr.extend(plan.rules.touched());
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
     for paths in gathered.reads.children.values_mut() {
         *paths = without_covered(std::mem::take(paths));

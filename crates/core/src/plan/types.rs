@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{GroupKind, KatalogRef, ResourceType};
+use super::{GroupKind, KatalogRef, ResourceType, RulesPlan};
 use crate::{
     api::names,
     template::Template,
@@ -33,6 +33,8 @@ pub struct OperatorPlan {
     pub resync: Duration,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
+    /// What is made of a custom resource, and asked of it, before anything else.
+    pub rules: RulesPlan,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
     /// The lifecycle blocks that the children stand in.
@@ -69,6 +71,7 @@ impl OperatorPlan {
             workers: 1,
             resync: Duration::ZERO,
             finalizer: true,
+            rules: RulesPlan::default(),
             imports: Box::default(),
             blocks: Box::default(),
             children: Box::default(),

@@ -22,8 +22,10 @@ pub(crate) enum Purpose {
     Once,
     /// A part of an object that is kept as declared.
     Reconciled,
-    /// A field of the custom resource's status.
+    /// A field of the custom resource's status, or something else that is told there.
     Status,
+    /// A value of the custom resource itself, normalized or completed.
+    Prepared,
 }
 
 /// Where an expression stands.
@@ -39,6 +41,7 @@ impl OperatorPlan {
     /// Calls `visit` with every expression.
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
         self.visit_inputs(visit);
+        self.rules.visit(visit);
         for block in &self.blocks {
             visit_gate(&block.gate, block.import, visit);
         }
@@ -85,7 +88,7 @@ impl OperatorPlan {
     }
 }
 
-fn visit_gate<'a>(
+pub(crate) fn visit_gate<'a>(
     gate: &'a Gate,
     import: Option<usize>,
     visit: &mut dyn FnMut(Expression<'a>, Place),

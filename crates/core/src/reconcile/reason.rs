@@ -13,6 +13,8 @@ pub enum Reason {
     InvalidName,
     /// Two children of one custom resource have the same kind and name.
     DuplicateChild,
+    /// The custom resource does not keep a rule of `validation`.
+    ValidationFailed,
     /// The API server refused the object as invalid.
     Invalid,
     /// An object of that name exists, and it is not ours.
@@ -48,6 +50,7 @@ impl Reason {
             Self::WrongType => "WrongType",
             Self::InvalidName => "InvalidName",
             Self::DuplicateChild => "DuplicateChild",
+            Self::ValidationFailed => "ValidationFailed",
             Self::Invalid => "Invalid",
             Self::NameTaken => "NameTaken",
             Self::Forbidden => "Forbidden",
@@ -72,6 +75,7 @@ impl Reason {
             | Self::WrongType
             | Self::InvalidName
             | Self::DuplicateChild
+            | Self::ValidationFailed
             | Self::Invalid
             | Self::NameTaken => true,
             Self::Forbidden

@@ -2,7 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::record::Observed;
+use jiff::Timestamp;
+
+use super::{
+    prepare::{self, Prepared},
+    record::Observed,
+};
 use crate::{
     plan::{ChildKey, Number, OperatorPlan},
     template::Data,
@@ -38,6 +43,8 @@ pub type Answers = BTreeMap<Read, Answer>;
 pub struct Sources {
     /// The custom resource as templates see it, where that is not as it was read: normalized and completed.
     pub cr: Option<Node>,
+    /// What came of preparing it.
+    pub prepared: Prepared,
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
@@ -48,16 +55,28 @@ impl Sources {
     ///
     /// # Errors
     /// The reads that are not answered yet.
-    pub(super) fn of(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
-        Ok(Self {
-            cr: None,
+    pub(super) fn of(
+        plan: &OperatorPlan,
+        observed: &Observed,
+        now: Timestamp,
+    ) -> Result<Self, Vec<Read>> {
+        let mut sources = Self {
             unavailable: unseen_children(plan, observed),
-        })
+            ..Self::default()
+        };
+        prepare::complete(plan, observed, now, &mut sources);
+        prepare::validate(plan, observed, now, &mut sources);
+        Ok(sources)
     }
 
     /// The roots of the templates, without `.children`.
     pub(super) fn data<'a>(&'a self, observed: &'a Observed) -> Data<'a> {
-        Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view))
+        self.data_of(self.cr.as_ref().unwrap_or(&observed.cr.view))
+    }
+
+    /// The same with `cr` for the custom resource.
+    pub(super) fn data_of<'a>(&'a self, cr: &'a Node) -> Data<'a> {
+        Data::of(cr)
     }
 
     /// Why one of `paths` cannot be read, if one of them cannot.

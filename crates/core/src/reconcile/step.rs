@@ -53,6 +53,17 @@ pub struct Cycle {
     pub ahead: BTreeSet<ChildKey>,
 }
 
+impl Cycle {
+    /// Nothing is made, changed or deleted: the custom resource is not as it must be.
+    fn refused(observed: &Observed, sources: &Sources) -> Self {
+        Self {
+            failures: sources.prepared.failures.clone(),
+            inventory: observed.cr.inventory.clone(),
+            ..Self::default()
+        }
+    }
+}
+
 /// What is wanted of one child.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
@@ -119,11 +130,16 @@ pub fn step(
     now: Timestamp,
     entropy: &Entropy,
 ) -> Step {
-    let sources = match Sources::of(plan, observed) {
+    let sources = match Sources::of(plan, observed, now) {
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
-    let mut cycle = decide(plan, scopes, (observed, &sources), now, entropy);
+    let mut cycle = if sources.prepared.failures.is_empty() {
+        decide(plan, scopes, (observed, &sources), now, entropy)
+    } else {
+        Cycle::refused(observed, &sources)
+    };
+    cycle.wake = cycle.wake.into_iter().chain(sources.prepared.wake).min();
     cycle.sources = sources;
     Step::Done(Box::new(cycle))
 }

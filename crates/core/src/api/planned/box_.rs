@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 
 use super::calls::{Cross, ExternalCall, RetryBackoff};
 use super::gate::Gates;
-use super::rules::Normalize;
 use crate::api::duration::Span;
 use crate::api::gate::GateCondition;
 use crate::api::operator_box::Lifecycle;
@@ -30,8 +29,6 @@ pub(crate) struct BoxLater {
     autoscale: Option<Autoscale>,
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
-    /// Values of the spec, brought to one form before anything is made.
-    normalize: Option<Normalize>,
     /// What else leads to a pass.
     observe: Option<Observe>,
     /// What must hold before a pass.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
+use crate::api::rules::Fires;
 use crate::api::duration::Span;
 use crate::api::gate::GateCondition;
 use crate::api::motif::SecretRef;
@@ -83,14 +84,6 @@ pub(crate) enum Protocol {
 pub(crate) struct CallAuth {
     /// The key of a Secret.
     secret_ref: Option<SecretRef>,
-}
-
-/// When a rule or a call of the admission acts.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Fires {
-    /// `false` is at admission only. Default `true`.
-    reconcile: Option<bool>,
 }
 
 /// How something that failed is tried again within a pass.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 
 use super::gate::Gates;
-use super::rules::{Conversion, Mutation, Normalize, Validation};
+use super::rules::Conversion;
 use crate::api::scalar::Text;
 
 /// Further fields of an operator.
@@ -27,12 +27,6 @@ pub(crate) struct EntryLater {
     field_selector: Option<BTreeMap<String, String>>,
     /// Labels that every resource gets.
     labels: Option<BTreeMap<String, Text>>,
-    /// Rules that resources must keep.
-    validation: Option<Validation>,
-    /// Rules that complete resources.
-    mutation: Option<Mutation>,
-    /// Values of the spec, brought to one form before anything is made.
-    normalize: Option<Normalize>,
     /// How resources are brought from one version to another.
     conversion: Option<Conversion>,
     /// Which webhooks the resources pass.

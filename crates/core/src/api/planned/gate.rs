@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 
 use crate::api::duration::Span;
 use crate::api::gate::GateCondition;
+use crate::api::rules::ValueType;
 use crate::api::scalar::{Scalar, Text, Texts};
 
 /// Conditions: all of `when` and one of `or` must hold.
@@ -69,20 +70,6 @@ pub(crate) struct ConditionLater {
     cron: Option<Text>,
     /// How long a `cron` condition holds.
     duration: Option<Span>,
-}
-
-/// As what values are compared or written.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum ValueType {
-    /// Text.
-    String,
-    /// A whole number.
-    Int,
-    /// A number.
-    Float,
-    /// `true` or `false`.
-    Bool,
 }
 
 /// Where a metric of another operator is read.

@@ -27,6 +27,6 @@ pub(crate) use copies::{ConfigMapLater, SecretLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use network::ServiceLater;
-pub(crate) use rules::AdmissionLater;
+pub(crate) use rules::RulesLater;
 pub(crate) use security::SpecLater;
 pub(crate) use workloads::{DeploymentLater, LifecycleLater};

@@ -11,6 +11,7 @@ mod conditions;
 mod fixed;
 mod inputs;
 mod list;
+mod rules;
 mod target;
 mod tree;
 
@@ -103,6 +104,7 @@ impl<'a, 's> Typing<'a, 's> {
     /// field takes.
     pub(crate) fn check(&mut self, plan: &mut OperatorPlan) {
         self.imports(&plan.imports);
+        self.rules(&plan.rules);
         for block in &plan.blocks {
             self.import.set(block.import);
             self.gate(&block.gate);
