@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     entropy::Entropy,
+    operators::Operators,
     watch::{Crds, Informers},
     wire::Wire,
 };
@@ -28,6 +29,8 @@ pub struct Context {
     pub metrics: Metrics,
     /// Takes Kubernetes Events; never waits.
     pub events: EventSink,
+    /// The operators that run, by name.
+    pub operators: Operators,
     /// Bounds concurrent pure passes to the cores.
     pub passes: Semaphore,
     /// Fault points of tests.
@@ -47,6 +50,7 @@ impl Context {
             informers: Informers::new(wire.clone(), entropy.clone()),
             crds: Crds::start(wire.clone(), entropy.clone()),
             events: EventSink::start(client, &metrics, clock.clone()),
+            operators: Operators::default(),
             passes: Semaphore::new(cores),
             faults: Faults::default(),
             wire,

@@ -8,6 +8,7 @@ use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
 use super::planned::{BoxLater, LifecycleLater, ReconcilerLater, StatusFieldLater};
+use super::queue::Queue;
 use super::rules::Normalize;
 use super::scalar::{Scalar, Text};
 
@@ -62,6 +63,9 @@ pub struct Reconciler {
     /// File with more fields under `reconciler`, relative to this one. What is written here wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
+    /// The queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
@@ -140,6 +144,9 @@ pub struct StatusField {
     /// All must hold, or the field keeps the value it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
+    /// One must hold, or the field keeps the value it has. Beside `when` both count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

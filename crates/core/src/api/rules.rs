@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::gate::GateCondition;
+use super::gate::{GateCondition, Gates};
 use super::later::Later;
 use super::planned::RulesLater;
 use super::scalar::{Scalar, Text};
@@ -56,12 +56,9 @@ pub struct ValidationRule {
     /// `true` holds for a field that is missing or empty. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
-    /// All must hold for the rule to count.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub when: Vec<GateCondition>,
-    /// One must hold for the rule to count. Beside `when` both count.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub or: Vec<GateCondition>,
+    /// What must hold for the rule to count.
+    #[serde(flatten)]
+    pub gates: Gates,
 }
 
 /// What happens when a rule is not kept.
@@ -116,12 +113,9 @@ pub struct MutationRule {
     /// When the rule acts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fires: Option<Fires>,
-    /// All must hold for the rule to act.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub when: Vec<GateCondition>,
-    /// One must hold for the rule to act. Beside `when` both count.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub or: Vec<GateCondition>,
+    /// What must hold for the rule to act.
+    #[serde(flatten)]
+    pub gates: Gates,
 }
 
 /// As what values are compared or written.

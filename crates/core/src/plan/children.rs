@@ -273,7 +273,7 @@ impl Surroundings<'_> {
         metadata.put("annotations", annotations.into_optional());
         root.put("metadata", metadata.into_optional());
 
-        let gate = conditions::gate(at, &control.when);
+        let gate = conditions::gate(at, &control.when, &control.or);
         let mode = mode(at, *block, &group_kind, control);
         Some(ChildPlan {
             path: at.text(),

@@ -1,4 +1,4 @@
-//! `when` lists.
+//! `when` and `or` lists.
 
 use super::{Coerce, Condition, Gate, ImportPlan, Leaf, OnFalse, Operand, Test};
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
     value::{Path, Step},
 };
 
-/// Compiles the `when` of what stands at `at`; what is wrong is reported and left out.
-pub(crate) fn gate(at: &At<'_>, when: &[GateCondition]) -> Gate {
+/// Compiles the `when` and `or` of what stands at `at`; what is wrong is reported and left out.
+pub(crate) fn gate(at: &At<'_>, when: &[GateCondition], or: &[GateCondition]) -> Gate {
     Gate {
         all: compile(&at.field("when"), when),
-        any: Box::default(),
+        any: compile(&at.field("or"), or),
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn hash(plan: &OperatorPlan) -> String {
     value::hash(&operator(plan))
 }
 
-/// A plan but for its name, workers and resync.
+/// A plan but for its name, and for when and how fast it works.
 pub fn operator(plan: &OperatorPlan) -> Node {
     let OperatorPlan {
         katalog,
@@ -24,6 +24,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resource,
         workers: _,
         resync: _,
+        queue: _,
+        depends_on: _,
         finalizer,
         rules,
         imports,

@@ -3,16 +3,19 @@
 use std::cell::RefCell;
 
 use super::{
-    BlockPlan, ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library,
-    OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks, children,
-    describe,
+    BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
+    Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
+    children, describe,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, rules, status,
     typing::{Known, Typing},
 };
 use crate::{
-    api::{CrdEntry, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec, names},
+    api::{
+        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
+        names,
+    },
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
@@ -153,6 +156,8 @@ fn with_names(
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
         resync: pace.resync,
+        queue: pace.queue,
+        depends_on: depends_on(entry),
         finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
         imports,
         blocks: blocks.into(),
@@ -246,6 +251,17 @@ fn status<'a>(
     }
     let conditions = declared.and_then(|declared| declared.conditions);
     status::compile(&lists, conditions.unwrap_or(true), version)
+}
+
+/// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
+fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
+    let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
+    declared
+        .map(|(on, condition)| Dependency {
+            on: on.into(),
+            condition,
+        })
+        .collect()
 }
 
 /// Whether the custom resources get our finalizer.

@@ -254,10 +254,9 @@ impl Rules<'_> {
             override_,
             value_type,
             fires,
-            when,
-            or: _,
+            gates,
         } = rule;
-        let gate = conditions::gate(at, when);
+        let gate = conditions::gate(at, &gates.when, &gates.or);
         at_admission_only(at, fires.as_ref());
         let target = values::target(&at.field("field"), field, self.version);
         let (name, scalar, always) = match (default, override_) {
@@ -314,10 +313,9 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<D
         message,
         action,
         optional,
-        when,
-        or: _,
+        gates,
     } = rule;
-    let gate = conditions::gate(at, when);
+    let gate = conditions::gate(at, &gates.when, &gates.or);
     let test = conditions::demand(at, condition);
     let message_at = at.field("message");
     if message.trim().is_empty() {

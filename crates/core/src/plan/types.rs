@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{GroupKind, KatalogRef, ResourceType, RulesPlan};
 use crate::{
-    api::names,
+    api::{DependencyCondition, names},
     template::Template,
     value::{Key, Node, Path},
 };
@@ -31,6 +31,10 @@ pub struct OperatorPlan {
     pub workers: usize,
     /// Period of the safety net; zero is off.
     pub resync: Duration,
+    /// How it works through its queue.
+    pub queue: QueuePlan,
+    /// The operators of the Katalog that it waits for, by name.
+    pub depends_on: Box<[Dependency]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
     /// What is made of a custom resource, and asked of it, before anything else.
@@ -70,6 +74,8 @@ impl OperatorPlan {
             },
             workers: 1,
             resync: Duration::ZERO,
+            queue: QueuePlan::default(),
+            depends_on: Box::default(),
             finalizer: true,
             rules: RulesPlan::default(),
             imports: Box::default(),
@@ -100,6 +106,58 @@ impl OperatorPlan {
             &self.resource.group,
         )
     }
+}
+
+/// How an operator works through its queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueuePlan {
+    /// The depth that counts as a full queue; 0 is none.
+    pub max_depth: u32,
+    /// Failed passes in a row after which the operator counts as degraded, at least 1.
+    pub failure_threshold: u64,
+    /// How long a key whose pass failed waits.
+    pub backoff: Backoff,
+}
+
+impl Default for QueuePlan {
+    fn default() -> Self {
+        Self {
+            max_depth: 0,
+            failure_threshold: 5,
+            backoff: Backoff::default(),
+        }
+    }
+}
+
+/// How long a key whose pass failed waits for the next one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Backoff {
+    /// After the first failure; not zero.
+    pub first: Duration,
+    /// The longest; at least the first.
+    pub longest: Duration,
+    /// How many times as long each wait is as the one before, at least 1.
+    pub factor: f64,
+}
+
+impl Default for Backoff {
+    /// Source: client-go, `DefaultControllerRateLimiter`.
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(5),
+            longest: Duration::from_secs(1000),
+            factor: 2.0,
+        }
+    }
+}
+
+/// An operator that another one waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// The entry of the same Katalog.
+    pub on: Box<str>,
+    /// What must be so of it.
+    pub condition: DependencyCondition,
 }
 
 /// What a plan reads of the objects it sees; records keep these parts and no others.

@@ -14,6 +14,7 @@
 //!
 //! Nothing here awaits, locks or reads a clock.
 
+pub mod autoscale;
 mod children;
 pub mod crd;
 pub mod differ;

@@ -22,7 +22,7 @@ mod security;
 mod storage;
 mod workloads;
 
-pub(crate) use box_::{BoxLater, ReconcilerLater, StatusFieldLater};
+pub(crate) use box_::{BoxLater, QueueLater, ReconcilerLater, StatusFieldLater};
 pub(crate) use copies::{ConfigMapLater, SecretLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};

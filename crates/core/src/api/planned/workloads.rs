@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 
 use super::calls::ExternalCall;
-use super::gate::Gates;
 use super::identity::{
     ClusterRoleBinding, LimitRange, Namespace, PriorityClass, ResourceQuota, Role, RoleBinding,
 };
@@ -15,7 +14,7 @@ use crate::api::children::{
     Common, Env, EnvFrom, NameRef, PodSecurity, Probes, Resources, RollingUpdate, SecurityContext,
 };
 use crate::api::duration::Span;
-use crate::api::gate::GateCondition;
+use crate::api::gate::{GateCondition, Gates};
 use crate::api::scalar::{Scalar, Text, Texts};
 
 /// Further blocks of children.
