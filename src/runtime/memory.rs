@@ -22,6 +22,10 @@ pub(super) struct Memory {
     pub(super) ready: bool,
     /// What the last pass reported as an event: it is reported once.
     pub(super) reported: Option<String>,
+    /// The same of rules that only warn.
+    pub(super) warned: Option<String>,
+    /// The state of the custom resource over which a normalized one was stored last, or refused.
+    pub(super) normalized: Option<String>,
     children: HashMap<ChildKey, ChildMemory>,
 }
 

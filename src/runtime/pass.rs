@@ -22,6 +22,7 @@ use super::{
     execute::{Outcome, execute},
     finish,
     memory::Memory,
+    normalize,
     metadata::{failure_of_cr, remember_made, write_metadata},
     shared::Shared,
     sources,
@@ -121,7 +122,12 @@ pub(super) async fn pass(
     let Some(mut cycle) = decide(shared, bound, &mut observed, now).await else {
         return Passed::settled();
     };
-    let sources = std::mem::take(&mut cycle.sources);
+    let mut sources = std::mem::take(&mut cycle.sources);
+    let normalization = sources.prepared.normalization.as_mut();
+    if let Err(over) = normalize::store(shared, bound, &mut observed, memory, normalization).await {
+        return over;
+    }
+    let cr = observed.cr.clone();
     let wake = cycle.wake;
     let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
@@ -159,7 +165,7 @@ pub(super) async fn pass(
     executed.wake_at(wake);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
     let verdict = verdict(&after, &executed);
-    tell(shared, bound, &after, memory, &executed, &verdict);
+    tell(shared, bound, (&after, &sources), memory, &executed, &verdict);
     memory.ready = verdict.ready;
     memory.retain(|key| after.child(key).is_some());
     let due = executed

@@ -2,6 +2,7 @@
 
 use orkestra_core::reconcile::{
     record::{CrRecord, Observed},
+    sources::Sources,
     verdict::{Action, Executed, Verdict},
 };
 
@@ -12,7 +13,7 @@ use crate::events::{Event, Severity};
 pub(super) fn tell(
     shared: &Shared,
     bound: &Bound,
-    after: &Observed,
+    (after, sources): (&Observed, &Sources),
     memory: &mut Memory,
     executed: &Executed,
     verdict: &Verdict,
@@ -31,6 +32,16 @@ pub(super) fn tell(
             "Reconciled",
             changes.join(", "),
         );
+    }
+    if sources.prepared.warnings.is_empty() {
+        memory.warned = None;
+    } else {
+        let text = sources.prepared.warnings.join("; ");
+        if memory.warned.as_ref() != Some(&text) {
+            let reason = "ValidationWarning";
+            publish(shared, bound, &after.cr, Severity::Warning, reason, text.clone());
+            memory.warned = Some(text);
+        }
     }
     if executed.failures.is_empty() {
         memory.reported = None;
@@ -61,7 +72,8 @@ fn change(action: Action) -> Option<&'static str> {
     }
 }
 
-fn publish(
+/// Publishes an event about the custom resource.
+pub(super) fn publish(
     shared: &Shared,
     bound: &Bound,
     cr: &CrRecord,

@@ -21,6 +21,7 @@ mod restarts;
 mod revisions;
 mod rights;
 mod rights_running;
+mod rules;
 mod scenario;
 mod statuses;
 mod unknown_fields;

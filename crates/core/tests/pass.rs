@@ -24,6 +24,7 @@ mod pass {
     mod report;
     mod report_any;
     mod report_schema;
+    mod rules;
     mod server;
     mod strangers;
     mod values;

@@ -258,16 +258,23 @@ fn is_given(node: &Node) -> bool {
 /// Whether the items of lists on the way to `path` are there.
 fn leads_somewhere(cr: &Node, path: &Path) -> bool {
     let mut node = cr;
-    for step in path.steps() {
-        let is_list = matches!(node, Node::List(_));
+    for (depth, step) in path.steps().iter().enumerate() {
         let one: Path = std::iter::once(step.clone()).collect();
-        match (node.at(&one), step) {
-            (Some(below), _) => node = below,
-            (None, Step::Index(_)) => return false,
-            (None, Step::Field(_)) => return !is_list,
+        match node.at(&one) {
+            Some(below) => node = below,
+            None if matches!(node, Node::List(_)) => return false,
+            None => return !path.steps()[depth..].iter().any(is_item),
         }
     }
     true
+}
+
+/// Whether a step is meant for an item of a list.
+fn is_item(step: &Step) -> bool {
+    match step {
+        Step::Index(_) => true,
+        Step::Field(key) => key.bytes().all(|byte| byte.is_ascii_digit()),
+    }
 }
 
 /// Equality as JSON has it, where `3` and `3.0` are one number.

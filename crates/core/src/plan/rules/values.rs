@@ -8,10 +8,9 @@ use crate::{
         rules::{Normalize, ValueType},
         scalar::{Scalar, Text},
     },
-    diagnostics::{Code, Severity},
+    diagnostics::Code,
     plan::{FieldType, Leaf},
     resources::scope::At,
-    template::TemplateError,
     value::{Key, Node, Path, Step},
 };
 
@@ -143,17 +142,11 @@ fn is_known(at: &At<'_>, path: &Path, version: Option<&CrdVersion>) -> bool {
     if version.field_type("spec", &path) != FieldType::Absent {
         return true;
     }
-    let near = version.near("spec", &path);
-    at.report_in_text(
-        Severity::Warning,
-        TemplateError {
-            code: Code::SpecUnknown,
-            offset: 0,
-            len: 0,
-            message: format!("the definition has no `spec.{path}`: no resource can keep it"),
-            hint: near.map(|near| format!("did you mean `{near}`?")),
-        },
-    );
+    let message = format!("the definition has no `spec.{path}`: no resource can keep it");
+    match version.near("spec", &path) {
+        Some(near) => at.warn_hint(Code::SpecUnknown, message, format!("did you mean `{near}`?")),
+        None => at.warn(Code::SpecUnknown, message),
+    }
     false
 }
 
@@ -201,7 +194,8 @@ fn field(at: &At<'_>, key: &str, text: &Text, version: Option<&CrdVersion>) -> O
     let path = match Path::parse(trimmed) {
         Ok(path) => path,
         Err(why) => {
-            key_at.bad_path(key, trimmed, &why);
+            let message = format!("`{trimmed}` is no path: {why}");
+            key_at.error(Code::BadPath, message);
             return None;
         }
     };
