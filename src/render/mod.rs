@@ -21,8 +21,8 @@ use orkestra_core::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     plan::{GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
-        reason::Reason,
         preview::{Assumed, Preview, preview as run},
+        reason::Reason,
         step::Failure,
     },
     value::Node,

@@ -254,14 +254,18 @@ impl Driver {
         };
         let informers = &self.shared.context.informers;
         let paths = kept_paths(&plan.reads.cr, written_paths(&plan).into_iter());
-        let crs = informers.crs(watched(&served, None), &paths, Some(self.on_cr()));
+        let crs = informers.crs(custom_resources(&served, &plan), &paths, Some(self.on_cr()));
+        let managed = format!("{}=true", names::LABEL_MANAGED);
+        let marked = (plan.watched != orkestra_core::plan::Watched::default()).then(|| {
+            let marked = watched(&served, Some(managed.clone()));
+            informers.crs(marked, &[], Some(self.on_marked()))
+        });
         let mut scopes = Scopes::new();
         let mut kinds = BTreeMap::new();
         for (kind, child) in found.served {
             let reads = plan.reads.children.get(&kind).cloned().unwrap_or_default();
-            let selector = format!("{}=true", names::LABEL_MANAGED);
             let watch = informers.children(
-                watched(&child, Some(selector)),
+                watched(&child, Some(managed.clone())),
                 &reads,
                 Some(self.on_child()),
             );
@@ -274,6 +278,7 @@ impl Driver {
             facts,
             served,
             crs,
+            marked,
             kinds,
             absent: found.absent,
             scopes,
@@ -292,10 +297,32 @@ impl Driver {
                     shared.queue.let_through(&change.key, after.deleting);
                     shared.enqueue(change.key.clone(), Lane::Changed);
                 }
-                (Some(before), None) => shared.unlearn(&before.id.uid, &change.key),
+                (Some(before), None) => {
+                    shared.unlearn(&before.id.uid, &change.key);
+                    // It may have left what is watched, and still be there.
+                    if before.managed && !before.deleting {
+                        shared.enqueue(change.key.clone(), Lane::Changed);
+                    }
+                }
                 (None, None) => {}
             }
             shared.changed.notify_one();
+        })
+    }
+
+    fn on_marked(&self) -> Subscriber<CrRecord> {
+        let shared = Arc::downgrade(&self.shared);
+        Arc::new(move |change| {
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            let bound = shared.bound.load();
+            if bound
+                .as_ref()
+                .is_some_and(|bound| bound.stray(&change.key).is_some())
+            {
+                shared.enqueue(change.key.clone(), Lane::Changed);
+            }
         })
     }
 
@@ -331,7 +358,7 @@ impl Driver {
                 && before.absent == next.absent
         });
         if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {
-            for key in next.crs.store().keys() {
+            for key in next.cr_keys().into_iter().chain(next.strays()) {
                 self.shared.enqueue(key, Lane::Changed);
             }
         }
@@ -351,7 +378,7 @@ impl Driver {
         let Some(bound) = self.shared.bound.load_full() else {
             return;
         };
-        for key in bound.crs.store().keys() {
+        for key in bound.cr_keys() {
             self.shared.enqueue(key, Lane::Resync);
         }
         let plan = self.plans.borrow().clone();
@@ -365,6 +392,19 @@ impl Driver {
     }
 }
 
+/// The custom resources that a plan looks after, as far as the API server selects them.
+fn custom_resources(served: &Served, plan: &OperatorPlan) -> Watched {
+    let pinned = plan.watched.pinned().filter(|_| served.namespaced);
+    Watched {
+        served: served.clone(),
+        scope: Scope {
+            namespace: pinned.map(str::to_owned),
+            selector: plan.watched.label_selector(),
+            fields: plan.watched.field_selector(),
+        },
+    }
+}
+
 /// Objects in all namespaces.
 fn watched(served: &Served, selector: Option<String>) -> Watched {
     Watched {
@@ -372,6 +412,7 @@ fn watched(served: &Served, selector: Option<String>) -> Watched {
         scope: Scope {
             namespace: None,
             selector,
+            fields: None,
         },
     }
 }

@@ -77,7 +77,7 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         } else {
             0
         },
-        instances: bound.as_ref().map_or(0, |bound| bound.crs.store().len()),
+        instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
         ready: shared.ready_count(),
         passes: tally.passes,
         failures: tally.failures,
@@ -111,7 +111,11 @@ fn problems(
         });
     }
     if let Some(bound) = bound {
-        for (kind, trouble) in bound.troubles() {
+        for (kind, trouble) in bound
+            .troubles()
+            .into_iter()
+            .chain(shared.objects.troubles())
+        {
             problems.push(unwatched(kind, trouble));
         }
         for kind in &bound.absent {

@@ -6,7 +6,10 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use orkestra_core::{plan::ObjectKey, reconcile::autoscale::Figures};
+use orkestra_core::{
+    plan::ObjectKey,
+    reconcile::{autoscale::Figures, sources::Read},
+};
 use tokio::sync::Notify;
 
 use super::{
@@ -17,6 +20,7 @@ use super::{
     meter::Meter,
     operator::Role,
     queue::{Lane, Queue},
+    sources::{objects::Objects, readers::Readers},
     wire::{Served, WireError},
 };
 use crate::metrics::OperatorMetrics;
@@ -27,6 +31,10 @@ pub(super) struct Shared {
     pub(super) role: Role,
     pub(super) metrics: OperatorMetrics,
     pub(super) queue: Queue<ObjectKey>,
+    /// Who reads what beside custom resources and children.
+    pub(super) readers: Arc<Readers>,
+    /// What is known of others' objects.
+    pub(super) objects: Objects,
     /// The plan with its watches; none while the operator waits for its CRD.
     pub(super) bound: ArcSwapOption<Bound>,
     /// Wakes the driver: the kinds that must be watched may have changed.
@@ -108,6 +116,8 @@ impl Shared {
             context,
             role,
             metrics,
+            readers: Arc::new(Readers::new(queue.clone())),
+            objects: Objects::default(),
             queue,
             bound: ArcSwapOption::empty(),
             rebind: Notify::new(),
@@ -258,6 +268,8 @@ impl Shared {
         lock(&self.uids).remove(uid);
         lock(&self.memories).remove(key);
         self.queue.remove(key);
+        let unread = self.readers.forget(key);
+        self.objects.release(&unread, &self.readers);
         let mut failing = lock(&self.failing);
         // Nobody is left who could succeed in its place.
         if failing.remove(key) && failing.is_empty() {
@@ -267,9 +279,18 @@ impl Shared {
 
     /// The CRD is gone, and all custom resources with it.
     pub(super) fn clear(&self) {
-        lock(&self.uids).clear();
+        let keys: Vec<ObjectKey> = lock(&self.uids).drain().map(|(_, key)| key).collect();
+        for key in keys {
+            self.read(&key, []);
+        }
         lock(&self.memories).clear();
         lock(&self.failing).clear();
+    }
+
+    /// A pass over a custom resource has read exactly these.
+    pub(super) fn read<'r>(&self, key: &ObjectKey, reads: impl IntoIterator<Item = &'r Read>) {
+        let unread = self.readers.settle(key, reads);
+        self.objects.release(&unread, &self.readers);
     }
 
     /// Counts a pass over a custom resource; `is_known` is whether that is still there.

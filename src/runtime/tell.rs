@@ -1,8 +1,9 @@
 //! What a pass tells people: events and logs.
 
+use orkestra_core::api::conditions;
 use orkestra_core::reconcile::{
+    reason::Reason,
     record::{CrRecord, Observed},
-    sources::Sources,
     verdict::{Action, Executed, Verdict},
 };
 
@@ -13,7 +14,7 @@ use crate::events::{Event, Severity};
 pub(super) fn tell(
     shared: &Shared,
     bound: &Bound,
-    (after, sources): (&Observed, &Sources),
+    after: &Observed,
     memory: &mut Memory,
     executed: &Executed,
     verdict: &Verdict,
@@ -33,17 +34,8 @@ pub(super) fn tell(
             changes.join(", "),
         );
     }
-    if sources.prepared.warnings.is_empty() {
-        memory.warned = None;
-    } else {
-        let text = sources.prepared.warnings.join("; ");
-        if memory.warned.as_ref() != Some(&text) {
-            let reason = "ValidationWarning";
-            publish(shared, bound, &after.cr, Severity::Warning, reason, text.clone());
-            memory.warned = Some(text);
-        }
-    }
-    if executed.failures.is_empty() {
+    let is_late = matches!(executed.ending, Some((Reason::EndTimedOut, _)));
+    if executed.failures.is_empty() && !is_late {
         memory.reported = None;
         return;
     }
@@ -60,6 +52,25 @@ pub(super) fn tell(
         );
         memory.reported = Some(text);
     }
+}
+
+/// An event for rules that are not kept and only warn, once for each new word of them.
+pub(super) fn warn(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &CrRecord,
+    memory: &mut Memory,
+    warnings: &[String],
+) {
+    let text = (!warnings.is_empty()).then(|| warnings.join("; "));
+    if let Some(text) = text
+        .as_ref()
+        .filter(|text| memory.warned.as_ref() != Some(*text))
+    {
+        let reason = conditions::VALIDATION_WARNING;
+        publish(shared, bound, cr, Severity::Warning, reason, text.clone());
+    }
+    memory.warned = text;
 }
 
 fn change(action: Action) -> Option<&'static str> {

@@ -12,18 +12,21 @@
 mod pass {
     mod chance;
     mod converge;
+    mod copies;
     mod determinism;
     mod end;
     mod failures;
     mod first;
     mod genuine;
     mod intents;
+    mod lasting;
     mod leaves;
     mod motifs;
     mod operator;
     mod report;
     mod report_any;
     mod report_schema;
+    mod rolling;
     mod rules;
     mod server;
     mod strangers;

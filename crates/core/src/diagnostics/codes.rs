@@ -167,6 +167,8 @@ codes! {
     Capability = 309, "this is no capability";
     /// One text where a list of words belongs.
     Words = 310, "a list of words is needed";
+    /// A copy of what a custom resource names in another namespace.
+    OpenSource = 311, "anything could be copied from another namespace";
 
     // Conditions and status.
     /// A condition that names no field.

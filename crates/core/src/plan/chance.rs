@@ -51,14 +51,22 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             Purpose::Reconciled => CHILD,
             Purpose::Status => STATUS,
             Purpose::Prepared => PREPARED,
+            Purpose::Label => LABEL,
             Purpose::Once => return,
         };
         match expression {
             Expression::Leaf(leaf) => check.leaf(leaf, why),
             Expression::Condition(condition) => check.condition(condition, why),
+            // A path draws nothing.
+            Expression::ForEach(_) => {}
         }
     });
 }
+
+const LABEL: (&str, &str) = (
+    "the label would be another one in each pass",
+    "make it of what stays as it is",
+);
 
 struct Check<'a> {
     at: &'a At<'a>,

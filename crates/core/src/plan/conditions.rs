@@ -1,6 +1,6 @@
 //! `when` and `or` lists.
 
-use super::{Coerce, Condition, Gate, ImportPlan, Leaf, OnFalse, Operand, Test};
+use super::{Coerce, Condition, ForEach, Gate, ImportPlan, Leaf, OnFalse, Operand, Test};
 use crate::{
     api::{GateCondition, GateOperator, scalar::Scalar},
     diagnostics::Code,
@@ -182,16 +182,28 @@ impl Condition {
 }
 
 /// What becomes of a child whose gate closes, when nothing is declared: it is deleted when the user's intent alone decides,
-/// and kept when the live world has a say. `import` is where a Motif's child comes from.
+/// and kept when the live world has a say. `import` is where a Motif's child comes from, `each` what it is made for each of, `live` the fields of
+/// the custom resource in which the live world has a say.
 ///
 /// Source: language reference, lifecycle blocks.
 pub(crate) fn default_on_false<'a>(
     gates: impl IntoIterator<Item = &'a Gate>,
     import: Option<&ImportPlan>,
+    each: Option<&ForEach>,
+    live: &[Path],
 ) -> OnFalse {
-    let mut intent = true;
+    let is_live = |path: &Path| {
+        let mut live = live.iter();
+        live.any(|live| live.starts_with(path) || path.starts_with(live))
+    };
+    let mut intent = each.is_none_or(|each| each.is_intent(import) && !is_live(&each.field));
+    // An element is what its list is.
+    let is_element = |path: &Path| each.is_some_and(|each| each.is_read_by(path));
     for condition in gates.into_iter().flat_map(Gate::iter) {
-        condition.visit_reads(&mut |path| intent &= is_intent(path, import));
+        condition.visit_reads(&mut |path| {
+            intent &= (is_element(path) && !path.is_empty())
+                || (is_intent(path, import) && !is_live(path));
+        });
     }
     if intent {
         OnFalse::Delete

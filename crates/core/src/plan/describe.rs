@@ -1,10 +1,14 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
 mod rules;
+mod upkeep;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode, Number,
-    OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    BlockPlan, ChildPlan, Coerce, Condition, EndPlan, EndStep, ForEach, Gate, ImportPlan,
+    InputPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    Watched,
 };
 use crate::{
     template::Template,
@@ -24,13 +28,17 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resource,
         workers: _,
         resync: _,
+        watched,
+        labels,
         queue: _,
         depends_on: _,
         finalizer,
         rules,
+        other_finalizers,
         imports,
         blocks,
         children,
+        ending,
         status,
         reads,
         children_names,
@@ -44,7 +52,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
-    let rules = (!rules.is_empty()).then(|| ("rules", self::rules::rules(rules)));
+    let rules = (!rules.is_empty()).then(|| self::rules::rules(rules));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -70,10 +78,77 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    map(operator
+    let labels = labels.iter().map(|(key, value)| (&**key, leaf(value)));
+    let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
+    let parts = [
+        ("imports", imports),
+        ("rules", rules),
+        (
+            "watched",
+            (*watched != Watched::default()).then(|| self::watched(watched)),
+        ),
+        ("labels", Some(map(labels)).filter(has_any)),
+        ("finalizers", Some(list(finalizers)).filter(has_any)),
+        ("ending", ending.as_ref().map(self::ending)),
+    ];
+    let parts = parts
         .into_iter()
-        .chain(rules)
-        .chain(imports.map(|all| ("imports", all))))
+        .filter_map(|(key, part)| Some((key, part?)));
+    map(operator.into_iter().chain(parts))
+}
+
+fn has_any(node: &Node) -> bool {
+    !node.is_empty_value()
+}
+
+fn watched(plan: &Watched) -> Node {
+    let Watched {
+        allowed,
+        restricted,
+        labels,
+        fields,
+    } = plan;
+    let names = |names: &BTreeSet<Box<str>>| list(names.iter().map(|name| Node::from(&**name)));
+    let pairs = |pairs: &BTreeMap<Box<str>, Box<str>>| {
+        map(pairs
+            .iter()
+            .map(|(key, value)| (&**key, Node::from(&**value))))
+    };
+    map([
+        ("allowed", names(allowed)),
+        ("restricted", names(restricted)),
+        ("labels", pairs(labels)),
+        ("fields", pairs(fields)),
+    ])
+}
+
+fn ending(plan: &EndPlan) -> Node {
+    let EndPlan {
+        block: whole,
+        ordered,
+        timeout,
+        steps,
+    } = plan;
+    let step = |step: &EndStep| {
+        let EndStep {
+            name,
+            gate,
+            made,
+            deleted,
+        } = step;
+        map([
+            ("name", Node::from(&**name)),
+            ("gate", self::gate(gate)),
+            ("made", list(made.iter().map(child))),
+            ("deleted", list(deleted.iter().map(child))),
+        ])
+    };
+    map([
+        ("block", block(whole)),
+        ("ordered", Node::from(*ordered)),
+        ("timeout", Node::from(format!("{timeout:?}"))),
+        ("steps", list(steps.iter().map(step))),
+    ])
 }
 
 fn import(plan: &ImportPlan) -> Node {
@@ -134,6 +209,7 @@ fn child(plan: &ChildPlan) -> Node {
         block,
         kind,
         mode,
+        for_each,
         gate,
         on_false,
         name,
@@ -142,6 +218,10 @@ fn child(plan: &ChildPlan) -> Node {
         body,
         force_conflict,
         adopt,
+        lasting: _,
+        copy: _,
+        rolls: _,
+        spread: _,
     } = plan;
     let child = [
         ("path", Node::from(&**path)),
@@ -180,7 +260,23 @@ fn child(plan: &ChildPlan) -> Node {
     let places = place("import", *import)
         .into_iter()
         .chain(place("block", Some(*block)));
-    map(child.into_iter().chain(places))
+    let each = for_each
+        .as_ref()
+        .map(|each| ("forEach", self::for_each(each)));
+    let upkeep = upkeep::of(plan);
+    map(child.into_iter().chain(places).chain(each).chain(upkeep))
+}
+
+fn for_each(each: &ForEach) -> Node {
+    let ForEach {
+        field,
+        name,
+        path: _,
+    } = each;
+    map([
+        ("field", Node::from(field.to_string())),
+        ("as", Node::from(&**name)),
+    ])
 }
 
 fn field(field: &StatusField) -> Node {

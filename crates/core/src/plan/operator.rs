@@ -5,20 +5,19 @@ use std::cell::RefCell;
 use super::{
     BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
     Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
-    children, describe,
+    children, describe, ending, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, rules, status,
     typing::{Known, Typing},
+    watched,
 };
 use crate::{
-    api::{
-        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
-        names,
-    },
+    api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
+    value::Path,
 };
 
 /// The profiles and notes that a Katalog declares itself.
@@ -42,8 +41,9 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
     let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
     let all = (&*imported, &*imports);
-    let (blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
     let rules = rules::of_motifs(&at, &imported, library);
+    let nothing = (&schemas, &*rules.live(&imports));
+    let (blocks, children) = children(&at, &declared, &owner, all, &entry, nothing);
     let mut plan = OperatorPlan {
         rules,
         imports,
@@ -58,6 +58,9 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
         built_in: &built_in,
     };
     Typing::new(&at, known, None, &plan.children, None).check(&mut plan);
+    for child in &plan.children {
+        for_each::check_name(&at, child);
+    }
     report(&at, reads::gather(&plan, false).unreadable);
     let mut found = problems.into_inner();
     let elsewhere = [Code::ServiceSelector, Code::NoPort];
@@ -138,10 +141,12 @@ fn with_names(
     }
     let imports = imports::plans(at, imported);
     let imported_here = (imported, &*imports);
-    let (blocks, children) = children(&box_at, declared, &owner, imported_here, entry, schemas);
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
+    let rules = rules::compile(at, entry, imported, version, context.library);
+    let known = (schemas, &*rules.live(&imports));
+    let (blocks, children) = children(&box_at, declared, &owner, imported_here, entry, known);
     let status = status(
         &box_at,
         declared.status.as_ref(),
@@ -149,7 +154,15 @@ fn with_names(
         version,
         context.library,
     );
-    let rules = rules::compile(at, entry, imported, version, context.library);
+    let status = match entry.ignore_status_patch {
+        Some(true) => silent(&box_at, status),
+        _ => status,
+    };
+    let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
+    let ending = declared.on_delete.as_ref().map(|declared| {
+        let at = box_at.field("onDelete");
+        children::compile_end(&at, declared, &owner, schemas)
+    });
     let mut plan = OperatorPlan {
         rules,
         katalog: context.katalog.clone(),
@@ -158,10 +171,14 @@ fn with_names(
         resync: pace.resync,
         queue: pace.queue,
         depends_on: depends_on(entry),
-        finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
+        watched: watched::compile(at, entry),
+        labels: watched::labels(at, &entry.labels),
+        finalizer,
+        other_finalizers,
         imports,
         blocks: blocks.into(),
         children: children.into(),
+        ending,
         status,
         ..OperatorPlan::of_nothing()
     };
@@ -184,13 +201,22 @@ fn check(
     if context.known.schemas.is_trusting() {
         at.demote_from(before);
     }
+    for child in &plan.children {
+        for_each::check_name(at, child);
+    }
     let gathered = reads::gather(plan, true);
     chance::check(at, plan);
+    ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
+    // What somebody does to the labels is seen.
+    let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
+    plan.reads.cr.extend(labels);
+    plan.reads.cr.sort();
+    plan.reads.cr.dedup();
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 
@@ -201,7 +227,7 @@ fn children(
     owner: &GroupKind,
     (imported, imports): (&[Imported<'_>], &[ImportPlan]),
     entry: &CrdEntry,
-    schemas: &Schemas,
+    (schemas, live): (&Schemas, &[Path]),
 ) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
     let mut blocks = Vec::new();
     for index in imports::merge_order(imported) {
@@ -215,8 +241,10 @@ fn children(
     }
     blocks.extend(children::of_box(at, declared));
     let force_conflict = entry.force_conflict.unwrap_or(false);
-    let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
-    (blocks, checks::within(at, imports, compiled))
+    let (blocks, compiled) =
+        children::compile(&blocks, imports, owner, schemas, force_conflict, live);
+    let children = checks::within(at, imports, &blocks, compiled);
+    (blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.
@@ -253,6 +281,18 @@ fn status<'a>(
     status::compile(&lists, conditions.unwrap_or(true), version)
 }
 
+/// The status that is never written.
+fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
+    if !status.fields.is_empty() {
+        let message = "with `ignoreStatusPatch: true` no status is written";
+        at.field("status").warn(Code::NoEffect, message);
+    }
+    StatusPlan {
+        conditions: false,
+        fields: Box::default(),
+    }
+}
+
 /// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
 fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
     let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
@@ -262,21 +302,4 @@ fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
             condition,
         })
         .collect()
-}
-
-/// Whether the custom resources get our finalizer.
-fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
-    match declared {
-        None => true,
-        Some([]) => false,
-        Some([only]) if only == names::FINALIZER => true,
-        Some(_) => {
-            at.field("finalizers").error_hint(
-                Code::Finalizers,
-                "finalizers of your own are not supported yet",
-                "write `[]` to go without ours, or leave it out",
-            );
-            true
-        }
-    }
 }

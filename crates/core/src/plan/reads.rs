@@ -5,10 +5,11 @@ mod children;
 use std::collections::BTreeSet;
 
 use super::{
-    ChildAlias, Condition, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads, kinds,
-    walk::Expression,
+    ChildAlias, Condition, ForEach, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads,
+    for_each::ITEM, kinds, walk::Expression,
 };
 use crate::{
+    api::names,
     diagnostics::{Code, nearest},
     template,
     value::{Key, Path, Step},
@@ -20,8 +21,8 @@ pub(crate) use children::names;
 /// Roots of the custom resource itself.
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
-const LATER_ROOTS: [&str; 8] = [
-    "cross", "events", "external", "health", "item", "metrics", "request", "value",
+const LATER_ROOTS: [&str; 7] = [
+    "cross", "events", "external", "health", "metrics", "request", "value",
 ];
 /// Root of what an import gives, inside of Motifs.
 const INPUTS: &str = "inputs";
@@ -60,13 +61,29 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
         gathered.reads.children.entry(kind.clone()).or_default();
     }
     plan.visit(&mut |expression, place| {
-        let inputs = place.import.and_then(|import| plan.imports.get(import));
+        let around = Around {
+            known: &known,
+            inputs: place.import.and_then(|import| plan.imports.get(import)),
+            each: place.each,
+        };
         match expression {
-            Expression::Leaf(leaf) => gathered.leaf(leaf, (&known, inputs)),
-            Expression::Condition(condition) => gathered.condition(condition, (&known, inputs)),
+            Expression::Leaf(leaf) => gathered.leaf(leaf, around),
+            Expression::Condition(condition) => gathered.condition(condition, around),
+            Expression::ForEach(each) => {
+                let field = format!("{}.field", each.path);
+                let place = Place {
+                    field: &field,
+                    source: None,
+                };
+                gathered.add(&each.field, place, around);
+            }
         }
     });
     gathered.reads.cr.extend(plan.rules.touched());
+    for child in plan.children.iter().filter(|child| child.lasting.is_some()) {
+        let kept = gathered.reads.children.entry(child.kind.group_kind());
+        kept.or_default().extend(LASTING.map(annotation));
+    }
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
     for paths in gathered.reads.children.values_mut() {
         *paths = without_covered(std::mem::take(paths));
@@ -74,8 +91,24 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
     gathered
 }
 
-/// What can be read beside the custom resource: the children, and the inputs of a Motif.
-type Around<'a> = (&'a Known, Option<&'a ImportPlan>);
+/// What tells of a Secret that lasts how old it is, and what it was made for.
+const LASTING: [&str; 2] = [names::ANNOTATION_GENERATED_AT, names::ANNOTATION_ISSUED_FOR];
+
+fn annotation(name: &str) -> Path {
+    let steps = ["metadata", "annotations", name];
+    steps
+        .into_iter()
+        .map(|step| Step::Field(Key::from(step)))
+        .collect()
+}
+
+/// What can be read beside the custom resource: the children, the inputs of a Motif, and the element of a list.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    known: &'a Known,
+    inputs: Option<&'a ImportPlan>,
+    each: Option<&'a ForEach>,
+}
 
 /// Where something is read: a field and, if it is a template, its text.
 #[derive(Clone, Copy)]
@@ -124,7 +157,11 @@ impl Gathered {
     }
 
     fn add(&mut self, path: &Path, place: Place<'_>, around: Around<'_>) {
-        let (known, inputs) = around;
+        let Around {
+            known,
+            inputs,
+            each,
+        } = around;
         let Some((root, below)) = path.steps().split_first() else {
             // The whole: everything that there is.
             self.reads.cr.extend(
@@ -139,6 +176,12 @@ impl Gathered {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
             Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
+            Step::Field(_) if each.is_some_and(|each| each.is_read_by(path)) => {}
+            Step::Field(name) if &**name == ITEM => {
+                let message = "there is no `.item` here".to_owned();
+                let hint = "only entries with `forEach` read `.item`";
+                self.refuse(place, name, message, Some(hint.to_owned()));
+            }
             // What a custom resource may be enriched with: it is not there, and notes take that.
             Step::Field(name) if template::is_added_key(name) => {}
             Step::Field(name) if LATER_ROOTS.contains(&&**name) => {
@@ -154,7 +197,9 @@ impl Gathered {
                     "Namespace" | "namespace" => Some("metadata.namespace"),
                     other => {
                         let inside = inputs.map(|_| INPUTS);
+                        let each = each.map(ForEach::names).into_iter().flatten();
                         let roots = CR_ROOTS.into_iter().chain(["children"]).chain(inside);
+                        let roots = roots.chain(each);
                         nearest(other, roots)
                     }
                 };

@@ -3,7 +3,7 @@
 mod values;
 
 use super::{
-    Coerce, CrdVersion, Gate, Leaf, Library, OperatorPlan, conditions,
+    Coerce, CrdVersion, Gate, ImportPlan, Leaf, Library, OperatorPlan, conditions,
     imports::{self, Imported},
     library::{Content, Part},
     walk::{Expression, Place, Purpose, visit_gate},
@@ -103,9 +103,49 @@ impl RulesPlan {
         normalized.chain(completed)
     }
 
+    /// Fields of the custom resource in which the live world has a say: what is made of its status, its children and the
+    /// like.
+    pub(crate) fn live(&self, imports: &[ImportPlan]) -> Vec<Path> {
+        let mut live: Vec<Path> = Vec::new();
+        for one in &self.normalize {
+            let mut reads = one.value.template.reads().iter();
+            if !reads.all(|path| conditions::is_intent(path, None)) {
+                live.push(one.path.clone());
+            }
+        }
+        for one in &self.mutation {
+            let import = one.import.and_then(|import| imports.get(import));
+            let mut is_intent = true;
+            let mut look = |path: &Path| {
+                let mut known = live.iter();
+                is_intent &= conditions::is_intent(path, import)
+                    && !known.any(|known| known.starts_with(path) || path.starts_with(known));
+            };
+            one.value.template.reads().iter().for_each(&mut look);
+            for condition in one.gate.iter() {
+                condition.visit_reads(&mut look);
+            }
+            let target = match &one.target {
+                Target::Path(path) => path.clone(),
+                Target::Rendered(leaf) => {
+                    leaf.template.reads().iter().for_each(&mut look);
+                    Path::root()
+                }
+            };
+            if !is_intent {
+                live.push(target);
+            }
+        }
+        live
+    }
+
     /// Calls `visit` with every expression.
-    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
-        let place = |purpose, import| Place { purpose, import };
+    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
+        let place = |purpose, import| Place {
+            purpose,
+            import,
+            each: None,
+        };
         for one in &self.normalize {
             visit(Expression::Leaf(&one.value), place(Purpose::Prepared, None));
         }
@@ -115,11 +155,11 @@ impl RulesPlan {
             }
             let value = Expression::Leaf(&one.value);
             visit(value, place(Purpose::Prepared, one.import));
-            visit_gate(&one.gate, one.import, visit);
+            visit_gate(&one.gate, (one.import, None), visit);
         }
         for one in &self.validation {
             for gate in [&one.test, &one.gate] {
-                visit_gate(gate, one.import, visit);
+                visit_gate(gate, (one.import, None), visit);
             }
             let message = Expression::Leaf(&one.message);
             visit(message, place(Purpose::Status, one.import));
@@ -171,11 +211,7 @@ pub(crate) fn compile(
 }
 
 /// The rules of a Motif that is looked at alone, and of those that it imports.
-pub(crate) fn of_motifs(
-    at: &At<'_>,
-    imported: &[Imported<'_>],
-    library: &Library,
-) -> RulesPlan {
+pub(crate) fn of_motifs(at: &At<'_>, imported: &[Imported<'_>], library: &Library) -> RulesPlan {
     let mut rules = Rules {
         version: None,
         library,
@@ -324,7 +360,10 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<D
     }
     let message = message_at.leaf(message, Coerce::Text);
     let field = condition.field.trim();
-    let named = name.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let named = name
+        .as_deref()
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
     let label = match named {
         Some(name) => name.into(),
         None if field.is_empty() || field.contains("{{") => at.text(),

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{GroupKind, KatalogRef, ResourceType, RulesPlan};
+use super::{
+    CopyPlan, EndPlan, GroupKind, KatalogRef, LastingPlan, ResourceType, RulesPlan, Watched,
+};
 use crate::{
     api::{DependencyCondition, names},
     template::Template,
@@ -31,6 +33,10 @@ pub struct OperatorPlan {
     pub workers: usize,
     /// Period of the safety net; zero is off.
     pub resync: Duration,
+    /// Which custom resources it looks after.
+    pub watched: Watched,
+    /// Labels that every custom resource gets.
+    pub labels: Box<[(Key, Leaf)]>,
     /// How it works through its queue.
     pub queue: QueuePlan,
     /// The operators of the Katalog that it waits for, by name.
@@ -39,6 +45,8 @@ pub struct OperatorPlan {
     pub finalizer: bool,
     /// What is made of a custom resource, and asked of it, before anything else.
     pub rules: RulesPlan,
+    /// Finalizers of others that custom resources get beside ours.
+    pub other_finalizers: Box<[Box<str>]>,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
     /// The lifecycle blocks that the children stand in.
@@ -46,6 +54,8 @@ pub struct OperatorPlan {
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
     /// others), then as declared.
     pub children: Box<[ChildPlan]>,
+    /// What is done before a custom resource goes.
+    pub ending: Option<EndPlan>,
     /// What is written to the custom resource's status.
     pub status: StatusPlan,
     /// What the templates read.
@@ -74,13 +84,17 @@ impl OperatorPlan {
             },
             workers: 1,
             resync: Duration::ZERO,
+            watched: Watched::default(),
+            labels: Box::default(),
             queue: QueuePlan::default(),
             depends_on: Box::default(),
             finalizer: true,
             rules: RulesPlan::default(),
+            other_finalizers: Box::default(),
             imports: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
+            ending: None,
             status: StatusPlan {
                 conditions: true,
                 fields: Box::default(),
@@ -240,15 +254,17 @@ pub struct ChildPlan {
     pub path: Box<str>,
     /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
     pub import: Option<usize>,
-    /// The block that it stands in, by its place in [`OperatorPlan::blocks`].
+    /// The block that it stands in, by its place in [`OperatorPlan::blocks`]; without meaning in `onDelete`.
     pub block: usize,
     /// Its kind.
     pub kind: ResourceType,
     /// How it is kept.
     pub mode: Mode,
+    /// What it is made for each of; none is one child.
+    pub for_each: Option<ForEach>,
     /// What must hold for the child to exist.
     pub gate: Gate,
-    /// What becomes of an existing child when its gate is closed; only for [`Mode::Reconciled`].
+    /// What becomes of an existing child when its gate is closed or its element is gone; only for [`Mode::Reconciled`].
     pub on_false: OnFalse,
     /// Its name; rendered text is trimmed.
     pub name: Leaf,
@@ -263,6 +279,25 @@ pub struct ChildPlan {
     pub force_conflict: bool,
     /// An object of this name that is not ours is taken over (`adopt`).
     pub adopt: bool,
+    /// A Secret whose values are made once, and how long they last.
+    pub lasting: Option<Box<LastingPlan>>,
+    /// The object that it is a copy of; what the body has wins.
+    pub copy: Option<Box<CopyPlan>>,
+    /// Whether its pods roll when a Secret or a `ConfigMap` changes that they use.
+    pub rolls: bool,
+    /// Whether its entry makes one in each of several namespaces: where `namespace` renders to nothing, there is none.
+    pub spread: bool,
+}
+
+/// A list or map whose elements each make a child.
+#[derive(Clone, Debug)]
+pub struct ForEach {
+    /// Where it lies, from the roots of the templates on.
+    pub field: Path,
+    /// What templates call the element, beside `.item`.
+    pub name: Key,
+    /// Where it stands in the Katalog, for messages: `….deployments[0].forEach`.
+    pub path: Box<str>,
 }
 
 /// How a child is kept.

@@ -100,7 +100,7 @@ impl Renderer<'_, '_> {
 }
 
 /// The node at a path that starts with a root's name.
-fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
+pub(super) fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
     let (Step::Field(root), rest) = path.steps().split_first()? else {
         return None;
     };

@@ -55,8 +55,16 @@ impl Holds {
             return None;
         }
         asked.sort();
-        let managed = object.get("metadata").and_then(|meta| meta.get("managedFields"));
-        let ownership = Ownership::read(managed, Own { name: "", owner: "" });
+        let managed = object
+            .get("metadata")
+            .and_then(|meta| meta.get("managedFields"));
+        let ownership = Ownership::read(
+            managed,
+            Own {
+                name: "",
+                owner: "",
+            },
+        );
         let fields = asked.into_iter().filter_map(|path| {
             let why = why_held(object, &ownership, &path)?;
             Some((path, why.into()))
@@ -94,7 +102,10 @@ fn why_held(object: &Node, ownership: &Ownership, path: &Path) -> Option<String>
         node = node.and_then(|node| node.get(key));
     }
     let trail: Vec<Step<'_>> = keys.into_iter().map(Step::Field).collect();
-    let own = Own { name: "", owner: "" };
+    let own = Own {
+        name: "",
+        owner: "",
+    };
     let manager = ownership.applier(&trail, own)?;
     Some(format!("`{manager}` applies it"))
 }
@@ -139,16 +150,23 @@ fn argo_instance(meta: &Node) -> Option<String> {
     };
     let entry = entries.into_iter().find(wrote)?;
     let manager = entry.get("manager")?.as_str()?;
-    Some(format!("Argo CD tracks the resource (`{INSTANCE}`, written by `{manager}`)"))
+    Some(format!(
+        "Argo CD tracks the resource (`{INSTANCE}`, written by `{manager}`)"
+    ))
 }
 
 /// A controller that made the custom resource for an owner of its own.
 fn controller(meta: &Node) -> Option<String> {
     let owners = meta.get("ownerReferences")?.as_list()?;
-    let is_controller = |owner: &&Node| owner.get("controller").and_then(Node::as_bool) == Some(true);
+    let is_controller =
+        |owner: &&Node| owner.get("controller").and_then(Node::as_bool) == Some(true);
     let owner = owners.iter().find(is_controller)?;
     let text = |field| owner.get(field).and_then(Node::as_str).unwrap_or_default();
-    Some(format!("{} {} controls the resource", text("kind"), text("name")))
+    Some(format!(
+        "{} {} controls the resource",
+        text("kind"),
+        text("name")
+    ))
 }
 
 #[cfg(test)]
@@ -158,7 +176,8 @@ mod tests {
 
     fn holds(metadata: &Value) -> Holds {
         let object = json!({ "metadata": metadata, "spec": { "a": { "b": "x" }, "list": [1], "text": "t" } });
-        let paths = ["spec.a.b", "spec.list.x", "spec.new.field"].map(|path| asks(&Path::parse(path).unwrap()));
+        let paths = ["spec.a.b", "spec.list.x", "spec.new.field"]
+            .map(|path| asks(&Path::parse(path).unwrap()));
         *Holds::read(&Node::from(&object), &paths).unwrap()
     }
 
@@ -168,7 +187,10 @@ mod tests {
 
     #[test]
     fn nobody_is_asked_for_nothing() {
-        let paths = [Path::parse("spec.a").unwrap(), Path::parse("metadata.name").unwrap()];
+        let paths = [
+            Path::parse("spec.a").unwrap(),
+            Path::parse("metadata.name").unwrap(),
+        ];
         assert_eq!(Holds::read(&Node::object([]), &paths), None);
     }
 
@@ -182,17 +204,25 @@ mod tests {
 
     #[test]
     fn an_applier_holds_what_it_applies_and_a_writer_does_not() {
-        let entry = |manager: &str, operation: &str, subresource: &str| json!({
-            "manager": manager, "operation": operation, "subresource": subresource,
-            "fieldsType": "FieldsV1", "fieldsV1": { "f:spec": { "f:a": { "f:b": {} } } },
-        });
+        let entry = |manager: &str, operation: &str, subresource: &str| {
+            json!({
+                "manager": manager, "operation": operation, "subresource": subresource,
+                "fieldsType": "FieldsV1", "fieldsV1": { "f:spec": { "f:a": { "f:b": {} } } },
+            })
+        };
         let by = |entry: Value| holds(&json!({ "managedFields": [entry] }));
         let applied = by(entry("kubectl", "Apply", ""));
         assert_eq!(of(&applied, "spec.a.b"), Some("`kubectl` applies it"));
         assert_eq!(of(&applied, "spec.new.field"), None);
         let other_operator = by(entry("orkestra/lakes.water.example", "Apply", ""));
-        assert_eq!(of(&other_operator, "spec.a.b"), Some("`orkestra/lakes.water.example` applies it"));
-        assert_eq!(of(&by(entry("kubectl-edit", "Update", "")), "spec.a.b"), None);
+        assert_eq!(
+            of(&other_operator, "spec.a.b"),
+            Some("`orkestra/lakes.water.example` applies it")
+        );
+        assert_eq!(
+            of(&by(entry("kubectl-edit", "Update", "")), "spec.a.b"),
+            None
+        );
     }
 
     #[test]
@@ -200,9 +230,18 @@ mod tests {
         let argo_wrote = json!([{ "manager": "argocd-controller", "operation": "Update",
             "fieldsV1": { "f:metadata": { "f:labels": { "f:app.kubernetes.io/instance": {} } } } }]);
         let cases = [
-            (json!({ "annotations": { "argocd.argoproj.io/tracking-id": "x" } }), "Argo CD tracks the resource (`argocd.argoproj.io/tracking-id`)"),
-            (json!({ "labels": { "kustomize.toolkit.fluxcd.io/name": "x" } }), "Flux tracks the resource (`kustomize.toolkit.fluxcd.io/name`)"),
-            (json!({ "labels": { "helm.toolkit.fluxcd.io/name": "x" } }), "Flux tracks the resource (`helm.toolkit.fluxcd.io/name`)"),
+            (
+                json!({ "annotations": { "argocd.argoproj.io/tracking-id": "x" } }),
+                "Argo CD tracks the resource (`argocd.argoproj.io/tracking-id`)",
+            ),
+            (
+                json!({ "labels": { "kustomize.toolkit.fluxcd.io/name": "x" } }),
+                "Flux tracks the resource (`kustomize.toolkit.fluxcd.io/name`)",
+            ),
+            (
+                json!({ "labels": { "helm.toolkit.fluxcd.io/name": "x" } }),
+                "Flux tracks the resource (`helm.toolkit.fluxcd.io/name`)",
+            ),
             (
                 json!({ "labels": { "app.kubernetes.io/instance": "x" }, "managedFields": argo_wrote }),
                 "Argo CD tracks the resource (`app.kubernetes.io/instance`, written by `argocd-controller`)",
@@ -215,7 +254,11 @@ mod tests {
         for (metadata, told) in cases {
             let holds = holds(&metadata);
             assert_eq!(of(&holds, "spec.a.b"), Some(told));
-            assert_eq!(of(&holds, "spec.list.x"), Some("`spec.list` is a list"), "the nearer reason");
+            assert_eq!(
+                of(&holds, "spec.list.x"),
+                Some("`spec.list` is a list"),
+                "the nearer reason"
+            );
         }
         let chart = json!({ "labels": { "app.kubernetes.io/instance": "x" }, "ownerReferences": [{ "kind": "Shop", "name": "books" }] });
         assert_eq!(of(&holds(&chart), "spec.a.b"), None);

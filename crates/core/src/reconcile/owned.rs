@@ -203,9 +203,10 @@ impl Fields {
         match trail.split_first() {
             None => self.itself || !self.below.is_empty(),
             Some(_) if self.below.is_empty() => self.itself,
-            Some((step, rest)) => self.below.iter().any(|(element, fields)| {
-                element.matches(*step, own) && fields.touches(rest, own)
-            }),
+            Some((step, rest)) => self
+                .below
+                .iter()
+                .any(|(element, fields)| element.matches(*step, own) && fields.touches(rest, own)),
         }
     }
 

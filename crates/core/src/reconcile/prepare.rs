@@ -70,28 +70,33 @@ pub(super) fn complete(
     }
     let mut prepared = Prepared::default();
     let mut cr = observed.cr.view.clone();
-    evaluate((plan, observed, now), sources, &mut prepared, |rules, prepared| {
-        match rules.normalize(&cr, observed.cr.holds.as_deref()) {
-            Ok(normalized) => {
-                cr = normalized.cr;
-                prepared.changes = normalized.changes;
-                prepared.normalization = normalized.told;
-            }
-            Err(error) => prepared.failures.push(error.into()),
-        }
-        let before = cr.clone();
-        for rule in &plan.rules.mutation {
-            match rules.completion(rule, &cr) {
-                Ok(Some((path, value))) => {
-                    set(&mut cr, &path, value.clone());
-                    prepared.changes.push((path, value));
+    evaluate(
+        (plan, observed, now),
+        sources,
+        &mut prepared,
+        |rules, prepared| {
+            match rules.normalize(&cr, observed.cr.holds.as_deref()) {
+                Ok(normalized) => {
+                    cr = normalized.cr;
+                    prepared.changes = normalized.changes;
+                    prepared.normalization = normalized.told;
                 }
-                Ok(None) => {}
-                Err(error) => prepared.fail(error.into()),
+                Err(error) => prepared.failures.push(error.into()),
             }
-        }
-        prepared.completed = differing(&before, &cr, &prepared.changes);
-    });
+            let before = cr.clone();
+            for rule in &plan.rules.mutation {
+                match rules.completion(rule, &cr) {
+                    Ok(Some((path, value))) => {
+                        set(&mut cr, &path, value.clone());
+                        prepared.changes.push((path, value));
+                    }
+                    Ok(None) => {}
+                    Err(error) => prepared.fail(error.into()),
+                }
+            }
+            prepared.completed = differing(&before, &cr, &prepared.changes);
+        },
+    );
     sources.cr = (!prepared.changes.is_empty()).then_some(cr);
     sources.prepared = prepared;
 }
@@ -108,22 +113,27 @@ pub(super) fn validate(
     }
     let mut prepared = std::mem::take(&mut sources.prepared);
     let cr = sources.cr.as_ref().unwrap_or(&observed.cr.view);
-    evaluate((plan, observed, now), sources, &mut prepared, |rules, prepared| {
-        for rule in &plan.rules.validation {
-            match rules.demand(rule, cr) {
-                Ok(None) => {}
-                Ok(Some(message)) if rule.warns => {
-                    prepared.warnings.push(format!("{}: {message}", rule.label));
+    evaluate(
+        (plan, observed, now),
+        sources,
+        &mut prepared,
+        |rules, prepared| {
+            for rule in &plan.rules.validation {
+                match rules.demand(rule, cr) {
+                    Ok(None) => {}
+                    Ok(Some(message)) if rule.warns => {
+                        prepared.warnings.push(format!("{}: {message}", rule.label));
+                    }
+                    Ok(Some(message)) => prepared.fail(Failure {
+                        reason: Reason::ValidationFailed,
+                        at: rule.label.to_string(),
+                        message,
+                    }),
+                    Err(error) => prepared.fail(error.into()),
                 }
-                Ok(Some(message)) => prepared.fail(Failure {
-                    reason: Reason::ValidationFailed,
-                    at: rule.label.to_string(),
-                    message,
-                }),
-                Err(error) => prepared.fail(error.into()),
             }
-        }
-    });
+        },
+    );
     sources.prepared = prepared;
 }
 
@@ -289,7 +299,9 @@ fn is_same(a: &Node, b: &Node) -> bool {
 /// Which of the paths of `changes` differ, sorted.
 fn differing(before: &Node, after: &Node, changes: &[(Path, Node)]) -> Vec<Path> {
     let paths: BTreeSet<&Path> = changes.iter().map(|(path, _)| path).collect();
-    let differ = paths.into_iter().filter(|path| before.at(path) != after.at(path));
+    let differ = paths
+        .into_iter()
+        .filter(|path| before.at(path) != after.at(path));
     differ.cloned().collect()
 }
 
@@ -319,7 +331,11 @@ impl Prepared {
         });
         let warned = (!self.warnings.is_empty()).then(|| {
             let message = self.warnings.join("; ");
-            of(conditions::VALIDATION_WARNING, reasons::VALIDATION_FAILED, &message)
+            of(
+                conditions::VALIDATION_WARNING,
+                reasons::VALIDATION_FAILED,
+                &message,
+            )
         });
         normalized.into_iter().chain(completed).chain(warned)
     }

@@ -11,6 +11,8 @@ pub enum Reason {
     WrongType,
     /// A rendered name is illegal for its kind.
     InvalidName,
+    /// The Katalog allows no child in that namespace.
+    RestrictedNamespace,
     /// Two children of one custom resource have the same kind and name.
     DuplicateChild,
     /// The custom resource does not keep a rule of `validation`.
@@ -29,10 +31,18 @@ pub enum Reason {
     Unavailable,
     /// The object kept changing under the write.
     WriteConflict,
+    /// What a child is a copy of does not exist yet.
+    SourceMissing,
+    /// What a child is a copy of may not be copied.
+    SourceRefused,
     /// A pass ended in a panic: a fault of Orkestra.
     Panicked,
     /// Another manager holds a field that the Katalog declares.
     FieldConflict,
+    /// It is being deleted, and what its end waits for is on its way.
+    Ending,
+    /// What its end waits for has taken too long: it stays until that is done, or the annotation lets it go.
+    EndTimedOut,
     /// A child is on its way.
     ChildrenNotReady,
     /// A child will not get ready without a change.
@@ -49,6 +59,7 @@ impl Reason {
             Self::BudgetExhausted => "BudgetExhausted",
             Self::WrongType => "WrongType",
             Self::InvalidName => "InvalidName",
+            Self::RestrictedNamespace => "RestrictedNamespace",
             Self::DuplicateChild => "DuplicateChild",
             Self::ValidationFailed => "ValidationFailed",
             Self::Invalid => "Invalid",
@@ -58,8 +69,12 @@ impl Reason {
             Self::KindNotServed => "KindNotServed",
             Self::Unavailable => "Unavailable",
             Self::WriteConflict => "WriteConflict",
+            Self::SourceMissing => "SourceMissing",
+            Self::SourceRefused => "SourceRefused",
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
+            Self::Ending => "Ending",
+            Self::EndTimedOut => "EndTimedOut",
             Self::ChildrenNotReady => "ChildrenNotReady",
             Self::ChildFailed => "ChildFailed",
             Self::ReconcileSucceeded => "ReconcileSucceeded",
@@ -74,17 +89,22 @@ impl Reason {
             | Self::BudgetExhausted
             | Self::WrongType
             | Self::InvalidName
+            | Self::RestrictedNamespace
             | Self::DuplicateChild
             | Self::ValidationFailed
             | Self::Invalid
+            | Self::SourceRefused
             | Self::NameTaken => true,
             Self::Forbidden
             | Self::Denied
             | Self::KindNotServed
             | Self::Unavailable
             | Self::WriteConflict
+            | Self::SourceMissing
             | Self::Panicked
             | Self::FieldConflict
+            | Self::Ending
+            | Self::EndTimedOut
             | Self::ChildrenNotReady
             | Self::ChildFailed
             | Self::ReconcileSucceeded => false,

@@ -17,9 +17,29 @@ use crate::{
 /// Something that a pass must know and that its records do not tell. Equal reads have one answer in a pass.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
-    /// An object that somebody else made, whole: what a child copies or refers to.
+    /// An object that somebody else made: what a child copies or refers to. All but its metadata is there.
     Object(ChildKey),
+    /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
+    Certificate(Certificate),
 }
+
+/// What a certificate is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Certificate {
+    /// The Secret that it is made for: each gets one of its own.
+    pub holder: ChildKey,
+    /// The common name, at most 64 characters.
+    pub common_name: Option<String>,
+    /// DNS names, wildcards too, and addresses.
+    pub hosts: Vec<String>,
+    /// When it begins to be valid.
+    pub not_before: Timestamp,
+    /// When it ceases to be.
+    pub not_after: Timestamp,
+}
+
+/// The parts of a certificate: chain, private key and the authority's certificate. Source: Kubernetes, "TLS Secrets".
+pub const CERTIFICATE_PARTS: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
 /// What came of a read. It is kept for the pass, whatever it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +87,17 @@ impl Sources {
         prepare::complete(plan, observed, now, &mut sources);
         prepare::validate(plan, observed, now, &mut sources);
         Ok(sources)
+    }
+
+    /// What is seen of a custom resource that is being deleted: it, as far as it can be completed, and its children. No
+    /// rule keeps it from going.
+    pub(super) fn at_the_end(plan: &OperatorPlan, observed: &Observed, now: Timestamp) -> Self {
+        let mut sources = Self {
+            unavailable: unseen_children(plan, observed),
+            ..Self::default()
+        };
+        prepare::complete(plan, observed, now, &mut sources);
+        sources
     }
 
     /// The roots of the templates, without `.children`.

@@ -145,7 +145,10 @@ pub fn status(
     let live = observed.cr.view.get("status").cloned();
     let live = live.unwrap_or_else(|| Node::Map(Map::default()));
     let mut wanted = live.clone();
-    declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now);
+    // What is declared is said of a custom resource with its children, and they go.
+    if !observed.cr.deleting {
+        declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now);
+    }
     if plan.status.conditions {
         let told = wanted_conditions(observed, sources, executed);
         write_conditions(facts, observed, told, &mut wanted, now);

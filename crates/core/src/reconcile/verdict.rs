@@ -14,6 +14,8 @@ pub struct Executed {
     pub failures: Vec<Failure>,
     /// Fields that others hold: child, field and manager.
     pub held: Vec<(ChildKey, Held)>,
+    /// What the end of a custom resource that is being deleted waits for, and why.
+    pub ending: Option<(Reason, String)>,
     /// When another pass is due though nothing changes: a condition turns, something expires.
     pub wake: Option<Timestamp>,
 }
@@ -82,6 +84,14 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
             reason: worst.reason,
             message: lines.collect::<Vec<_>>().join("; "),
             stalled: permanent,
+        };
+    }
+    if let Some((reason, message)) = &executed.ending {
+        return Verdict {
+            ready: false,
+            reason: *reason,
+            message: message.clone(),
+            stalled: *reason == Reason::EndTimedOut,
         };
     }
     let (mut failed, mut awaited) = (Vec::new(), Vec::new());

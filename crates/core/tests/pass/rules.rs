@@ -90,7 +90,12 @@ fn completed(rules: &str, spec: &Value) -> Value {
 
 fn told(failures: &[Failure]) -> Vec<String> {
     let line = |failure: &Failure| {
-        format!("{}: {}: {}", failure.reason.as_str(), failure.at, failure.message)
+        format!(
+            "{}: {}: {}",
+            failure.reason.as_str(),
+            failure.at,
+            failure.message
+        )
     };
     failures.iter().map(line).collect()
 }
@@ -102,13 +107,25 @@ fn conditions(world: &World, cycle: &Cycle) -> (Vec<String>, Value) {
         ..Executed::default()
     };
     let observed = world.observe();
-    let patch = status(&world.plan, &open_facts(), &observed, &cycle.sources, &mut executed, at(0));
+    let patch = status(
+        &world.plan,
+        &open_facts(),
+        &observed,
+        &cycle.sources,
+        &mut executed,
+        at(0),
+    );
     let status = patch.unwrap().body.to_json()["status"].clone();
     let text = |one: &Value, field: &str| one[field].as_str().unwrap().to_owned();
     let all = status["conditions"].as_array().unwrap().iter();
     let line = |one: &Value| {
         assert_eq!(one["observedGeneration"], 4);
-        format!("{}/{}: {}", text(one, "type"), text(one, "reason"), text(one, "message"))
+        format!(
+            "{}/{}: {}",
+            text(one, "type"),
+            text(one, "reason"),
+            text(one, "message")
+        )
     };
     (all.map(line).collect(), status)
 }
@@ -159,7 +176,10 @@ fn later_rules_see_what_earlier_ones_did() {
     - field: spec.port
       override: 1
       when: [{ field: spec.tier, equals: silver }]";
-    assert_eq!(completed(rules, &json!({})), json!({ "tier": "gold", "replicas": 6 }));
+    assert_eq!(
+        completed(rules, &json!({})),
+        json!({ "tier": "gold", "replicas": 6 })
+    );
 }
 
 #[test]
@@ -170,7 +190,10 @@ fn a_field_may_be_named_by_a_template_and_must_be_one_that_rules_set() {
         json!({ "tier": "gold", "any": { "gold": "x" } })
     );
     for (field, message) in [
-        ("status.x", "rules cannot set `status.x`: they set fields of `spec`, labels and annotations"),
+        (
+            "status.x",
+            "rules cannot set `status.x`: they set fields of `spec`, labels and annotations",
+        ),
         ("a..b", "`a..b` is no path: a name is missing at byte 1"),
     ] {
         let entry = "mutation: { rules: [{ field: '{{ .spec.tier }}', default: x }] }";
@@ -178,7 +201,10 @@ fn a_field_may_be_named_by_a_template_and_must_be_one_that_rules_set() {
         let [failure] = &cycle.failures[..] else {
             panic!("{:?}", cycle.failures)
         };
-        assert_eq!((failure.reason, &*failure.message), (Reason::TemplateFailed, message));
+        assert_eq!(
+            (failure.reason, &*failure.message),
+            (Reason::TemplateFailed, message)
+        );
         assert_eq!(failure.at, "spec.crds.pond.mutation.rules[0].field");
         assert!(cycle.intents.is_empty());
     }
@@ -205,9 +231,14 @@ fn labels_and_annotations_are_set_for_templates() {
     - { field: 'metadata.labels[\"a.example/team\"]', default: reeds }
     - { field: metadata.labels.stage, override: test }";
     let world = world(entry, &json!({}));
-    let map = rendered(&world.decide(), &key("ConfigMap", "seen")).object.to_json();
+    let map = rendered(&world.decide(), &key("ConfigMap", "seen"))
+        .object
+        .to_json();
     let labels: Value = serde_json::from_str(map["data"]["labels"].as_str().unwrap()).unwrap();
-    assert_eq!((&labels["a.example/team"], &labels["stage"]), (&json!("reeds"), &json!("test")));
+    assert_eq!(
+        (&labels["a.example/team"], &labels["stage"]),
+        (&json!("reeds"), &json!("test"))
+    );
 }
 
 #[test]
@@ -269,9 +300,15 @@ fn every_rule_that_is_not_kept_is_told_and_nothing_is_touched() {
     );
     assert_eq!(words(&cycle), [] as [&str; 0]);
     assert_eq!(cycle.inventory, inventory);
-    assert!(cycle.failures.iter().all(|failure| failure.reason.is_permanent()));
+    assert!(
+        cycle
+            .failures
+            .iter()
+            .all(|failure| failure.reason.is_permanent())
+    );
     let (conditions, status) = conditions(&world, &cycle);
-    let message = "spec.image: pond needs an image; one port: not 81; spec.schedule: daily or never";
+    let message =
+        "spec.image: pond needs an image; one port: not 81; spec.schedule: daily or never";
     assert_eq!(
         conditions,
         [
@@ -293,8 +330,14 @@ fn a_warning_does_not_stop_the_work() {
     assert_eq!(words(&cycle), ["apply ConfigMap east/seen"]);
     assert_eq!(cycle.sources.prepared.warnings, ["spec.open: better open"]);
     let (conditions, status) = conditions(&world, &cycle);
-    assert!(conditions.contains(&"ValidationWarning/ValidationFailed: spec.open: better open".to_owned()));
-    assert_eq!((&status["image"], &status["told"]), (&json!("nginx"), &json!("yes")));
+    assert!(
+        conditions
+            .contains(&"ValidationWarning/ValidationFailed: spec.open: better open".to_owned())
+    );
+    assert_eq!(
+        (&status["image"], &status["told"]),
+        (&json!("nginx"), &json!("yes"))
+    );
 }
 
 #[test]
@@ -328,9 +371,15 @@ fn a_rule_over_what_cannot_be_seen_holds_the_pass_and_does_not_refuse_for_good()
     let entry = "validation:
   rules: [{ field: children.configMap.data.spec, exists: true, message: no map }]";
     let mut world = world(entry, &json!({}));
-    world.unseen.insert(orkestra_core::plan::GroupKind::parse("ConfigMap"));
+    world
+        .unseen
+        .insert(orkestra_core::plan::GroupKind::parse("ConfigMap"));
     let cycle = world.decide();
-    let reasons: Vec<Reason> = cycle.failures.iter().map(|failure| failure.reason).collect();
+    let reasons: Vec<Reason> = cycle
+        .failures
+        .iter()
+        .map(|failure| failure.reason)
+        .collect();
     assert_eq!(reasons, [Reason::Unavailable]);
     assert!(cycle.intents.is_empty());
 }
@@ -351,7 +400,10 @@ admission:
 mutation: { rules: [{ field: spec.tier, default: gold }] }
 validation: { rules: [{ field: spec.image, exists: true, message: an image }] }";
     let cycle = world_with(entry, motif, &json!({ "image": "x" })).decide();
-    assert_eq!(seen(&cycle), json!({ "image": "x", "tier": "gold", "replicas": 4 }));
+    assert_eq!(
+        seen(&cycle),
+        json!({ "image": "x", "tier": "gold", "replicas": 4 })
+    );
     let cycle = world_with(entry, motif, &json!({ "replicas": 5 })).decide();
     assert_eq!(
         told(&cycle.failures),

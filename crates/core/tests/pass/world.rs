@@ -7,7 +7,7 @@ use orkestra_core::{
     reconcile::{
         differ::{Difference, Held, difference, without},
         record::{ChildRecord, CrRecord, Observed, ObservedChild},
-        sources::{Answer, Answers, ROUNDS},
+        sources::{Answer, Answers, CERTIFICATE_PARTS, Certificate, ROUNDS, Read},
         step::{Cycle, Intent, Rendered, Scopes, Step, step},
     },
     template::Entropy,
@@ -105,7 +105,11 @@ impl World {
                 Step::Need(reads) => reads,
             };
             for read in reads {
-                let answer = self.outside.get(&read).cloned().unwrap_or(Answer::Absent);
+                let answer = match (self.outside.get(&read), &read) {
+                    (Some(answer), _) => answer.clone(),
+                    (None, Read::Certificate(wanted)) => certificate(wanted),
+                    (None, _) => Answer::Absent,
+                };
                 assert_eq!(observed.answers.insert(read, answer), None, "asked twice");
             }
         }
@@ -123,8 +127,12 @@ impl World {
             match intent {
                 Intent::Apply(rendered) => self.apply(&rendered, &mut pass),
                 Intent::Create(rendered) => {
-                    self.make(&rendered, Operation::Update);
-                    inventory.made.insert(rendered.key.clone());
+                    if self.plan.children[rendered.declared].stays_gone() {
+                        self.make(&rendered, Operation::Update);
+                        inventory.made.insert(rendered.key.clone());
+                    } else {
+                        self.make(&rendered, Operation::Apply);
+                    }
                     pass.written.push(rendered.key);
                 }
                 Intent::Keep(_) => {}
@@ -207,6 +215,14 @@ impl World {
     pub(crate) fn stored(&mut self, kind: &str, name: &str) -> &mut Stored {
         self.objects.get_mut(&key(kind, name)).unwrap()
     }
+}
+
+/// A certificate that tells what it is for.
+fn certificate(wanted: &Certificate) -> Answer {
+    let hosts = wanted.hosts.join(",");
+    let text = format!("{hosts} until {}", wanted.not_after);
+    let part = |name: &'static str| (name, Node::from(format!("{name} for {text}")));
+    Answer::Ready(Arc::new(Node::object(CERTIFICATE_PARTS.map(part))))
 }
 
 /// The scopes of a plan's kinds, those that it does not know taken for namespaced.

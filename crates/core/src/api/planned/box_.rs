@@ -7,15 +7,12 @@ use schemars::JsonSchema;
 use super::calls::{Cross, ExternalCall};
 use crate::api::duration::Span;
 use crate::api::gate::{GateCondition, Gates};
-use crate::api::operator_box::Lifecycle;
 use crate::api::scalar::{Scalar, Text};
 
 /// Further blocks of `operatorBox`.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BoxLater {
-    /// What is done before a custom resource goes.
-    on_delete: Option<OnDelete>,
     /// All must hold, or nothing of the box is done.
     when: Option<Vec<GateCondition>>,
     /// One must hold, or nothing of the box is done. Beside `when` both count.
@@ -39,30 +36,6 @@ pub(crate) struct BoxLater {
     hooks: Option<Hooks>,
     /// A reconciler in Go that runs instead of the declared blocks.
     constructor: Option<Constructor>,
-}
-
-/// What is done before a custom resource goes: Jobs are made and awaited, everything else that is listed is deleted.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct OnDelete {
-    #[serde(flatten)]
-    lifecycle: Lifecycle,
-    /// `true` goes through `groups` one after the other. Default `false`.
-    ordered: Option<bool>,
-    /// How long all of it may take; the resource stays after that. Default `5m`.
-    timeout: Option<Span>,
-    /// Steps, each with children of its own.
-    groups: Option<Vec<DeleteGroup>>,
-}
-
-/// A step of `onDelete`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DeleteGroup {
-    /// What the step is called.
-    name: Option<String>,
-    #[serde(flatten)]
-    lifecycle: Lifecycle,
 }
 
 /// Changes workers and queue by conditions.

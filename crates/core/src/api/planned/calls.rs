@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use crate::api::rules::Fires;
 use crate::api::duration::Span;
 use crate::api::gate::GateCondition;
 use crate::api::motif::SecretRef;
+use crate::api::rules::Fires;
 use crate::api::scalar::{Scalar, Text};
 
 /// A call to the outside. Its answer is at `.external.<name>`.

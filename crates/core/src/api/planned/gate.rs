@@ -100,21 +100,9 @@ pub(crate) struct DayOfWeek {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ControlLater {
-    /// Makes an object for each element of a list.
-    for_each: Option<ForEach>,
-    /// Waits before the object, in tests of a Katalog.
+    /// Waits before the object.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "a delay holds a worker and settles nothing: ask for what is awaited with `when`"))]
     sleep: Option<Span>,
-}
-
-/// A list whose elements are gone through.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ForEach {
-    /// Path of a list or map in the custom resource, such as `spec.regions`.
-    field: Text,
-    /// What templates call the element, beside `.item`. Default `item`.
-    #[serde(rename = "as")]
-    as_: Option<String>,
 }
 
 /// Further fields of objects of any kind.

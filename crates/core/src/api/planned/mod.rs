@@ -11,7 +11,6 @@
 
 mod box_;
 mod calls;
-mod copies;
 mod entry;
 mod gate;
 mod identity;
@@ -23,7 +22,6 @@ mod storage;
 mod workloads;
 
 pub(crate) use box_::{BoxLater, QueueLater, ReconcilerLater, StatusFieldLater};
-pub(crate) use copies::{ConfigMapLater, SecretLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use network::ServiceLater;

@@ -33,7 +33,9 @@ pub(super) fn root(names: &[&str]) -> Path {
 /// Why not, and the mend where there is one.
 pub(crate) fn target_of(path: &Path) -> Result<(), (String, Option<String>)> {
     let is_spec = path.starts_with(&root(ROOTS[0]));
-    let is_meta = ROOTS[1..].iter().any(|names| path.starts_with(&root(names)));
+    let is_meta = ROOTS[1..]
+        .iter()
+        .any(|names| path.starts_with(&root(names)));
     let steps = path.steps().len();
     if (is_spec && steps > 1) || (is_meta && steps == 3) {
         return Ok(());
@@ -47,7 +49,8 @@ pub(crate) fn target_of(path: &Path) -> Result<(), (String, Option<String>)> {
         let hint = format!("a key with dots is quoted: `metadata.{map}[\"{key}\"]`");
         return Err((message, Some(hint)));
     }
-    let message = format!("rules cannot set `{path}`: they set fields of `spec`, labels and annotations");
+    let message =
+        format!("rules cannot set `{path}`: they set fields of `spec`, labels and annotations");
     let is_root = matches!(
         path.steps().first(),
         Some(Step::Field(root)) if ["apiVersion", "kind", "metadata", "spec", "status"].contains(&&**root)
@@ -144,7 +147,11 @@ fn is_known(at: &At<'_>, path: &Path, version: Option<&CrdVersion>) -> bool {
     }
     let message = format!("the definition has no `spec.{path}`: no resource can keep it");
     match version.near("spec", &path) {
-        Some(near) => at.warn_hint(Code::SpecUnknown, message, format!("did you mean `{near}`?")),
+        Some(near) => at.warn_hint(
+            Code::SpecUnknown,
+            message,
+            format!("did you mean `{near}`?"),
+        ),
         None => at.warn(Code::SpecUnknown, message),
     }
     false
@@ -203,7 +210,11 @@ fn field(at: &At<'_>, key: &str, text: &Text, version: Option<&CrdVersion>) -> O
         key_at.error(Code::BadPath, "the path is empty");
         return None;
     }
-    if path.steps().iter().any(|step| matches!(step, Step::Index(_))) {
+    if path
+        .steps()
+        .iter()
+        .any(|step| matches!(step, Step::Index(_)))
+    {
         let hint = "normalize the whole list, with a template that gives it";
         let message = "items of lists cannot be normalized one by one";
         key_at.error_hint(Code::BadPath, message, hint);
@@ -224,9 +235,8 @@ fn field(at: &At<'_>, key: &str, text: &Text, version: Option<&CrdVersion>) -> O
 /// Paths are relative to `spec`; one that says so once more means the same, unless the spec has such a field.
 fn without_root(path: &Path, version: Option<&CrdVersion>) -> Path {
     let says_root = path.steps().len() > 1 && path.starts_with(&root(ROOTS[0]));
-    let has_field = version.is_some_and(|version| {
-        matches!(version.field_type("spec", path), FieldType::Takes(_))
-    });
+    let has_field = version
+        .is_some_and(|version| matches!(version.field_type("spec", path), FieldType::Takes(_)));
     if says_root && !has_field {
         relative(path)
     } else {

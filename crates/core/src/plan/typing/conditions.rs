@@ -38,7 +38,7 @@ impl<'s> Typing<'_, 's> {
     }
 
     /// What lies at a plain path.
-    fn path(&self, path: &Path) -> Result<Type<'s>, TemplateError> {
+    pub(super) fn path(&self, path: &Path) -> Result<Type<'s>, TemplateError> {
         let mut given = self.root().clone();
         for step in path.steps() {
             let is_list = given.may == Kinds::LIST;

@@ -32,6 +32,8 @@ pub struct LeftOut {
 pub enum Why {
     /// The condition that stands there, below the child, does not hold.
     Gate(String),
+    /// The list there has no element that makes one.
+    NoElement(String),
     /// It is made once, and it was.
     Made,
     /// It could not be rendered; a failure tells more.
@@ -44,6 +46,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gate(path) => write!(f, "{path} does not hold"),
+            Self::NoElement(field) => write!(f, "no element of `{field}` makes one"),
             Self::Made => f.write_str("it is made once, and was"),
             Self::Failed => f.write_str("it cannot be rendered"),
             Self::Refused => f.write_str("nothing is made for this resource"),
@@ -111,6 +114,9 @@ fn why(renderer: &mut Renderer<'_, '_>, child: &ChildPlan) -> Why {
         let below = path.strip_prefix(&*child.path).unwrap_or(path);
         Why::Gate(below.trim_start_matches('.').to_owned())
     };
+    if let Some(each) = &child.for_each {
+        return Why::NoElement(each.field.to_string());
+    }
     for condition in &child.gate.all {
         *renderer.budget = Budget::default();
         match renderer.holds(condition) {

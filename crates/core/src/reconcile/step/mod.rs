@@ -4,33 +4,39 @@
 //!  Observed ── Sources::of ──► what is missing: Step::Need
 //!                  │
 //!               `pass`    gates of the blocks, then child by child: which shall be, stay or go
-//!               `object`  a child's name, and the child as it shall be
+//!               `object`  a child's name, and the child as it shall be: `lasting`, `copies` and `rolling` add to it what is
+//!                         asked for while it is rendered, and the pass is called again: Step::Need
 //!               `rest`    what nobody declares any more goes; what is remembered: Step::Done(Cycle)
 //! ```
 
+mod copies;
+mod lasting;
 mod object;
 mod pass;
 mod rest;
+mod rolling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
 use super::{
     children::children_data,
     gate::Turns,
     inputs::Inputs,
     inventory::Inventory,
+    labels::{Labels, labels},
     marks::Marks,
     reason::Reason,
     record::Observed,
-    render::{Frame, RenderError, Renderer},
+    render::{Frame, RenderError},
     sources::{Read, Sources},
 };
 use crate::{
     plan::{ChildKey, GroupKind, OperatorPlan},
-    template::{Budget, Entropy},
+    template::Entropy,
     value::Node,
 };
 
@@ -57,22 +63,13 @@ pub struct Cycle {
     pub inventory: Inventory,
     /// What the pass saw beside custom resource and children; the status is made from the same.
     pub sources: Sources,
+    /// The labels that the custom resource shall have.
+    pub labels: Labels,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
-}
-
-impl Cycle {
-    /// Nothing is made, changed or deleted: the custom resource is not as it must be.
-    fn refused(observed: &Observed, sources: &Sources) -> Self {
-        Self {
-            failures: sources.prepared.failures.clone(),
-            inventory: observed.cr.inventory.clone(),
-            ..Self::default()
-        }
-    }
 }
 
 /// What is wanted of one child.
@@ -145,23 +142,40 @@ pub fn step(
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
-    let mut cycle = if sources.prepared.failures.is_empty() {
-        decide(plan, scopes, (observed, &sources), now, entropy)
-    } else {
-        Cycle::refused(observed, &sources)
-    };
-    cycle.wake = cycle.wake.into_iter().chain(sources.prepared.wake).min();
-    cycle.sources = sources;
-    Step::Done(Box::new(cycle))
+    match decide(plan, scopes, (observed, &sources), now, entropy) {
+        Ok(mut cycle) => {
+            cycle.wake = cycle.wake.into_iter().chain(sources.prepared.wake).min();
+            cycle.sources = sources;
+            Step::Done(Box::new(cycle))
+        }
+        Err(reads) => Step::Need(reads),
+    }
 }
 
+/// No child is made, changed or deleted: the custom resource is not as it must be.
+fn refused(observed: &Observed, sources: &Sources, labels: Labels, failed: Vec<Failure>) -> Cycle {
+    let mut failures = sources.prepared.failures.clone();
+    failures.extend(failed);
+    let inventory = Inventory {
+        labels: labels.keys().cloned().collect(),
+        ..observed.cr.inventory.clone()
+    };
+    Cycle {
+        failures,
+        labels,
+        inventory,
+        ..Cycle::default()
+    }
+}
+
+/// The pass, or what it must know first.
 fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     (observed, sources): (&Observed, &Sources),
     now: Timestamp,
     entropy: &Entropy,
-) -> Cycle {
+) -> Result<Cycle, Vec<Read>> {
     let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
     let turns = Turns::default();
     let frame = Frame {
@@ -173,36 +187,40 @@ fn decide(
     let data = sources.data(observed).with("children", &children).at(now);
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
-    let mut budget = Budget::default();
-    let renderer = Renderer {
-        data: &data,
-        budget: &mut budget,
-        frame,
-    };
+    let (labels, failed) = labels(plan, &observed.cr, &data, frame);
+    if !sources.prepared.failures.is_empty() {
+        return Ok(refused(observed, sources, labels, failed));
+    }
     let mut pass = Pass {
         plan,
         scopes,
         observed,
         manager,
         marks: Marks::of(plan, observed),
-        renderer,
+        frame,
         around: &around,
         entropy,
+        now,
+        needs: Vec::new(),
         blocks: Vec::with_capacity(plan.blocks.len()),
         wanted: BTreeSet::new(),
-        open: BTreeSet::new(),
+        open: BTreeMap::new(),
         closed: Vec::new(),
+        spared: BTreeSet::new(),
         declared_once: BTreeSet::new(),
         complete: true,
         cycle: Cycle::default(),
     };
     pass.blocks();
     for index in 0..plan.children.len() {
-        if let Err(failure) = pass.child(index) {
-            pass.fail(failure);
-        }
+        pass.child(index);
     }
+    if !pass.needs.is_empty() {
+        return Err(pass.needs);
+    }
+    failed.into_iter().for_each(|failure| pass.fail(failure));
+    pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.wake = turns.first();
-    cycle
+    Ok(cycle)
 }

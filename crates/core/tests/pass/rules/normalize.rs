@@ -18,9 +18,9 @@ fn patch(world: &World) -> Value {
 /// The condition `Normalized` after a pass.
 fn normalized(world: &World) -> String {
     let (conditions, _) = conditions(world, &world.decide());
-    let mut found = conditions.into_iter().filter_map(|line| {
-        line.strip_prefix("Normalized/").map(str::to_owned)
-    });
+    let mut found = conditions
+        .into_iter()
+        .filter_map(|line| line.strip_prefix("Normalized/").map(str::to_owned));
     found.next().unwrap()
 }
 
@@ -84,7 +84,10 @@ fn values_become_what_the_definition_takes_and_paths_nest() {
     replicas: '{{ .spec.any.replicas }}'
     any.list: '{{ toList .spec.any.list }}'
     tier: '{{ .spec.any.nothing }}'";
-    let world = world(entry, &json!({ "any": { "depth": "2.50", "replicas": "3", "list": "one" } }));
+    let world = world(
+        entry,
+        &json!({ "any": { "depth": "2.50", "replicas": "3", "list": "one" } }),
+    );
     assert_eq!(
         patch(&world),
         json!({ "more": { "depth": 2.5 }, "replicas": 3, "any": { "list": ["one"] } })
@@ -124,7 +127,10 @@ fn who_applies_the_field_or_tracks_the_resource_keeps_it() {
         world.cr["metadata"][field] = value;
         assert_eq!(patch(&world), Value::Null, "{why}");
         assert_eq!(seen(&world.decide()), json!({ "schedule": "0 0 * * *" }));
-        assert_eq!(normalized(&world), format!("InMemory: spec.schedule in memory: {why}"));
+        assert_eq!(
+            normalized(&world),
+            format!("InMemory: spec.schedule in memory: {why}")
+        );
         // What is in its form already is nobody's loss.
         world.cr["spec"]["schedule"] = json!("0 0 * * *");
         assert!(normalized(&world).starts_with("Persisted: "));
@@ -148,12 +154,18 @@ fn one_field_may_be_held_and_another_stored() {
 fn nothing_is_stored_that_is_not_to_be_or_that_the_definition_lacks() {
     let spec = json!({ "schedule": "@daily" });
     let declared = format!("{}, persist: false }}", &CRON[..CRON.len() - 2]);
-    assert_eq!(normalized(&world(&declared, &spec)), "InMemory: spec.schedule in memory: `persist: false`");
+    assert_eq!(
+        normalized(&world(&declared, &spec)),
+        "InMemory: spec.schedule in memory: `persist: false`"
+    );
     // As the seed has it.
     let typo = CRON.replace("{ schedule:", "{ chedule:");
     let world = world(&typo, &spec);
     assert_eq!(patch(&world), Value::Null);
-    assert_eq!(normalized(&world), "InMemory: spec.chedule in memory: the definition has no such field");
+    assert_eq!(
+        normalized(&world),
+        "InMemory: spec.chedule in memory: the definition has no such field"
+    );
     assert_eq!(
         seen(&world.decide()),
         json!({ "schedule": "@daily", "chedule": "0 0 * * *" })
@@ -165,7 +177,10 @@ fn a_list_on_the_way_is_not_replaced() {
     let entry = "normalize: { spec: { any.list.first: x } }";
     let world = world(entry, &json!({ "any": { "list": [1] } }));
     assert_eq!(patch(&world), Value::Null);
-    assert_eq!(normalized(&world), "InMemory: spec.any.list.first in memory: `spec.any.list` is a list");
+    assert_eq!(
+        normalized(&world),
+        "InMemory: spec.any.list.first in memory: `spec.any.list` is a list"
+    );
 }
 
 #[test]
@@ -182,7 +197,9 @@ fn a_template_that_never_settles_stores_nothing() {
 
 #[test]
 fn a_refused_resource_is_brought_to_its_form_all_the_same() {
-    let entry = format!("{CRON}\nvalidation: {{ rules: [{{ field: spec.image, exists: true, message: an image }}] }}");
+    let entry = format!(
+        "{CRON}\nvalidation: {{ rules: [{{ field: spec.image, exists: true, message: an image }}] }}"
+    );
     let world = world(&entry, &json!({ "schedule": "@daily" }));
     assert_eq!(patch(&world), json!({ "schedule": "0 0 * * *" }));
     assert!(world.decide().intents.is_empty());
