@@ -8,7 +8,12 @@
 //!        └────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
-use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    future::pending,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use orkestra_core::{
     api::names,
@@ -61,6 +66,8 @@ struct Life {
     /// Bound, but its watches have not shown everything yet.
     next: Option<Arc<Bound>>,
     workers: Option<Workers<ObjectKey>>,
+    /// The resync period that counts.
+    resync: Duration,
     resync_at: Option<Instant>,
     look_again_at: Option<Instant>,
 }
@@ -73,12 +80,14 @@ impl Driver {
                 crd,
                 next: None,
                 workers: None,
+                resync: Duration::ZERO,
                 resync_at: None,
                 look_again_at: None,
             };
             let over = self.live(&mut life).await;
             if let Some(workers) = life.workers.take() {
                 workers.stop().await;
+                self.shared.workers.store(0, Ordering::Relaxed);
             }
             self.shared.bound.store(None);
             self.shared.clear();
@@ -136,6 +145,7 @@ impl Driver {
                 }
                 () = synced(life.next.as_deref()) => self.swap(life),
                 () = self.shared.rebind.notified() => self.rebind(life).await,
+                () = self.shared.rescale.notified() => self.adopt_figures(life),
                 () = sleep_until(life.look_again_at) => self.bind(life).await,
                 () = sleep_until(life.resync_at) => self.resync(life),
                 () = changed(current.as_deref().or(life.next.as_deref())) => {}
@@ -182,19 +192,26 @@ impl Driver {
             .is_some_and(|current| current.hash == plan.hash && current.reads == plan.reads)
             && life.next.is_none()
         {
-            self.adopt_figures(life, &plan);
+            self.adopt_figures(life);
             return;
         }
         self.bind(life).await;
     }
 
-    /// Workers and resync: nothing of a pass depends on them.
-    fn adopt_figures(&self, life: &mut Life, plan: &Arc<OperatorPlan>) {
+    /// Workers, resync and backoff: nothing of a pass depends on them.
+    fn adopt_figures(&self, life: &mut Life) {
+        let plan = self.plans.borrow().clone();
+        let pace = self.shared.pace(&plan);
         if let Some(workers) = &life.workers {
-            workers.resize(plan.workers);
+            workers.resize(pace.workers);
+            self.shared.workers.store(pace.workers, Ordering::Relaxed);
         }
         self.shared.queue.set_backoff(plan.queue.backoff);
-        self.schedule_resync(life, plan);
+        // More workers do not put off what is due.
+        if life.resync != pace.resync {
+            life.resync = pace.resync;
+            self.schedule_resync(life);
+        }
         self.shared.changed.notify_one();
     }
 
@@ -363,15 +380,15 @@ impl Driver {
             }
         }
         if life.workers.is_none() && self.shared.role == Role::Reconciles {
-            life.workers = Some(work::start(&self.shared, next.plan.workers));
+            let pace = self.shared.pace(&next.plan);
+            life.workers = Some(work::start(&self.shared, pace.workers));
         }
         self.shared.set_phase(if life.crd.deleting {
             Phase::Deleting
         } else {
             Phase::Running
         });
-        let plan = self.plans.borrow().clone();
-        self.adopt_figures(life, &plan);
+        self.adopt_figures(life);
     }
 
     fn resync(&self, life: &mut Life) {
@@ -381,14 +398,13 @@ impl Driver {
         for key in bound.cr_keys() {
             self.shared.enqueue(key, Lane::Resync);
         }
-        let plan = self.plans.borrow().clone();
-        self.schedule_resync(life, &plan);
+        self.schedule_resync(life);
     }
 
-    fn schedule_resync(&self, life: &mut Life, plan: &OperatorPlan) {
-        let period = plan.resync;
-        life.resync_at = (!period.is_zero())
-            .then(|| Instant::now() + self.shared.context.entropy.shorten(period, RESYNC_JITTER));
+    fn schedule_resync(&self, life: &mut Life) {
+        let (period, entropy) = (life.resync, &self.shared.context.entropy);
+        life.resync_at =
+            (!period.is_zero()).then(|| Instant::now() + entropy.shorten(period, RESYNC_JITTER));
     }
 }
 

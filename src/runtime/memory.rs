@@ -26,6 +26,8 @@ pub(super) struct Memory {
     pub(super) warned: Option<String>,
     /// The state of the custom resource over which a normalized one was stored last, or refused.
     pub(super) normalized: Option<String>,
+    /// What conditions could not compare in the last pass: it is told once.
+    pub(super) doubted: Option<String>,
     children: HashMap<ChildKey, ChildMemory>,
 }
 

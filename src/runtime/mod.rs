@@ -6,6 +6,7 @@
 //!                                └───────────── answers to our writes ◄──┘
 //! ```
 
+mod autoscale;
 mod bound;
 pub mod context;
 mod decide;

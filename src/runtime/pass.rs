@@ -132,7 +132,7 @@ pub(super) async fn pass(
         return over;
     }
     let cr = observed.cr.clone();
-    let wake = cycle.wake;
+    let (wake, doubts) = (cycle.wake, std::mem::take(&mut cycle.doubts));
     let ahead = cycle.ahead.clone();
     let wanted = Wanted {
         inventory: cycle.inventory.clone(),
@@ -171,16 +171,11 @@ pub(super) async fn pass(
         ..observe(bound, &cr)
     };
     executed.wake_at(wake);
+    executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
     let verdict = verdict(&after, &executed);
-    tell(
-        shared,
-        bound,
-        (&after, &sources),
-        memory,
-        &executed,
-        &verdict,
-    );
+    tell(shared, bound, &after, memory, &executed, &verdict);
+    warn(shared, bound, &after.cr, memory, &sources.prepared.warnings);
     memory.ready = verdict.ready;
     memory.retain(|key| after.child(key).is_some());
     let due = executed

@@ -2,12 +2,16 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
 use orkestra_core::{
-    plan::ObjectKey,
+    plan::{CapacityPlan, ObjectKey, OperatorPlan},
     reconcile::{autoscale::Figures, sources::Read},
 };
 use tokio::sync::Notify;
@@ -46,8 +50,12 @@ pub(super) struct Shared {
     failing: Mutex<BTreeSet<ObjectKey>>,
     /// The recent passes.
     pub(super) meter: Meter,
-    /// Workers that take keys, and whether an autoscaler has a say in it.
-    pub(super) capacity: Mutex<Capacity>,
+    /// Workers that take keys; none before they run.
+    pub(super) workers: AtomicUsize,
+    /// What an autoscaler has count instead of what is declared.
+    pub(super) scaled: Mutex<Option<CapacityPlan>>,
+    /// Wakes the driver: `scaled` has changed.
+    pub(super) rescale: Notify,
     pub(super) life: Mutex<Life>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     /// Which custom resource has which uid, to find a child's owner.
@@ -81,13 +89,14 @@ pub(super) struct Life {
     pub(super) pending: Option<Arc<Bound>>,
 }
 
-/// What an operator works with at the moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Capacity {
-    /// Workers that take keys; none before they run.
+/// The capacity that counts at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pace {
     pub(super) workers: usize,
-    /// Whether an autoscaler's `do` counts.
-    pub(super) scaled: bool,
+    /// The depth that counts as a full queue; 0 is none.
+    pub(super) max_depth: u32,
+    /// Period of the safety net; zero is off.
+    pub(super) resync: Duration,
 }
 
 /// Counts of an operator's passes.
@@ -125,7 +134,9 @@ impl Shared {
             tally: Mutex::default(),
             failing: Mutex::default(),
             meter: Meter::default(),
-            capacity: Mutex::default(),
+            workers: AtomicUsize::new(0),
+            scaled: Mutex::default(),
+            rescale: Notify::new(),
             life: Mutex::default(),
             memories: Mutex::default(),
             uids: Mutex::default(),
@@ -230,17 +241,27 @@ impl Shared {
         lock(&self.memories).insert(key.clone(), memory);
     }
 
+    /// The capacity that counts: what is declared, or what an autoscaler says instead.
+    pub(super) fn pace(&self, plan: &OperatorPlan) -> Pace {
+        let scaled = lock(&self.scaled).clone().unwrap_or_default();
+        Pace {
+            workers: scaled.workers.unwrap_or(plan.workers),
+            max_depth: scaled.queue_depth.unwrap_or(plan.queue.max_depth),
+            resync: scaled.resync.unwrap_or(plan.resync),
+        }
+    }
+
     /// What it measures of itself now.
     pub(super) fn figures(&self) -> Figures {
         let recent = self.meter.recent();
-        let Capacity { workers, scaled } = *lock(&self.capacity);
+        let workers = self.workers.load(Ordering::Relaxed);
         let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         // Surplus workers that end their last pass are no more than all.
         let busy = self.queue.busy().min(workers);
         Figures {
             queue_depth: whole(self.queue.depth()),
             workers: whole(workers),
-            autoscale_active: scaled,
+            autoscale_active: lock(&self.scaled).is_some(),
             workers_busy_percent: whole((busy * 100).checked_div(workers).unwrap_or(0)),
             reconcile_duration_p95_ms: u64::try_from(recent.p95.as_millis()).unwrap_or(u64::MAX),
             error_rate_percent: recent.error_percent,

@@ -34,6 +34,7 @@ pub(super) fn tell(
             changes.join(", "),
         );
     }
+    doubt(shared, bound, &after.cr, memory, executed);
     let is_late = matches!(executed.ending, Some((Reason::EndTimedOut, _)));
     if executed.failures.is_empty() && !is_late {
         memory.reported = None;
@@ -71,6 +72,25 @@ pub(super) fn warn(
         publish(shared, bound, cr, Severity::Warning, reason, text.clone());
     }
     memory.warned = text;
+}
+
+/// Tells what conditions could not compare, when it is new.
+fn doubt(shared: &Shared, bound: &Bound, cr: &CrRecord, memory: &mut Memory, executed: &Executed) {
+    let Some(first) = executed.doubts.first() else {
+        memory.doubted = None;
+        return;
+    };
+    let lines = executed
+        .doubts
+        .iter()
+        .map(|doubt| format!("{}: {}", doubt.at, doubt.message));
+    let text = lines.collect::<Vec<_>>().join("; ");
+    if memory.doubted.as_ref() != Some(&text) {
+        let reason = first.reason.as_str();
+        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, error = %text, "a condition cannot be answered");
+        publish(shared, bound, cr, Severity::Warning, reason, text.clone());
+        memory.doubted = Some(text);
+    }
 }
 
 fn change(action: Action) -> Option<&'static str> {

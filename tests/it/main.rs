@@ -2,6 +2,7 @@
 //!
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
+mod autoscale;
 mod chance;
 mod claims;
 mod cli;
@@ -10,8 +11,10 @@ mod copies;
 mod crashes;
 mod crd_life;
 mod deletion;
+mod depends;
 mod drift;
 mod files;
+mod markers;
 mod motifs;
 mod names;
 mod operators;

@@ -1,15 +1,24 @@
 //! Secrets that last: made once, made anew in place when they are due, with certificates; and pods that roll with them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
+use orkestra::runtime::{
+    Operator, Role,
+    context::{Clock, Context},
+};
+use orkestra_core::{
+    document::read_stream,
+    plan::{KatalogRef, Library, Schemas, compile},
+};
 use serde_json::{Value, json};
 use testbed::eventually;
 
-use crate::scenario::{LIMIT, Objects, Scenario};
+use crate::scenario::{LIMIT, Objects, Scenario, input};
 use crate::waters;
 
 const GENERATED_AT: &str = "/metadata/annotations/orkestra.orkspace.io~1generated-at";
@@ -236,5 +245,61 @@ async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -
             one["metadata"]["uid"] == first["metadata"]["uid"] && one["data"] != first["data"]
         })
         .await?;
+    Ok(())
+}
+
+/// Runs the operator of `tests/inputs/secrets/hourly.yaml` in this process, by a clock that shows `began` now.
+fn in_process(scenario: &Scenario, began: Timestamp) -> Result<Operator> {
+    let text = scenario.text(&input("secrets/hourly.yaml")?);
+    let (documents, _) = read_stream("hourly.yaml", &text).map_err(|told| anyhow!("{told}"))?;
+    let katalog = KatalogRef {
+        namespace: scenario.namespace.clone(),
+        name: "waters".to_owned(),
+    };
+    let spec = &documents.katalogs[0].spec;
+    let (plan, _) = compile(&katalog, spec, &Schemas::default(), &Library::default())
+        .map_err(|told| anyhow!("{told}"))?;
+    let mut context = Context::new(scenario.client.clone())?;
+    let since = Instant::now();
+    context.clock = Clock::new(move || {
+        let passed = jiff::SignedDuration::try_from(since.elapsed()).unwrap_or_default();
+        began + passed
+    });
+    let context = Arc::new(context);
+    Ok(Operator::start(
+        &context,
+        plan.operators[0].clone(),
+        Role::Reconciles,
+    ))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rotation_comes_within_a_second_of_its_moment_by_the_clock_it_is_given() -> Result<()> {
+    let scenario = Scenario::new("hourly").await?;
+    scenario.install(&waters::crds()?).await?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    let secrets = scenario.objects("secrets");
+    let began: Timestamp = "2031-05-01T12:00:00Z".parse()?;
+    let operator = in_process(&scenario, began)?;
+    let made = secrets
+        .until("north-key", "is made", LIMIT, |secret| {
+            secret["data"].get("password").is_some()
+        })
+        .await?;
+    operator.stop().await;
+    let made_at = generated_at(&made)?;
+    ensure!(made_at >= began, "{made_at}");
+    // Another process, three seconds before the hour is over.
+    let due = made_at + jiff::SignedDuration::from_hours(1);
+    let operator = in_process(&scenario, due - jiff::SignedDuration::from_secs(3))?;
+    let rotated = secrets
+        .until("north-key", "rotates", LIMIT, |secret| {
+            secret["data"] != made["data"]
+        })
+        .await?;
+    operator.stop().await;
+    let late = generated_at(&rotated)?.duration_since(due);
+    ensure!((0..=1).contains(&late.as_secs()), "{late} late");
+    ensure!(rotated["metadata"]["uid"] == made["metadata"]["uid"]);
     Ok(())
 }

@@ -10,15 +10,19 @@
 )]
 
 mod pass {
+    mod autoscale;
     mod chance;
     mod converge;
     mod copies;
     mod determinism;
     mod end;
+    mod ending;
     mod failures;
     mod first;
+    mod for_each;
     mod genuine;
     mod intents;
+    mod interleavings;
     mod lasting;
     mod leaves;
     mod motifs;

@@ -31,6 +31,7 @@ pub(super) async fn answer(shared: &Shared, key: &ObjectKey, reads: Vec<Read>) -
         let answer: Answer = match &read {
             Read::Object(child) => objects::read(shared, child).await,
             Read::Certificate(wanted) => certificate(wanted),
+            Read::Same(..) => Answer::Unavailable("no other resource is looked at yet".into()),
         };
         heard.answers.insert(read, answer);
     }

@@ -4,6 +4,7 @@
 //! resource definitions, the check of documents for unknown, misshapen and unsupported
 //! fields, and the reference documents. Doc comments of fields are the descriptions that users read.
 
+pub mod autoscale;
 pub mod children;
 pub mod conditions;
 mod crd;
@@ -29,7 +30,7 @@ pub(crate) mod katalog;
 
 pub use crd::{crds, crds_yaml};
 pub use depends::{DependencyCondition, DependsOn};
-pub use gate::{GateCondition, GateOperator, Gates};
+pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};
 pub use katalog::{ApiTypes, CrdEntry, DeletionPolicy, Katalog, KatalogSpec};
 pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::autoscale::Autoscale;
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
 use super::duration::Span;
 use super::gate::GateCondition;
@@ -40,6 +41,9 @@ pub struct OperatorBox {
     /// As `normalize` beside the box, which is its usual place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize: Option<Normalize>,
+    /// Changes workers and queue by conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscale: Option<Autoscale>,
     /// Finalizers that every resource gets beside ours, which it always has; who they belong to takes
     /// them off again. `[]` keeps ours off too. Default: those of the Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::gate::{GateCondition, Gates};
+use super::gate::{GateCondition, Gates, ValueType};
 use super::later::Later;
 use super::planned::RulesLater;
 use super::scalar::{Scalar, Text};
@@ -116,20 +116,6 @@ pub struct MutationRule {
     /// What must hold for the rule to act.
     #[serde(flatten)]
     pub gates: Gates,
-}
-
-/// As what values are compared or written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum ValueType {
-    /// Text.
-    String,
-    /// A whole number.
-    Int,
-    /// A number.
-    Float,
-    /// `true` or `false`.
-    Bool,
 }
 
 /// When a rule or a call of the admission acts.

@@ -14,7 +14,8 @@ use crate::{diagnostics::Code, resources::scope::At, template::Template};
 /// Where a random value would not last, and what to do about it.
 const CHILD: (&str, &str) = (
     "the value is another one in each pass, and so is the child",
-    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`",
+    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`, or write `once: true` \
+     in a Secret",
 );
 const NAME: (&str, &str) = (
     "each pass would name another child",
@@ -76,11 +77,11 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn condition(&mut self, condition: &Condition, why: (&str, &str)) {
-        if let Operand::Template(template) = &condition.operand {
+        if let Some(Operand::Template(template)) = condition.operand() {
             let place = format!("{}.field", condition.path);
             self.template(&place, template, why);
         }
-        if let Some(leaf) = condition.right() {
+        for leaf in condition.leaves() {
             self.leaf(leaf, why);
         }
     }

@@ -1,19 +1,22 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod gate;
 mod rules;
 mod upkeep;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, Condition, EndPlan, EndStep, ForEach, Gate, ImportPlan,
-    InputPlan, Leaf, Mode, Number, OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, Coerce, EndPlan, EndStep, ForEach,
+    ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, OperatorPlan, Reads, StatusField, Tree,
     Watched,
 };
 use crate::{
     template::Template,
     value::{self, Key, Map, Node, Path},
 };
+
+pub(crate) use gate::gate;
 
 /// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
 pub(crate) fn hash(plan: &OperatorPlan) -> String {
@@ -31,6 +34,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         watched,
         labels,
         queue: _,
+        autoscale: _,
         depends_on: _,
         finalizer,
         rules,
@@ -151,6 +155,34 @@ fn ending(plan: &EndPlan) -> Node {
     ])
 }
 
+/// The hash over everything of an autoscaler.
+pub(crate) fn autoscale_hash(plan: &AutoscalePlan) -> String {
+    let AutoscalePlan {
+        interval,
+        cooldown,
+        gate,
+        cross,
+        capacity:
+            CapacityPlan {
+                workers,
+                queue_depth,
+                resync,
+            },
+        hash: _,
+    } = plan;
+    let text = |value: &dyn std::fmt::Debug| Node::from(format!("{value:?}"));
+    let all = [
+        ("interval", text(interval)),
+        ("cooldown", text(cooldown)),
+        ("gate", self::gate(gate)),
+        ("cross", text(cross)),
+        ("workers", text(workers)),
+        ("queueDepth", text(queue_depth)),
+        ("resync", text(resync)),
+    ];
+    value::hash(&map(all))
+}
+
 fn import(plan: &ImportPlan) -> Node {
     let ImportPlan {
         motif,
@@ -191,15 +223,6 @@ fn block(plan: &BlockPlan) -> Node {
     let BlockPlan { path, import, gate } = plan;
     let block = [("path", Node::from(&**path)), ("gate", self::gate(gate))];
     map(block.into_iter().chain(place("import", *import)))
-}
-
-/// A gate.
-pub(crate) fn gate(gate: &Gate) -> Node {
-    let Gate { all, any } = gate;
-    let any = (!any.is_empty()).then(|| ("or", list(any.iter().map(condition))));
-    map([("when", list(all.iter().map(condition)))]
-        .into_iter()
-        .chain(any))
 }
 
 fn child(plan: &ChildPlan) -> Node {
@@ -294,20 +317,6 @@ fn field(field: &StatusField) -> Node {
         ("gate", self::gate(gate)),
     ];
     map(field.into_iter().chain(place("import", *import)))
-}
-
-fn condition(condition: &Condition) -> Node {
-    let operand = match &condition.operand {
-        Operand::Path(path) => Node::from(path.to_string()),
-        Operand::Template(template) => of_template("$template", template),
-    };
-    let (test, right) = match &condition.test {
-        Test::Equals(right) => ("equals", leaf(right)),
-        Test::NotEquals(right) => ("notEquals", leaf(right)),
-        Test::Exists => ("exists", Node::from(true)),
-        Test::NotExists => ("notExists", Node::from(true)),
-    };
-    map([("field", operand), (test, right)])
 }
 
 fn read(reads: &Reads) -> Node {

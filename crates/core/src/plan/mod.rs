@@ -13,17 +13,20 @@
 //! A plan holds no name of a custom resource: it is compiled once and serves every instance.
 
 mod api_types;
+mod autoscale;
+mod capacity;
 mod chance;
 mod checks;
 mod children;
 mod coerce;
 mod compile;
-mod conditions;
+pub(crate) mod conditions;
 mod defaults;
 pub mod describe;
 mod diff;
 mod ending;
 pub(crate) mod for_each;
+mod gate;
 mod imports;
 mod keys;
 pub(crate) mod kinds;
@@ -52,6 +55,7 @@ pub use coerce::Misfit;
 pub use compile::{compile, errors_in_templates, types};
 pub use diff::{Change, diff};
 pub use ending::{EndPlan, EndStep};
+pub use gate::*;
 pub use keys::{ChildKey, GroupKind, KatalogRef, ObjectKey, ResourceType};
 pub use kinds::built_in;
 pub use lasting::{Allowed, CertificatePlan, CopyPlan, LastingPlan};

@@ -1,14 +1,15 @@
 //! One entry of a Katalog to the plan of its operator.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
-    BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
-    Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
-    children, describe, ending, for_each,
+    AutoscalePlan, BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef,
+    Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, autoscale,
+    chance, checks, children, describe, ending, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
-    reconciler, rules, status,
+    reconciler::{self, Pace},
+    rules, status,
     typing::{Known, Typing},
     watched,
 };
@@ -169,6 +170,7 @@ fn with_names(
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
         resync: pace.resync,
+        autoscale: autoscale(&box_at, declared, &pace, context),
         queue: pace.queue,
         depends_on: depends_on(entry),
         watched: watched::compile(at, entry),
@@ -279,6 +281,21 @@ fn status<'a>(
     }
     let conditions = declared.and_then(|declared| declared.conditions);
     status::compile(&lists, conditions.unwrap_or(true), version)
+}
+
+/// When the operator works with another capacity.
+fn autoscale(
+    at: &At<'_>,
+    declared: &OperatorBox,
+    pace: &Pace,
+    context: &Context<'_>,
+) -> Option<AutoscalePlan> {
+    let names = autoscale::Names {
+        cross: BTreeMap::new(),
+        entries: context.spec.crds.keys().map(String::as_str).collect(),
+    };
+    let declared = declared.autoscale.as_ref()?;
+    autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
 }
 
 /// The status that is never written.

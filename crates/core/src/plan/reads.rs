@@ -85,6 +85,8 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
         kept.or_default().extend(LASTING.map(annotation));
     }
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
+    gathered.reads.unique.sort();
+    gathered.reads.unique.dedup();
     for paths in gathered.reads.children.values_mut() {
         *paths = without_covered(std::mem::take(paths));
     }
@@ -130,9 +132,12 @@ impl Gathered {
     }
 
     fn condition(&mut self, condition: &Condition, around: Around<'_>) {
+        let unique = condition.unique();
+        self.reads.unique.extend(unique.cloned());
         let field = format!("{}.field", condition.path);
-        match &condition.operand {
-            Operand::Path(path) => self.add(
+        match condition.operand() {
+            None => {}
+            Some(Operand::Path(path)) => self.add(
                 path,
                 Place {
                     field: &field,
@@ -140,7 +145,7 @@ impl Gathered {
                 },
                 around,
             ),
-            Operand::Template(template) => {
+            Some(Operand::Template(template)) => {
                 let place = Place {
                     field: &field,
                     source: Some(template.source()),
@@ -151,7 +156,7 @@ impl Gathered {
                     .for_each(|path| self.add(path, place, around));
             }
         }
-        if let Some(leaf) = condition.right() {
+        for leaf in condition.leaves() {
             self.leaf(leaf, around);
         }
     }

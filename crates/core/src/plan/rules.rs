@@ -359,7 +359,7 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<D
         message_at.error_hint(Code::Empty, "this is empty", hint);
     }
     let message = message_at.leaf(message, Coerce::Text);
-    let field = condition.field.trim();
+    let field = condition.field.as_deref().unwrap_or_default().trim();
     let named = name
         .as_deref()
         .map(str::trim)

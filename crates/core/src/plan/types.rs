@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CopyPlan, EndPlan, GroupKind, KatalogRef, LastingPlan, ResourceType, RulesPlan, Watched,
+    CopyPlan, EndPlan, Gate, GroupKind, KatalogRef, LastingPlan, ResourceType, RulesPlan, Watched,
 };
 use crate::{
     api::{DependencyCondition, names},
@@ -39,6 +39,8 @@ pub struct OperatorPlan {
     pub labels: Box<[(Key, Leaf)]>,
     /// How it works through its queue.
     pub queue: QueuePlan,
+    /// When it works with another capacity.
+    pub autoscale: Option<AutoscalePlan>,
     /// The operators of the Katalog that it waits for, by name.
     pub depends_on: Box<[Dependency]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
@@ -87,6 +89,7 @@ impl OperatorPlan {
             watched: Watched::default(),
             labels: Box::default(),
             queue: QueuePlan::default(),
+            autoscale: None,
             depends_on: Box::default(),
             finalizer: true,
             rules: RulesPlan::default(),
@@ -165,6 +168,34 @@ impl Default for Backoff {
     }
 }
 
+/// When an operator works with another capacity, and which.
+#[derive(Debug)]
+pub struct AutoscalePlan {
+    /// How often the gate is looked at.
+    pub interval: Duration,
+    /// How long the gate must be closed before everything is as declared again.
+    pub cooldown: Duration,
+    /// What must hold; it reads nothing but metrics.
+    pub gate: Gate,
+    /// The operators whose metrics the gate reads: the name below `.cross`, and the entry.
+    pub cross: Box<[(Key, Box<str>)]>,
+    /// What counts while it holds.
+    pub capacity: CapacityPlan,
+    /// Hash over all of it.
+    pub hash: String,
+}
+
+/// What counts instead of what is declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapacityPlan {
+    /// Concurrent passes, at least 1.
+    pub workers: Option<usize>,
+    /// The depth that counts as a full queue; 0 is none.
+    pub queue_depth: Option<u32>,
+    /// Period of the safety net; zero is off.
+    pub resync: Option<Duration>,
+}
+
 /// An operator that another one waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
@@ -182,6 +213,8 @@ pub struct Reads {
     pub cr: Vec<Path>,
     /// Paths of children, by kind, that templates read. Every declared kind has an entry, if an empty one.
     pub children: BTreeMap<GroupKind, Vec<Path>>,
+    /// Paths of the custom resource whose text is compared with that of all others of the kind.
+    pub unique: Vec<Path>,
 }
 
 /// A name below `.children`. Every declared kind has several: `.children.configMap`, `.children.configmap`,
@@ -387,62 +420,6 @@ pub enum Tree {
     ContainerName(Leaf),
     /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
     Workload(Box<(GroupKind, Leaf)>),
-}
-
-/// What must hold: all of one list, and one of the other where that has any.
-///
-/// Source: language reference, condition language.
-#[derive(Debug, Default)]
-pub struct Gate {
-    /// `when`: all must hold.
-    pub all: Box<[Condition]>,
-    /// `or`: one must hold, if there is any.
-    pub any: Box<[Condition]>,
-}
-
-impl Gate {
-    /// Whether it asks nothing, and is always open.
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty() && self.any.is_empty()
-    }
-
-    /// Every condition of both lists.
-    pub fn iter(&self) -> impl Iterator<Item = &Condition> {
-        self.all.iter().chain(&self.any)
-    }
-}
-
-/// One entry of a `when` or `or` list.
-#[derive(Debug)]
-pub struct Condition {
-    /// Left side.
-    pub operand: Operand,
-    /// What is asked of it.
-    pub test: Test,
-    /// Where it stands in the Katalog, for messages.
-    pub path: Box<str>,
-}
-
-/// Left side of a condition.
-#[derive(Clone, Debug)]
-pub enum Operand {
-    /// A plain path such as `spec.environment`.
-    Path(Path),
-    /// A template; its text is the operand.
-    Template(Template),
-}
-
-/// What a condition asks. Both sides are compared as trimmed text.
-#[derive(Debug)]
-pub enum Test {
-    /// Equal to the rendered text.
-    Equals(Leaf),
-    /// Not equal to it; an absent operand is not equal to anything but the empty text.
-    NotEquals(Leaf),
-    /// Present and not empty.
-    Exists,
-    /// Absent or empty.
-    NotExists,
 }
 
 /// What is written to the custom resource's status.

@@ -37,4 +37,5 @@ pub mod render;
 pub mod sources;
 pub mod status;
 pub mod step;
+pub mod unique;
 pub mod verdict;

@@ -47,6 +47,8 @@ pub struct Prepared {
     pub warnings: Vec<String>,
     /// When a rule gives another answer though nothing changes.
     pub wake: Option<Timestamp>,
+    /// What rules could not compare.
+    pub doubts: Vec<Failure>,
 }
 
 /// Evaluates rules: what they see but for the custom resource itself.
@@ -159,6 +161,7 @@ fn evaluate(
     };
     work(rules, prepared);
     prepared.wake = prepared.wake.into_iter().chain(turns.first()).min();
+    prepared.doubts.extend(turns.doubts());
 }
 
 impl Prepared {

@@ -35,6 +35,8 @@ pub enum Reason {
     SourceMissing,
     /// What a child is a copy of may not be copied.
     SourceRefused,
+    /// A condition compares what cannot be compared.
+    NotCompared,
     /// A pass ended in a panic: a fault of Orkestra.
     Panicked,
     /// Another manager holds a field that the Katalog declares.
@@ -71,6 +73,7 @@ impl Reason {
             Self::WriteConflict => "WriteConflict",
             Self::SourceMissing => "SourceMissing",
             Self::SourceRefused => "SourceRefused",
+            Self::NotCompared => "NotCompared",
             Self::Panicked => "Panicked",
             Self::FieldConflict => "FieldConflict",
             Self::Ending => "Ending",
@@ -94,7 +97,8 @@ impl Reason {
             | Self::ValidationFailed
             | Self::Invalid
             | Self::SourceRefused
-            | Self::NameTaken => true,
+            | Self::NameTaken
+            | Self::NotCompared => true,
             Self::Forbidden
             | Self::Denied
             | Self::KindNotServed

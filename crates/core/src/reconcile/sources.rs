@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{
     prepare::{self, Prepared},
     record::Observed,
+    unique,
 };
 use crate::{
     plan::{ChildKey, Number, OperatorPlan},
@@ -21,6 +22,8 @@ pub enum Read {
     Object(ChildKey),
     /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
     Certificate(Certificate),
+    /// Another custom resource of the operator that has this text at this path: its key.
+    Same(Path, Box<str>),
 }
 
 /// What a certificate is for.
@@ -68,6 +71,8 @@ pub struct Sources {
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
+    /// Whether others have what the custom resource has at the paths where `unique` asks for it.
+    pub same: BTreeMap<Path, Answer>,
 }
 
 impl Sources {
@@ -81,6 +86,7 @@ impl Sources {
         now: Timestamp,
     ) -> Result<Self, Vec<Read>> {
         let mut sources = Self {
+            same: unique::of(plan, observed)?,
             unavailable: unseen_children(plan, observed),
             ..Self::default()
         };

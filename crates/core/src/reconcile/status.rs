@@ -212,6 +212,7 @@ fn declared_fields(
         }
     }
     executed.wake_at(turns.first());
+    executed.doubt(turns.doubts());
 }
 
 /// What a declared field says.

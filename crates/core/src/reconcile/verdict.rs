@@ -18,12 +18,23 @@ pub struct Executed {
     pub ending: Option<(Reason, String)>,
     /// When another pass is due though nothing changes: a condition turns, something expires.
     pub wake: Option<Timestamp>,
+    /// What conditions could not compare: people are told, nothing else follows.
+    pub doubts: Vec<Failure>,
 }
 
 impl Executed {
     /// Another pass is due then, if not before.
     pub fn wake_at(&mut self, moment: Option<Timestamp>) {
         self.wake = self.wake.into_iter().chain(moment).min();
+    }
+
+    /// Takes in what conditions could not compare, each once.
+    pub fn doubt(&mut self, doubts: Vec<Failure>) {
+        for doubt in doubts {
+            if !self.doubts.contains(&doubt) {
+                self.doubts.push(doubt);
+            }
+        }
     }
 }
 

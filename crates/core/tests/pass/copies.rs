@@ -171,3 +171,20 @@ fn there_is_one_copy_in_each_namespace_and_none_elsewhere() {
     assert_eq!(places(&world), ["ConfigMap west/shared"]);
     assert_eq!(world.pass().written, []);
 }
+
+#[test]
+fn a_config_map_becomes_a_secret_with_its_texts_as_values() {
+    let declared = "onReconcile:
+  secrets: [{ name: login, fromConfigMap: settings, data: { user: pond } }]";
+    let mut world = world(declared, &json!({}));
+    let source =
+        json!({ "data": { "user": "root", "depth": "3" }, "binaryData": { "raw": "AAE=" } });
+    there_is(&mut world, key("ConfigMap", "settings"), &source);
+    assert_eq!(world.pass().cycle.failures, []);
+    let data = &world.objects[&key("Secret", "login")].object()["data"];
+    assert_eq!(
+        *data,
+        json!({ "user": "cG9uZA==", "depth": "Mw==", "raw": "AAE=" })
+    );
+    assert_eq!(world.pass().written, []);
+}

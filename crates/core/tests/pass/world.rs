@@ -118,33 +118,49 @@ impl World {
 
     /// Decides and writes, the inventory first.
     pub(crate) fn pass(&mut self) -> Pass {
+        let cycle = self.decide();
+        self.execute(cycle, usize::MAX)
+    }
+
+    /// Writes what a cycle wants, the inventory first. After so many writes of children a crash comes. What was decided on
+    /// may be over: a name is taken, another object has it.
+    pub(crate) fn execute(&mut self, cycle: Cycle, writes: usize) -> Pass {
         let mut pass = Pass {
-            cycle: self.decide(),
+            cycle,
             ..Pass::default()
         };
         let mut inventory = pass.cycle.inventory.clone();
+        self.remember(&inventory.text());
         for intent in pass.cycle.intents.clone() {
+            if pass.written.len() >= writes {
+                return pass;
+            }
             match intent {
                 Intent::Apply(rendered) => self.apply(&rendered, &mut pass),
                 Intent::Create(rendered) => {
-                    if self.plan.children[rendered.declared].stays_gone() {
-                        self.make(&rendered, Operation::Update);
-                        inventory.made.insert(rendered.key.clone());
-                    } else {
-                        self.make(&rendered, Operation::Apply);
+                    let stays_gone = self.plan.children[rendered.declared].stays_gone();
+                    if !self.objects.contains_key(&rendered.key) {
+                        let once = [Operation::Apply, Operation::Update];
+                        self.make(&rendered, once[usize::from(stays_gone)]);
+                        pass.written.push(rendered.key.clone());
                     }
-                    pass.written.push(rendered.key);
+                    if stays_gone {
+                        inventory.made.insert(rendered.key);
+                    }
                 }
                 Intent::Keep(_) => {}
                 Intent::Delete(deletion) => {
-                    let uid = self.objects[&deletion.key].object()["metadata"]["uid"].clone();
-                    assert_eq!(uid, *deletion.uid);
-                    self.objects.remove(&deletion.key);
-                    pass.written.push(deletion.key);
+                    let found = self.objects.get(&deletion.key).map(Stored::object);
+                    if found.is_some_and(|found| found["metadata"]["uid"] == *deletion.uid) {
+                        self.objects.remove(&deletion.key);
+                        pass.written.push(deletion.key);
+                    }
                 }
             }
         }
-        self.remember(&inventory.text());
+        if pass.written.len() < writes {
+            self.remember(&inventory.text());
+        }
         pass
     }
 
@@ -227,8 +243,7 @@ fn certificate(wanted: &Certificate) -> Answer {
 
 /// The scopes of a plan's kinds, those that it does not know taken for namespaced.
 pub(crate) fn scopes(plan: &OperatorPlan) -> Scopes {
-    let kinds = plan.children.iter().map(|child| &child.kind);
-    kinds
+    plan.kinds()
         .map(|kind| (kind.group_kind(), kind.namespaced.unwrap_or(true)))
         .collect()
 }

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::common::Common;
 use crate::api::duration::Span;
+use crate::api::later::Refused;
 use crate::api::scalar::Text;
 
 /// A `ConfigMap`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Refused(&["fromSecret"], "whoever may read `ConfigMaps` could read the Secret: copy it to a Secret"))]
 pub struct ConfigMap {
     /// Name, metadata and handling. Default name: `<cr>-config`.
     #[serde(flatten)]
@@ -55,6 +57,9 @@ pub struct Secret {
     /// A Secret to copy, by name, with its type. What `data` has wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_secret: Option<Text>,
+    /// A `ConfigMap` to copy, by name, its texts as the Secret's values. What `data` has wins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_config_map: Option<Text>,
     /// From where and to where it is copied.
     #[serde(flatten)]
     pub copies: Copies,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 
 use super::calls::{Cross, ExternalCall};
-use crate::api::duration::Span;
 use crate::api::gate::{GateCondition, Gates};
 use crate::api::scalar::{Scalar, Text};
 
@@ -21,8 +20,6 @@ pub(crate) struct BoxLater {
     cross: Option<Vec<Cross>>,
     /// Calls that are made in every pass, before the blocks.
     external: Option<Vec<ExternalCall>>,
-    /// Changes workers and queue by conditions.
-    autoscale: Option<Autoscale>,
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
     /// What else leads to a pass.
@@ -36,38 +33,6 @@ pub(crate) struct BoxLater {
     hooks: Option<Hooks>,
     /// A reconciler in Go that runs instead of the declared blocks.
     constructor: Option<Constructor>,
-}
-
-/// Changes workers and queue by conditions.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Autoscale {
-    /// How often the conditions are looked at. Default `15s`.
-    interval: Option<Span>,
-    /// How long they must not hold before everything is as declared again. Default `2m`.
-    cooldown: Option<Span>,
-    /// When `do` counts: on `metrics.…` and `cross.<as>.metrics.…`.
-    conditions: Option<Gates>,
-    /// What counts while they hold.
-    #[serde(rename = "do")]
-    do_: Option<Capacity>,
-    /// A built-in profile that stands for the other fields: `burst`, `steady`, `batch`, `latency-sensitive` or
-    /// `cost-optimized`.
-    profile: Option<String>,
-}
-
-/// What counts while an autoscaler's conditions hold.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Capacity {
-    /// Workers.
-    #[schemars(range(min = 1, max = 1000))]
-    workers: Option<u32>,
-    /// The depth that counts as a full queue.
-    #[schemars(range(min = 0, max = 1_000_000_000))]
-    queue_depth: Option<u32>,
-    /// The resync period.
-    resync: Option<Span>,
 }
 
 /// A resource outside of the cluster: its type, and the fields of that.

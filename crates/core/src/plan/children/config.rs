@@ -71,11 +71,28 @@ impl Surroundings<'_> {
             },
             ..shell
         };
-        let source = Source {
+        let of_secret = Source {
             field: "fromSecret",
             kind: "Secret",
             parts: &["type", "data"],
             name: entry.from_secret.as_ref(),
+        };
+        let of_map = Source {
+            field: "fromConfigMap",
+            kind: "ConfigMap",
+            parts: &["data"],
+            name: entry.from_config_map.as_ref(),
+        };
+        let source = match (of_secret.name, of_map.name) {
+            (Some(_), Some(_)) => {
+                shell.at.field("fromConfigMap").error(
+                    Code::Exclusive,
+                    "`fromSecret` and `fromConfigMap` exclude each other",
+                );
+                of_secret
+            }
+            (None, Some(_)) => of_map,
+            _ => of_secret,
         };
         let plans = self.copies(&shell, &source, &entry.copies, |shell| {
             self.child(shell, |_, _| config::secret(&shell.at, entry))
@@ -279,9 +296,15 @@ fn exclusions(at: &At<'_>, entry: &Secret) {
             "make the Secret in one namespace, and copy it with `fromSecret` in another entry",
         );
     }
-    if let (Some(_), Some(_)) = (&entry.tls, &entry.from_secret) {
-        at.field("fromSecret")
-            .error(Code::Exclusive, "`tls` and `fromSecret` exclude each other");
+    let sources = [
+        ("fromSecret", entry.from_secret.is_some()),
+        ("fromConfigMap", entry.from_config_map.is_some()),
+    ];
+    for (field, is_given) in sources {
+        if is_given && entry.tls.is_some() {
+            let message = format!("`tls` and `{field}` exclude each other");
+            at.field(field).error(Code::Exclusive, message);
+        }
     }
 }
 

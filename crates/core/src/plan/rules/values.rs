@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{Coerce, CrdVersion, Normalized, Target, below, relative};
 use crate::{
     api::{
-        rules::{Normalize, ValueType},
+        gate::ValueType,
+        rules::Normalize,
         scalar::{Scalar, Text},
     },
     diagnostics::Code,

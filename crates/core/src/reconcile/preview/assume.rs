@@ -130,6 +130,8 @@ pub(super) fn answer(read: &Read, objects: &[Node]) -> Answer {
             let part = |name: &'static str| (name, Node::from("made by the operator"));
             Answer::Ready(Arc::new(Node::object(CERTIFICATE_PARTS.map(part))))
         }
+        // It is alone.
+        Read::Same(..) => Answer::Absent,
     }
 }
 

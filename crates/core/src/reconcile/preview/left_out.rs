@@ -36,6 +36,8 @@ pub enum Why {
     NoElement(String),
     /// It is made once, and it was.
     Made,
+    /// One of its namespaces, which renders to nothing.
+    Nowhere,
     /// It could not be rendered; a failure tells more.
     Failed,
     /// Nothing is made for the custom resource; a failure tells why.
@@ -48,6 +50,7 @@ impl fmt::Display for Why {
             Self::Gate(path) => write!(f, "{path} does not hold"),
             Self::NoElement(field) => write!(f, "no element of `{field}` makes one"),
             Self::Made => f.write_str("it is made once, and was"),
+            Self::Nowhere => f.write_str("its namespace renders to nothing"),
             Self::Failed => f.write_str("it cannot be rendered"),
             Self::Refused => f.write_str("nothing is made for this resource"),
         }
@@ -131,8 +134,13 @@ fn why(renderer: &mut Renderer<'_, '_>, child: &ChildPlan) -> Why {
         (Err(_), _) => return Why::Failed,
         _ => {}
     }
-    match child.mode {
-        Mode::Once => Why::Made,
-        Mode::Reconciled => Why::Failed,
+    let namespace = child.namespace.as_ref().filter(|_| child.spread);
+    if namespace.is_some_and(|leaf| renderer.text(leaf).is_ok_and(|text| text.is_empty())) {
+        return Why::Nowhere;
+    }
+    if child.mode == Mode::Once || child.lasting.is_some() {
+        Why::Made
+    } else {
+        Why::Failed
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{lasting::asked, object::check_name, pass::Pass};
 use crate::{
-    plan::{ChildKey, ChildPlan, CopyPlan, Leaf, NameRule, ObjectKey},
+    plan::{ChildKey, ChildPlan, Coerce, CopyPlan, Leaf, NameRule, ObjectKey},
     reconcile::{
         reason::Reason,
         render::{RenderError, Renderer},
@@ -25,7 +25,11 @@ impl Pass<'_, '_> {
         match self.answer(Read::Object(source.clone())) {
             None => Err(asked(place)),
             Some(Answer::Ready(found)) => {
-                merge(object, found, &copy.parts);
+                if declared.kind.kind == copy.kind.kind {
+                    merge(object, found, &copy.parts);
+                } else {
+                    merge(object, &as_secret(found), &copy.parts);
+                }
                 Ok(())
             }
             Some(Answer::Absent) => {
@@ -97,6 +101,23 @@ impl Pass<'_, '_> {
         check_name(self.plan, declared, leaf, (rule, &text))?;
         Ok(text.into())
     }
+}
+
+/// What a `ConfigMap` is as a Secret.
+fn as_secret(map: &Node) -> Node {
+    let entries = |part| {
+        map.get(part)
+            .and_then(Node::as_map)
+            .into_iter()
+            .flat_map(Map::iter)
+    };
+    let encoded = |(key, text): (&Key, &Node)| {
+        let value = Coerce::Base64.apply(text.clone()).ok().flatten()?;
+        Some((key.clone(), value))
+    };
+    let binary = entries("binaryData").map(|(key, value)| (key.clone(), value.clone()));
+    let data = entries("data").filter_map(encoded).chain(binary).collect();
+    Node::object([("data", Node::Map(data))])
 }
 
 /// Puts in the parts that the object does not have; of maps, the keys that it does not have.

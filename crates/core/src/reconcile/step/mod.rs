@@ -67,6 +67,8 @@ pub struct Cycle {
     pub labels: Labels,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
+    /// What conditions could not compare; they do not hold for that, and nothing fails.
+    pub doubts: Vec<Failure>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
@@ -145,6 +147,7 @@ pub fn step(
     match decide(plan, scopes, (observed, &sources), now, entropy) {
         Ok(mut cycle) => {
             cycle.wake = cycle.wake.into_iter().chain(sources.prepared.wake).min();
+            cycle.doubts.extend(sources.prepared.doubts.iter().cloned());
             cycle.sources = sources;
             Step::Done(Box::new(cycle))
         }
@@ -153,11 +156,17 @@ pub fn step(
 }
 
 /// No child is made, changed or deleted: the custom resource is not as it must be.
-fn refused(observed: &Observed, sources: &Sources, labels: Labels, failed: Vec<Failure>) -> Cycle {
+fn refused(
+    plan: &OperatorPlan,
+    (observed, sources): (&Observed, &Sources),
+    labels: Labels,
+    failed: Vec<Failure>,
+) -> Cycle {
     let mut failures = sources.prepared.failures.clone();
     failures.extend(failed);
     let inventory = Inventory {
         labels: labels.keys().cloned().collect(),
+        finalizers: plan.other_finalizers.iter().cloned().collect(),
         ..observed.cr.inventory.clone()
     };
     Cycle {
@@ -189,7 +198,7 @@ fn decide(
     let around = inputs.around(data.clone());
     let (labels, failed) = labels(plan, &observed.cr, &data, frame);
     if !sources.prepared.failures.is_empty() {
-        return Ok(refused(observed, sources, labels, failed));
+        return Ok(refused(plan, (observed, sources), labels, failed));
     }
     let mut pass = Pass {
         plan,
@@ -222,5 +231,6 @@ fn decide(
     pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.wake = turns.first();
+    cycle.doubts = turns.doubts();
     Ok(cycle)
 }
