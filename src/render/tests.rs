@@ -89,6 +89,7 @@ impl Desk {
             resources: vec![path("cr.yaml")],
             status: None,
             children: Vec::new(),
+            calls: None,
             now: "2025-03-04T05:06:07Z".parse().unwrap(),
         }
     }
@@ -485,4 +486,44 @@ async fn a_resource_that_does_not_keep_a_rule_is_told_in_its_own_file() {
         pass.preview.left_out[0].to_string(),
         "Secret at spec.crds.pond.operatorBox.onCreate.secrets[0]: nothing is made for this resource"
     );
+}
+
+#[tokio::test]
+async fn calls_have_the_answers_that_are_given_and_none_is_made() {
+    let desk = Desk::new(&pond(""));
+    let called = KATALOG
+        .replace("        onReconcile:\n", "        onReconcile:\n          external: [{ name: flags, url: \"https://flags.example/{{ .metadata.name }}\", expectedStatus: 200 }]\n")
+        .replace("fish: \"{{ .spec.fish }}\", was", "fish: \"{{ .external.flags.json.fish }}\", was");
+    desk.write("k.yaml", &called);
+    let rendered = render(&desk.request()).await;
+    assert!(
+        rendered
+            .problems
+            .to_string()
+            .contains("the call `flags` failed: calls are not made here"),
+        "{}",
+        rendered.problems
+    );
+    let given = async |text: &str| {
+        let path = desk.write("calls.yaml", text);
+        let request = Request {
+            calls: Some(path),
+            ..desk.request()
+        };
+        render(&request).await
+    };
+    let rendered = given("flags: { body: { fish: pike } }").await;
+    let objects = objects(&rendered);
+    let map = objects.iter().find(|object| object["kind"] == "ConfigMap");
+    assert_eq!(map.unwrap()["data"]["fish"], "pike");
+    for (text, told) in [
+        ("flags: { status: 404 }", "the answer has status 404"),
+        ("flags: { error: it is down }", "failed: it is down"),
+        ("flags: { code: 200 }", "no `code`"),
+        ("flagz: { status: 200 }", "no operator makes a call `flagz`"),
+        ("[flags]", "a map by the name of the call"),
+    ] {
+        let problems = given(text).await.problems.to_string();
+        assert!(problems.contains(told), "{problems}");
+    }
 }

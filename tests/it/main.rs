@@ -13,6 +13,7 @@ mod crd_life;
 mod deletion;
 mod depends;
 mod drift;
+mod external;
 mod files;
 mod markers;
 mod motifs;

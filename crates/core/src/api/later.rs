@@ -128,6 +128,15 @@ impl Transform for Without {
     }
 }
 
+/// Adds values of the language that are not built yet to an enum's schema.
+pub(crate) struct LaterValues(pub(crate) &'static [&'static str]);
+
+impl Transform for LaterValues {
+    fn transform(&mut self, schema: &mut Schema) {
+        schema.insert(LATER_VALUES.to_owned(), json!(self.0));
+    }
+}
+
 fn insert(schema: &mut Schema, names: &[&str], field: &Value) {
     let object = schema.ensure_object();
     let properties = object

@@ -5,6 +5,7 @@
 //! fields, and the reference documents. Doc comments of fields are the descriptions that users read.
 
 pub mod autoscale;
+pub mod calls;
 pub mod children;
 pub mod conditions;
 mod crd;
@@ -28,6 +29,7 @@ pub mod status;
 
 pub(crate) mod katalog;
 
+pub use calls::ExternalCall;
 pub use crd::{crds, crds_yaml};
 pub use depends::{DependencyCondition, DependsOn};
 pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};

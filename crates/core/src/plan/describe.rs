@@ -1,5 +1,6 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod calls;
 mod gate;
 mod rules;
 mod upkeep;
@@ -40,6 +41,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         rules,
         other_finalizers,
         imports,
+        calls,
         blocks,
         children,
         ending,
@@ -57,6 +59,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
     let rules = (!rules.is_empty()).then(|| self::rules::rules(rules));
+    let calls = (!calls.is_empty()).then(|| list(calls.iter().map(self::calls::call)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -87,6 +90,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     let parts = [
         ("imports", imports),
         ("rules", rules),
+        ("calls", calls),
         (
             "watched",
             (*watched != Watched::default()).then(|| self::watched(watched)),

@@ -3,9 +3,9 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
-    AutoscalePlan, BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef,
-    Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, autoscale,
-    chance, checks, children, describe, ending, for_each,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan,
+    KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed,
+    api_types, autoscale, calls, chance, checks, children, describe, ending, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},
@@ -44,10 +44,11 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let all = (&*imported, &*imports);
     let rules = rules::of_motifs(&at, &imported, library);
     let nothing = (&schemas, &*rules.live(&imports));
-    let (blocks, children) = children(&at, &declared, &owner, all, &entry, nothing);
+    let (calls, blocks, children) = children(&at, &declared, &owner, all, &entry, nothing);
     let mut plan = OperatorPlan {
         rules,
         imports,
+        calls,
         blocks: blocks.into(),
         children: children.into(),
         status: status(&at, None, &imported, None, library),
@@ -147,7 +148,8 @@ fn with_names(
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
     let rules = rules::compile(at, entry, imported, version, context.library);
     let known = (schemas, &*rules.live(&imports));
-    let (blocks, children) = children(&box_at, declared, &owner, imported_here, entry, known);
+    let (calls, blocks, children) =
+        children(&box_at, declared, &owner, imported_here, entry, known);
     let status = status(
         &box_at,
         declared.status.as_ref(),
@@ -178,6 +180,7 @@ fn with_names(
         finalizer,
         other_finalizers,
         imports,
+        calls,
         blocks: blocks.into(),
         children: children.into(),
         ending,
@@ -222,7 +225,7 @@ fn check(
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 
-/// The children of Motifs and of the operatorBox at `at`.
+/// The calls and children of Motifs and of the operatorBox at `at`.
 fn children(
     at: &At<'_>,
     declared: &OperatorBox,
@@ -230,7 +233,7 @@ fn children(
     (imported, imports): (&[Imported<'_>], &[ImportPlan]),
     entry: &CrdEntry,
     (schemas, live): (&Schemas, &[Path]),
-) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
+) -> (Box<[CallPlan]>, Vec<BlockPlan>, Vec<ChildPlan>) {
     let mut blocks = Vec::new();
     for index in imports::merge_order(imported) {
         let Imported {
@@ -242,11 +245,12 @@ fn children(
         }
     }
     blocks.extend(children::of_box(at, declared));
+    let calls = calls::compile(&at.field("external"), &declared.external, &blocks);
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) =
         children::compile(&blocks, imports, owner, schemas, force_conflict, live);
     let children = checks::within(at, imports, &blocks, compiled);
-    (blocks, children)
+    (calls, blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ChildPlan, Mode, OperatorPlan, Plan, ResourceType, kinds, references};
+use super::{ChildPlan, Mode, OperatorPlan, Plan, ResourceType, Token, kinds, references};
 use crate::api::names;
 
 /// Namespace that the runtime is installed in.
@@ -69,6 +69,11 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
     let mut rights = Rights::default();
     for operator in &plan.operators {
         custom_resource(&mut rights, operator);
+        for call in &operator.calls {
+            if let Some(Token::Secret { .. }) = call.token {
+                rights.add("", "secrets", &["get"]);
+            }
+        }
         for child in &operator.children {
             add_child(&mut rights, child);
         }

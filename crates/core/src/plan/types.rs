@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CopyPlan, EndPlan, Gate, GroupKind, KatalogRef, LastingPlan, ResourceType, RulesPlan, Watched,
+    CallPlan, CopyPlan, EndPlan, Gate, GroupKind, KatalogRef, LastingPlan, ResourceType, RulesPlan,
+    Watched,
 };
 use crate::{
     api::{DependencyCondition, names},
@@ -51,6 +52,8 @@ pub struct OperatorPlan {
     pub other_finalizers: Box<[Box<str>]>,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
+    /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
+    pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
     pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
@@ -95,6 +98,7 @@ impl OperatorPlan {
             rules: RulesPlan::default(),
             other_finalizers: Box::default(),
             imports: Box::default(),
+            calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
             ending: None,

@@ -28,6 +28,8 @@ pub(crate) enum Purpose {
     Status,
     /// A value of the custom resource itself, normalized or completed.
     Prepared,
+    /// A part of what is sent to the outside.
+    Call,
     /// A label of the custom resource.
     Label,
 }
@@ -48,6 +50,20 @@ impl OperatorPlan {
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         self.visit_inputs(visit);
         self.rules.visit(visit);
+        for call in &self.calls {
+            call.visit(&mut |expression| {
+                let purpose = match expression {
+                    Expression::Condition(_) => Purpose::Gate,
+                    _ => Purpose::Call,
+                };
+                let place = Place {
+                    purpose,
+                    import: call.import,
+                    each: None,
+                };
+                visit(expression, place);
+            });
+        }
         for block in &self.blocks {
             visit_gate(&block.gate, (block.import, None), visit);
         }

@@ -29,6 +29,10 @@ pub enum Reason {
     KindNotServed,
     /// The API server could not be reached or did not answer in time.
     Unavailable,
+    /// A call to the outside failed.
+    ExternalCallFailed,
+    /// A call to the outside is one that may not or cannot be made.
+    ExternalCallRefused,
     /// The object kept changing under the write.
     WriteConflict,
     /// What a child is a copy of does not exist yet.
@@ -70,6 +74,8 @@ impl Reason {
             Self::Denied => "Denied",
             Self::KindNotServed => "KindNotServed",
             Self::Unavailable => "Unavailable",
+            Self::ExternalCallFailed => "ExternalCallFailed",
+            Self::ExternalCallRefused => "ExternalCallRefused",
             Self::WriteConflict => "WriteConflict",
             Self::SourceMissing => "SourceMissing",
             Self::SourceRefused => "SourceRefused",
@@ -96,6 +102,7 @@ impl Reason {
             | Self::DuplicateChild
             | Self::ValidationFailed
             | Self::Invalid
+            | Self::ExternalCallRefused
             | Self::SourceRefused
             | Self::NameTaken
             | Self::NotCompared => true,
@@ -103,6 +110,7 @@ impl Reason {
             | Self::Denied
             | Self::KindNotServed
             | Self::Unavailable
+            | Self::ExternalCallFailed
             | Self::WriteConflict
             | Self::SourceMissing
             | Self::Panicked

@@ -5,12 +5,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 
 use super::{
+    calls::Request,
     prepare::{self, Prepared},
     record::Observed,
+    step::Failure,
     unique,
 };
 use crate::{
-    plan::{ChildKey, Number, OperatorPlan},
+    plan::{ChildKey, EXTERNAL, Number, OperatorPlan},
     template::Data,
     value::{Key, Node, Path, Step},
 };
@@ -20,10 +22,19 @@ use crate::{
 pub enum Read {
     /// An object that somebody else made: what a child copies or refers to. All but its metadata is there.
     Object(ChildKey),
+    /// A call to the outside; [`answered`](super::calls::answered) makes its answer.
+    Call(Box<Request>),
     /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
     Certificate(Certificate),
     /// Another custom resource of the operator that has this text at this path: its key.
     Same(Path, Box<str>),
+}
+
+impl Read {
+    /// Whether its answer may become another, so that whoever read it has a pass. A call is made anew by each pass.
+    pub fn may_change(&self) -> bool {
+        !matches!(self, Self::Call(_))
+    }
 }
 
 /// What a certificate is for.
@@ -71,6 +82,10 @@ pub struct Sources {
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
+    /// `.external`, as the Katalog sees it and as the Motif of each import does.
+    pub external: BTreeMap<Option<usize>, Node>,
+    /// Why the pass can decide nothing, if it cannot.
+    pub failed: Option<Failure>,
     /// Whether others have what the custom resource has at the paths where `unique` asks for it.
     pub same: BTreeMap<Path, Answer>,
 }
@@ -113,7 +128,15 @@ impl Sources {
 
     /// The same with `cr` for the custom resource.
     pub(super) fn data_of<'a>(&'a self, cr: &'a Node) -> Data<'a> {
-        Data::of(cr)
+        self.with_calls(Data::of(cr), None)
+    }
+
+    /// `data` with the answers to the calls of an import, or of the Katalog.
+    pub(super) fn with_calls<'a>(&'a self, data: Data<'a>, import: Option<usize>) -> Data<'a> {
+        match self.external.get(&import) {
+            Some(external) => data.with(EXTERNAL, external),
+            None => data,
+        }
     }
 
     /// Why one of `paths` cannot be read, if one of them cannot.

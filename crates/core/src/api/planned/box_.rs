@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{Cross, ExternalCall};
+use super::calls::Cross;
+use crate::api::calls::ExternalCall;
 use crate::api::gate::{GateCondition, Gates};
 use crate::api::scalar::{Scalar, Text};
 
@@ -18,8 +19,6 @@ pub(crate) struct BoxLater {
     or: Option<Vec<GateCondition>>,
     /// Other custom resources that are read.
     cross: Option<Vec<Cross>>,
-    /// Calls that are made in every pass, before the blocks.
-    external: Option<Vec<ExternalCall>>,
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
     /// What else leads to a pass.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::ExternalCall;
+use crate::api::calls::ExternalCall;
 
 /// Further fields of `validation` and `mutation`.
 #[derive(JsonSchema)]

@@ -44,6 +44,8 @@ pub struct Assumed<'a> {
     pub children: &'a [Node],
     /// Its definition's version; without it nothing is defaulted and its status takes anything.
     pub version: Option<&'a CrdVersion>,
+    /// Answers to calls, by the call's name; a call without one fails.
+    pub calls: &'a BTreeMap<String, Node>,
     /// Kinds of which it is known whether they live in namespaces, beyond what the plan knows; others are taken to.
     pub scopes: &'a BTreeMap<GroupKind, bool>,
     /// The moment.
@@ -107,7 +109,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         plan,
         &scopes,
         &mut observed,
-        (assumed.now, assumed.children),
+        (assumed.now, assumed.children, assumed.calls),
         &entropy,
     );
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
@@ -153,7 +155,7 @@ fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     observed: &mut Observed,
-    (now, objects): (Timestamp, &[Node]),
+    (now, objects, calls): (Timestamp, &[Node], &BTreeMap<String, Node>),
     entropy: &Entropy,
 ) -> Cycle {
     loop {
@@ -162,7 +164,7 @@ fn decide(
             // Each of them is new, so this ends.
             Step::Need(reads) => {
                 let answer = |read| {
-                    let answer = assume::answer(&read, objects);
+                    let answer = assume::answer(&read, objects, calls);
                     (read, answer)
                 };
                 observed.answers.extend(reads.into_iter().map(answer));
