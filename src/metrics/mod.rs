@@ -160,6 +160,7 @@ const VERBS: &[&str] = &[
     "delete",
     "apply_metadata",
     "patch_status",
+    "normalize",
 ];
 
 metrics! {
@@ -190,7 +191,7 @@ metrics! {
     panics: IntCounterVec, operator, "orkestra_panics_total", [],
         "Passes that a panic ended; each is an error of orkestra_reconcile_total, too.";
     writes: IntCounterVec, operator, "orkestra_writes_total", ["verb" = VERBS],
-        "Writes that the API server accepted. apply, create and delete are of children; apply_metadata and patch_status of custom resources.";
+        "Writes that the API server accepted. apply, create and delete are of children; apply_metadata, patch_status and normalize of custom resources.";
     drift_repairs: IntCounterVec, operator, "orkestra_drift_repairs_total", [],
         "Children put back after someone else changed or deleted them.";
     conflicts: IntCounterVec, operator, "orkestra_conflicts_total", [],

@@ -29,6 +29,8 @@ pub enum Verb {
     ApplyMetadata,
     /// Status of the custom resource.
     PatchStatus,
+    /// Fields of the custom resource's spec, brought to one form.
+    Normalize,
 }
 
 /// One operator's series. They leave the registry when the last value with the same labels is dropped.
@@ -48,7 +50,7 @@ pub struct OperatorMetrics {
     overrides: IntCounter,
     restores: IntCounter,
     panics: IntCounter,
-    writes: [IntCounter; 5],
+    writes: [IntCounter; VERBS.len()],
     drift_repairs: IntCounter,
     conflicts: IntCounter,
 }
@@ -110,7 +112,7 @@ impl OperatorMetrics {
             overrides: families.overrides.with_label_values(&labels),
             restores: families.restores.with_label_values(&labels),
             panics: families.panics.with_label_values(&labels),
-            writes: [write(0), write(1), write(2), write(3), write(4)],
+            writes: std::array::from_fn(write),
             drift_repairs: families.drift_repairs.with_label_values(&labels),
             conflicts: families.conflicts.with_label_values(&labels),
             labels,

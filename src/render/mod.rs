@@ -23,6 +23,7 @@ use orkestra_core::{
     plan::{GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
         preview::{Assumed, Preview, preview as run},
+        reason::Reason,
         step::Failure,
     },
     value::Node,
@@ -154,7 +155,14 @@ fn pass(katalogs: &[Compiled], given: &Given<'_>) -> Result<(Pass, Diagnostics),
     let resource = name_of(&preview);
     let failures = hidden.failures.iter();
     let failures = failures
-        .map(|failure| located(failure, &picked, &resource))
+        .map(|failure| match failure.reason {
+            Reason::ValidationFailed => {
+                let path = FieldPath::parse(&failure.at);
+                let message = format!("{}: {}", failure.at, failure.message);
+                given.resource.problem(Code::CannotRender, path, message)
+            }
+            _ => located(failure, &picked, &resource),
+        })
         .collect();
     let pass = Pass {
         resource,

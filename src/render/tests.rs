@@ -428,6 +428,66 @@ async fn the_samples_of_codes_of_custom_resources_are_right() {
     }
 }
 
+/// The Katalog with rules for Ponds, which are not normalized yet.
+fn with_rules(desk: &Desk) {
+    let rules = "      normalize: { spec: { fish: '{{ toLower .spec.fish }}' } }
+      mutation: { rules: [{ field: spec.deep, default: 'true' }] }
+      validation:
+        rules: [{ field: spec.fish, notEquals: pike, message: '{{ .spec.fish }} eat the others' }]
+      operatorBox:
+";
+    desk.write(
+        "k.yaml",
+        &KATALOG.replacen("      operatorBox:\n", rules, 1),
+    );
+}
+
+#[tokio::test]
+async fn a_resource_is_rendered_as_rules_make_it() {
+    let desk = Desk::new(&pond("").replace("spec: {}", "spec: { fish: TENCH }"));
+    with_rules(&desk);
+    let objects = objects(&render(&desk.request()).await);
+    let names: Vec<&str> = objects
+        .iter()
+        .map(|object| object["metadata"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["north-key", "north", "north-deep", "north"]);
+    assert_eq!(objects[1]["data"]["fish"], "tench");
+    let pond = &objects[3];
+    assert_eq!(
+        pond["spec"],
+        serde_json::json!({ "fish": "tench", "deep": true })
+    );
+    let conditions = pond["status"]["conditions"].as_array().unwrap();
+    let types: Vec<&str> = conditions
+        .iter()
+        .map(|condition| condition["type"].as_str().unwrap())
+        .collect();
+    assert!(
+        types.contains(&"Normalized") && types.contains(&"Mutated"),
+        "{types:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_resource_that_does_not_keep_a_rule_is_told_in_its_own_file() {
+    let desk = Desk::new(&pond("").replace("spec: {}", "spec: { fish: Pike }"));
+    with_rules(&desk);
+    let rendered = render(&desk.request()).await;
+    let [problem] = &rendered.problems.0[..] else {
+        panic!("{}", rendered.problems)
+    };
+    assert_eq!(problem.code, Code::CannotRender);
+    assert_eq!(problem.message, "spec.fish: pike eat the others");
+    assert!(problem.file.as_ref().unwrap().ends_with("cr.yaml"));
+    let pass = &rendered.passes[0];
+    assert!(pass.preview.objects.is_empty());
+    assert_eq!(
+        pass.preview.left_out[0].to_string(),
+        "Secret at spec.crds.pond.operatorBox.onCreate.secrets[0]: nothing is made for this resource"
+    );
+}
+
 #[tokio::test]
 async fn calls_have_the_answers_that_are_given_and_none_is_made() {
     let desk = Desk::new(&pond(""));

@@ -24,6 +24,10 @@ pub(super) struct Memory {
     pub(super) reported: Option<String>,
     /// Why nothing is done, where it is held back.
     pub(super) held_back: Option<Held>,
+    /// The same of rules that only warn.
+    pub(super) warned: Option<String>,
+    /// The state of the custom resource over which a normalized one was stored last, or refused.
+    pub(super) normalized: Option<String>,
     /// What conditions could not compare in the last pass: it is told once.
     pub(super) doubted: Option<String>,
     children: HashMap<ChildKey, ChildMemory>,

@@ -24,9 +24,10 @@ use super::{
     finish,
     memory::Memory,
     metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
+    normalize,
     shared::Shared,
     sources,
-    tell::tell,
+    tell::{tell, warn},
     wire::WireError,
 };
 
@@ -150,7 +151,12 @@ pub(super) async fn pass(
             error: None,
         };
     }
-    let sources = std::mem::take(&mut cycle.sources);
+    let mut sources = std::mem::take(&mut cycle.sources);
+    let normalization = sources.prepared.normalization.as_mut();
+    if let Err(over) = normalize::store(shared, bound, &mut observed, memory, normalization).await {
+        return over;
+    }
+    let cr = observed.cr.clone();
     let (wake, requeue) = (cycle.wake, cycle.requeue);
     let doubts = std::mem::take(&mut cycle.doubts);
     let ahead = cycle.ahead.clone();
@@ -197,6 +203,7 @@ pub(super) async fn pass(
     shared.compare_anew(key);
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);
+    warn(shared, bound, &after.cr, memory, &sources.prepared.warnings);
     memory.ready = verdict.ready;
     memory.retain(|key| after.child(key).is_some());
     let clock = &shared.context.clock;

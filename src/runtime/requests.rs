@@ -118,6 +118,22 @@ impl Shared {
         self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
     }
 
+    /// Patches the spec of a custom resource: values that are brought to one form.
+    pub(super) async fn normalize(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
+        let answer = self
+            .context
+            .wire
+            .merge_patch(kind, key, None, manager, body)
+            .await;
+        self.wrote(Request::Apply, Verb::Normalize, kind, answer)
+    }
+
     /// Patches the status of a custom resource, by the subresource where there is one.
     pub(super) async fn patch_status(
         &self,

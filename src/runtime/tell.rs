@@ -1,5 +1,6 @@
 //! What a pass tells people: events and logs.
 
+use orkestra_core::api::conditions;
 use orkestra_core::reconcile::{
     reason::Reason,
     record::{CrRecord, Observed},
@@ -54,6 +55,25 @@ pub(super) fn tell(
     }
 }
 
+/// An event for rules that are not kept and only warn, once for each new word of them.
+pub(super) fn warn(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &CrRecord,
+    memory: &mut Memory,
+    warnings: &[String],
+) {
+    let text = (!warnings.is_empty()).then(|| warnings.join("; "));
+    if let Some(text) = text
+        .as_ref()
+        .filter(|text| memory.warned.as_ref() != Some(*text))
+    {
+        let reason = conditions::VALIDATION_WARNING;
+        publish(shared, bound, cr, Severity::Warning, reason, text.clone());
+    }
+    memory.warned = text;
+}
+
 /// Tells what conditions could not compare, when it is new.
 fn doubt(shared: &Shared, bound: &Bound, cr: &CrRecord, memory: &mut Memory, executed: &Executed) {
     let Some(first) = executed.doubts.first() else {
@@ -83,7 +103,8 @@ fn change(action: Action) -> Option<&'static str> {
     }
 }
 
-fn publish(
+/// Publishes an event about the custom resource.
+pub(super) fn publish(
     shared: &Shared,
     bound: &Bound,
     cr: &CrRecord,

@@ -30,6 +30,7 @@ mod restarts;
 mod revisions;
 mod rights;
 mod rights_running;
+mod rules;
 mod scenario;
 mod secrets;
 mod selectors;

@@ -17,8 +17,22 @@ pub const STALLED: &str = "Stalled";
 /// Another manager applies a field that we declare. Present only while true.
 pub const FIELD_CONFLICT: &str = "FieldConflict";
 
+/// Fields of the spec are brought to one form; the reason tells whether that is stored. Present only while true.
+pub const NORMALIZED: &str = "Normalized";
+/// Rules complete the resource in memory. Present only while true.
+pub const MUTATED: &str = "Mutated";
+/// The resource does not keep a rule that only warns. Present only while true.
+pub const VALIDATION_WARNING: &str = "ValidationWarning";
+
 /// Conditions that are there only while they are true.
-const ABNORMAL_TRUE: [&str; 3] = [RECONCILING, STALLED, FIELD_CONFLICT];
+const ABNORMAL_TRUE: [&str; 6] = [
+    RECONCILING,
+    STALLED,
+    FIELD_CONFLICT,
+    NORMALIZED,
+    MUTATED,
+    VALIDATION_WARNING,
+];
 
 /// Longest message, in bytes. The API server takes 32 KiB; people read less.
 pub const MESSAGE_BYTES: usize = 1024;
@@ -45,6 +59,12 @@ pub mod reasons {
     pub const NAME_TAKEN: &str = "NameTaken";
     /// Another manager applies a field that we declare.
     pub const FIELD_CONFLICT: &str = "FieldConflict";
+    /// What differs from the resource is known to the operator alone.
+    pub const IN_MEMORY: &str = "InMemory";
+    /// The resource itself is as described.
+    pub const PERSISTED: &str = "Persisted";
+    /// A rule of `validation` is not kept.
+    pub const VALIDATION_FAILED: &str = "ValidationFailed";
     /// A right is missing; the message names the rule.
     pub const FORBIDDEN: &str = "Forbidden";
     /// A template gave an error.
@@ -139,7 +159,7 @@ pub fn cut_message(message: &str) -> String {
 ///
 /// - `lastTransitionTime` becomes `now` (whole seconds) where `status` changes, and stays elsewhere.
 /// - Conditions of other writers stay, in their place and as they are.
-/// - `Reconciling`, `Stalled` and `FieldConflict` go when they are not wanted or wanted as not true.
+/// - Conditions that are there only while they are true go when they are not wanted or wanted as not true.
 /// - New conditions come last, in the order they are wanted.
 ///
 /// Source: kstatus (abnormal-true conditions), Kubernetes API conventions (times).

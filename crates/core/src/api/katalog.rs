@@ -14,6 +14,7 @@ use super::notes::Notes;
 use super::operator_box::OperatorBox;
 use super::planned::{EntryLater, SpecLater};
 use super::profiles::Profiles;
+use super::rules::{Mutation, Normalize, Validation};
 use super::scalar::Text;
 use super::shape::Shape;
 use super::status::KatalogStatus;
@@ -151,6 +152,15 @@ pub struct CrdEntry {
     /// What the operator does for each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator_box: Option<OperatorBox>,
+    /// Values of the spec, brought to one form before anything is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalize: Option<Normalize>,
+    /// Rules that complete resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mutation: Option<Mutation>,
+    /// Rules that resources must keep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Validation>,
     /// Motifs that the operator is made of, beside its box.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<MotifImport>,

@@ -23,6 +23,7 @@ pub(crate) mod planned;
 pub mod pre_reconcile;
 pub mod profiles;
 pub mod queue;
+pub mod rules;
 pub mod scalar;
 pub mod shape;
 pub mod status;

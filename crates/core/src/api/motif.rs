@@ -11,8 +11,9 @@ use super::envelope;
 use super::later::Later;
 use super::notes::Notes;
 use super::operator_box::{Lifecycle, StatusField};
-use super::planned::{AdmissionLater, DeprecationLater};
+use super::planned::DeprecationLater;
 use super::profiles::Profiles;
+use super::rules::Admission;
 use super::shape::Shape;
 use crate::value::Node;
 
@@ -62,10 +63,9 @@ pub struct MotifSpec {
     /// Functions, for the templates of the Motif and of the Katalog that imports it under `spec.imports`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<AdmissionLater>,
+    /// Rules for the custom resources of the importing operator; they follow on its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admission: Option<Admission>,
 }
 
 /// One input of a Motif: `.inputs.<name>` in its templates, `inputs.<name>` in its conditions.

@@ -75,6 +75,16 @@ pub fn metadata_manager(plural: &str, group: &str) -> String {
     cut(whole, FIELD_MANAGER_BYTES)
 }
 
+/// The field manager by which the operator of `plural.group` brings fields of its custom resources to one form.
+pub fn normalize_manager(plural: &str, group: &str) -> String {
+    let whole = if group.is_empty() {
+        format!("orkestra-normalize/{plural}")
+    } else {
+        format!("orkestra-normalize/{plural}.{group}")
+    };
+    cut(whole, FIELD_MANAGER_BYTES)
+}
+
 /// Makes a legal label value of `text`: at most 63 bytes of letters, digits, `-`, `_` and `.`, with a
 /// letter or digit at both ends.
 ///

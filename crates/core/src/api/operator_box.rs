@@ -13,6 +13,7 @@ use super::on_delete::OnDelete;
 use super::planned::{BoxLater, LifecycleLater};
 use super::pre_reconcile::{PreReconcile, Requeue};
 use super::queue::Queue;
+use super::rules::Normalize;
 use super::scalar::{Scalar, Text};
 use super::status_condition::StatusConditions;
 
@@ -52,6 +53,9 @@ pub struct OperatorBox {
     /// What must hold before a pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_reconcile: Option<PreReconcile>,
+    /// As `normalize` beside the box, which is its usual place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalize: Option<Normalize>,
     /// Changes workers and queue by conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autoscale: Option<Autoscale>,

@@ -204,6 +204,11 @@ codes! {
 
     /// A condition waits for a value that no status field writes.
     NeverWritten = 414, "no status field writes this";
+    // Rules.
+    /// A field of the spec that the definition lacks.
+    SpecUnknown = 420, "the definition has no such field of the spec";
+    /// A field that no rule can set.
+    NotSettable = 421, "rules cannot set this";
 
     // Schemas and types.
     /// A path that the schema cannot have.

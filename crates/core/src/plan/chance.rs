@@ -29,6 +29,10 @@ const INPUT: (&str, &str) = (
     "the input would be another one in each pass",
     "draw the value where it is kept: in what the Motif makes once",
 );
+const PREPARED: (&str, &str) = (
+    "each pass would see another custom resource",
+    "rules give what stays as it is; draw the value where it is kept: in what is made once",
+);
 const STATUS: (&str, &str) = (
     "the status would be another one in each pass",
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
@@ -52,6 +56,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,
             Purpose::Status => STATUS,
+            Purpose::Prepared => PREPARED,
             Purpose::Call => CALL,
             Purpose::Label => LABEL,
             Purpose::Once => return,

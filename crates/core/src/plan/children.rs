@@ -21,6 +21,7 @@ use crate::{
         service::{self, Workload},
     },
     template::Template,
+    value::Path,
 };
 
 use blocks::Block;
@@ -38,6 +39,8 @@ struct Surroundings<'a> {
     /// The import that the block comes from.
     import: Option<usize>,
     force_conflict: bool,
+    /// Fields of the custom resource in which the live world has a say.
+    live: &'a [Path],
     /// The block's own.
     gate: &'a Gate,
 }
@@ -136,6 +139,7 @@ pub(crate) fn compile(
     owner: &GroupKind,
     schemas: &Schemas,
     force_conflict: bool,
+    live: &[Path],
 ) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
     let (mut compiled, mut plans) = (Vec::new(), Vec::new());
     for (position, declared) in blocks.iter().enumerate() {
@@ -148,6 +152,7 @@ pub(crate) fn compile(
             imports,
             import: declared.import,
             force_conflict,
+            live,
             gate: &gate,
         };
         plans.extend(surroundings.block(&declared.at, declared.block, declared.lifecycle));
@@ -189,6 +194,7 @@ pub(crate) fn compile_end(
             imports: &[],
             import: None,
             force_conflict: false,
+            live: &[],
             gate: &open,
         };
         let entries = surroundings.block(at, Block::Delete, lifecycle);
@@ -339,7 +345,12 @@ impl Surroundings<'_> {
             mode,
             on_false: on_false(at, mode, control, self.gate).unwrap_or_else(|| {
                 let import = self.import.and_then(|import| self.imports.get(import));
-                conditions::default_on_false([self.gate, &gate], import, for_each.as_ref())
+                conditions::default_on_false(
+                    [self.gate, &gate],
+                    import,
+                    for_each.as_ref(),
+                    self.live,
+                )
             }),
             for_each,
             gate,

@@ -3,7 +3,9 @@
 pub(crate) mod relations;
 mod windows;
 
-use super::{Asks, Condition, ForEach, Gate, ImportPlan, OnFalse, Operand, reads::CR_ROOTS};
+use super::{
+    Asks, Condition, ForEach, Gate, ImportPlan, OnFalse, Operand, Relation, Test, reads::CR_ROOTS,
+};
 use crate::{
     api::GateCondition,
     diagnostics::Code,
@@ -23,6 +25,34 @@ pub(crate) fn gate(at: &At<'_>, when: &[GateCondition], or: &[GateCondition]) ->
 pub(crate) fn all(at: &At<'_>, list: &[GateCondition]) -> Gate {
     Gate {
         all: compile(at, list),
+        any: Box::default(),
+    }
+}
+
+/// Compiles the one condition that stands at `at`.
+pub(crate) fn demand(at: &At<'_>, declared: &GateCondition) -> Gate {
+    Gate {
+        all: condition(at, declared).into_iter().collect(),
+        any: Box::default(),
+    }
+}
+
+/// That the fields are there which a gate asks about.
+pub(crate) fn presence(gate: &Gate) -> Gate {
+    let exists = || Test {
+        relation: Relation::Exists,
+        not: false,
+    };
+    let present = gate.iter().filter_map(|condition| match &condition.asks {
+        Asks::Value(operand, _) => Some(Condition {
+            asks: Asks::Value(operand.clone(), [exists()].into()),
+            negate: false,
+            path: condition.path.clone(),
+        }),
+        Asks::Time(_) => None,
+    });
+    Gate {
+        all: present.collect(),
         any: Box::default(),
     }
 }
@@ -122,21 +152,28 @@ fn check_unique(at: &At<'_>, asks: &Asks) -> Option<()> {
 }
 
 /// What becomes of a child whose gate closes, when nothing is declared: it is deleted when the user's intent alone decides,
-/// and kept when the live world has a say. `import` is where a Motif's child comes from, `each` what it is made for each of.
+/// and kept when the live world has a say. `import` is where a Motif's child comes from, `each` what it is made for each of, `live` the
+/// fields of the custom resource in which the live world has a say.
 ///
 /// Source: language reference, lifecycle blocks.
 pub(crate) fn default_on_false<'a>(
     gates: impl IntoIterator<Item = &'a Gate>,
     import: Option<&ImportPlan>,
     each: Option<&ForEach>,
+    live: &[Path],
 ) -> OnFalse {
-    let mut intent = each.is_none_or(|each| each.is_intent(import));
+    let is_live = |path: &Path| {
+        let mut live = live.iter();
+        live.any(|live| live.starts_with(path) || path.starts_with(live))
+    };
+    let mut intent = each.is_none_or(|each| each.is_intent(import) && !is_live(&each.field));
     // An element is what its list is.
     let is_element = |path: &Path| each.is_some_and(|each| each.is_read_by(path));
     for condition in gates.into_iter().flat_map(Gate::iter) {
         intent &= !condition.asks_elsewhere();
         condition.visit_reads(&mut |path| {
-            intent &= (is_element(path) && !path.is_empty()) || is_intent(path, import);
+            intent &= (is_element(path) && !path.is_empty())
+                || (is_intent(path, import) && !is_live(path));
         });
     }
     if intent {

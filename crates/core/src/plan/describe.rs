@@ -2,6 +2,7 @@
 
 mod calls;
 mod gate;
+mod rules;
 mod upkeep;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         autoscale: _,
         depends_on: _,
         finalizer,
+        rules,
         other_finalizers,
         imports,
         hold,
@@ -58,6 +60,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
+    let rules = (!rules.is_empty()).then(|| self::rules::rules(rules));
     let calls = (!calls.is_empty()).then(|| list(calls.iter().map(self::calls::call)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
@@ -88,6 +91,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
         ("imports", imports),
+        ("rules", rules),
         ("calls", calls),
         (
             "watched",

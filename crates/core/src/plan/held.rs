@@ -5,7 +5,7 @@ use crate::{
     api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, duration},
     diagnostics::Code,
     resources::scope::At,
-    value::Step,
+    value::{Path, Step},
 };
 
 /// What must hold for a custom resource to be worked on.
@@ -37,8 +37,8 @@ impl HoldPlan {
     }
 }
 
-/// What holds the custom resources of the box at `at` back.
-pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox) -> HoldPlan {
+/// What holds the custom resources of the box at `at` back; the live world has a say in the fields `live` of them.
+pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox, live: &[Path]) -> HoldPlan {
     let default = PreReconcile::default();
     let PreReconcile {
         enqueue_gate,
@@ -58,7 +58,7 @@ pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox) -> HoldPlan {
         enqueue: gate("enqueueGate", enqueue_gate),
         reconcile: gate("reconcileGate", reconcile_gate),
         on_false: (!children.is_empty())
-            .then(|| conditions::default_on_false([&children], None, None)),
+            .then(|| conditions::default_on_false([&children], None, None, live)),
         children,
     }
 }

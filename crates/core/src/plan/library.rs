@@ -15,7 +15,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 
 use crate::{
-    api::{KatalogSpec, MotifSpec, Profiles, Reconciler, StatusSpec},
+    api::{
+        KatalogSpec, MotifSpec, Profiles, Reconciler, StatusSpec,
+        rules::{MutationRule, ValidationRule},
+    },
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{self, DocumentKind, MotifDocument, Source},
     resources::scope::At,
@@ -62,6 +65,8 @@ pub(crate) enum Content {
     Profiles(Box<Profiles>),
     Status(StatusSpec),
     Reconciler(Reconciler),
+    Validation(Vec<ValidationRule>),
+    Mutation(Vec<MutationRule>),
     /// Nothing that can be used: it has errors.
     Broken,
 }
@@ -251,5 +256,9 @@ fn read(part: Part, source: &Source) -> Result<Read, Diagnostics> {
             .map(|(read, tree, warnings)| (Content::Status(read), tree, warnings)),
         Part::Reconciler => document::read_included(source, "reconciler")
             .map(|(read, tree, warnings)| (Content::Reconciler(read), tree, warnings)),
+        Part::Validation => document::read_included(source, "rules")
+            .map(|(read, tree, warnings)| (Content::Validation(read), tree, warnings)),
+        Part::Mutation => document::read_included(source, "rules")
+            .map(|(read, tree, warnings)| (Content::Mutation(read), tree, warnings)),
     }
 }

@@ -9,7 +9,7 @@ use super::{
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},
-    status,
+    rules, status,
     typing::{Known, Typing},
     watched,
 };
@@ -18,6 +18,7 @@ use crate::{
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
+    value::Path,
 };
 
 /// The profiles and notes that a Katalog declares itself.
@@ -41,8 +42,11 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
     let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
     let all = (&*imported, &*imports);
-    let (calls, blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
+    let rules = rules::of_motifs(&at, &imported, library);
+    let nothing = (&schemas, &*rules.live(&imports));
+    let (calls, blocks, children) = children(&at, &declared, &owner, all, &entry, nothing);
     let mut plan = OperatorPlan {
+        rules,
         imports,
         calls,
         blocks: blocks.into(),
@@ -139,11 +143,13 @@ fn with_names(
     }
     let imports = imports::plans(at, imported);
     let imported_here = (imported, &*imports);
-    let (calls, blocks, children) =
-        children(&box_at, declared, &owner, imported_here, entry, schemas);
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
+    let rules = rules::compile(at, entry, imported, version, context.library);
+    let known = (schemas, &*rules.live(&imports));
+    let (calls, blocks, children) =
+        children(&box_at, declared, &owner, imported_here, entry, known);
     let status = status(
         &box_at,
         declared.status.as_ref(),
@@ -161,6 +167,7 @@ fn with_names(
         children::compile_end(&at, declared, &owner, schemas)
     });
     let mut plan = OperatorPlan {
+        rules,
         katalog: context.katalog.clone(),
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
@@ -173,7 +180,7 @@ fn with_names(
         finalizer,
         other_finalizers,
         imports,
-        hold: held::compile(&box_at, declared),
+        hold: held::compile(&box_at, declared, known.1),
         requeue: pace.requeue,
         calls,
         blocks: blocks.into(),
@@ -228,7 +235,7 @@ fn children(
     owner: &GroupKind,
     (imported, imports): (&[Imported<'_>], &[ImportPlan]),
     entry: &CrdEntry,
-    schemas: &Schemas,
+    (schemas, live): (&Schemas, &[Path]),
 ) -> (Box<[CallPlan]>, Vec<BlockPlan>, Vec<ChildPlan>) {
     let mut blocks = Vec::new();
     for index in imports::merge_order(imported) {
@@ -243,7 +250,8 @@ fn children(
     blocks.extend(children::of_box(at, declared));
     let calls = calls::compile(&at.field("external"), &declared.external, &blocks);
     let force_conflict = entry.force_conflict.unwrap_or(false);
-    let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
+    let (blocks, compiled) =
+        children::compile(&blocks, imports, owner, schemas, force_conflict, live);
     let children = checks::within(at, imports, &blocks, compiled);
     (calls, blocks, children)
 }

@@ -80,6 +80,7 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             }
         }
     });
+    gathered.reads.cr.extend(plan.rules.touched());
     for child in plan.children.iter().filter(|child| child.lasting.is_some()) {
         let kept = gathered.reads.children.entry(child.kind.group_kind());
         kept.or_default().extend(LASTING.map(annotation));

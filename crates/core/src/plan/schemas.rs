@@ -126,9 +126,9 @@ impl CrdShape {
     }
 }
 
-/// What a schema says of a field of the status.
+/// What a schema says of a field of custom resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatusType {
+pub enum FieldType {
     /// It takes this.
     Takes(Coerce),
     /// It takes anything, or the schema does not say.
@@ -159,36 +159,36 @@ impl CrdVersion {
         })
     }
 
-    /// What the schema says of a path below `status`.
-    pub(crate) fn status_type(&self, path: &Path) -> StatusType {
+    /// What the schema says of a path below `root`: `spec` or `status`.
+    pub(crate) fn field_type(&self, root: &str, path: &Path) -> FieldType {
         if self.schema == Node::Null {
-            return StatusType::Open;
+            return FieldType::Open;
         }
-        let below = match Schema::of_objects(&self.schema, None).field("status") {
-            Below::Schema(status) => status.at_path(path),
+        let below = match Schema::of_objects(&self.schema, None).field(root) {
+            Below::Schema(root) => root.at_path(path),
             other => other,
         };
         let schema = match below {
             Below::Schema(schema) => schema,
-            Below::Anything => return StatusType::Open,
-            Below::Nowhere => return StatusType::Absent,
+            Below::Anything => return FieldType::Open,
+            Below::Nowhere => return FieldType::Absent,
         };
         match schema.type_word() {
-            Some("int-or-string") => StatusType::Takes(Coerce::IntOrText),
-            Some("integer") => StatusType::Takes(Coerce::Int),
-            Some("number") => StatusType::Takes(Coerce::Float),
-            Some("boolean") => StatusType::Takes(Coerce::Bool),
-            Some("string") => StatusType::Takes(Coerce::Text),
-            _ => StatusType::Open,
+            Some("int-or-string") => FieldType::Takes(Coerce::IntOrText),
+            Some("integer") => FieldType::Takes(Coerce::Int),
+            Some("number") => FieldType::Takes(Coerce::Float),
+            Some("boolean") => FieldType::Takes(Coerce::Bool),
+            Some("string") => FieldType::Takes(Coerce::Text),
+            _ => FieldType::Open,
         }
     }
 }
 
 impl CrdVersion {
-    /// The path below `status` that is most likely meant by one that the schema does not have.
-    pub(crate) fn near_status(&self, path: &Path) -> Option<Path> {
+    /// The path below `root` that is most likely meant by one that the schema does not have.
+    pub(crate) fn near(&self, root: &str, path: &Path) -> Option<Path> {
         let mut near = Path::root();
-        let Below::Schema(mut at) = Schema::of_objects(&self.schema, None).field("status") else {
+        let Below::Schema(mut at) = Schema::of_objects(&self.schema, None).field(root) else {
             return None;
         };
         for step in path.steps() {

@@ -4,7 +4,7 @@ pub(crate) mod never;
 mod own;
 
 use super::{
-    Coerce, CrdVersion, Library, StatusField, StatusPlan, StatusType, conditions,
+    Coerce, CrdVersion, FieldType, Library, StatusField, StatusPlan, conditions,
     library::{Content, Part},
     profiles::no_include_inside,
 };
@@ -168,12 +168,12 @@ fn clear(at: &At<'_>, declared: &api::StatusField) -> bool {
 
 /// What the schema takes at `path`; a field that it lacks is reported, whatever its type is declared to be.
 fn status_type(at: &At<'_>, version: &CrdVersion, path: &Path) -> Option<Coerce> {
-    match version.status_type(path) {
-        StatusType::Takes(coerce) => Some(coerce),
-        StatusType::Open => None,
-        StatusType::Absent => {
+    match version.field_type("status", path) {
+        FieldType::Takes(coerce) => Some(coerce),
+        FieldType::Open => None,
+        FieldType::Absent => {
             let message = format!("the definition has no `status.{path}`: the API server drops it");
-            let near = version.near_status(path);
+            let near = version.near("status", path);
             at.report_in_text(
                 Severity::Warning,
                 TemplateError {

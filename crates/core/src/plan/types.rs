@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     CallPlan, CopyPlan, EndPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan, RequeuePlan,
-    ResourceType, ScalePlan, Watched,
+    ResourceType, RulesPlan, ScalePlan, Watched,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, names},
@@ -48,6 +48,8 @@ pub struct OperatorPlan {
     pub depends_on: Box<[Dependency]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
+    /// What is made of a custom resource, and asked of it, before anything else.
+    pub rules: RulesPlan,
     /// Finalizers of others that custom resources get beside ours.
     pub other_finalizers: Box<[Box<str>]>,
     /// The imports of Motifs, outer ones before those of their Motifs.
@@ -99,6 +101,7 @@ impl OperatorPlan {
             autoscale: None,
             depends_on: Box::default(),
             finalizer: true,
+            rules: RulesPlan::default(),
             other_finalizers: Box::default(),
             imports: Box::default(),
             hold: HoldPlan::default(),

@@ -24,8 +24,10 @@ pub(crate) enum Purpose {
     Once,
     /// A part of an object that is kept as declared.
     Reconciled,
-    /// A field of the custom resource's status.
+    /// A field of the custom resource's status, or something else that is told there.
     Status,
+    /// A value of the custom resource itself, normalized or completed.
+    Prepared,
     /// A part of what is sent to the outside.
     Call,
     /// A label of the custom resource.
@@ -65,6 +67,7 @@ impl OperatorPlan {
             visit(Expression::Leaf(after), Place::of(Purpose::Gate));
             visit_gate(gate, (None, None), visit);
         }
+        self.rules.visit(visit);
         for call in &self.calls {
             call.visit(&mut |expression| {
                 let purpose = match expression {
@@ -148,7 +151,7 @@ impl OperatorPlan {
     }
 }
 
-fn visit_gate<'a>(
+pub(crate) fn visit_gate<'a>(
     gate: &'a Gate,
     (import, each): (Option<usize>, Option<&'a ForEach>),
     visit: &mut dyn FnMut(Expression<'a>, Place<'a>),

@@ -85,7 +85,7 @@ pub fn finish(
         return Ending::default();
     };
     let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
-    let (turns, sources) = (Turns::default(), Sources::at_the_end(plan, observed));
+    let (turns, sources) = (Turns::default(), Sources::at_the_end(plan, observed, now));
     let frame = Frame {
         owner: (&owner_kind, &observed.cr.id.key),
         sources: &sources,

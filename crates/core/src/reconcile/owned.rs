@@ -137,6 +137,13 @@ impl Ownership {
             .map(|(other, _)| &**other)
     }
 
+    /// Who owns by apply what `trail` leads to, or something below it.
+    pub(super) fn applier(&self, trail: &[Step<'_>], own: Own<'_>) -> Option<&str> {
+        let mut all = self.foreign.iter().chain(&self.applied);
+        all.find(|(_, fields)| fields.touches(trail, own))
+            .map(|(manager, _)| &**manager)
+    }
+
     /// Bytes on the heap, for the cache metrics; shared between siblings.
     pub fn heap_bytes(&self) -> usize {
         let sets = |sets: &[(Key, Fields)]| {
@@ -189,6 +196,18 @@ impl Fields {
         self.below
             .iter()
             .any(|(element, fields)| element.matches(*step, own) && fields.covers(rest, own))
+    }
+
+    /// Whether what `trail` leads to is in the set, or anything below it.
+    fn touches(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
+        match trail.split_first() {
+            None => self.itself || !self.below.is_empty(),
+            Some(_) if self.below.is_empty() => self.itself,
+            Some((step, rest)) => self
+                .below
+                .iter()
+                .any(|(element, fields)| element.matches(*step, own) && fields.touches(rest, own)),
+        }
     }
 
     fn heap_bytes(&self) -> usize {

@@ -15,6 +15,8 @@ pub enum Reason {
     RestrictedNamespace,
     /// Two children of one custom resource have the same kind and name.
     DuplicateChild,
+    /// The custom resource does not keep a rule of `validation`.
+    ValidationFailed,
     /// The API server refused the object as invalid.
     Invalid,
     /// An object of that name exists, and it is not ours.
@@ -67,6 +69,7 @@ impl Reason {
             Self::InvalidName => "InvalidName",
             Self::RestrictedNamespace => "RestrictedNamespace",
             Self::DuplicateChild => "DuplicateChild",
+            Self::ValidationFailed => "ValidationFailed",
             Self::Invalid => "Invalid",
             Self::NameTaken => "NameTaken",
             Self::Forbidden => "Forbidden",
@@ -100,6 +103,7 @@ impl Reason {
             | Self::InvalidName
             | Self::RestrictedNamespace
             | Self::DuplicateChild
+            | Self::ValidationFailed
             | Self::Invalid
             | Self::ExternalCallRefused
             | Self::SourceRefused

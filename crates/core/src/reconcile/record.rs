@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
+    holds::Holds,
     inventory::Inventory,
     kstatus::{self, Readiness},
     owned::{Own, Ownership, intern_ownership},
@@ -100,6 +101,8 @@ pub struct CrRecord {
     pub inventory: Inventory,
     /// The annotation that forces a pass.
     pub force: Option<Box<str>>,
+    /// What keeps fields of it from being written, as far as paths ask ([`super::holds::asks`]).
+    pub holds: Option<Box<Holds>>,
     /// What the plan reads, and what a status patch compares with: `status` as far as the plan writes it.
     pub view: Node,
 }
@@ -134,6 +137,7 @@ impl CrRecord {
                 .map(Inventory::parse)
                 .unwrap_or_default(),
             force: annotation(object, names::ANNOTATION_RECONCILE).map(Box::from),
+            holds: Holds::read(object, paths),
             view: project(object, paths),
         })
     }
@@ -156,6 +160,7 @@ impl CrRecord {
             managed,
             inventory,
             force,
+            holds,
             view,
         } = self;
         id.uid != before.id.uid
@@ -168,6 +173,7 @@ impl CrRecord {
             || *managed != before.managed
             || *inventory != before.inventory
             || *force != before.force
+            || *holds != before.holds
             || *view != before.view
     }
 }

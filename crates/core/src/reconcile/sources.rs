@@ -4,7 +4,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
-use super::{calls::Request, record::Observed, step::Failure, unique};
+use super::{
+    calls::Request,
+    prepare::{self, Prepared},
+    record::Observed,
+    step::Failure,
+    unique,
+};
 use crate::{
     plan::{ChildKey, EXTERNAL, Number, OperatorPlan},
     template::Data,
@@ -71,6 +77,8 @@ pub type Answers = BTreeMap<Read, Answer>;
 pub struct Sources {
     /// The custom resource as templates see it, where that is not as it was read: normalized and completed.
     pub cr: Option<Node>,
+    /// What came of preparing it.
+    pub prepared: Prepared,
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
@@ -89,28 +97,40 @@ impl Sources {
     ///
     /// # Errors
     /// The reads that are not answered yet.
-    pub(super) fn of(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
-        let same = unique::of(plan, observed)?;
-        Ok(Self {
-            same,
-            cr: None,
+    pub(super) fn of(
+        plan: &OperatorPlan,
+        observed: &Observed,
+        now: Timestamp,
+    ) -> Result<Self, Vec<Read>> {
+        let mut sources = Self {
+            same: unique::of(plan, observed)?,
             unavailable: unseen_children(plan, observed),
             ..Self::default()
-        })
+        };
+        prepare::complete(plan, observed, now, &mut sources);
+        prepare::validate(plan, observed, now, &mut sources);
+        Ok(sources)
     }
 
-    /// What is seen of a custom resource that is being deleted: it and its children.
-    pub(super) fn at_the_end(plan: &OperatorPlan, observed: &Observed) -> Self {
-        Self {
+    /// What is seen of a custom resource that is being deleted: it, as far as it can be completed, and its children. No
+    /// rule keeps it from going.
+    pub(super) fn at_the_end(plan: &OperatorPlan, observed: &Observed, now: Timestamp) -> Self {
+        let mut sources = Self {
             unavailable: unseen_children(plan, observed),
             ..Self::default()
-        }
+        };
+        prepare::complete(plan, observed, now, &mut sources);
+        sources
     }
 
     /// The roots of the templates, without `.children`.
     pub(super) fn data<'a>(&'a self, observed: &'a Observed) -> Data<'a> {
-        let data = Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view));
-        self.with_calls(data, None)
+        self.data_of(self.cr.as_ref().unwrap_or(&observed.cr.view))
+    }
+
+    /// The same with `cr` for the custom resource.
+    pub(super) fn data_of<'a>(&'a self, cr: &'a Node) -> Data<'a> {
+        self.with_calls(Data::of(cr), None)
     }
 
     /// `data` with the answers to the calls of an import, or of the Katalog.

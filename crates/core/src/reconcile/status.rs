@@ -6,6 +6,7 @@ use super::{
     children::children_data,
     crd::{CrdFacts, schema_knows, schema_type, schema_words},
     gate::Turns,
+    holds,
     inputs::Inputs,
     patch::merge_patch,
     reason::Reason,
@@ -30,8 +31,8 @@ pub struct StatusPatch {
     pub subresource: bool,
 }
 
-/// The paths of the status that a plan writes, from the object's root: what a record must keep to compare with. A list
-/// that is written into is kept whole, since a merge patch replaces it whole.
+/// The paths of the status and the spec that a plan writes, from the object's root: what a record must keep to compare
+/// with, and who else holds them. A list that is written into is kept whole, since a merge patch replaces it whole.
 pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
     let is_item = |step: &Step| match step {
         Step::Index(_) => true,
@@ -44,7 +45,11 @@ pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
             .cloned()
             .collect()
     };
-    declared_paths(plan).into_iter().map(up_to_list).collect()
+    let persisted = plan
+        .persisted()
+        .flat_map(|path| [path.clone(), holds::asks(path)]);
+    let declared = declared_paths(plan).into_iter().map(up_to_list);
+    declared.chain(persisted).collect()
 }
 
 fn declared_paths(plan: &OperatorPlan) -> Vec<Path> {
@@ -149,7 +154,8 @@ pub fn status(
         declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now)
     };
     if plan.status.conditions {
-        write_conditions(plan, facts, (observed, own), executed, &mut wanted, now);
+        let told = wanted_conditions(observed, sources, executed);
+        write_conditions(plan, facts, (observed, told, own), &mut wanted, now);
     }
     let patch = merge_patch(&live, &wanted)?;
     let metadata = Node::object([(
@@ -305,8 +311,7 @@ fn emptied(kind: Coerce, field: &StatusField, facts: &CrdFacts) -> Node {
 fn write_conditions(
     plan: &OperatorPlan,
     facts: &CrdFacts,
-    (observed, own): (&Observed, Vec<Condition>),
-    executed: &Executed,
+    (observed, told, own): (&Observed, Vec<Condition>, Vec<Condition>),
     wanted: &mut Node,
     now: jiff::Timestamp,
 ) {
@@ -332,8 +337,11 @@ fn write_conditions(
         .iter()
         .filter_map(|item| own_condition(plan, item))
         .collect();
-    let mut said = wanted_conditions(observed, executed, generation);
-    said.extend(own.into_iter().map(|own| own.observed(generation)));
+    let said: Vec<Condition> = told
+        .into_iter()
+        .chain(own)
+        .map(|condition| condition.observed(generation))
+        .collect();
     let merged = conditions::merge(&existing, &said, now);
     let mut ours: Vec<Node> = merged
         .iter()
@@ -363,11 +371,14 @@ fn write_conditions(
 
 /// The type of a condition of ours.
 fn own_type(item: &Node) -> Option<&str> {
-    const OURS: [&str; 4] = [
+    const OURS: [&str; 7] = [
         conditions::READY,
         conditions::RECONCILING,
         conditions::STALLED,
         conditions::FIELD_CONFLICT,
+        conditions::NORMALIZED,
+        conditions::MUTATED,
+        conditions::VALIDATION_WARNING,
     ];
     item.get("type")
         .and_then(Node::as_str)
@@ -396,11 +407,11 @@ fn written(facts: &CrdFacts, condition: &Condition) -> Option<Node> {
     ))
 }
 
-/// `Ready` always; `Reconciling`, `Stalled` and `FieldConflict` while they are true. Source: kstatus.
+/// `Ready` always, all others while they are true. Source: kstatus.
 fn wanted_conditions(
     observed: &Observed,
+    sources: &Sources,
     executed: &Executed,
-    generation: Option<i64>,
 ) -> Vec<Condition> {
     let verdict = verdict(observed, executed);
     let (reason, message) = (verdict.reason.as_str(), verdict.message.as_str());
@@ -438,8 +449,6 @@ fn wanted_conditions(
             &message,
         ));
     }
+    wanted.extend(sources.prepared.conditions());
     wanted
-        .into_iter()
-        .map(|condition| condition.observed(generation))
-        .collect()
 }

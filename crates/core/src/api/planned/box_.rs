@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 
 use super::calls::Cross;
-use super::rules::Normalize;
 use crate::api::calls::ExternalCall;
 use crate::api::gate::Gates;
 use crate::api::scalar::{Scalar, Text};
@@ -18,8 +17,6 @@ pub(crate) struct BoxLater {
     cross: Option<Vec<Cross>>,
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
-    /// Values of the spec, brought to one form before anything is made.
-    normalize: Option<Normalize>,
     /// What else leads to a pass.
     observe: Option<Observe>,
     /// Nothing is rolled back.

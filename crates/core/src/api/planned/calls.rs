@@ -6,15 +6,8 @@ use schemars::JsonSchema;
 
 use crate::api::duration::Span;
 use crate::api::motif::SecretRef;
+use crate::api::rules::Fires;
 use crate::api::scalar::Text;
-
-/// When a rule or a call of the admission acts.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Fires {
-    /// `false` is at admission only. Default `true`.
-    reconcile: Option<bool>,
-}
 
 /// Further fields of a call.
 #[derive(JsonSchema)]

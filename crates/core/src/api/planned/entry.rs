@@ -4,19 +4,13 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::rules::{Conversion, Mutation, Normalize, Validation};
+use super::rules::Conversion;
 use crate::api::gate::Gates;
 
 /// Further fields of an operator.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EntryLater {
-    /// Rules that resources must keep.
-    validation: Option<Validation>,
-    /// Rules that complete resources.
-    mutation: Option<Mutation>,
-    /// Values of the spec, brought to one form before anything is made.
-    normalize: Option<Normalize>,
     /// How resources are brought from one version to another.
     conversion: Option<Conversion>,
     /// Which webhooks the resources pass.

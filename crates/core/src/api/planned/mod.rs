@@ -26,6 +26,6 @@ pub(crate) use calls::CallLater;
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use network::ServiceLater;
-pub(crate) use rules::AdmissionLater;
+pub(crate) use rules::RulesLater;
 pub(crate) use security::SpecLater;
 pub(crate) use workloads::LifecycleLater;

@@ -7,7 +7,10 @@ use std::{
 
 use super::{Content, Document, Library, MOST_DOCUMENTS, Origin};
 use crate::{
-    api::{KatalogSpec, MotifImport, MotifSpec, OperatorBox, Profiles},
+    api::{
+        KatalogSpec, MotifImport, MotifSpec, OperatorBox, Profiles,
+        rules::{Admission, Mutation, Validation},
+    },
     diagnostics::Code,
 };
 
@@ -22,6 +25,10 @@ pub enum Part {
     Status,
     /// A file with `reconciler`.
     Reconciler,
+    /// A file with the rules of `validation`.
+    Validation,
+    /// A file with the rules of `mutation`.
+    Mutation,
 }
 
 impl Part {
@@ -29,7 +36,11 @@ impl Part {
     pub(super) fn called(self) -> &'static str {
         match self {
             Self::Motif => "Motif",
-            Self::Profiles | Self::Status | Self::Reconciler => "document",
+            Self::Profiles
+            | Self::Status
+            | Self::Reconciler
+            | Self::Validation
+            | Self::Mutation => "document",
         }
     }
 }
@@ -78,6 +89,7 @@ impl<'a> Walk<'a> {
         self.profiles(None, spec.profiles.as_ref());
         for entry in spec.crds.values() {
             self.motifs(None, &entry.imports);
+            self.rules(None, entry.validation.as_ref(), entry.mutation.as_ref());
             let Some(OperatorBox {
                 status, reconciler, ..
             }) = &entry.operator_box
@@ -99,6 +111,28 @@ impl<'a> Walk<'a> {
     pub(super) fn motif(&mut self, from: Option<&Origin>, motif: &MotifSpec) {
         self.motifs(from, &motif.imports);
         self.profiles(from, motif.profiles.as_ref());
+        if let Some(Admission {
+            validation,
+            mutation,
+        }) = &motif.admission
+        {
+            self.rules(from, validation.as_ref(), mutation.as_ref());
+        }
+    }
+
+    fn rules(
+        &mut self,
+        from: Option<&Origin>,
+        validation: Option<&Validation>,
+        mutation: Option<&Mutation>,
+    ) {
+        let validation = validation.and_then(|rules| rules.include.as_ref());
+        let mutation = mutation.and_then(|rules| rules.include.as_ref());
+        for (part, include) in [(Part::Validation, validation), (Part::Mutation, mutation)] {
+            if let Some(text) = include {
+                self.ask(from, part, text);
+            }
+        }
     }
 
     fn profiles(&mut self, from: Option<&Origin>, profiles: Option<&Profiles>) {

@@ -12,6 +12,7 @@ mod each;
 mod fixed;
 mod inputs;
 mod list;
+mod rules;
 mod target;
 mod tree;
 
@@ -142,6 +143,7 @@ impl<'a, 's> Typing<'a, 's> {
             self.gate(&own.gate);
         }
         self.gate(&plan.status.ready_when);
+        self.rules(&plan.rules);
         for block in &plan.blocks {
             self.import.set(block.import);
             self.gate(&block.gate);

@@ -40,6 +40,8 @@ pub enum Why {
     Nowhere,
     /// It could not be rendered; a failure tells more.
     Failed,
+    /// Nothing is made for the custom resource; a failure tells why.
+    Refused,
 }
 
 impl fmt::Display for Why {
@@ -50,6 +52,7 @@ impl fmt::Display for Why {
             Self::Made => f.write_str("it is made once, and was"),
             Self::Nowhere => f.write_str("its namespace renders to nothing"),
             Self::Failed => f.write_str("it cannot be rendered"),
+            Self::Refused => f.write_str("nothing is made for this resource"),
         }
     }
 }
@@ -68,6 +71,14 @@ pub(super) fn left_out(
     cycle: &Cycle,
     now: Timestamp,
 ) -> Vec<LeftOut> {
+    if !cycle.sources.prepared.failures.is_empty() {
+        let refused = |child: &ChildPlan| LeftOut {
+            kind: child.kind.kind.to_string(),
+            at: child.path.to_string(),
+            why: Why::Refused,
+        };
+        return plan.children.iter().map(refused).collect();
+    }
     let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
     let frame = Frame {
         owner: (&owner_kind, &observed.cr.id.key),

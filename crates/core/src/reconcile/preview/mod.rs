@@ -28,7 +28,7 @@ use super::{
 use crate::{
     plan::{ChildKey, CrdVersion, GroupKind, OperatorPlan},
     template::Entropy,
-    value::{Map, Node},
+    value::{Map, Node, set},
 };
 
 /// Makes another object of one.
@@ -57,7 +57,8 @@ pub struct Assumed<'a> {
 /// What a pass would come to.
 #[derive(Clone, Debug)]
 pub struct Preview {
-    /// The custom resource as the pass sees it: with defaults, and with the status that the pass would write.
+    /// The custom resource as the pass sees it: with defaults, normalized and completed, and with the status that the pass
+    /// would write.
     pub cr: Node,
     /// The objects that would be applied or made, whole, in the order of their creation.
     pub objects: Vec<Node>,
@@ -113,6 +114,9 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     );
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
+    for (path, value) in &cycle.sources.prepared.changes {
+        set(&mut cr, path, value.clone());
+    }
     if let Some(patch) = status(
         plan,
         &facts,

@@ -160,7 +160,7 @@ pub fn step(
     now: Timestamp,
     entropy: &Entropy,
 ) -> Step {
-    let mut sources = match Sources::of(plan, observed) {
+    let mut sources = match Sources::of(plan, observed, now) {
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
@@ -168,9 +168,14 @@ pub fn step(
         Ok(turn) => sources.wake = turn,
         Err(cycle) => return Step::Done(cycle),
     }
-    let sources = match calls::make(plan, observed, sources, now) {
-        Ok(sources) => sources,
-        Err(read) => return Step::Need(vec![read]),
+    // Nothing is asked of others for a custom resource that is refused.
+    let sources = if sources.prepared.failures.is_empty() {
+        match calls::make(plan, observed, sources, now) {
+            Ok(sources) => sources,
+            Err(read) => return Step::Need(vec![read]),
+        }
+    } else {
+        sources
     };
     let decided = match &sources.failed {
         Some(failure) => Ok(Cycle::untouched(observed, failure.clone())),
@@ -178,10 +183,34 @@ pub fn step(
     };
     match decided {
         Ok(mut cycle) => {
+            cycle.wake = cycle.wake.into_iter().chain(sources.prepared.wake).min();
+            cycle.doubts.extend(sources.prepared.doubts.iter().cloned());
             cycle.sources = sources;
             Step::Done(Box::new(cycle))
         }
         Err(reads) => Step::Need(reads),
+    }
+}
+
+/// No child is made, changed or deleted: the custom resource is not as it must be.
+fn refused(
+    plan: &OperatorPlan,
+    (observed, sources): (&Observed, &Sources),
+    labels: Labels,
+    failed: Vec<Failure>,
+) -> Cycle {
+    let mut failures = sources.prepared.failures.clone();
+    failures.extend(failed);
+    let inventory = Inventory {
+        labels: labels.keys().cloned().collect(),
+        finalizers: plan.other_finalizers.iter().cloned().collect(),
+        ..observed.cr.inventory.clone()
+    };
+    Cycle {
+        failures,
+        labels,
+        inventory,
+        ..Cycle::default()
     }
 }
 
@@ -205,6 +234,10 @@ fn decide(
     let data = sources.data(observed).with("children", &children).at(now);
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
+    let (labels, failed) = labels(plan, &observed.cr, &data, frame);
+    if !sources.prepared.failures.is_empty() {
+        return Ok(refused(plan, (observed, sources), labels, failed));
+    }
     let mut pass = Pass {
         plan,
         scopes,
@@ -241,7 +274,6 @@ fn decide(
     if !pass.needs.is_empty() {
         return Err(pass.needs);
     }
-    let (labels, failed) = labels(plan, &observed.cr, &data, frame);
     failed.into_iter().for_each(|failure| pass.fail(failure));
     pass.cycle.labels = labels;
     let mut cycle = pass.finish();

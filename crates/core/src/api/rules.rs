@@ -1,0 +1,141 @@
+//! `normalize`, `mutation` and `validation`: what is made of a custom resource, and what must be so, before anything else.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::gate::{GateCondition, Gates, ValueType};
+use super::later::Later;
+use super::planned::RulesLater;
+use super::scalar::{Scalar, Text};
+
+/// Rules that a Motif adds to the operator that imports it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Admission {
+    /// Rules that resources must keep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Validation>,
+    /// Rules that complete resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mutation: Option<Mutation>,
+}
+
+/// Rules that resources must keep. They are checked in every pass, after `normalize` and `mutation`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Validation {
+    /// The rules; all that are not kept are told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<ValidationRule>,
+    /// File with more rules under `rules`, relative to this one. They come first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<RulesLater>,
+}
+
+/// What must be so, as a condition.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ValidationRule {
+    /// What the rule is called where it is told that it is not kept. Default: its `field`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What must be so.
+    #[serde(flatten)]
+    pub condition: GateCondition,
+    /// What the user is told when it is not so.
+    pub message: Text,
+    /// What happens then. Default `deny`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<RuleAction>,
+    /// `true` holds for a field that is missing or empty. Default `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+    /// What must hold for the rule to count.
+    #[serde(flatten)]
+    pub gates: Gates,
+}
+
+/// What happens when a rule is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RuleAction {
+    /// Nothing is made or changed for the resource, and its status says why.
+    Deny,
+    /// The status and an event say so; the work goes on.
+    Warn,
+}
+
+/// Rules that complete resources: children, conditions and the status see the completed one, and the stored one stays as it
+/// is. They come before `validation`, in every pass.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Mutation {
+    /// Whether they come before `validation` in a pass; they always do. Default `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mutate_first: Option<bool>,
+    /// The rules, in order; each sees what those before it did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<MutationRule>,
+    /// File with more rules under `rules`, relative to this one. They come first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<RulesLater>,
+}
+
+/// A field that is set; `default` or `override` is given.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MutationRule {
+    /// What the rule is called, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The path that is set, in `spec`, `metadata.labels` or `metadata.annotations`. Maps on its way are made; items of
+    /// lists must be there.
+    pub field: Text,
+    /// The value when the field is missing or empty text. `0` and `false` are values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Scalar>,
+    /// The value, always.
+    #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
+    pub override_: Option<Scalar>,
+    /// What the value becomes. Default: what the schema asks for, else what is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_type: Option<ValueType>,
+    /// When the rule acts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fires: Option<Fires>,
+    /// What must hold for the rule to act.
+    #[serde(flatten)]
+    pub gates: Gates,
+}
+
+/// When a rule or a call of the admission acts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Fires {
+    /// Whether it acts in passes. `false`, which is at admission only, is not supported yet. Default `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconcile: Option<bool>,
+}
+
+/// Values of the spec, brought to one form before anything is made. The resource itself is patched, unless another field
+/// manager applies the field or a GitOps tool looks after the resource: the condition `Normalized` tells which.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Normalize {
+    /// Templates by path in the spec, with dots. All see the resource as it was written.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub spec: BTreeMap<String, Text>,
+    /// `false` leaves the resource as it was written. Default `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persist: Option<bool>,
+}

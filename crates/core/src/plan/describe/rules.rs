@@ -1,0 +1,78 @@
+//! Rules.
+
+use super::{gate, leaf, list, map, place};
+use crate::{
+    plan::{Completion, Demand, Normalized, RulesPlan, Target},
+    value::Node,
+};
+
+/// What is made of a custom resource, and asked of it.
+pub(super) fn rules(plan: &RulesPlan) -> Node {
+    let RulesPlan {
+        normalize,
+        persist,
+        mutation,
+        validation,
+    } = plan;
+    map([
+        ("normalize", list(normalize.iter().map(normalized))),
+        ("persist", Node::from(*persist)),
+        ("mutation", list(mutation.iter().map(completion))),
+        ("validation", list(validation.iter().map(demand))),
+    ])
+}
+
+fn normalized(one: &Normalized) -> Node {
+    let Normalized {
+        path,
+        value,
+        is_known,
+    } = one;
+    map([
+        ("path", Node::from(path.to_string())),
+        ("value", leaf(value)),
+        ("known", Node::from(*is_known)),
+    ])
+}
+
+fn completion(one: &Completion) -> Node {
+    let Completion {
+        import,
+        target,
+        value,
+        always,
+        gate: when,
+    } = one;
+    let target = match target {
+        Target::Path(path) => Node::from(path.to_string()),
+        Target::Rendered(path) => leaf(path),
+    };
+    let completion = [
+        ("field", target),
+        ("value", leaf(value)),
+        ("always", Node::from(*always)),
+        ("gate", gate(when)),
+    ];
+    map(completion.into_iter().chain(place("import", *import)))
+}
+
+fn demand(one: &Demand) -> Node {
+    let Demand {
+        import,
+        label,
+        test,
+        present,
+        message,
+        warns,
+        gate: when,
+    } = one;
+    let demand = [
+        ("label", Node::from(&**label)),
+        ("test", gate(test)),
+        ("optional", Node::from(!present.is_empty())),
+        ("message", leaf(message)),
+        ("warns", Node::from(*warns)),
+        ("gate", gate(when)),
+    ];
+    map(demand.into_iter().chain(place("import", *import)))
+}

@@ -1,0 +1,420 @@
+//! `normalize`, `mutation` and `validation`: what is made of a custom resource, and asked of it, before anything else.
+
+mod values;
+
+use super::{
+    Coerce, CrdVersion, Gate, ImportPlan, Leaf, Library, OperatorPlan, conditions,
+    imports::{self, Imported},
+    library::{Content, Part},
+    walk::{Expression, Place, Purpose, visit_gate},
+};
+use crate::{
+    api::{
+        CrdEntry,
+        rules::{Fires, Mutation, MutationRule, RuleAction, Validation, ValidationRule},
+    },
+    diagnostics::Code,
+    resources::scope::At,
+    value::{Key, Path, Step},
+};
+
+pub(crate) use values::target_of;
+
+/// What is made of a custom resource, and asked of it, before anything else is decided.
+#[derive(Debug, Default)]
+pub struct RulesPlan {
+    /// Values of the spec in one form, sorted by path; none is below another. All see the custom resource as it was read.
+    pub normalize: Box<[Normalized]>,
+    /// Whether those are written to the custom resource itself (`persist`).
+    pub persist: bool,
+    /// What is completed, in order; each sees what those before it did.
+    pub mutation: Box<[Completion]>,
+    /// What must be so, in order.
+    pub validation: Box<[Demand]>,
+}
+
+/// A value of the spec in one form.
+#[derive(Debug)]
+pub struct Normalized {
+    /// The path from the custom resource's root, without items of lists.
+    pub path: Path,
+    /// The value.
+    pub value: Leaf,
+    /// Whether the definition has such a field; what it has not is never written.
+    pub is_known: bool,
+}
+
+/// A field that is set.
+#[derive(Debug)]
+pub struct Completion {
+    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    pub import: Option<usize>,
+    /// What is set.
+    pub target: Target,
+    /// To what.
+    pub value: Leaf,
+    /// Whether it is set whatever is there (`override`); else only where nothing is.
+    pub always: bool,
+    /// What must hold for it to be set.
+    pub gate: Gate,
+}
+
+/// The field that a [`Completion`] sets.
+#[derive(Debug)]
+pub enum Target {
+    /// The path from the custom resource's root.
+    Path(Path),
+    /// A template that gives it.
+    Rendered(Leaf),
+}
+
+/// Something that must be so.
+#[derive(Debug)]
+pub struct Demand {
+    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    pub import: Option<usize>,
+    /// What it is called in what is told: its name, or its field.
+    pub label: Box<str>,
+    /// What must hold.
+    pub test: Gate,
+    /// Without it the demand is met: the field is there (`optional`).
+    pub present: Gate,
+    /// What is told when it does not hold.
+    pub message: Leaf,
+    /// Whether that is a warning; else the custom resource is refused.
+    pub warns: bool,
+    /// What must hold for it to be asked.
+    pub gate: Gate,
+}
+
+impl RulesPlan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.normalize.is_empty() && self.mutation.is_empty() && self.validation.is_empty()
+    }
+
+    /// Paths of the custom resource that are compared or completed, whatever templates read.
+    pub(crate) fn touched(&self) -> impl Iterator<Item = Path> {
+        let normalized = self.normalize.iter().map(|one| one.path.clone());
+        let completed = self.mutation.iter().flat_map(|one| match &one.target {
+            Target::Path(path) => vec![up_to_list(path)],
+            Target::Rendered(_) => values::ROOTS.iter().copied().map(values::root).collect(),
+        });
+        normalized.chain(completed)
+    }
+
+    /// Fields of the custom resource in which the live world has a say: what is made of its status, its children and the
+    /// like.
+    pub(crate) fn live(&self, imports: &[ImportPlan]) -> Vec<Path> {
+        let mut live: Vec<Path> = Vec::new();
+        for one in &self.normalize {
+            let mut reads = one.value.template.reads().iter();
+            if !reads.all(|path| conditions::is_intent(path, None)) {
+                live.push(one.path.clone());
+            }
+        }
+        for one in &self.mutation {
+            let import = one.import.and_then(|import| imports.get(import));
+            let mut is_intent = true;
+            let mut look = |path: &Path| {
+                let mut known = live.iter();
+                is_intent &= conditions::is_intent(path, import)
+                    && !known.any(|known| known.starts_with(path) || path.starts_with(known));
+            };
+            one.value.template.reads().iter().for_each(&mut look);
+            for condition in one.gate.iter() {
+                condition.visit_reads(&mut look);
+            }
+            let target = match &one.target {
+                Target::Path(path) => path.clone(),
+                Target::Rendered(leaf) => {
+                    leaf.template.reads().iter().for_each(&mut look);
+                    Path::root()
+                }
+            };
+            if !is_intent {
+                live.push(target);
+            }
+        }
+        live
+    }
+
+    /// Calls `visit` with every expression.
+    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
+        let place = |purpose, import| Place {
+            purpose,
+            import,
+            each: None,
+        };
+        for one in &self.normalize {
+            visit(Expression::Leaf(&one.value), place(Purpose::Prepared, None));
+        }
+        for one in &self.mutation {
+            if let Target::Rendered(leaf) = &one.target {
+                visit(Expression::Leaf(leaf), place(Purpose::Prepared, one.import));
+            }
+            let value = Expression::Leaf(&one.value);
+            visit(value, place(Purpose::Prepared, one.import));
+            visit_gate(&one.gate, (one.import, None), visit);
+        }
+        for one in &self.validation {
+            for gate in [&one.test, &one.gate] {
+                visit_gate(gate, (one.import, None), visit);
+            }
+            let message = Expression::Leaf(&one.message);
+            visit(message, place(Purpose::Status, one.import));
+        }
+    }
+}
+
+/// The path without what lies in items of lists: a list is read whole, to know how long it is.
+fn up_to_list(path: &Path) -> Path {
+    let is_item = |step: &Step| match step {
+        Step::Index(_) => true,
+        Step::Field(key) => key.bytes().all(|byte| byte.is_ascii_digit()),
+    };
+    let steps = path.steps().iter().take_while(|step| !is_item(step));
+    steps.cloned().collect()
+}
+
+/// The rules of the entry at `at`, and after them those of the Motifs that it imports.
+pub(crate) fn compile(
+    at: &At<'_>,
+    entry: &CrdEntry,
+    imported: &[Imported<'_>],
+    version: Option<&CrdVersion>,
+    library: &Library,
+) -> RulesPlan {
+    let in_box = entry.operator_box.as_ref();
+    let in_box = in_box.and_then(|declared| declared.normalize.as_ref());
+    let box_at = at.field("operatorBox");
+    let places = [(at, entry.normalize.as_ref()), (&box_at, in_box)];
+    let declared = places
+        .into_iter()
+        .filter_map(|(at, normalize)| Some((at.field("normalize"), normalize?)));
+    let (normalize, persist) = values::normalize(declared, version);
+    let mut rules = Rules {
+        version,
+        library,
+        mutation: Vec::new(),
+        validation: Vec::new(),
+    };
+    rules.mutations(&at.field("mutation"), entry.mutation.as_ref(), None);
+    rules.validations(&at.field("validation"), entry.validation.as_ref(), None);
+    rules.motifs(at, imported);
+    RulesPlan {
+        normalize,
+        persist,
+        mutation: rules.mutation.into(),
+        validation: rules.validation.into(),
+    }
+}
+
+/// The rules of a Motif that is looked at alone, and of those that it imports.
+pub(crate) fn of_motifs(at: &At<'_>, imported: &[Imported<'_>], library: &Library) -> RulesPlan {
+    let mut rules = Rules {
+        version: None,
+        library,
+        mutation: Vec::new(),
+        validation: Vec::new(),
+    };
+    rules.motifs(at, imported);
+    RulesPlan {
+        mutation: rules.mutation.into(),
+        validation: rules.validation.into(),
+        ..RulesPlan::default()
+    }
+}
+
+struct Rules<'a> {
+    version: Option<&'a CrdVersion>,
+    library: &'a Library,
+    mutation: Vec<Completion>,
+    validation: Vec<Demand>,
+}
+
+impl Rules<'_> {
+    fn motifs(&mut self, at: &At<'_>, imported: &[Imported<'_>]) {
+        for index in imports::merge_order(imported) {
+            let Imported {
+                at: spec, motif, ..
+            } = &imported[index];
+            let Some(admission) = &motif.admission else {
+                continue;
+            };
+            let at = spec.as_at(at).field("admission");
+            let import = Some(index);
+            self.mutations(&at.field("mutation"), admission.mutation.as_ref(), import);
+            let validation = admission.validation.as_ref();
+            self.validations(&at.field("validation"), validation, import);
+        }
+    }
+
+    fn mutations(&mut self, at: &At<'_>, declared: Option<&Mutation>, import: Option<usize>) {
+        let Some(declared) = declared else { return };
+        if declared.mutate_first == Some(false) {
+            at.field("mutateFirst").warn_hint(
+                Code::NoEffect,
+                "rules of `mutation` always come first: at admission Kubernetes asks in that order, too",
+                "leave it out",
+            );
+        }
+        let library = self.library;
+        if let Some(text) = &declared.include
+            && let Some(document) = library.open(&at.field("include"), Part::Mutation, text)
+            && let Content::Mutation(rules) = &document.content
+        {
+            let at = at.document(&document.origin).field("rules").as_at(at);
+            self.mutation_list(&at, rules, import);
+        }
+        self.mutation_list(&at.field("rules"), &declared.rules, import);
+    }
+
+    fn mutation_list(&mut self, at: &At<'_>, rules: &[MutationRule], import: Option<usize>) {
+        for (index, rule) in rules.iter().enumerate() {
+            let one = self.completion(&at.index(index), rule, import);
+            self.mutation.extend(one);
+        }
+    }
+
+    fn completion(
+        &self,
+        at: &At<'_>,
+        rule: &MutationRule,
+        import: Option<usize>,
+    ) -> Option<Completion> {
+        let MutationRule {
+            name: _,
+            field,
+            default,
+            override_,
+            value_type,
+            fires,
+            gates,
+        } = rule;
+        let gate = conditions::gate(at, &gates.when, &gates.or);
+        at_admission_only(at, fires.as_ref());
+        let target = values::target(&at.field("field"), field, self.version);
+        let (name, scalar, always) = match (default, override_) {
+            (Some(value), None) => ("default", value, false),
+            (None, Some(value)) => ("override", value, true),
+            (given, _) => {
+                let (message, hint) = if given.is_some() {
+                    let message = "`default` and `override` exclude each other";
+                    (message, "leave out one of the two")
+                } else {
+                    let message = "a rule sets something: `default` or `override` is missing";
+                    (message, "add the one that is meant")
+                };
+                at.error_hint(Code::Exclusive, message, hint);
+                return None;
+            }
+        };
+        let coerce = values::coerce(*value_type, target.as_ref(), self.version);
+        let value = values::value(&at.field(name), scalar, coerce);
+        Some(Completion {
+            import,
+            target: target?,
+            value: value?,
+            always,
+            gate,
+        })
+    }
+
+    fn validations(&mut self, at: &At<'_>, declared: Option<&Validation>, import: Option<usize>) {
+        let Some(declared) = declared else { return };
+        let library = self.library;
+        if let Some(text) = &declared.include
+            && let Some(document) = library.open(&at.field("include"), Part::Validation, text)
+            && let Content::Validation(rules) = &document.content
+        {
+            let at = at.document(&document.origin).field("rules").as_at(at);
+            self.validation_list(&at, rules, import);
+        }
+        self.validation_list(&at.field("rules"), &declared.rules, import);
+    }
+
+    fn validation_list(&mut self, at: &At<'_>, rules: &[ValidationRule], import: Option<usize>) {
+        for (index, rule) in rules.iter().enumerate() {
+            let one = demand(&at.index(index), rule, import);
+            self.validation.extend(one);
+        }
+    }
+}
+
+fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<Demand> {
+    let ValidationRule {
+        name,
+        condition,
+        message,
+        action,
+        optional,
+        gates,
+    } = rule;
+    let gate = conditions::gate(at, &gates.when, &gates.or);
+    let test = conditions::demand(at, condition);
+    let message_at = at.field("message");
+    if message.trim().is_empty() {
+        let hint = "say what must be so, as in `images come from registry.example`";
+        message_at.error_hint(Code::Empty, "this is empty", hint);
+    }
+    let message = message_at.leaf(message, Coerce::Text);
+    let field = condition.field.as_deref().unwrap_or_default().trim();
+    let named = name
+        .as_deref()
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
+    let label = match named {
+        Some(name) => name.into(),
+        None if field.is_empty() || field.contains("{{") => at.text(),
+        None => field.trim_start_matches('.').into(),
+    };
+    let present = if *optional == Some(true) {
+        conditions::presence(&test)
+    } else {
+        Gate::default()
+    };
+    if test.is_empty() {
+        return None;
+    }
+    Some(Demand {
+        import,
+        label,
+        test,
+        present,
+        message: message?,
+        warns: *action == Some(RuleAction::Warn),
+        gate,
+    })
+}
+
+/// Refuses rules that would act where nothing does yet.
+fn at_admission_only(at: &At<'_>, fires: Option<&Fires>) {
+    if fires.and_then(|fires| fires.reconcile) == Some(false) {
+        let message = "rules that act at admission only are not supported yet";
+        let at = at.field("fires").field("reconcile");
+        at.error(Code::NotSupportedYet, message);
+    }
+}
+
+/// A path below a root of the custom resource.
+fn below(root: &str, path: &Path) -> Path {
+    let root = Step::Field(Key::from(root));
+    std::iter::once(root)
+        .chain(path.steps().iter().cloned())
+        .collect()
+}
+
+/// The path without its root.
+fn relative(path: &Path) -> Path {
+    path.steps().iter().skip(1).cloned().collect()
+}
+
+impl OperatorPlan {
+    /// Fields of the spec that are written to the custom resource, if they are not as they shall be.
+    pub fn persisted(&self) -> impl Iterator<Item = &Path> {
+        let all = self.rules.persist.then_some(&self.rules.normalize);
+        let known = all.into_iter().flatten().filter(|one| one.is_known);
+        known.map(|one| &one.path)
+    }
+}

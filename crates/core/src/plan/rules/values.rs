@@ -1,0 +1,246 @@
+//! The fields that rules set, and what their values become.
+
+use std::collections::BTreeMap;
+
+use super::{Coerce, CrdVersion, Normalized, Target, below, relative};
+use crate::{
+    api::{
+        gate::ValueType,
+        rules::Normalize,
+        scalar::{Scalar, Text},
+    },
+    diagnostics::Code,
+    plan::{FieldType, Leaf},
+    resources::scope::At,
+    value::{Key, Node, Path, Step},
+};
+
+/// What rules may set something in.
+pub(super) const ROOTS: [&[&str]; 3] = [
+    &["spec"],
+    &["metadata", "labels"],
+    &["metadata", "annotations"],
+];
+
+/// The path of one of [`ROOTS`].
+pub(super) fn root(names: &[&str]) -> Path {
+    let step = |name: &&str| Step::Field(Key::from(*name));
+    names.iter().map(step).collect()
+}
+
+/// Whether rules may set what stands at `path`: a field of the spec, a label or an annotation.
+///
+/// # Errors
+/// Why not, and the mend where there is one.
+pub(crate) fn target_of(path: &Path) -> Result<(), (String, Option<String>)> {
+    let is_spec = path.starts_with(&root(ROOTS[0]));
+    let is_meta = ROOTS[1..]
+        .iter()
+        .any(|names| path.starts_with(&root(names)));
+    let steps = path.steps().len();
+    if (is_spec && steps > 1) || (is_meta && steps == 3) {
+        return Ok(());
+    }
+    if is_meta && steps > 3 {
+        let [Step::Field(_), Step::Field(map), rest @ ..] = path.steps() else {
+            return Ok(());
+        };
+        let key = rest.iter().cloned().collect::<Path>();
+        let message = format!("`{path}` lies below a value");
+        let hint = format!("a key with dots is quoted: `metadata.{map}[\"{key}\"]`");
+        return Err((message, Some(hint)));
+    }
+    let message =
+        format!("rules cannot set `{path}`: they set fields of `spec`, labels and annotations");
+    let is_root = matches!(
+        path.steps().first(),
+        Some(Step::Field(root)) if ["apiVersion", "kind", "metadata", "spec", "status"].contains(&&**root)
+    );
+    let hint = (steps > 0 && !is_root).then(|| format!("did you mean `spec.{path}`?"));
+    Err((message, hint))
+}
+
+/// The field at `at`, as a rule of `mutation` names it.
+pub(super) fn target(at: &At<'_>, text: &str, version: Option<&CrdVersion>) -> Option<Target> {
+    at.text(); // Reads that turn out wrong are reported here.
+    if text.contains("{{") {
+        return at.leaf(text, Coerce::OptionalText).map(Target::Rendered);
+    }
+    let (written, text) = (text, text.trim());
+    if text.trim_matches('.').is_empty() {
+        let hint = "name one, such as `spec.replicas`";
+        at.error_hint(Code::Empty, "a rule sets a field, and this is empty", hint);
+        return None;
+    }
+    let path = match Path::parse(text) {
+        Ok(path) => path,
+        Err(why) => {
+            at.bad_path(written, text, &why);
+            return None;
+        }
+    };
+    if let Err((message, hint)) = target_of(&path) {
+        match hint {
+            Some(hint) => at.error_hint(Code::NotSettable, message, hint),
+            None => at.error(Code::NotSettable, message),
+        }
+        return None;
+    }
+    is_known(at, &path, version);
+    Some(Target::Path(path))
+}
+
+/// What the value of a rule becomes: what it says itself, else what the definition asks for.
+pub(super) fn coerce(
+    declared: Option<ValueType>,
+    target: Option<&Target>,
+    version: Option<&CrdVersion>,
+) -> Coerce {
+    match declared {
+        Some(ValueType::String) => Coerce::Text,
+        Some(ValueType::Int) => Coerce::Int,
+        Some(ValueType::Float) => Coerce::Float,
+        Some(ValueType::Bool) => Coerce::Bool,
+        None => match target {
+            Some(Target::Path(path)) => of_schema(path, version),
+            _ => Coerce::Native,
+        },
+    }
+}
+
+fn of_schema(path: &Path, version: Option<&CrdVersion>) -> Coerce {
+    if !path.starts_with(&root(ROOTS[0])) {
+        return Coerce::Text;
+    }
+    let known = version.map(|version| version.field_type("spec", &relative(path)));
+    match known {
+        Some(FieldType::Takes(coerce)) => coerce,
+        _ => Coerce::Native,
+    }
+}
+
+/// The value at `at`; a literal must fit.
+pub(super) fn value(at: &At<'_>, scalar: &Scalar, coerce: Coerce) -> Option<Leaf> {
+    let mut leaf = at.scalar_leaf(scalar)?;
+    // A number or a boolean that is written as one stays one.
+    let plain = coerce == Coerce::Native && scalar.as_str().is_none();
+    leaf.coerce = if plain { Coerce::Auto } else { coerce };
+    fits(at, &leaf);
+    Some(leaf)
+}
+
+fn fits(at: &At<'_>, leaf: &Leaf) {
+    if let Some(literal) = leaf.template.literal()
+        && let Err(misfit) = leaf.coerce.apply(Node::from(literal))
+    {
+        at.error(Code::WrongValue, misfit.to_string());
+    }
+}
+
+/// Whether the definition has a field at `path`; told where it has not.
+fn is_known(at: &At<'_>, path: &Path, version: Option<&CrdVersion>) -> bool {
+    let Some(version) = version.filter(|_| path.starts_with(&root(ROOTS[0]))) else {
+        return true;
+    };
+    let path = relative(path);
+    if version.field_type("spec", &path) != FieldType::Absent {
+        return true;
+    }
+    let message = format!("the definition has no `spec.{path}`: no resource can keep it");
+    match version.near("spec", &path) {
+        Some(near) => at.warn_hint(
+            Code::SpecUnknown,
+            message,
+            format!("did you mean `{near}`?"),
+        ),
+        None => at.warn(Code::SpecUnknown, message),
+    }
+    false
+}
+
+/// The fields that are declared at the entry and in its box, sorted; and whether they are written to the custom resource.
+pub(super) fn normalize<'a>(
+    declared: impl Iterator<Item = (At<'a>, &'a Normalize)>,
+    version: Option<&CrdVersion>,
+) -> (Box<[Normalized]>, bool) {
+    let mut fields: BTreeMap<Path, Normalized> = BTreeMap::new();
+    let mut persist = true;
+    for (at, normalize) in declared {
+        persist &= normalize.persist.unwrap_or(true);
+        let at = at.field("spec");
+        for (key, text) in &normalize.spec {
+            let Some(one) = field(&at, key, text, version) else {
+                continue;
+            };
+            let others = fields.keys();
+            let mut others =
+                others.filter(|known| known.starts_with(&one.path) || one.path.starts_with(known));
+            if let Some(other) = others.next() {
+                let message = if *other == one.path {
+                    format!("`{other}` is normalized already")
+                } else {
+                    let paths = format!("`{other}` and `{}`", one.path);
+                    format!("{paths} cannot both be normalized: one lies below the other")
+                };
+                at.key(key).error(Code::SetTwice, message);
+                continue;
+            }
+            fields.insert(one.path.clone(), one);
+        }
+    }
+    (fields.into_values().collect(), persist)
+}
+
+fn field(at: &At<'_>, key: &str, text: &Text, version: Option<&CrdVersion>) -> Option<Normalized> {
+    let key_at = at.key(key);
+    let value = at.field(key).leaf(text, Coerce::Native);
+    let trimmed = key.trim();
+    if trimmed.contains("{{") {
+        key_at.error(Code::NotATemplate, "a path is not a template");
+        return None;
+    }
+    let path = match Path::parse(trimmed) {
+        Ok(path) => path,
+        Err(why) => {
+            let message = format!("`{trimmed}` is no path: {why}");
+            key_at.error(Code::BadPath, message);
+            return None;
+        }
+    };
+    if path.is_empty() {
+        key_at.error(Code::BadPath, "the path is empty");
+        return None;
+    }
+    if path
+        .steps()
+        .iter()
+        .any(|step| matches!(step, Step::Index(_)))
+    {
+        let hint = "normalize the whole list, with a template that gives it";
+        let message = "items of lists cannot be normalized one by one";
+        key_at.error_hint(Code::BadPath, message, hint);
+        return None;
+    }
+    let path = below("spec", &without_root(&path, version));
+    let is_known = is_known(&key_at, &path, version);
+    let mut value = value?;
+    value.coerce = of_schema(&path, version);
+    fits(&at.field(key), &value);
+    Some(Normalized {
+        path,
+        value,
+        is_known,
+    })
+}
+
+/// Paths are relative to `spec`; one that says so once more means the same, unless the spec has such a field.
+fn without_root(path: &Path, version: Option<&CrdVersion>) -> Path {
+    let says_root = path.steps().len() > 1 && path.starts_with(&root(ROOTS[0]));
+    let has_field = version
+        .is_some_and(|version| matches!(version.field_type("spec", path), FieldType::Takes(_)));
+    if says_root && !has_field {
+        relative(path)
+    } else {
+        path.clone()
+    }
+}

@@ -1,0 +1,266 @@
+//! Who else looks after fields of a custom resource that would be normalized.
+//!
+//! A field that another manager applies, or that a GitOps tool brings back to what stands in Git, is not ours to write: two
+//! that write one field never end.
+
+use super::owned::{Own, Ownership, Step};
+use crate::value::{Key, Map, Node, Path, Step as PathStep};
+
+/// The beginnings of labels and annotations by which GitOps tools track objects, with what looks after them.
+///
+/// Source: Argo CD, "Resource Tracking"; Flux, labels of the Kustomization and `HelmRelease` controllers.
+const MARKS: [(&str, &str); 3] = [
+    ("argocd.argoproj.io/", "Argo CD"),
+    ("kustomize.toolkit.fluxcd.io/", "Flux"),
+    ("helm.toolkit.fluxcd.io/", "Flux"),
+];
+
+/// A label that Argo CD tracks objects by, and others use as well: who wrote it tells.
+const INSTANCE: &str = "app.kubernetes.io/instance";
+
+/// How the field managers of Argo CD begin.
+const ARGO: &str = "argocd";
+
+/// What keeps a custom resource's own fields from being written, as far as somebody asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    /// What looks after the whole object, in words.
+    pub object: Option<Box<str>>,
+    /// What holds single fields, in words.
+    pub fields: Box<[(Path, Box<str>)]>,
+}
+
+/// Where a record is asked who holds a field. No object has it, so nothing of it is kept in the record's view.
+const ROOT: &str = "$holds";
+
+/// The path by which a record is asked who holds the field at `path`.
+pub fn asks(path: &Path) -> Path {
+    std::iter::once(PathStep::Field(Key::from(ROOT)))
+        .chain(path.steps().iter().cloned())
+        .collect()
+}
+
+/// The path that such a one asks about.
+fn asked(path: &Path) -> Option<Path> {
+    let root = asks(&Path::root());
+    let rest = path.steps().get(root.steps().len()..)?;
+    (path.starts_with(&root) && !rest.is_empty()).then(|| rest.iter().cloned().collect())
+}
+
+impl Holds {
+    /// What holds the fields of `object` that `paths` ask about, see [`asks`]; none where nobody asks.
+    pub(super) fn read(object: &Node, paths: &[Path]) -> Option<Box<Self>> {
+        let mut asked: Vec<Path> = paths.iter().filter_map(asked).collect();
+        if asked.is_empty() {
+            return None;
+        }
+        asked.sort();
+        let managed = object
+            .get("metadata")
+            .and_then(|meta| meta.get("managedFields"));
+        let ownership = Ownership::read(
+            managed,
+            Own {
+                name: "",
+                owner: "",
+            },
+        );
+        let fields = asked.into_iter().filter_map(|path| {
+            let why = why_held(object, &ownership, &path)?;
+            Some((path, why.into()))
+        });
+        Some(Box::new(Self {
+            object: looked_after(object).map(Box::from),
+            fields: fields.collect(),
+        }))
+    }
+
+    /// What holds the field at `path`.
+    pub fn of(&self, path: &Path) -> Option<&str> {
+        let field = self.fields.iter().find(|(held, _)| held == path);
+        let field = field.map(|(_, why)| &**why);
+        field.or(self.object.as_deref())
+    }
+}
+
+/// Why the field at `path` cannot be written.
+fn why_held(object: &Node, ownership: &Ownership, path: &Path) -> Option<String> {
+    let keys: Vec<&Key> = path
+        .steps()
+        .iter()
+        .filter_map(|step| match step {
+            PathStep::Field(key) => Some(key),
+            PathStep::Index(_) => None,
+        })
+        .collect();
+    let mut node = Some(object);
+    for (depth, key) in keys.iter().enumerate() {
+        if let Some(parent) = node.filter(|parent| !matches!(parent, Node::Map(_) | Node::Null)) {
+            let parents: Path = path.steps().iter().take(depth).cloned().collect();
+            return Some(format!("`{parents}` is {}", called(parent)));
+        }
+        node = node.and_then(|node| node.get(key));
+    }
+    let trail: Vec<Step<'_>> = keys.into_iter().map(Step::Field).collect();
+    let own = Own {
+        name: "",
+        owner: "",
+    };
+    let manager = ownership.applier(&trail, own)?;
+    Some(format!("`{manager}` applies it"))
+}
+
+fn called(node: &Node) -> &'static str {
+    if matches!(node, Node::List(_)) {
+        "a list"
+    } else {
+        "a value"
+    }
+}
+
+/// What brings the object back to what it wants it to be.
+fn looked_after(object: &Node) -> Option<String> {
+    let meta = object.get("metadata")?;
+    let marks = ["labels", "annotations"].into_iter().filter_map(|kind| {
+        let keys = meta.get(kind)?.as_map()?.keys();
+        keys.filter_map(|key| {
+            let (_, tool) = MARKS.iter().find(|(mark, _)| key.starts_with(mark))?;
+            Some(format!("{tool} tracks the resource (`{key}`)"))
+        })
+        .next()
+    });
+    marks
+        .into_iter()
+        .next()
+        .or_else(|| argo_instance(meta))
+        .or_else(|| controller(meta))
+}
+
+/// Argo CD, where it wrote the label that it tracks by.
+fn argo_instance(meta: &Node) -> Option<String> {
+    meta.get("labels")?.get(INSTANCE)?;
+    let entries = meta.get("managedFields")?.as_list()?.iter();
+    let wrote = |entry: &&Node| {
+        let manager = entry.get("manager").and_then(Node::as_str);
+        let labels = entry
+            .get("fieldsV1")
+            .and_then(|fields| fields.get("f:metadata")?.get("f:labels")?.as_map())
+            .is_some_and(|labels: &Map| labels.get(&format!("f:{INSTANCE}")).is_some());
+        manager.is_some_and(|manager| manager.starts_with(ARGO)) && labels
+    };
+    let entry = entries.into_iter().find(wrote)?;
+    let manager = entry.get("manager")?.as_str()?;
+    Some(format!(
+        "Argo CD tracks the resource (`{INSTANCE}`, written by `{manager}`)"
+    ))
+}
+
+/// A controller that made the custom resource for an owner of its own.
+fn controller(meta: &Node) -> Option<String> {
+    let owners = meta.get("ownerReferences")?.as_list()?;
+    let is_controller =
+        |owner: &&Node| owner.get("controller").and_then(Node::as_bool) == Some(true);
+    let owner = owners.iter().find(is_controller)?;
+    let text = |field| owner.get(field).and_then(Node::as_str).unwrap_or_default();
+    Some(format!(
+        "{} {} controls the resource",
+        text("kind"),
+        text("name")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn holds(metadata: &Value) -> Holds {
+        let object = json!({ "metadata": metadata, "spec": { "a": { "b": "x" }, "list": [1], "text": "t" } });
+        let paths = ["spec.a.b", "spec.list.x", "spec.new.field"]
+            .map(|path| asks(&Path::parse(path).unwrap()));
+        *Holds::read(&Node::from(&object), &paths).unwrap()
+    }
+
+    fn of<'a>(holds: &'a Holds, path: &str) -> Option<&'a str> {
+        holds.of(&Path::parse(path).unwrap())
+    }
+
+    #[test]
+    fn nobody_is_asked_for_nothing() {
+        let paths = [
+            Path::parse("spec.a").unwrap(),
+            Path::parse("metadata.name").unwrap(),
+        ];
+        assert_eq!(Holds::read(&Node::object([]), &paths), None);
+    }
+
+    #[test]
+    fn a_list_or_a_value_on_the_way_is_left_alone() {
+        let holds = holds(&json!({}));
+        assert_eq!(of(&holds, "spec.list.x"), Some("`spec.list` is a list"));
+        assert_eq!(of(&holds, "spec.a.b"), None);
+        assert_eq!(of(&holds, "spec.new.field"), None);
+    }
+
+    #[test]
+    fn an_applier_holds_what_it_applies_and_a_writer_does_not() {
+        let entry = |manager: &str, operation: &str, subresource: &str| {
+            json!({
+                "manager": manager, "operation": operation, "subresource": subresource,
+                "fieldsType": "FieldsV1", "fieldsV1": { "f:spec": { "f:a": { "f:b": {} } } },
+            })
+        };
+        let by = |entry: Value| holds(&json!({ "managedFields": [entry] }));
+        let applied = by(entry("kubectl", "Apply", ""));
+        assert_eq!(of(&applied, "spec.a.b"), Some("`kubectl` applies it"));
+        assert_eq!(of(&applied, "spec.new.field"), None);
+        let other_operator = by(entry("orkestra/lakes.water.example", "Apply", ""));
+        assert_eq!(
+            of(&other_operator, "spec.a.b"),
+            Some("`orkestra/lakes.water.example` applies it")
+        );
+        assert_eq!(
+            of(&by(entry("kubectl-edit", "Update", "")), "spec.a.b"),
+            None
+        );
+    }
+
+    #[test]
+    fn gitops_tools_and_controllers_look_after_the_whole_resource() {
+        let argo_wrote = json!([{ "manager": "argocd-controller", "operation": "Update",
+            "fieldsV1": { "f:metadata": { "f:labels": { "f:app.kubernetes.io/instance": {} } } } }]);
+        let cases = [
+            (
+                json!({ "annotations": { "argocd.argoproj.io/tracking-id": "x" } }),
+                "Argo CD tracks the resource (`argocd.argoproj.io/tracking-id`)",
+            ),
+            (
+                json!({ "labels": { "kustomize.toolkit.fluxcd.io/name": "x" } }),
+                "Flux tracks the resource (`kustomize.toolkit.fluxcd.io/name`)",
+            ),
+            (
+                json!({ "labels": { "helm.toolkit.fluxcd.io/name": "x" } }),
+                "Flux tracks the resource (`helm.toolkit.fluxcd.io/name`)",
+            ),
+            (
+                json!({ "labels": { "app.kubernetes.io/instance": "x" }, "managedFields": argo_wrote }),
+                "Argo CD tracks the resource (`app.kubernetes.io/instance`, written by `argocd-controller`)",
+            ),
+            (
+                json!({ "ownerReferences": [{ "kind": "Shop", "name": "books", "controller": true }] }),
+                "Shop books controls the resource",
+            ),
+        ];
+        for (metadata, told) in cases {
+            let holds = holds(&metadata);
+            assert_eq!(of(&holds, "spec.a.b"), Some(told));
+            assert_eq!(
+                of(&holds, "spec.list.x"),
+                Some("`spec.list` is a list"),
+                "the nearer reason"
+            );
+        }
+        let chart = json!({ "labels": { "app.kubernetes.io/instance": "x" }, "ownerReferences": [{ "kind": "Shop", "name": "books" }] });
+        assert_eq!(of(&holds(&chart), "spec.a.b"), None);
+    }
+}

@@ -1,0 +1,345 @@
+//! The custom resource as a pass takes it: normalized, completed, and found to keep its rules.
+//!
+//! ```text
+//!  as read ── normalize ──► one form ── mutation ──► complete ── validation ──► refused, with every reason; or not
+//!                 │ what differs, and is nobody else's: a patch of the resource itself
+//! ```
+//!
+//! Mutation always comes before validation: Kubernetes asks in that order at admission, too.
+
+mod normalize;
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+pub use normalize::Normalization;
+
+use super::{
+    children::children_data,
+    gate::Turns,
+    inputs::Inputs,
+    reason::Reason,
+    record::Observed,
+    render::{Frame, RenderError, Renderer},
+    sources::Sources,
+    step::Failure,
+};
+use crate::{
+    api::conditions::{self, Condition, ConditionStatus, reasons},
+    plan::{Completion, Demand, OperatorPlan, Target, target_of},
+    template::{Budget, Data},
+    value::{Node, Path, Step, set},
+};
+
+/// What preparing a custom resource came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prepared {
+    /// What differs from the custom resource as it was read, in the order in which it was set.
+    pub changes: Vec<(Path, Node)>,
+    /// What became of `normalize`; none where nothing is declared, or it could not be evaluated.
+    pub normalization: Option<Normalization>,
+    /// The fields that rules of `mutation` completed, sorted.
+    pub completed: Vec<Path>,
+    /// Why the custom resource is not worked on: rules that it does not keep, or that could not be evaluated.
+    pub failures: Vec<Failure>,
+    /// Rules that it does not keep, and that only warn.
+    pub warnings: Vec<String>,
+    /// When a rule gives another answer though nothing changes.
+    pub wake: Option<Timestamp>,
+    /// What rules could not compare.
+    pub doubts: Vec<Failure>,
+}
+
+/// Evaluates rules: what they see but for the custom resource itself.
+#[derive(Clone, Copy)]
+struct Rules<'a> {
+    plan: &'a OperatorPlan,
+    frame: Frame<'a>,
+    children: &'a Node,
+    now: Timestamp,
+}
+
+/// Normalizes and completes the custom resource: sets [`Sources::cr`] and [`Sources::prepared`].
+pub(super) fn complete(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    now: Timestamp,
+    sources: &mut Sources,
+) {
+    if plan.rules.normalize.is_empty() && plan.rules.mutation.is_empty() {
+        return;
+    }
+    let mut prepared = Prepared::default();
+    let mut cr = observed.cr.view.clone();
+    evaluate(
+        (plan, observed, now),
+        sources,
+        &mut prepared,
+        |rules, prepared| {
+            match rules.normalize(&cr, observed.cr.holds.as_deref()) {
+                Ok(normalized) => {
+                    cr = normalized.cr;
+                    prepared.changes = normalized.changes;
+                    prepared.normalization = normalized.told;
+                }
+                Err(error) => prepared.failures.push(error.into()),
+            }
+            let before = cr.clone();
+            for rule in &plan.rules.mutation {
+                match rules.completion(rule, &cr) {
+                    Ok(Some((path, value))) => {
+                        set(&mut cr, &path, value.clone());
+                        prepared.changes.push((path, value));
+                    }
+                    Ok(None) => {}
+                    Err(error) => prepared.fail(error.into()),
+                }
+            }
+            prepared.completed = differing(&before, &cr, &prepared.changes);
+        },
+    );
+    sources.cr = (!prepared.changes.is_empty()).then_some(cr);
+    sources.prepared = prepared;
+}
+
+/// Asks whether the custom resource, completed, keeps its rules. What could not be completed is not asked.
+pub(super) fn validate(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    now: Timestamp,
+    sources: &mut Sources,
+) {
+    if plan.rules.validation.is_empty() || !sources.prepared.failures.is_empty() {
+        return;
+    }
+    let mut prepared = std::mem::take(&mut sources.prepared);
+    let cr = sources.cr.as_ref().unwrap_or(&observed.cr.view);
+    evaluate(
+        (plan, observed, now),
+        sources,
+        &mut prepared,
+        |rules, prepared| {
+            for rule in &plan.rules.validation {
+                match rules.demand(rule, cr) {
+                    Ok(None) => {}
+                    Ok(Some(message)) if rule.warns => {
+                        prepared.warnings.push(format!("{}: {message}", rule.label));
+                    }
+                    Ok(Some(message)) => prepared.fail(Failure {
+                        reason: Reason::ValidationFailed,
+                        at: rule.label.to_string(),
+                        message,
+                    }),
+                    Err(error) => prepared.fail(error.into()),
+                }
+            }
+        },
+    );
+    sources.prepared = prepared;
+}
+
+/// Calls `work` with what rules see at this point of the pass.
+fn evaluate(
+    (plan, observed, now): (&OperatorPlan, &Observed, Timestamp),
+    sources: &Sources,
+    prepared: &mut Prepared,
+    work: impl FnOnce(Rules<'_>, &mut Prepared),
+) {
+    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
+    let frame = Frame {
+        owner: (&owner_kind, &observed.cr.id.key),
+        sources,
+        turns: &turns,
+    };
+    let children = children_data(plan, observed, &plan.field_manager(), frame);
+    let rules = Rules {
+        plan,
+        frame,
+        children: &children,
+        now,
+    };
+    work(rules, prepared);
+    prepared.wake = prepared.wake.into_iter().chain(turns.first()).min();
+    prepared.doubts.extend(turns.doubts());
+}
+
+impl Prepared {
+    /// What fails for several rules for one cause, such as an input, is told once.
+    fn fail(&mut self, failure: Failure) {
+        if !self.failures.contains(&failure) {
+            self.failures.push(failure);
+        }
+    }
+}
+
+impl<'a> Rules<'a> {
+    /// Calls `work` with what expressions of `import` see while the custom resource is `cr`.
+    fn on<T>(
+        &self,
+        cr: &Node,
+        import: Option<usize>,
+        work: impl FnOnce(&mut Renderer<'_, '_>) -> Result<T, RenderError>,
+    ) -> Result<T, RenderError> {
+        let data = self.data(cr);
+        let inputs;
+        let around;
+        let data = if import.is_some() {
+            inputs = Inputs::of(self.plan, &data, self.frame);
+            around = inputs.around(data);
+            around.of(import)?
+        } else {
+            &data
+        };
+        work(&mut Renderer {
+            data,
+            budget: &mut Budget::default(),
+            frame: self.frame,
+        })
+    }
+
+    fn data<'d>(&self, cr: &'d Node) -> Data<'d>
+    where
+        'a: 'd,
+    {
+        self.frame
+            .sources
+            .data_of(cr)
+            .with("children", self.children)
+            .at(self.now)
+    }
+
+    /// What a rule sets on `cr`; nothing where it does not act.
+    fn completion(
+        &self,
+        rule: &Completion,
+        cr: &Node,
+    ) -> Result<Option<(Path, Node)>, RenderError> {
+        self.on(cr, rule.import, |renderer| {
+            if !renderer.gate(&rule.gate)? {
+                return Ok(None);
+            }
+            let path = match &rule.target {
+                Target::Path(path) => path.clone(),
+                Target::Rendered(leaf) => {
+                    let text = renderer.text(leaf)?;
+                    rendered_target(&text).map_err(|message| RenderError {
+                        path: leaf.path.clone(),
+                        message,
+                        reason: Reason::TemplateFailed,
+                    })?
+                }
+            };
+            let there = cr.at(&path);
+            if (!rule.always && there.is_some_and(is_given)) || !leads_somewhere(cr, &path) {
+                return Ok(None);
+            }
+            let Some(value) = renderer.leaf(&rule.value)? else {
+                return Ok(None);
+            };
+            let news = value != Node::Null && !there.is_some_and(|there| is_same(there, &value));
+            Ok(news.then_some((path, value)))
+        })
+    }
+
+    /// What is told where a rule is not kept.
+    fn demand(&self, rule: &Demand, cr: &Node) -> Result<Option<String>, RenderError> {
+        self.on(cr, rule.import, |renderer| {
+            if !renderer.gate(&rule.gate)?
+                || !renderer.gate(&rule.present)?
+                || renderer.gate(&rule.test)?
+            {
+                return Ok(None);
+            }
+            renderer.text(&rule.message).map(Some)
+        })
+    }
+}
+
+/// The path that a template gave.
+fn rendered_target(text: &str) -> Result<Path, String> {
+    let path = Path::parse(text).map_err(|why| format!("`{text}` is no path: {why}"))?;
+    target_of(&path).map_err(|(message, _)| message)?;
+    Ok(path)
+}
+
+/// Whether something is given, so that no default counts: `0` and `false` are.
+fn is_given(node: &Node) -> bool {
+    !matches!(node, Node::Null) && node.as_str() != Some("")
+}
+
+/// Whether the items of lists on the way to `path` are there.
+fn leads_somewhere(cr: &Node, path: &Path) -> bool {
+    let mut node = cr;
+    for (depth, step) in path.steps().iter().enumerate() {
+        let one: Path = std::iter::once(step.clone()).collect();
+        match node.at(&one) {
+            Some(below) => node = below,
+            None if matches!(node, Node::List(_)) => return false,
+            None => return !path.steps()[depth..].iter().any(is_item),
+        }
+    }
+    true
+}
+
+/// Whether a step is meant for an item of a list.
+fn is_item(step: &Step) -> bool {
+    match step {
+        Step::Index(_) => true,
+        Step::Field(key) => key.bytes().all(|byte| byte.is_ascii_digit()),
+    }
+}
+
+/// Equality as JSON has it, where `3` and `3.0` are one number.
+fn is_same(a: &Node, b: &Node) -> bool {
+    super::patch::merge_patch(
+        &Node::object([("value", a.clone())]),
+        &Node::object([("value", b.clone())]),
+    )
+    .is_none()
+}
+
+/// Which of the paths of `changes` differ, sorted.
+fn differing(before: &Node, after: &Node, changes: &[(Path, Node)]) -> Vec<Path> {
+    let paths: BTreeSet<&Path> = changes.iter().map(|(path, _)| path).collect();
+    let differ = paths
+        .into_iter()
+        .filter(|path| before.at(path) != after.at(path));
+    differ.cloned().collect()
+}
+
+/// Fields for people: `spec.port, spec.replicas`.
+fn listed<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
+    let texts: Vec<String> = paths.into_iter().map(ToString::to_string).collect();
+    texts.join(", ")
+}
+
+impl Prepared {
+    /// What the status tells of it. Failures are told with those of the children.
+    pub(super) fn conditions(&self) -> impl Iterator<Item = Condition> {
+        let of = |kind, reason, message: &str| {
+            Condition::new(kind, ConditionStatus::True, reason, message)
+        };
+        let normalized = self.normalization.as_ref().map(|told| {
+            let reason = if told.is_stored() {
+                reasons::PERSISTED
+            } else {
+                reasons::IN_MEMORY
+            };
+            of(conditions::NORMALIZED, reason, &told.message())
+        });
+        let completed = (!self.completed.is_empty()).then(|| {
+            let message = format!("{} in memory: rules complete it", listed(&self.completed));
+            of(conditions::MUTATED, reasons::IN_MEMORY, &message)
+        });
+        let warned = (!self.warnings.is_empty()).then(|| {
+            let message = self.warnings.join("; ");
+            of(
+                conditions::VALIDATION_WARNING,
+                reasons::VALIDATION_FAILED,
+                &message,
+            )
+        });
+        normalized.into_iter().chain(completed).chain(warned)
+    }
+}

@@ -1,0 +1,415 @@
+//! Rules: a resource is normalized, completed and asked, in that order, before anything else is decided.
+
+mod normalize;
+
+use orkestra_core::{
+    plan::{CrdShape, Schemas},
+    reconcile::{
+        reason::Reason,
+        status::status,
+        step::{Cycle, Failure},
+        verdict::Executed,
+    },
+    value::Node,
+};
+use serde_json::{Value, json};
+
+use super::{
+    operator::{of_document, open_facts, pond},
+    report::at,
+    world::{World, key, rendered, words},
+};
+
+/// What a Pond's definition knows of its spec.
+fn spec_schema() -> Value {
+    json!({ "type": "object", "properties": {
+        "replicas": { "type": "integer" }, "port": { "type": "integer" }, "image": { "type": "string" },
+        "tier": { "type": "string" }, "open": { "type": "boolean" }, "schedule": { "type": "string" },
+        "more": { "type": "object", "properties": { "depth": { "type": "number" } } },
+        "gates": { "type": "array", "items": { "type": "object", "properties": { "side": { "type": "string" } } } },
+        "any": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+    } })
+}
+
+/// A world of a Pond with `spec`, whose operator shows all of the spec in a `ConfigMap`, beside `entry`.
+fn world_with(entry: &str, motifs: &str, spec: &Value) -> World {
+    let lines = entry.lines().map(|line| format!("      {line}"));
+    let entry = lines.collect::<Vec<_>>().join("\n");
+    let text = format!(
+        "apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: {{ name: waters }}
+spec:
+  crds:
+    pond:
+      apiTypes: {{ group: water.example, version: v1, kind: Pond, plural: ponds }}
+      operatorBox:
+        onReconcile:
+          configMaps: [{{ name: seen, data: {{ spec: '{{{{ toJSON .spec }}}}', labels: '{{{{ toJSON .metadata.labels }}}}' }} }}]
+        status:
+          fields:
+            - {{ path: image, value: '{{{{ .spec.image }}}}' }}
+            - {{ path: told, value: 'yes', when: [{{ field: spec.image, exists: true }}] }}
+{entry}
+---
+{motifs}"
+    );
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "spec": {
+            "group": "water.example", "scope": "Namespaced", "names": { "kind": "Pond", "plural": "ponds" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
+                "schema": { "openAPIV3Schema": { "type": "object", "properties": {
+                    "spec": spec_schema(),
+                    "status": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+                } } },
+            }],
+        },
+    });
+    let mut schemas = Schemas::default();
+    schemas.insert(CrdShape::from_crd(&Node::from(&crd)).unwrap());
+    World::new(&of_document(&text, &schemas), pond(spec, &json!({})))
+}
+
+fn world(entry: &str, spec: &Value) -> World {
+    world_with(entry, "", spec)
+}
+
+/// The spec as templates see it.
+fn seen(cycle: &Cycle) -> Value {
+    let map = rendered(cycle, &key("ConfigMap", "seen")).object.to_json();
+    serde_json::from_str(map["data"]["spec"].as_str().unwrap()).unwrap()
+}
+
+/// The spec that templates see once those rules of `mutation` have acted.
+fn completed(rules: &str, spec: &Value) -> Value {
+    let entry = format!("mutation:\n  rules:\n{rules}");
+    seen(&world(&entry, spec).decide())
+}
+
+fn told(failures: &[Failure]) -> Vec<String> {
+    let line = |failure: &Failure| {
+        format!(
+            "{}: {}: {}",
+            failure.reason.as_str(),
+            failure.at,
+            failure.message
+        )
+    };
+    failures.iter().map(line).collect()
+}
+
+/// The conditions but for `Ready` and what follows from it, as `type/reason: message`, and the patched status.
+fn conditions(world: &World, cycle: &Cycle) -> (Vec<String>, Value) {
+    let mut executed = Executed {
+        failures: cycle.failures.clone(),
+        ..Executed::default()
+    };
+    let observed = world.observe();
+    let patch = status(
+        &world.plan,
+        &open_facts(),
+        &observed,
+        &cycle.sources,
+        &mut executed,
+        at(0),
+    );
+    let status = patch.unwrap().body.to_json()["status"].clone();
+    let text = |one: &Value, field: &str| one[field].as_str().unwrap().to_owned();
+    let all = status["conditions"].as_array().unwrap().iter();
+    let line = |one: &Value| {
+        assert_eq!(one["observedGeneration"], 4);
+        format!(
+            "{}/{}: {}",
+            text(one, "type"),
+            text(one, "reason"),
+            text(one, "message")
+        )
+    };
+    (all.map(line).collect(), status)
+}
+
+#[test]
+fn defaults_are_what_the_definition_takes() {
+    let rules = "
+    - { field: spec.replicas, default: '2' }
+    - { field: spec.port, default: 8080 }
+    - { field: spec.tier, default: 7 }
+    - { field: spec.open, default: 'true' }
+    - { field: spec.more.depth, default: '2.5' }
+    - { field: spec.any.text, default: '2' }
+    - { field: spec.any.number, default: 2 }
+    - { field: spec.any.forced, default: '2', valueType: int }
+    - { field: spec.any.of, default: '{{ .metadata.name }}' }";
+    let expected = json!({
+        "replicas": 2, "port": 8080, "tier": "7", "open": true, "more": { "depth": 2.5 },
+        "any": { "text": "2", "number": 2, "forced": 2, "of": "pond" },
+    });
+    assert_eq!(completed(rules, &json!({})), expected);
+}
+
+#[test]
+fn a_default_counts_where_nothing_is_and_an_override_always() {
+    let rules = "
+    - { field: spec.replicas, default: 2 }
+    - { field: spec.open, default: true }
+    - { field: spec.image, default: nginx }
+    - { field: spec.tier, default: silver }
+    - { field: spec.port, override: 1 }";
+    let spec = json!({ "replicas": 0, "open": false, "image": "", "tier": null, "port": 9 });
+    let expected =
+        json!({ "replicas": 0, "open": false, "image": "nginx", "tier": "silver", "port": 1 });
+    assert_eq!(completed(rules, &spec), expected);
+}
+
+#[test]
+fn later_rules_see_what_earlier_ones_did() {
+    let rules = "
+    - { field: spec.tier, default: gold }
+    - field: spec.replicas
+      default: 5
+      when: [{ field: spec.tier, equals: gold }]
+    - field: spec.replicas
+      override: '{{ add .spec.replicas 1 }}'
+      or: [{ field: spec.tier, equals: silver }, { field: spec.tier, equals: gold }]
+    - field: spec.port
+      override: 1
+      when: [{ field: spec.tier, equals: silver }]";
+    assert_eq!(
+        completed(rules, &json!({})),
+        json!({ "tier": "gold", "replicas": 6 })
+    );
+}
+
+#[test]
+fn a_field_may_be_named_by_a_template_and_must_be_one_that_rules_set() {
+    let rule = "    - { field: 'spec.any.{{ .spec.tier }}', default: x }";
+    assert_eq!(
+        completed(rule, &json!({ "tier": "gold" })),
+        json!({ "tier": "gold", "any": { "gold": "x" } })
+    );
+    for (field, message) in [
+        (
+            "status.x",
+            "rules cannot set `status.x`: they set fields of `spec`, labels and annotations",
+        ),
+        ("a..b", "`a..b` is no path: a name is missing at byte 1"),
+    ] {
+        let entry = "mutation: { rules: [{ field: '{{ .spec.tier }}', default: x }] }";
+        let cycle = world(entry, &json!({ "tier": field })).decide();
+        let [failure] = &cycle.failures[..] else {
+            panic!("{:?}", cycle.failures)
+        };
+        assert_eq!(
+            (failure.reason, &*failure.message),
+            (Reason::TemplateFailed, message)
+        );
+        assert_eq!(failure.at, "spec.crds.pond.mutation.rules[0].field");
+        assert!(cycle.intents.is_empty());
+    }
+}
+
+#[test]
+fn items_of_lists_are_set_where_they_are() {
+    let rules = "
+    - { field: 'spec.gates[0].side', default: north }
+    - { field: spec.gates.1.side, default: south }
+    - { field: 'spec.gates[2].side', default: west }";
+    let spec = json!({ "gates": [{ "side": "east" }, {}] });
+    assert_eq!(
+        completed(rules, &spec),
+        json!({ "gates": [{ "side": "east" }, { "side": "south" }] })
+    );
+    assert_eq!(completed(rules, &json!({})), json!({}));
+}
+
+#[test]
+fn labels_and_annotations_are_set_for_templates() {
+    let entry = "mutation:
+  rules:
+    - { field: 'metadata.labels[\"a.example/team\"]', default: reeds }
+    - { field: metadata.labels.stage, override: test }";
+    let world = world(entry, &json!({}));
+    let map = rendered(&world.decide(), &key("ConfigMap", "seen"))
+        .object
+        .to_json();
+    let labels: Value = serde_json::from_str(map["data"]["labels"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&labels["a.example/team"], &labels["stage"]),
+        (&json!("reeds"), &json!("test"))
+    );
+}
+
+#[test]
+fn what_is_completed_is_told_and_not_written() {
+    let entry = "mutation:
+  rules:
+    - { field: spec.replicas, default: 2 }
+    - { field: spec.image, default: nginx }
+    - { field: spec.port, override: 80 }";
+    let world = world(entry, &json!({ "image": "own", "port": 80 }));
+    let cycle = world.decide();
+    assert_eq!(cycle.sources.prepared.normalization, None);
+    let (conditions, status) = conditions(&world, &cycle);
+    assert_eq!(
+        conditions[1..],
+        ["Mutated/InMemory: spec.replicas in memory: rules complete it"]
+    );
+    assert_eq!(status["image"], "own");
+    // Nothing to complete, nothing to tell.
+    let entry = "mutation: { rules: [{ field: spec.replicas, default: 2 }] }";
+    let cycle = self::world(entry, &json!({ "replicas": 0 })).decide();
+    assert!(cycle.sources.prepared.completed.is_empty());
+    assert_eq!(cycle.sources.cr, None);
+}
+
+const DEMANDS: &str = "mutation: { rules: [{ field: spec.tier, default: gold }] }
+validation:
+  rules:
+    - { field: spec.tier, equals: gold, message: mutation comes first }
+    - { field: spec.image, exists: true, message: '{{ .metadata.name }} needs an image' }
+    - { name: one port, field: .spec.port, operator: equals, value: 80, message: 'not {{ .spec.port }}' }
+    - { field: spec.open, equals: true, message: better open, action: warn }
+    - { field: spec.schedule, equals: daily, message: daily or never, optional: true }
+    - { field: spec.replicas, equals: 3, message: gold is three, when: [{ field: spec.tier, equals: silver }] }";
+
+#[test]
+fn a_resource_that_keeps_its_rules_is_worked_on() {
+    let spec = json!({ "image": "nginx", "port": 80, "open": true });
+    let cycle = world(DEMANDS, &spec).decide();
+    assert_eq!(told(&cycle.failures), [] as [&str; 0]);
+    assert_eq!(words(&cycle), ["apply ConfigMap east/seen"]);
+}
+
+#[test]
+fn every_rule_that_is_not_kept_is_told_and_nothing_is_touched() {
+    let spec = json!({ "image": "nginx", "port": 80, "open": true });
+    let mut world = world(DEMANDS, &spec);
+    world.settle();
+    let inventory = world.cr().inventory.clone();
+    world.cr["spec"] = json!({ "port": 81, "schedule": "hourly" });
+    let cycle = world.decide();
+    assert_eq!(
+        told(&cycle.failures),
+        [
+            "ValidationFailed: spec.image: pond needs an image",
+            "ValidationFailed: one port: not 81",
+            "ValidationFailed: spec.schedule: daily or never",
+        ]
+    );
+    assert_eq!(words(&cycle), [] as [&str; 0]);
+    assert_eq!(cycle.inventory, inventory);
+    assert!(
+        cycle
+            .failures
+            .iter()
+            .all(|failure| failure.reason.is_permanent())
+    );
+    let (conditions, status) = conditions(&world, &cycle);
+    let message =
+        "spec.image: pond needs an image; one port: not 81; spec.schedule: daily or never";
+    assert_eq!(
+        conditions,
+        [
+            format!("Ready/ValidationFailed: {message}"),
+            format!("Stalled/ValidationFailed: {message}"),
+            "Mutated/InMemory: spec.tier in memory: rules complete it".to_owned(),
+            "ValidationWarning/ValidationFailed: spec.open: better open".to_owned(),
+        ]
+    );
+    // What a field says without a condition, it says of a pass that went well.
+    assert_eq!(status["image"], Value::Null);
+}
+
+#[test]
+fn a_warning_does_not_stop_the_work() {
+    let spec = json!({ "image": "nginx", "port": 80, "open": false });
+    let world = world(DEMANDS, &spec);
+    let cycle = world.decide();
+    assert_eq!(words(&cycle), ["apply ConfigMap east/seen"]);
+    assert_eq!(cycle.sources.prepared.warnings, ["spec.open: better open"]);
+    let (conditions, status) = conditions(&world, &cycle);
+    assert!(
+        conditions
+            .contains(&"ValidationWarning/ValidationFailed: spec.open: better open".to_owned())
+    );
+    assert_eq!(
+        (&status["image"], &status["told"]),
+        (&json!("nginx"), &json!("yes"))
+    );
+}
+
+#[test]
+fn a_refused_resource_makes_nothing_before_its_first_child_either() {
+    let cycle = world(DEMANDS, &json!({})).decide();
+    assert!(cycle.intents.is_empty() && cycle.inventory == Default::default());
+}
+
+#[test]
+fn rules_may_ask_about_children_and_the_status() {
+    let entry = "validation:
+  rules:
+    - { field: status.locked, notEquals: 'yes', message: it is locked }
+    - { field: children.configMap.data.spec, exists: true, message: no map yet, action: warn }";
+    let mut world = world(entry, &json!({}));
+    assert_eq!(
+        world.decide().sources.prepared.warnings,
+        ["children.configMap.data.spec: no map yet"]
+    );
+    world.settle();
+    assert!(world.decide().sources.prepared.warnings.is_empty());
+    world.cr["status"]["locked"] = json!("yes");
+    assert_eq!(
+        told(&world.decide().failures),
+        ["ValidationFailed: status.locked: it is locked"]
+    );
+}
+
+#[test]
+fn a_rule_over_what_cannot_be_seen_holds_the_pass_and_does_not_refuse_for_good() {
+    let entry = "validation:
+  rules: [{ field: children.configMap.data.spec, exists: true, message: no map }]";
+    let mut world = world(entry, &json!({}));
+    world
+        .unseen
+        .insert(orkestra_core::plan::GroupKind::parse("ConfigMap"));
+    let cycle = world.decide();
+    let reasons: Vec<Reason> = cycle
+        .failures
+        .iter()
+        .map(|failure| failure.reason)
+        .collect();
+    assert_eq!(reasons, [Reason::Unavailable]);
+    assert!(cycle.intents.is_empty());
+}
+
+#[test]
+fn rules_of_motifs_follow_and_read_their_inputs() {
+    let motif = "apiVersion: orkestra.orkspace.io/v1
+kind: Motif
+metadata: { name: reeds }
+inputs: [{ name: most, type: int, default: 3 }]
+admission:
+  mutation:
+    rules: [{ field: spec.replicas, default: '{{ .inputs.most }}' }]
+  validation:
+    rules:
+      - { field: spec.replicas, equals: '{{ .inputs.most }}', message: 'reeds need {{ .inputs.most }}' }";
+    let entry = "imports: [{ motif: reeds, with: { most: 4 } }]
+mutation: { rules: [{ field: spec.tier, default: gold }] }
+validation: { rules: [{ field: spec.image, exists: true, message: an image }] }";
+    let cycle = world_with(entry, motif, &json!({ "image": "x" })).decide();
+    assert_eq!(
+        seen(&cycle),
+        json!({ "image": "x", "tier": "gold", "replicas": 4 })
+    );
+    let cycle = world_with(entry, motif, &json!({ "replicas": 5 })).decide();
+    assert_eq!(
+        told(&cycle.failures),
+        [
+            "ValidationFailed: spec.image: an image",
+            "ValidationFailed: spec.replicas: reeds need 4",
+        ]
+    );
+}

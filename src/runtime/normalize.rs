@@ -1,0 +1,105 @@
+//! What `normalize` changed, written to the custom resource before anything is made for it.
+//!
+//! A merge patch over the very state that was read: nobody's change is lost, and a field manager of its own shows whose
+//! change it is. Unlike an apply it claims nothing for good: whoever writes the field next has it.
+
+use orkestra_core::{
+    api::names,
+    reconcile::{prepare::Normalization, record::CrRecord, record::Observed},
+    value::{Key, Map, Node, hash},
+};
+
+use super::{
+    bound::Bound,
+    memory::Memory,
+    pass::{Next, Passed},
+    shared::Shared,
+    tell::publish,
+    wire::WireError,
+};
+use crate::events::Severity;
+
+/// Why a value that was stored is not stored again: what asks for it is no property of the resource.
+const RESTLESS: &str = "it would become another value each time";
+
+/// Writes what the pass over `observed` wants stored, which is the new state then. What cannot be stored stays in memory,
+/// and the status says so.
+///
+/// # Errors
+/// What the pass comes to at once: the resource has changed, is gone, or the API server does not answer.
+pub(super) async fn store(
+    shared: &Shared,
+    bound: &Bound,
+    observed: &mut Observed,
+    memory: &mut Memory,
+    normalization: Option<&mut Normalization>,
+) -> Result<(), Passed> {
+    let Some(told) = normalization else {
+        return Ok(());
+    };
+    let Some(patch) = told.patch.take() else {
+        return Ok(());
+    };
+    let state = state(bound, &observed.cr);
+    if memory.normalized.as_ref() == Some(&state) {
+        told.withhold(RESTLESS);
+        return Ok(());
+    }
+    let cr = &observed.cr;
+    let version = ("resourceVersion", Node::from(&*cr.id.resource_version));
+    let body = Node::object([("metadata", Node::object([version])), ("spec", patch)]);
+    let (plural, group) = (&bound.served.plural, &bound.served.group);
+    let manager = names::normalize_manager(plural, group);
+    match shared
+        .normalize(&bound.served, &cr.id.key, &body, &manager)
+        .await
+    {
+        Ok(answer) => {
+            let written = version_of(&answer);
+            let Some(now) = bound.crs.store().answer(&answer) else {
+                return Err(Passed::settled());
+            };
+            memory.normalized = Some(self::state(bound, &now));
+            let paths: Vec<String> = told.stored.iter().map(ToString::to_string).collect();
+            let note = format!("normalized {}", paths.join(", "));
+            publish(shared, bound, &now, Severity::Normal, "Normalized", note);
+            if Some(&*now.id.resource_version) != written {
+                return Err(Passed {
+                    next: Next::Again,
+                    error: None,
+                });
+            }
+            observed.cr = now;
+            Ok(())
+        }
+        Err(WireError::NotFound(_)) => Err(Passed::settled()),
+        Err(WireError::Conflict { .. }) => Err(Passed {
+            next: Next::Retry,
+            error: None,
+        }),
+        Err(error @ WireError::Forbidden { .. }) => {
+            told.withhold(&error.to_string());
+            Ok(())
+        }
+        Err(error) if error.is_permanent() || matches!(error, WireError::Denied { .. }) => {
+            // The same would be refused again.
+            memory.normalized = Some(state);
+            told.withhold(&error.to_string());
+            Ok(())
+        }
+        Err(error) => Err(Passed::failed(Next::Retry, error.to_string())),
+    }
+}
+
+fn version_of(object: &Node) -> Option<&str> {
+    object.get("metadata")?.get("resourceVersion")?.as_str()
+}
+
+/// What a normalization depends on, but for what happens to the resource: its status, its children, the time.
+fn state(bound: &Bound, cr: &CrRecord) -> String {
+    let own = cr.view.as_map().into_iter().flat_map(Map::iter);
+    let own = own.filter(|(name, _)| &***name != "status");
+    let own = own.map(|(name, node)| (Key::clone(name), node.clone()));
+    let plan = (Key::from("plan"), Node::from(&*bound.plan.hash));
+    hash(&Node::Map(own.chain([plan]).collect::<Map>()))
+}

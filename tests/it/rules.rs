@@ -1,0 +1,328 @@
+//! Rules for custom resources, in passes: what is completed, what is refused, and what is brought to one form.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::AuditEvent;
+
+use crate::scenario::{LIMIT, Scenario, condition, is_ready};
+use crate::waters::{self, text};
+
+const CRDS: &[&str] = &["rules/crds.yaml"];
+const WINDOW: Duration = Duration::from_secs(5);
+
+async fn running(katalog: &str) -> Result<Scenario> {
+    Scenario::running("rules", CRDS, katalog).await
+}
+
+fn site(scenario: &Scenario, name: &str, spec: &Value) -> Value {
+    waters::resource(scenario, "Site", name, spec)
+}
+
+async fn make(scenario: &Scenario, name: &str, spec: &Value) -> Result<Value> {
+    scenario
+        .objects("sites")
+        .create(&site(scenario, name, spec))
+        .await
+}
+
+/// `reason: message` of a condition that is true; empty without it.
+fn told(object: &Value, kind: &str) -> String {
+    match condition(object, kind) {
+        Some(found) if found["status"] == "True" => {
+            format!("{}: {}", text(found, "/reason"), text(found, "/message"))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Waits until the Site of that name says so of its present state.
+async fn until_told(scenario: &Scenario, name: &str, kind: &str, wanted: &str) -> Result<Value> {
+    let sites = scenario.objects("sites");
+    let what = format!("has {kind} {wanted:?}");
+    let is_current =
+        |site: &Value| site["status"]["observedGeneration"] == site["metadata"]["generation"];
+    sites
+        .until(name, &what, LIMIT, |site| {
+            is_current(site) && told(site, kind) == wanted
+        })
+        .await
+}
+
+const REFUSED: &str = "ValidationFailed: spec.image: images must come from the internal registry";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_11_a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay() -> Result<()>
+{
+    let scenario = running("rules/admission.yaml").await?;
+    let deployments = scenario.objects("deployments");
+    make(&scenario, "shop", &json!({ "image": "nginx:1.29" })).await?;
+    let refused = until_told(&scenario, "shop", "Stalled", REFUSED).await?;
+    let ready = condition(&refused, "Ready").context("no Ready")?;
+    assert_eq!(
+        (&ready["status"], &ready["reason"]),
+        (&json!("False"), &json!("ValidationFailed"))
+    );
+    assert_eq!(
+        told(&refused, "ValidationWarning"),
+        "ValidationFailed: spec.tier: shop has no tier"
+    );
+    // A condition's field is told all the same; what is told without one, is told of passes that went well.
+    assert_eq!(
+        (&refused["status"]["asked"], &refused["status"]["image"]),
+        (&json!("nginx:1.29"), &Value::Null)
+    );
+    assert!(deployments.list().await?.is_empty());
+    // It is tried no more until something changes.
+    waters::until_counted().await;
+    let passes = scenario.passes("site").await?;
+    waters::ensure_no_writes(&scenario, WINDOW).await?;
+    assert!((scenario.passes("site").await? - passes).abs() < 0.5);
+
+    let sites = scenario.objects("sites");
+    sites
+        .patch(
+            "shop",
+            &json!({ "spec": { "image": "myorg/shop:1", "tier": "gold" } }),
+        )
+        .await?;
+    deployments
+        .until("shop", "is made", LIMIT, |_| true)
+        .await?;
+    let accepted = until_told(&scenario, "shop", "Stalled", "").await?;
+    assert_eq!(told(&accepted, "ValidationWarning"), "");
+    assert_eq!(accepted["status"]["image"], "myorg/shop:1");
+
+    sites
+        .patch(
+            "shop",
+            &json!({ "spec": { "image": "elsewhere/shop:1", "replicas": 5 } }),
+        )
+        .await?;
+    until_told(&scenario, "shop", "Stalled", REFUSED).await?;
+    let kept = deployments.fetch("shop").await?;
+    assert_eq!(kept["spec"]["replicas"], 2);
+    assert_eq!(
+        text(&kept, "/spec/template/spec/containers/0/image"),
+        "myorg/shop:1"
+    );
+    // A refused resource can go.
+    sites.delete("shop").await?;
+    sites.until_gone("shop", LIMIT).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_12_a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Result<()> {
+    let mut scenario = running("rules/admission.yaml").await?;
+    let spec = json!({ "image": "myorg/shop:1" });
+    make(&scenario, "shop", &spec).await?;
+    let sample = "InMemory: spec.port, spec.replicas in memory: rules complete it";
+    let shop = until_told(&scenario, "shop", "Mutated", sample).await?;
+    assert_eq!(
+        (&shop["spec"], &shop["metadata"]["generation"]),
+        (&spec, &json!(1))
+    );
+    let made = scenario.objects("deployments").fetch("shop").await?;
+    assert_eq!(made["spec"]["replicas"], 2);
+    assert_eq!(
+        made.pointer("/spec/template/spec/containers/0/ports/0/containerPort"),
+        Some(&json!(8080))
+    );
+    waters::until_counted().await;
+    waters::ensure_no_writes(&scenario, WINDOW).await?;
+    scenario.terminate()?;
+    let mark = Scenario::mark()?;
+    scenario.start().await?;
+    scenario.katalog_is("sites", "True", "Running").await?;
+    tokio::time::sleep(WINDOW).await;
+    assert_eq!(waters::lines(&of_sites(scenario.writes_since(mark)?)), "");
+    // What the user says counts, a zero too.
+    let change = json!({ "spec": { "replicas": 0, "port": 80 } });
+    scenario.objects("sites").patch("shop", &change).await?;
+    let deployments = scenario.objects("deployments");
+    deployments
+        .until_equal("shop", "/spec/replicas", json!(0), LIMIT)
+        .await?;
+    until_told(&scenario, "shop", "Mutated", "").await.map(drop)
+}
+
+/// Writes but for those of the Katalog's own status.
+fn of_sites(mut writes: Vec<AuditEvent>) -> Vec<AuditEvent> {
+    writes.retain(|write| write.resource != "katalogs" && write.resource != "controllerrevisions");
+    writes
+}
+
+const HELD: &str = "InMemory: spec.chedule in memory: the definition has no such field";
+
+/// Waits until the `ConfigMap` of the Site of that name has this schedule.
+async fn until_scheduled(scenario: &Scenario, name: &str, schedule: &str) -> Result<()> {
+    let maps = scenario.objects("configmaps");
+    maps.until_equal(name, "/data/schedule", json!(schedule), LIMIT)
+        .await
+        .map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_14_a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Result<()> {
+    let mut scenario = running("rules/normalize.yaml").await?;
+    let sites = scenario.objects("sites");
+    let mark = Scenario::mark()?;
+    make(&scenario, "shop", &json!({ "schedule": "@daily" })).await?;
+    let shop = until_told(&scenario, "shop", "Normalized", HELD).await?;
+    assert_eq!(shop["spec"], json!({ "schedule": "0 0 * * *" }));
+    assert_eq!(shop["metadata"]["generation"], 2);
+    ensure!(is_ready(&shop), "{}", shop["status"]);
+    let managers = shop["metadata"]["managedFields"]
+        .as_array()
+        .context("no managers")?;
+    let manager = format!("orkestra-normalize/sites.{}", scenario.group);
+    assert!(
+        managers
+            .iter()
+            .any(|entry| entry["manager"] == manager && entry["operation"] == "Update")
+    );
+    until_scheduled(&scenario, "shop", "0 0 * * *").await?;
+    let map = scenario.objects("configmaps").fetch("shop").await?;
+    assert_eq!(
+        map["data"]["chedule"], "0 0 * * *",
+        "the sample as it is printed"
+    );
+    let writes = of_sites(scenario.writes_since(mark)?);
+    let first = writes.first().context("no writes")?;
+    assert_eq!(
+        (&*first.resource, &*first.subresource, &*first.verb),
+        ("sites", "", "patch")
+    );
+    let of_spec = |write: &&AuditEvent| write.resource == "sites" && write.subresource.is_empty();
+    assert_eq!(
+        writes.iter().filter(of_spec).count(),
+        2,
+        "spec and metadata: {}",
+        waters::lines(&writes)
+    );
+
+    waters::until_counted().await;
+    waters::ensure_no_writes(&scenario, WINDOW).await?;
+    scenario.terminate()?;
+    let mark = Scenario::mark()?;
+    scenario.start().await?;
+    scenario.katalog_is("sites", "True", "Running").await?;
+    tokio::time::sleep(WINDOW).await;
+    assert_eq!(waters::lines(&of_sites(scenario.writes_since(mark)?)), "");
+
+    // Another spelling, and another shape.
+    sites
+        .patch("shop", &json!({ "spec": { "schedule": "@hourly" } }))
+        .await?;
+    until_scheduled(&scenario, "shop", "0 * * * *").await?;
+    sites
+        .until_equal("shop", "/spec/schedule", json!("0 * * * *"), LIMIT)
+        .await?;
+    let fields = json!({ "minute": "5", "hour": "4" });
+    sites
+        .patch("shop", &json!({ "spec": { "schedule": fields } }))
+        .await?;
+    let shop = sites
+        .until_equal("shop", "/spec/schedule", json!("5 4 * * *"), LIMIT)
+        .await?;
+    until_scheduled(&scenario, "shop", "5 4 * * *").await?;
+    assert_eq!(shop["metadata"]["generation"], 6);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resource_that_others_bring_back_is_normalized_in_memory() -> Result<()> {
+    let scenario = running("rules/normalize.yaml").await?;
+    let sites = scenario.objects("sites");
+    let spec = json!({ "schedule": "@daily" });
+    let mut tracked = site(&scenario, "argo", &spec);
+    tracked["metadata"]["annotations"] =
+        json!({ "argocd.argoproj.io/tracking-id": "shop:sites/argo" });
+    sites.create(&tracked).await?;
+    let args = [
+        "apply",
+        "--server-side",
+        "--field-manager=gitops",
+        "-f",
+        "-",
+    ];
+    let applied = site(&scenario, "applied", &spec).to_string();
+    scenario.kubectl_with(&args, Some(&applied))?;
+
+    let argo = "Argo CD tracks the resource (`argocd.argoproj.io/tracking-id`)";
+    for (name, why) in [("argo", argo), ("applied", "`gitops` applies it")] {
+        let told = format!("{HELD}; spec.schedule in memory: {why}");
+        let held = until_told(&scenario, name, "Normalized", &told).await?;
+        assert_eq!(
+            (&held["spec"], &held["metadata"]["generation"]),
+            (&spec, &json!(1))
+        );
+        ensure!(is_ready(&held), "{}", held["status"]);
+        until_scheduled(&scenario, name, "0 0 * * *").await?;
+    }
+    // Whoever applies it has it without a conflict, and the same once more changes nothing.
+    scenario.kubectl_with(&args, Some(&applied))?;
+    waters::until_counted().await;
+    waters::ensure_no_writes(&scenario, WINDOW).await?;
+    let hourly = site(&scenario, "applied", &json!({ "schedule": "@hourly" })).to_string();
+    scenario.kubectl_with(&args, Some(&hourly))?;
+    until_scheduled(&scenario, "applied", "0 * * * *").await?;
+    assert_eq!(sites.fetch("applied").await?["spec"]["schedule"], "@hourly");
+
+    // Nobody tracks it any more: what is in memory is stored.
+    scenario.kubectl(&[
+        "annotate",
+        &format!("sites.{}", scenario.group),
+        "argo",
+        "argocd.argoproj.io/tracking-id-",
+    ])?;
+    sites
+        .until_equal("argo", "/spec/schedule", json!("0 0 * * *"), LIMIT)
+        .await?;
+    until_told(&scenario, "argo", "Normalized", HELD)
+        .await
+        .map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_value_that_never_settles_is_stored_once_and_no_more() -> Result<()> {
+    let scenario = running("rules/normalize.yaml").await?;
+    let sites = scenario.objects("sites");
+    make(
+        &scenario,
+        "shop",
+        &json!({ "tier": "restless", "schedule": "0 0 * * *" }),
+    )
+    .await?;
+    until_told(&scenario, "shop", "Normalized", HELD).await?;
+    let kind = format!("sites.{}", scenario.group);
+    let told = format!("{HELD}; spec.seen in memory: it would become another value each time");
+    // Passes at other moments want other values.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    scenario.kubectl(&[
+        "annotate",
+        &kind,
+        "shop",
+        "orkestra.orkspace.io/reconcile=1",
+    ])?;
+    until_told(&scenario, "shop", "Normalized", &told).await?;
+    let generation = sites.fetch("shop").await?["metadata"]["generation"].clone();
+    waters::until_counted().await;
+    let mark = Scenario::mark()?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    scenario.kubectl(&[
+        "annotate",
+        "--overwrite",
+        &kind,
+        "shop",
+        "orkestra.orkspace.io/reconcile=2",
+    ])?;
+    tokio::time::sleep(WINDOW).await;
+    assert_eq!(waters::lines(&of_sites(scenario.writes_since(mark)?)), "");
+    assert_eq!(
+        sites.fetch("shop").await?["metadata"]["generation"],
+        generation
+    );
+    Ok(())
+}
