@@ -34,6 +34,7 @@ mod pass {
     mod report_any;
     mod report_schema;
     mod rolling;
+    mod scale;
     mod server;
     mod strangers;
     mod values;

@@ -246,6 +246,7 @@ fn child(plan: &ChildPlan) -> Node {
         adopt,
         lasting: _,
         copy: _,
+        scale: _,
         rolls: _,
         spread: _,
     } = plan;

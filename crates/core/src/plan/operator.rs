@@ -3,9 +3,9 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
-    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind, ImportPlan,
-    KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed,
-    api_types, autoscale, calls, chance, checks, children, describe, ending, for_each, held,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
+    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan,
+    Typed, api_types, autoscale, calls, chance, checks, children, describe, ending, for_each, held,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},
@@ -152,7 +152,7 @@ fn with_names(
         context.library,
     );
     let status = match entry.ignore_status_patch {
-        Some(true) => silent(&box_at, status),
+        Some(true) => silent(&box_at, &status),
         _ => status,
     };
     let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
@@ -297,7 +297,7 @@ fn autoscale(
 }
 
 /// The status that is never written.
-fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
+fn silent(at: &At<'_>, status: &StatusPlan) -> StatusPlan {
     if !status.fields.is_empty() || !status.own.is_empty() || !status.ready_when.is_empty() {
         let message = "with `ignoreStatusPatch: true` no status is written";
         at.field("status").warn(Code::NoEffect, message);

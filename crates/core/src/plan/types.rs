@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     CallPlan, CopyPlan, EndPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan, RequeuePlan,
-    ResourceType, Watched,
+    ResourceType, ScalePlan, Watched,
 };
 use crate::{
-    api::{DependencyCondition, names},
+    api::{DeletionPolicy, DependencyCondition, names},
     template::Template,
     value::{Key, Node, Path},
 };
@@ -19,6 +19,8 @@ pub struct Plan {
     pub katalog: KatalogRef,
     /// One for each enabled entry of `spec.crds`, sorted by name.
     pub operators: Vec<Arc<OperatorPlan>>,
+    /// Whether custom resources go with the Katalog.
+    pub deletion_policy: DeletionPolicy,
 }
 
 /// One entry of `spec.crds`, compiled.
@@ -325,6 +327,8 @@ pub struct ChildPlan {
     pub lasting: Option<Box<LastingPlan>>,
     /// The object that it is a copy of; what the body has wins.
     pub copy: Option<Box<CopyPlan>>,
+    /// A workload whose number of pods follows conditions.
+    pub scale: Option<Box<ScalePlan>>,
     /// Whether its pods roll when a Secret or a `ConfigMap` changes that they use.
     pub rolls: bool,
     /// Whether its entry makes one in each of several namespaces: where `namespace` renders to nothing, there is none.

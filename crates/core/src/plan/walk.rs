@@ -201,4 +201,7 @@ fn visit_child<'a>(
         child.body.visit(&mut |part| leaf(purpose, part));
     }
     visit_gate(&child.gate, (import, each), visit);
+    for gate in child.scale.iter().flat_map(|plan| plan.gates()) {
+        visit_gate(gate, (import, each), visit);
+    }
 }

@@ -34,6 +34,7 @@ pub mod preview;
 pub mod reason;
 pub mod record;
 pub mod render;
+pub mod scale;
 pub mod sources;
 pub mod status;
 pub mod step;

@@ -28,4 +28,4 @@ pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use network::ServiceLater;
 pub(crate) use rules::AdmissionLater;
 pub(crate) use security::SpecLater;
-pub(crate) use workloads::{DeploymentLater, LifecycleLater};
+pub(crate) use workloads::LifecycleLater;

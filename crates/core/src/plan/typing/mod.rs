@@ -180,6 +180,9 @@ impl<'a, 's> Typing<'a, 's> {
         }
         self.object(child);
         self.gate(&child.gate);
+        for gate in child.scale.iter().flat_map(|plan| plan.gates()) {
+            self.gate(gate);
+        }
         self.element = None;
     }
 

@@ -15,6 +15,7 @@ mod object;
 mod pass;
 mod rest;
 mod rolling;
+mod scale;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -216,8 +216,8 @@ impl Pass<'_, '_> {
             return Ok(());
         }
         // A body that cannot be rendered says nothing of whether the object shall exist: it stays.
-        let rendered = match self.render(renderer, &key, declared, index) {
-            Ok(rendered) => Box::new(rendered),
+        let whole = match self.render(renderer, &key, declared, index) {
+            Ok(whole) => Box::new(whole),
             Err(error) => {
                 self.keep(key);
                 return Err(error.into());
@@ -226,8 +226,8 @@ impl Pass<'_, '_> {
         self.want(
             key,
             match declared.mode {
-                Mode::Once => Intent::Create(rendered),
-                Mode::Reconciled => Intent::Apply(rendered),
+                Mode::Once => Intent::Create(whole),
+                Mode::Reconciled => Intent::Apply(whole),
             },
         );
         Ok(())
