@@ -77,7 +77,7 @@ pub(super) fn look(
                     ..Cycle::default()
                 });
             }
-            Err(error) => return nothing_done(Cycle::untouched(observed, error.into())),
+            Err(error) => return nothing_done(Cycle::untouched(plan, observed, error.into())),
         }
     }
     Ok(turns.first())

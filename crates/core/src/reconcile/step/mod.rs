@@ -31,7 +31,7 @@ use super::{
     held::{self, Held},
     inputs::Inputs,
     inventory::Inventory,
-    labels::{Labels, labels},
+    labels::{Labels, labels, worn_labels},
     marks::Marks,
     reason::Reason,
     record::Observed,
@@ -85,10 +85,11 @@ pub struct Cycle {
 
 impl Cycle {
     /// Nothing is decided, and everything stays as it is: why.
-    pub(super) fn untouched(observed: &Observed, failure: Failure) -> Self {
+    pub(super) fn untouched(plan: &OperatorPlan, observed: &Observed, failure: Failure) -> Self {
         Self {
             failures: vec![failure],
             inventory: observed.cr.inventory.clone(),
+            labels: worn_labels(plan, &observed.cr),
             ..Self::default()
         }
     }
@@ -178,7 +179,7 @@ pub fn step(
         sources
     };
     let decided = match &sources.failed {
-        Some(failure) => Ok(Cycle::untouched(observed, failure.clone())),
+        Some(failure) => Ok(Cycle::untouched(plan, observed, failure.clone())),
         None => decide(plan, scopes, (observed, &sources), now, entropy),
     };
     match decided {
