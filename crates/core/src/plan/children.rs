@@ -191,7 +191,7 @@ pub(crate) fn compile_end(
             force_conflict: false,
             gate: &open,
         };
-        let entries = surroundings.block(at, Block::OnDelete, lifecycle);
+        let entries = surroundings.block(at, Block::Delete, lifecycle);
         (gate_of(at, lifecycle), entries)
     })
 }
@@ -256,7 +256,10 @@ impl Surroundings<'_> {
             body(&GroupKind::parse(""));
             return None;
         };
-        if kind.group_kind() == *self.owner && entry.control.when.is_empty() && self.gate.is_empty()
+        if kind.group_kind() == *self.owner
+            && entry.control.when.is_empty()
+            && entry.control.or.is_empty()
+            && self.gate.is_empty()
         {
             at.field("kind").error_hint(
                 Code::EndlessChildren,
@@ -385,7 +388,7 @@ fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
 }
 
 fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode {
-    if block == Block::OnDelete {
+    if block == Block::Delete {
         if control.reconcile.is_some() {
             let message = "what is done before the end is done once";
             at.field("reconcile").warn(Code::NoEffect, message);
@@ -393,7 +396,7 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
         return Mode::Once;
     }
     let wanted = match (block, control.reconcile) {
-        (Block::OnReconcile, Some(false)) => {
+        (Block::Reconcile, Some(false)) => {
             at.field("reconcile").error_hint(
                 Code::NoEffect,
                 "what stands in `onReconcile` is reconciled",
@@ -401,8 +404,8 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
             );
             Mode::Reconciled
         }
-        (Block::OnReconcile, _) | (Block::OnCreate, Some(true)) => Mode::Reconciled,
-        (Block::OnCreate | Block::OnDelete, _) => Mode::Once,
+        (Block::Reconcile, _) | (Block::Create, Some(true)) => Mode::Reconciled,
+        (Block::Create | Block::Delete, _) => Mode::Once,
     };
     if wanted == Mode::Reconciled && *kind == GroupKind::parse("Job.batch") {
         at.warn(

@@ -104,7 +104,7 @@ impl ChildPlan {
 
     /// Whether its body is rendered only when it is made, so that random values in it are kept.
     pub fn draws_once(&self) -> bool {
-        !self.spread && (self.mode == Mode::Once || self.lasting.is_some())
+        self.lasting.is_some() || (self.mode == Mode::Once && !self.spread)
     }
 
     /// Whether it stays gone when somebody deletes it: the inventory remembers that it was made.

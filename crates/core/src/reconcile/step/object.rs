@@ -74,7 +74,7 @@ impl Pass<'_, '_> {
         key: &ChildKey,
         declared: &ChildPlan,
     ) -> Result<Node, RenderError> {
-        let rendered = if declared.draws_once() {
+        let body = if declared.draws_once() {
             let mut purpose = format!("{} {key}", self.observed.cr.id.uid);
             if self.observed.child(key).is_some() {
                 // Made anew, of the same source: other bytes than before.
@@ -85,7 +85,7 @@ impl Pass<'_, '_> {
         } else {
             renderer.tree(&declared.body)
         };
-        Ok(rendered?.unwrap_or_default())
+        Ok(body?.unwrap_or_default())
     }
 }
 
