@@ -77,7 +77,7 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         ),
         instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
         workers: shared.workers.load(Ordering::Relaxed),
-        autoscaled: lock(&shared.scaled).is_some(),
+        autoscaled: shared.is_scaled(),
         queue_max_depth: shared.pace(plan).max_depth,
         ready: shared.ready_count(),
         gated: shared.gated_count(),

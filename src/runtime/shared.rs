@@ -257,6 +257,11 @@ impl Shared {
         lock(&self.memories).insert(key.clone(), memory);
     }
 
+    /// Whether an autoscaler's capacity counts.
+    pub(super) fn is_scaled(&self) -> bool {
+        lock(&self.scaled).is_some()
+    }
+
     /// The capacity that counts: what is declared, or what an autoscaler says instead.
     pub(super) fn pace(&self, plan: &OperatorPlan) -> Pace {
         let scaled = lock(&self.scaled).clone().unwrap_or_default();
@@ -277,7 +282,7 @@ impl Shared {
         Figures {
             queue_depth: whole(self.queue.depth()),
             workers: whole(workers),
-            autoscale_active: lock(&self.scaled).is_some(),
+            autoscale_active: self.is_scaled(),
             workers_busy_percent: whole((busy * 100).checked_div(workers).unwrap_or(0)),
             reconcile_duration_p95_ms: u64::try_from(recent.p95.as_millis()).unwrap_or(u64::MAX),
             error_rate_percent: recent.error_percent,
