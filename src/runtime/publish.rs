@@ -80,6 +80,7 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         autoscaled: lock(&shared.scaled).is_some(),
         queue_max_depth: shared.pace(plan).max_depth,
         ready: shared.ready_count(),
+        gated: shared.gated_count(),
         passes: tally.passes,
         failures: tally.failures,
         consecutive_failures: tally.consecutive_failures,

@@ -21,7 +21,9 @@ mod pass {
     mod failures;
     mod first;
     mod for_each;
+    mod gates;
     mod genuine;
+    mod holds;
     mod intents;
     mod interleavings;
     mod lasting;

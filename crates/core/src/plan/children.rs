@@ -254,7 +254,10 @@ impl Surroundings<'_> {
             body(&GroupKind::parse(""));
             return None;
         };
-        if kind.group_kind() == *self.owner && entry.control.when.is_empty() && self.gate.is_empty()
+        if kind.group_kind() == *self.owner
+            && entry.control.when.is_empty()
+            && entry.control.or.is_empty()
+            && self.gate.is_empty()
         {
             at.field("kind").error_hint(
                 Code::EndlessChildren,

@@ -3,9 +3,9 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
-    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind, ImportPlan,
     KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed,
-    api_types, autoscale, calls, chance, checks, children, describe, ending, for_each,
+    api_types, autoscale, calls, chance, checks, children, describe, ending, for_each, held,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},
@@ -173,6 +173,8 @@ fn with_names(
         finalizer,
         other_finalizers,
         imports,
+        hold: held::compile(&box_at, declared),
+        requeue: pace.requeue,
         calls,
         blocks: blocks.into(),
         children: children.into(),
@@ -204,6 +206,7 @@ fn check(
     }
     let gathered = reads::gather(plan, true);
     chance::check(at, plan);
+    status::never::check(at, plan);
     ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
@@ -266,8 +269,8 @@ fn status<'a>(
             });
         }
     }
+    let at = at.field("status");
     if let Some(declared) = declared {
-        let at = at.field("status");
         lists.extend(status::included(&at, declared, library));
         lists.push(status::Declared {
             at: at.field("fields"),
@@ -275,8 +278,7 @@ fn status<'a>(
             import: None,
         });
     }
-    let conditions = declared.and_then(|declared| declared.conditions);
-    status::compile(&lists, conditions.unwrap_or(true), version)
+    status::compile(&at, declared, &lists, version)
 }
 
 /// When the operator works with another capacity.
@@ -296,12 +298,14 @@ fn autoscale(
 
 /// The status that is never written.
 fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
-    if !status.fields.is_empty() {
+    if !status.fields.is_empty() || !status.own.is_empty() || !status.ready_when.is_empty() {
         let message = "with `ignoreStatusPatch: true` no status is written";
         at.field("status").warn(Code::NoEffect, message);
     }
     StatusPlan {
         conditions: false,
+        own: Box::default(),
+        ready_when: Gate::default(),
         fields: Box::default(),
     }
 }

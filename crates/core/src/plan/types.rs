@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CallPlan, CopyPlan, EndPlan, Gate, GroupKind, KatalogRef, LastingPlan, ResourceType, Watched,
+    CallPlan, CopyPlan, EndPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan, RequeuePlan,
+    ResourceType, Watched,
 };
 use crate::{
     api::{DependencyCondition, names},
@@ -49,6 +50,10 @@ pub struct OperatorPlan {
     pub other_finalizers: Box<[Box<str>]>,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
+    /// What holds custom resources back, and closes all blocks.
+    pub hold: HoldPlan,
+    /// When a pass follows by itself on one that went well.
+    pub requeue: Option<RequeuePlan>,
     /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
     pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
@@ -94,12 +99,16 @@ impl OperatorPlan {
             finalizer: true,
             other_finalizers: Box::default(),
             imports: Box::default(),
+            hold: HoldPlan::default(),
+            requeue: None,
             calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
             ending: None,
             status: StatusPlan {
                 conditions: true,
+                own: Box::default(),
+                ready_when: Gate::default(),
                 fields: Box::default(),
             },
             reads: Reads::default(),
@@ -431,6 +440,10 @@ pub enum Tree {
 pub struct StatusPlan {
     /// Whether conditions are written (`status.conditions: false` turns them off).
     pub conditions: bool,
+    /// Conditions of the Katalog's own.
+    pub own: Box<[OwnCondition]>,
+    /// What `Ready` waits for beside what it asks anyway.
+    pub ready_when: Gate,
     /// Declared fields, those of Motifs and includes first, in declaration order; a later one of the same path wins.
     pub fields: Box<[StatusField]>,
 }
@@ -448,4 +461,23 @@ pub struct StatusField {
     pub kind: Option<Coerce>,
     /// What must hold, or the old value stays.
     pub gate: Gate,
+    /// Whether it is emptied then.
+    pub clear: bool,
+}
+
+/// One entry of `status.conditions`.
+#[derive(Debug)]
+pub struct OwnCondition {
+    /// Its type.
+    pub name: Box<str>,
+    /// `True`, `False` or `Unknown`; none is whether the gate is open.
+    pub status: Option<Leaf>,
+    /// One word.
+    pub reason: Option<Leaf>,
+    /// Text.
+    pub message: Option<Leaf>,
+    /// What must hold, or it stays as it is.
+    pub gate: Gate,
+    /// Where it stands in the Katalog, for messages.
+    pub path: Box<str>,
 }

@@ -22,6 +22,7 @@ pub mod differ;
 mod expand;
 pub mod finish;
 pub mod gate;
+pub mod held;
 mod inputs;
 pub mod inventory;
 pub mod kstatus;

@@ -34,7 +34,7 @@ fn decide(world: &World, answer: impl Fn(&Request) -> sources::Answer) -> (Cycle
                     asked.push(Request::clone(request));
                     answer(request)
                 }
-                Read::Object(_) => world
+                _ => world
                     .outside
                     .get(&read)
                     .cloned()

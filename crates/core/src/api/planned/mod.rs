@@ -21,7 +21,7 @@ mod security;
 mod storage;
 mod workloads;
 
-pub(crate) use box_::{BoxLater, QueueLater, ReconcilerLater, StatusFieldLater};
+pub(crate) use box_::{BoxLater, HoldLater, QueueLater};
 pub(crate) use calls::CallLater;
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
