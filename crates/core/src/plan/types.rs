@@ -294,6 +294,10 @@ pub struct BlockPlan {
 }
 
 /// One declared child.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of the language, and any may stand with any other"
+)]
 #[derive(Debug)]
 pub struct ChildPlan {
     /// Where it stands in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0]`; a Motif's
