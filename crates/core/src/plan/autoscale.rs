@@ -40,10 +40,10 @@ pub(crate) fn autoscale(
     let (at_conditions, declared) = match &declared.profile {
         None => (at.field("conditions"), declared),
         Some(name) => {
-            let place = at.field("profile");
-            exclusive(&place, declared);
-            profile = super::capacity::profile(&place, name, pace)?;
-            (place, &profile)
+            let field = at.field("profile");
+            exclusive(&field, declared);
+            profile = super::capacity::profile(&field, name, pace)?;
+            (field, &profile)
         }
     };
     let interval = declared.interval.map_or(DEFAULT_INTERVAL, |span| span.0);
@@ -127,9 +127,8 @@ fn reads(at: &At<'_>, gate: &Gate, names: &Names<'_>) -> Box<[(Key, Box<str>)]> 
     for condition in gate.iter() {
         let place = at.place(&condition.path).shared();
         condition.visit_reads(&mut |path| {
-            if let Some(alias) = metric(&place, path)
-                && let Some(entry) = entry(&place, &alias, names)
-            {
+            if let Some(alias) = metric(&place, path) {
+                let entry = entry(&place, &alias, names);
                 cross.insert(alias, entry);
             }
         });
@@ -173,9 +172,9 @@ fn metric(at: &At<'_>, path: &Path) -> Option<Key> {
 }
 
 /// The entry that an alias stands for: that of the box's `cross`, else the entry of that name.
-fn entry(at: &At<'_>, alias: &Key, names: &Names<'_>) -> Option<Box<str>> {
+fn entry(at: &At<'_>, alias: &Key, names: &Names<'_>) -> Box<str> {
     if let Some(entry) = names.cross.get(alias.as_str()) {
-        return Some((*entry).into());
+        return (*entry).into();
     }
     // Another Katalog may have it; while none has, the condition does not hold.
     let entries = || names.entries.iter().copied();
@@ -185,5 +184,5 @@ fn entry(at: &At<'_>, alias: &Key, names: &Names<'_>) -> Option<Box<str>> {
         let message = format!("there is no operator `{alias}` here");
         at.warn_hint(Code::UnknownOperator, message, hint);
     }
-    Some(alias.as_str().into())
+    alias.as_str().into()
 }
