@@ -145,9 +145,9 @@ fn every_operator_in_both_forms() {
             "field: '{{ .spec.depth }}m', operator: typeOf, value: number",
             false,
         ),
-        ("field: spec.fish[1], equals: eel", true),
+        ("field: 'spec.fish[1]', equals: eel", true),
         ("field: spec.fish.0, equals: cod", true),
-        ("field: spec.fish[2], notExists: true", true),
+        ("field: 'spec.fish[2]', notExists: true", true),
         (
             "field: '{{ .spec.depth }}-{{ .spec.water }}', prefix: 7-salt",
             true,
