@@ -21,7 +21,9 @@ mod pass {
     mod failures;
     mod first;
     mod for_each;
+    mod gates;
     mod genuine;
+    mod holds;
     mod intents;
     mod interleavings;
     mod lasting;
@@ -33,6 +35,7 @@ mod pass {
     mod report_schema;
     mod rolling;
     mod rules;
+    mod scale;
     mod server;
     mod strangers;
     mod values;

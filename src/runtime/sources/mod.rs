@@ -40,6 +40,7 @@ pub(super) async fn answer(
         }
         let answer: Answer = match &read {
             Read::Object(child) => objects::read(shared, child).await,
+            Read::Same(path, text) => shared.uniques.answer(key, path, text),
             Read::Call(request) => {
                 let Some(answer) = shared.calls.answer(key, request, now) else {
                     heard.pending = true;
@@ -48,7 +49,6 @@ pub(super) async fn answer(
                 answer
             }
             Read::Certificate(wanted) => certificate(wanted),
-            Read::Same(..) => Answer::Unavailable("no other resource is looked at yet".into()),
         };
         heard.answers.insert(read, answer);
     }

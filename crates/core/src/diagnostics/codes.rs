@@ -202,6 +202,8 @@ codes! {
     /// `status.` at the start of a status path.
     StatusPrefix = 413, "status paths are relative";
 
+    /// A condition waits for a value that no status field writes.
+    NeverWritten = 414, "no status field writes this";
     // Rules.
     /// A field of the spec that the definition lacks.
     SpecUnknown = 420, "the definition has no such field of the spec";

@@ -177,12 +177,12 @@ fn entry(at: &At<'_>, alias: &Key, names: &Names<'_>) -> Option<Box<str>> {
     if let Some(entry) = names.cross.get(alias.as_str()) {
         return Some((*entry).into());
     }
-    if !names.entries.contains(&alias.as_str()) {
+    // Another Katalog may have it; while none has, the condition does not hold.
+    let entries = || names.entries.iter().copied();
+    if entries().all(|entry| entry != alias.as_str())
+        && let Some(hint) = did_you_mean(alias, entries())
+    {
         let message = format!("there is no operator `{alias}` here");
-        let hint = did_you_mean(alias, names.entries.iter().copied());
-        let hint = hint.unwrap_or_else(|| {
-            "the condition holds only while another Katalog has one of that name".to_owned()
-        });
         at.warn_hint(Code::UnknownOperator, message, hint);
     }
     Some(alias.as_str().into())

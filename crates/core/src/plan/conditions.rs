@@ -21,6 +21,14 @@ pub(crate) fn gate(at: &At<'_>, when: &[GateCondition], or: &[GateCondition]) ->
     }
 }
 
+/// Compiles the list at `at`, of which all must hold.
+pub(crate) fn all(at: &At<'_>, list: &[GateCondition]) -> Gate {
+    Gate {
+        all: compile(at, list),
+        any: Box::default(),
+    }
+}
+
 /// Compiles the one condition that stands at `at`.
 pub(crate) fn demand(at: &At<'_>, declared: &GateCondition) -> Gate {
     Gate {

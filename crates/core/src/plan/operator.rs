@@ -3,9 +3,9 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
-    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan,
-    KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed,
-    api_types, autoscale, calls, chance, checks, children, describe, ending, for_each,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
+    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan,
+    Typed, api_types, autoscale, calls, chance, checks, children, describe, ending, for_each, held,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},
@@ -158,7 +158,7 @@ fn with_names(
         context.library,
     );
     let status = match entry.ignore_status_patch {
-        Some(true) => silent(&box_at, status),
+        Some(true) => silent(&box_at, &status),
         _ => status,
     };
     let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
@@ -180,6 +180,8 @@ fn with_names(
         finalizer,
         other_finalizers,
         imports,
+        hold: held::compile(&box_at, declared, known.1),
+        requeue: pace.requeue,
         calls,
         blocks: blocks.into(),
         children: children.into(),
@@ -211,6 +213,7 @@ fn check(
     }
     let gathered = reads::gather(plan, true);
     chance::check(at, plan);
+    status::never::check(at, plan);
     ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
@@ -274,8 +277,8 @@ fn status<'a>(
             });
         }
     }
+    let at = at.field("status");
     if let Some(declared) = declared {
-        let at = at.field("status");
         lists.extend(status::included(&at, declared, library));
         lists.push(status::Declared {
             at: at.field("fields"),
@@ -283,8 +286,7 @@ fn status<'a>(
             import: None,
         });
     }
-    let conditions = declared.and_then(|declared| declared.conditions);
-    status::compile(&lists, conditions.unwrap_or(true), version)
+    status::compile(&at, declared, &lists, version)
 }
 
 /// When the operator works with another capacity.
@@ -303,13 +305,15 @@ fn autoscale(
 }
 
 /// The status that is never written.
-fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
-    if !status.fields.is_empty() {
+fn silent(at: &At<'_>, status: &StatusPlan) -> StatusPlan {
+    if !status.fields.is_empty() || !status.own.is_empty() || !status.ready_when.is_empty() {
         let message = "with `ignoreStatusPatch: true` no status is written";
         at.field("status").warn(Code::NoEffect, message);
     }
     StatusPlan {
         conditions: false,
+        own: Box::default(),
+        ready_when: Gate::default(),
         fields: Box::default(),
     }
 }

@@ -40,7 +40,8 @@ impl OperatorPlan {
                 let mut names = self.children_names.iter();
                 names.any(|alias| &*alias.name == name && alias.kind == GroupKind::parse("Secret"))
             }
-            (Some("children"), None) => self.has_secrets(),
+            // All children, or the whole of what templates read.
+            (Some("children"), None) | (None, _) => self.has_secrets(),
             (Some("inputs"), name) => {
                 let inputs = import.and_then(|import| self.imports.get(import));
                 inputs.is_some_and(|plan| {
@@ -57,8 +58,6 @@ impl OperatorPlan {
                     })
                 })
             }
-            // The whole of what templates read.
-            (None, _) => self.has_secrets(),
             _ => false,
         }
     }

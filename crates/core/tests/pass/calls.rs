@@ -261,6 +261,7 @@ onReconcile:
             name: "waters".into(),
         },
         operators: vec![plan],
+        deletion_policy: orkestra_core::api::DeletionPolicy::default(),
     });
     let secrets = rights
         .iter()

@@ -58,14 +58,14 @@ impl Pass<'_, '_> {
             self.frame.turns.at(later(self.now, after));
         }
         match self.render(renderer, &key, declared, index) {
-            Ok(rendered) => {
-                let rendered = Box::new(rendered);
+            Ok(made) => {
+                let made = Box::new(made);
                 self.want(
                     key,
                     if record.is_some() {
-                        Intent::Apply(rendered)
+                        Intent::Apply(made)
                     } else {
-                        Intent::Create(rendered)
+                        Intent::Create(made)
                     },
                 );
                 Ok(())
