@@ -39,9 +39,9 @@ pub(super) struct Args {
     /// Children that exist, as `kubectl get --output yaml` prints them; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     children: Vec<PathBuf>,
-    /// Objects that `cross` reads; not supported yet
-    #[arg(long, value_name = "FILE", value_parser = not_supported)]
-    cross: Option<PathBuf>,
+    /// Custom resources of other operators that `cross` reads; without them there are none; may be repeated
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    cross: Vec<PathBuf>,
     /// Answers to `external` calls; not supported yet
     #[arg(long, value_name = "FILE", value_parser = not_supported)]
     external: Option<PathBuf>,
@@ -86,9 +86,15 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         resources: args.crs,
         status: args.status,
         children: args.children,
+        cross: args.cross,
         now: args.at,
     };
-    let all = [&request.katalogs, &request.resources, &request.children];
+    let all = [
+        &request.katalogs,
+        &request.resources,
+        &request.children,
+        &request.cross,
+    ];
     let paths = all.into_iter().flatten().chain(&request.status);
     if paths.filter(|path| **path == Path::new(STDIN)).count() > 1 {
         return Err(anyhow::anyhow!("standard input can be read once").into());

@@ -45,6 +45,8 @@ pub struct Request {
     pub status: Option<PathBuf>,
     /// Children that exist.
     pub children: Vec<PathBuf>,
+    /// Custom resources of other operators, which `cross` reads.
+    pub cross: Vec<PathBuf>,
     /// What templates take for the present time.
     pub now: Timestamp,
 }
@@ -82,17 +84,22 @@ pub async fn render(request: &Request) -> Rendered {
     };
     let resources = read_objects(&request.resources, &mut rendered);
     let children = read_objects(&request.children, &mut rendered);
+    let cross = read_objects(&request.cross, &mut rendered);
     let status = request.status.as_slice();
     let status = read_status(status, &resources, &mut rendered);
     if rendered.problems.has_errors() {
         return rendered;
     }
-    let children: Vec<Node> = children.into_iter().map(|child| child.node).collect();
+    let nodes = |objects: Vec<Object>| -> Vec<Node> {
+        objects.into_iter().map(|object| object.node).collect()
+    };
+    let (children, cross) = (nodes(children), nodes(cross));
     for resource in &resources {
         let given = Given {
             resource,
             status: status.as_ref(),
             children: &children,
+            cross: &cross,
             now: request.now,
         };
         match pass(&found.katalogs, &given) {
@@ -111,6 +118,7 @@ struct Given<'a> {
     resource: &'a Object,
     status: Option<&'a Node>,
     children: &'a [Node],
+    cross: &'a [Node],
     now: Timestamp,
 }
 
@@ -134,6 +142,7 @@ fn pass(katalogs: &[Compiled], given: &Given<'_>) -> Result<(Pass, Diagnostics),
     let assumed = Assumed {
         cr,
         children: given.children,
+        cross: given.cross,
         version: picked.version(),
         scopes: &scopes,
         now: given.now,

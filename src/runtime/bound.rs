@@ -15,6 +15,7 @@ use orkestra_core::{
 };
 
 use super::{
+    sources::cross::Targets,
     watch::{Handle, Store, WatchProblem, WatchState},
     wire::Served,
 };
@@ -34,6 +35,8 @@ pub(super) struct Bound {
     pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
     /// Kinds that nobody serves: none of their objects can exist.
     pub(super) absent: BTreeSet<GroupKind>,
+    /// The custom resources of other operators.
+    pub(super) targets: Targets,
     /// Scope of the plan's kinds.
     pub(super) scopes: Scopes,
 }
@@ -86,6 +89,7 @@ impl Bound {
             // An error says that the watch is gone, and this value with it.
             let _ = state.wait_for(is_settled).await;
         }
+        self.targets.looked_at().await;
     }
 
     /// Returns when any watch changes its state.
@@ -119,6 +123,7 @@ impl Bound {
             WatchState::Failing { problem, .. } => Some((kind, problem.clone())),
             WatchState::Starting | WatchState::Synced => None,
         })
+        .chain(self.targets.troubles())
         .collect()
     }
 

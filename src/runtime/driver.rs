@@ -19,6 +19,7 @@ use orkestra_core::{
         status::written_paths,
         step::Scopes,
     },
+    value::Key,
 };
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,7 @@ use super::{
     operator::{Phase, Role},
     queue::{Lane, Workers},
     shared::Shared,
+    sources::cross::{self, Mood, Targets},
     watch::{Subscriber, Watched},
     wire::{Scope, Served},
     work,
@@ -63,6 +65,8 @@ struct Life {
     workers: Option<Workers<ObjectKey>>,
     resync_at: Option<Instant>,
     look_again_at: Option<Instant>,
+    /// What the readers of other operators' resources were last told of all of them.
+    moods: BTreeMap<Key, Mood>,
 }
 
 impl Driver {
@@ -75,6 +79,7 @@ impl Driver {
                 workers: None,
                 resync_at: None,
                 look_again_at: None,
+                moods: BTreeMap::new(),
             };
             let over = self.live(&mut life).await;
             if let Some(workers) = life.workers.take() {
@@ -110,6 +115,7 @@ impl Driver {
 
     async fn live(&mut self, life: &mut Life) -> Over {
         let mut crds = self.shared.context.crds.changed();
+        let mut operators = self.shared.context.operators.changed();
         let version = self.plans.borrow_and_update().resource.version.clone();
         self.shared.set_phase(Phase::Starting);
         self.bind(life).await;
@@ -124,7 +130,13 @@ impl Driver {
                     if !self.follow_crd(life, &version).await {
                         return Over::Anew;
                     }
+                    self.follow_targets(life).await;
                 }
+                _ = operators.changed() => {
+                    operators.mark_unchanged();
+                    self.follow_targets(life).await;
+                }
+                () = targets_changed(current.as_deref(), &life.moods) => self.follow_targets(life).await,
                 changed = self.plans.changed() => {
                     if changed.is_err() {
                         return Over::Stopped;
@@ -168,6 +180,27 @@ impl Driver {
             self.bind(life).await;
         }
         true
+    }
+
+    /// Follows what the plan reads of other operators: where that is another kind now, it is bound anew; where it can be
+    /// read or not any more, all custom resources look again.
+    async fn follow_targets(&mut self, life: &mut Life) {
+        let current = self.shared.bound.load_full();
+        let Some(latest) = life.next.as_ref().or(current.as_ref()) else {
+            return;
+        };
+        let resolved = cross::resolve(&self.shared.context, &latest.plan);
+        if !latest.targets.are(&resolved) {
+            return self.bind(life).await;
+        }
+        let Some(bound) = current else { return };
+        let moods = bound.targets.moods();
+        if life.moods != moods {
+            life.moods = moods;
+            for key in bound.crs.store().keys() {
+                self.shared.enqueue(key, Lane::Changed);
+            }
+        }
     }
 
     async fn follow_plan(&mut self, life: &mut Life) {
@@ -232,6 +265,9 @@ impl Driver {
                     bound.plan.hash == plan.hash
                         && bound.facts == facts
                         && bound.absent == found.absent
+                        && bound
+                            .targets
+                            .are(&cross::resolve(&self.shared.context, &plan))
                         && bound.serves_exactly(&found.served)
                 });
                 life.next = (!unchanged).then(|| Arc::new(self.bound(life, plan, facts, found)));
@@ -268,6 +304,7 @@ impl Driver {
             scopes.insert(kind.clone(), child.namespaced);
             kinds.insert(kind, Arc::new(Kind::new(child, watch)));
         }
+        let targets = Targets::start(&self.shared, &plan);
         Bound {
             manager: plan.field_manager(),
             plan,
@@ -275,6 +312,7 @@ impl Driver {
             served,
             crs,
             kinds,
+            targets,
             absent: found.absent,
             scopes,
         }
@@ -329,7 +367,9 @@ impl Driver {
             before.plan.hash == next.plan.hash
                 && before.facts == next.facts
                 && before.absent == next.absent
+                && before.targets.same(&next.targets)
         });
+        life.moods = next.targets.moods();
         if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {
             for key in next.crs.store().keys() {
                 self.shared.enqueue(key, Lane::Changed);
@@ -379,6 +419,13 @@ fn watched(served: &Served, selector: Option<String>) -> Watched {
 async fn synced(bound: Option<&Bound>) {
     match bound {
         Some(bound) => bound.synced().await,
+        None => pending().await,
+    }
+}
+
+async fn targets_changed(bound: Option<&Bound>, moods: &BTreeMap<Key, Mood>) {
+    match bound {
+        Some(bound) => bound.targets.changed(moods).await,
         None => pending().await,
     }
 }

@@ -187,7 +187,10 @@ async fn decide(
     loop {
         let permit = shared.context.passes.acquire().await;
         let reads = match step(&bound.plan, &bound.scopes, observed, now, &entropy) {
-            Step::Done(cycle) => return Some(*cycle),
+            Step::Done(cycle) => {
+                sources::settle(shared, bound, &observed.cr.id.key, &observed.answers);
+                return Some(*cycle);
+            }
             Step::Need(reads) => reads,
         };
         drop(permit);
@@ -198,7 +201,7 @@ async fn decide(
             observed.answers.extend(refused);
             continue;
         }
-        let heard = sources::answer(shared, &observed.cr.id.key, reads).await;
+        let heard = sources::answer(shared, bound, &observed.cr.id.key, reads).await;
         if heard.pending {
             return None;
         }

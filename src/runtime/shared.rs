@@ -17,6 +17,7 @@ use super::{
     meter::Meter,
     operator::Role,
     queue::{Lane, Queue},
+    sources::{cross::Thing, readers::Readers},
     wire::{Served, WireError},
 };
 use crate::metrics::OperatorMetrics;
@@ -44,6 +45,8 @@ pub(super) struct Shared {
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     /// Which custom resource has which uid, to find a child's owner.
     uids: Mutex<HashMap<Box<str>, ObjectKey>>,
+    /// Which custom resources read which others.
+    pub(super) readers: Mutex<Readers<Thing>>,
     /// Rights that were refused, by request and kind, until the same request succeeds.
     refused: Mutex<BTreeMap<(Request, String), String>>,
     /// Why the API server refuses the status that the plan declares.
@@ -119,6 +122,7 @@ impl Shared {
             life: Mutex::default(),
             memories: Mutex::default(),
             uids: Mutex::default(),
+            readers: Mutex::default(),
             refused: Mutex::default(),
             status_refused: Mutex::default(),
         }
@@ -257,6 +261,7 @@ impl Shared {
     pub(super) fn unlearn(&self, uid: &str, key: &ObjectKey) {
         lock(&self.uids).remove(uid);
         lock(&self.memories).remove(key);
+        lock(&self.readers).forget(key);
         self.queue.remove(key);
         let mut failing = lock(&self.failing);
         // Nobody is left who could succeed in its place.
@@ -269,6 +274,7 @@ impl Shared {
     pub(super) fn clear(&self) {
         lock(&self.uids).clear();
         lock(&self.memories).clear();
+        *lock(&self.readers) = Readers::default();
         lock(&self.failing).clear();
     }
 

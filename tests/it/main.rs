@@ -9,6 +9,7 @@ mod control_plane;
 mod crashes;
 mod crd_life;
 mod deletion;
+mod cross;
 mod drift;
 mod files;
 mod motifs;

@@ -12,6 +12,7 @@
 mod pass {
     mod chance;
     mod converge;
+    mod cross;
     mod determinism;
     mod end;
     mod failures;

@@ -7,6 +7,7 @@
 pub mod children;
 pub mod conditions;
 mod crd;
+pub mod cross;
 pub mod depends;
 pub mod duration;
 mod envelope;
@@ -26,6 +27,7 @@ pub mod status;
 pub(crate) mod katalog;
 
 pub use crd::{crds, crds_yaml};
+pub use cross::{Cross, CrossSelector};
 pub use depends::{DependencyCondition, DependsOn};
 pub use gate::{GateCondition, GateOperator};
 pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
+use super::cross::Cross;
 use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
@@ -29,6 +30,9 @@ pub struct OperatorBox {
     /// Children that are kept as declared, and removed when their `when` no longer holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_reconcile: Option<Lifecycle>,
+    /// Custom resources of other operators that are read. A change of one leads to a pass.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cross: Vec<Cross>,
     /// What is written to the custom resource's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,

@@ -28,6 +28,10 @@ const INPUT: (&str, &str) = (
     "the input would be another one in each pass",
     "draw the value where it is kept: in what the Motif makes once",
 );
+const CROSS: (&str, &str) = (
+    "each pass would read another resource",
+    "choose it by what stays as it is, such as `{{ .metadata.name }}`",
+);
 const STATUS: (&str, &str) = (
     "the status would be another one in each pass",
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
@@ -42,6 +46,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     plan.visit(&mut |expression, place| {
         let why = match place.purpose {
             Purpose::Input => INPUT,
+            Purpose::Cross => CROSS,
             Purpose::Name => NAME,
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,

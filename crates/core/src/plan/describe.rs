@@ -3,6 +3,7 @@
 use super::{
     BlockPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode, Number,
     OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    cross::{CrossPlan, CrossSelector, CrossTarget},
 };
 use crate::{
     template::Template,
@@ -26,6 +27,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         depends_on: _,
         finalizer,
         imports,
+        cross,
         blocks,
         children,
         status,
@@ -41,6 +43,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
+    let cross = (!cross.is_empty()).then(|| ("cross", list(cross.iter().map(self::cross))));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -68,7 +71,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     ];
     map(operator
         .into_iter()
-        .chain(imports.map(|all| ("imports", all))))
+        .chain(imports.map(|all| ("imports", all)))
+        .chain(cross))
 }
 
 fn import(plan: &ImportPlan) -> Node {
@@ -105,6 +109,50 @@ pub(crate) fn inputs(plan: &ImportPlan) -> Node {
 /// The place of an import under `key`; nothing for the Katalog itself.
 fn place(key: &str, import: Option<usize>) -> Option<(&str, Node)> {
     Some((key, Node::from(i64::try_from(import?).ok()?)))
+}
+
+fn cross(plan: &CrossPlan) -> Node {
+    let CrossPlan {
+        path: _,
+        name,
+        target,
+        selector,
+        namespace,
+        reads,
+        reads_health,
+        reads_metrics,
+    } = plan;
+    let target = match target {
+        CrossTarget::Own(name, kind) => {
+            let kind = format!("{} {}", kind.api_version(), kind.kind);
+            map([("crd", Node::from(&**name)), ("kind", Node::from(kind))])
+        }
+        CrossTarget::Other(name) => map([("crd", Node::from(&**name))]),
+        CrossTarget::Labels(labels) => map(labels
+            .iter()
+            .map(|(key, value)| (&**key, Node::from(&**value)))),
+    };
+    let selector = match selector {
+        CrossSelector::Name(name) => leaf(name),
+        CrossSelector::Labels(labels) => {
+            map(labels.iter().map(|(key, value)| (&**key, leaf(value))))
+        }
+    };
+    map([
+        ("as", Node::from(&**name)),
+        ("target", target),
+        ("selector", selector),
+        (
+            "namespace",
+            namespace.as_ref().map(leaf).unwrap_or_default(),
+        ),
+        (
+            "reads",
+            list(reads.iter().map(|path| Node::from(path.to_string()))),
+        ),
+        ("health", Node::from(*reads_health)),
+        ("metrics", Node::from(*reads_metrics)),
+    ])
 }
 
 fn block(plan: &BlockPlan) -> Node {

@@ -19,6 +19,7 @@ mod children;
 mod coerce;
 mod compile;
 mod conditions;
+pub mod cross;
 mod defaults;
 pub mod describe;
 mod diff;

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::{
     BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
     Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
-    children, describe,
+    children, cross, describe,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
@@ -55,7 +55,7 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
         schemas: &schemas,
         built_in: &built_in,
     };
-    Typing::new(&at, known, None, &plan.children, None).check(&mut plan);
+    Typing::new(&at, known, None, &plan, None).check(&mut plan);
     report(&at, reads::gather(&plan, false).unreadable);
     let mut found = problems.into_inner();
     let elsewhere = [Code::ServiceSelector, Code::NoPort];
@@ -156,6 +156,7 @@ fn with_names(
         depends_on: depends_on(entry),
         finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
         imports,
+        cross: cross::compile(&box_at.field("cross"), &declared.cross, context),
         blocks: blocks.into(),
         children: children.into(),
         status,
@@ -174,17 +175,18 @@ fn check(
     resource: Option<&ResourceType>,
     context: &Context<'_>,
 ) {
-    let mut typing = Typing::new(at, context.known, resource, &plan.children, context.listed);
+    let mut typing = Typing::new(at, context.known, resource, plan, context.listed);
     let before = at.count();
     typing.check(plan);
     if context.known.schemas.is_trusting() {
         at.demote_from(before);
     }
-    let gathered = reads::gather(plan, true);
+    let mut gathered = reads::gather(plan, true);
     chance::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
+    gathered.tell_cross(&mut plan.cross);
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
     plan.children_names = gathered.aliases.into_iter().collect();

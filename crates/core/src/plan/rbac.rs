@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ChildPlan, Mode, OperatorPlan, Plan, ResourceType, kinds};
+use super::{ChildPlan, Mode, OperatorPlan, Plan, ResourceType, cross::CrossTarget, kinds};
 use crate::api::names;
 
 /// Namespace that the runtime is installed in.
@@ -71,6 +71,12 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
         custom_resource(&mut rights, operator);
         for child in &operator.children {
             add_child(&mut rights, child);
+        }
+        // Of another Katalog's kinds that Katalog has the rights.
+        for entry in &operator.cross {
+            if let CrossTarget::Own(_, kind) = &entry.target {
+                rights.add(&kind.group, plural(kind), &["list", "watch"]);
+            }
         }
     }
     rights.into_rules()

@@ -1,12 +1,13 @@
 //! What a plan reads of the custom resource and of its children.
 
 mod children;
+mod cross;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     ChildAlias, Condition, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads, kinds,
-    walk::Expression,
+    walk::{Expression, Purpose},
 };
 use crate::{
     diagnostics::{Code, nearest},
@@ -20,9 +21,11 @@ pub(crate) use children::names;
 /// Roots of the custom resource itself.
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
-const LATER_ROOTS: [&str; 8] = [
-    "cross", "events", "external", "health", "item", "metrics", "request", "value",
+const LATER_ROOTS: [&str; 7] = [
+    "events", "external", "health", "item", "metrics", "request", "value",
 ];
+/// Root of custom resources of other operators.
+pub(crate) const CROSS: &str = "cross";
 /// Root of what an import gives, inside of Motifs.
 const INPUTS: &str = "inputs";
 
@@ -49,12 +52,14 @@ pub(crate) struct Gathered {
     pub(crate) aliases: BTreeSet<ChildAlias>,
     /// What cannot be read.
     pub(crate) unreadable: Vec<Unreadable>,
+    /// What is read of custom resources of other operators, by the name of the entry.
+    cross: BTreeMap<Key, Vec<Path>>,
 }
 
 /// Gathers what the expressions of `plan` read. `all` says whether it has all children of an operator, so that no other can
 /// be read.
 pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
-    let known = Known::new(&plan.children, all);
+    let known = Known::new(plan, all);
     let mut gathered = Gathered::default();
     for kind in known.kinds() {
         gathered.reads.children.entry(kind.clone()).or_default();
@@ -62,6 +67,9 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
     plan.visit(&mut |expression, place| {
         let inputs = place.import.and_then(|import| plan.imports.get(import));
         match expression {
+            Expression::Leaf(leaf) if place.purpose == Purpose::Cross => {
+                gathered.choice(leaf, &known)
+            }
             Expression::Leaf(leaf) => gathered.leaf(leaf, (&known, inputs)),
             Expression::Condition(condition) => gathered.condition(condition, (&known, inputs)),
         }
@@ -132,11 +140,13 @@ impl Gathered {
                     .map(|root| Path::from_iter([Step::Field(Key::from(*root))])),
             );
             self.all_children(known);
+            self.all_cross(known);
             return;
         };
         match root {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
+            Step::Field(name) if &**name == CROSS => self.cross(below, place, known),
             Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
             // What a custom resource may be enriched with: it is not there, and notes take that.
             Step::Field(name) if template::is_added_key(name) => {}
@@ -153,7 +163,10 @@ impl Gathered {
                     "Namespace" | "namespace" => Some("metadata.namespace"),
                     other => {
                         let inside = inputs.map(|_| INPUTS);
-                        let roots = CR_ROOTS.into_iter().chain(["children"]).chain(inside);
+                        let roots = CR_ROOTS
+                            .into_iter()
+                            .chain(["children", CROSS])
+                            .chain(inside);
                         nearest(other, roots)
                     }
                 };

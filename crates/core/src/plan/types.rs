@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{GroupKind, KatalogRef, ResourceType};
+use super::{GroupKind, KatalogRef, ResourceType, cross::CrossPlan};
 use crate::{
     api::{DependencyCondition, names},
     template::Template,
@@ -39,6 +39,8 @@ pub struct OperatorPlan {
     pub finalizer: bool,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
+    /// The custom resources of other operators that templates read.
+    pub cross: Box<[CrossPlan]>,
     /// The lifecycle blocks that the children stand in.
     pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
@@ -76,6 +78,7 @@ impl OperatorPlan {
             depends_on: Box::default(),
             finalizer: true,
             imports: Box::default(),
+            cross: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
             status: StatusPlan {

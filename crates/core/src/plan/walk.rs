@@ -1,6 +1,6 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{Condition, Gate, InputPlan, Leaf, Mode, OperatorPlan};
+use super::{Condition, Gate, InputPlan, Leaf, Mode, OperatorPlan, cross::CrossPlan};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
@@ -14,6 +14,8 @@ pub(crate) enum Expression<'a> {
 pub(crate) enum Purpose {
     /// What an import gives, or a Motif says where nothing is given.
     Input,
+    /// Which custom resource of another operator is read.
+    Cross,
     /// A name or a namespace of an object.
     Name,
     /// Whether something is wanted.
@@ -39,6 +41,13 @@ impl OperatorPlan {
     /// Calls `visit` with every expression.
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
         self.visit_inputs(visit);
+        for leaf in self.cross.iter().flat_map(CrossPlan::leaves) {
+            let place = Place {
+                purpose: Purpose::Cross,
+                import: None,
+            };
+            visit(Expression::Leaf(leaf), place);
+        }
         for block in &self.blocks {
             visit_gate(&block.gate, block.import, visit);
         }

@@ -17,6 +17,7 @@
 pub mod autoscale;
 mod children;
 pub mod crd;
+pub mod cross;
 pub mod differ;
 pub mod gate;
 mod inputs;

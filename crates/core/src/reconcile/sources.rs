@@ -2,7 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::record::Observed;
+use jiff::Timestamp;
+
+use super::{
+    cross::{self, CrossRead},
+    record::Observed,
+};
 use crate::{
     plan::{ChildKey, Number, OperatorPlan},
     template::Data,
@@ -14,6 +19,10 @@ use crate::{
 pub enum Read {
     /// An object that somebody else made, whole: what a child copies or refers to.
     Object(ChildKey),
+    /// A custom resource of another operator: the parts of it that the plan reads.
+    Cross(CrossRead),
+    /// What the operator that an entry of `cross` names says of itself and measures.
+    Operator(Key),
 }
 
 /// What came of a read. It is kept for the pass, whatever it is.
@@ -38,6 +47,8 @@ pub type Answers = BTreeMap<Read, Answer>;
 pub struct Sources {
     /// The custom resource as templates see it, where that is not as it was read: normalized and completed.
     pub cr: Option<Node>,
+    /// `.cross`: custom resources of other operators, by name; null where the plan reads none.
+    pub cross: Node,
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
@@ -48,16 +59,26 @@ impl Sources {
     ///
     /// # Errors
     /// The reads that are not answered yet.
-    pub(super) fn of(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
-        Ok(Self {
-            cr: None,
+    pub(super) fn of(
+        plan: &OperatorPlan,
+        observed: &Observed,
+        now: Timestamp,
+    ) -> Result<Self, Vec<Read>> {
+        let mut sources = Self {
             unavailable: unseen_children(plan, observed),
-        })
+            ..Self::default()
+        };
+        cross::fill(plan, observed, now, &mut sources)?;
+        Ok(sources)
     }
 
     /// The roots of the templates, without `.children`.
     pub(super) fn data<'a>(&'a self, observed: &'a Observed) -> Data<'a> {
-        Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view))
+        let data = Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view));
+        match &self.cross {
+            Node::Null => data,
+            cross => data.with("cross", cross),
+        }
     }
 
     /// Why one of `paths` cannot be read, if one of them cannot.

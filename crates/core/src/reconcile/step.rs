@@ -119,7 +119,7 @@ pub fn step(
     now: Timestamp,
     entropy: &Entropy,
 ) -> Step {
-    let sources = match Sources::of(plan, observed) {
+    let sources = match Sources::of(plan, observed, now) {
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };

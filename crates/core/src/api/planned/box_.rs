@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{Cross, ExternalCall};
+use super::calls::ExternalCall;
 use super::gate::Gates;
 use super::rules::Normalize;
 use crate::api::duration::Span;
@@ -22,8 +22,6 @@ pub(crate) struct BoxLater {
     when: Option<Vec<GateCondition>>,
     /// One must hold, or nothing of the box is done. Beside `when` both count.
     or: Option<Vec<GateCondition>>,
-    /// Other custom resources that are read.
-    cross: Option<Vec<Cross>>,
     /// Calls that are made in every pass, before the blocks.
     external: Option<Vec<ExternalCall>>,
     /// Changes workers and queue by conditions.

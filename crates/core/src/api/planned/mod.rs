@@ -23,6 +23,7 @@ mod storage;
 mod workloads;
 
 pub(crate) use box_::{BoxLater, ReconcilerLater, StatusFieldLater};
+pub(crate) use calls::CrossLater;
 pub(crate) use copies::{ConfigMapLater, SecretLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};

@@ -8,6 +8,7 @@
 //! Of what no schema tells nothing is said: a Katalog without definitions compiles as it would without this.
 
 mod conditions;
+mod cross;
 mod fixed;
 mod inputs;
 mod list;
@@ -23,7 +24,8 @@ pub use list::Typed;
 use target::{Target, made_by};
 
 use super::{
-    ChildPlan, GroupKind, Leaf, Number, OperatorPlan, ResourceType, Schemas, StatusField, reads,
+    ChildPlan, GroupKind, Leaf, Number, OperatorPlan, ResourceType, Schemas, StatusField,
+    cross::CrossPlan, reads,
 };
 use crate::{
     diagnostics::{Code, Severity},
@@ -78,7 +80,7 @@ impl<'a, 's> Typing<'a, 's> {
         at: &At<'a>,
         known: Known<'s>,
         resource: Option<&ResourceType>,
-        children: &[ChildPlan],
+        plan: &OperatorPlan,
         listed: Option<&'a RefCell<Vec<Typed>>>,
     ) -> Self {
         let schema = resource.and_then(|resource| known.kind(resource));
@@ -86,7 +88,11 @@ impl<'a, 's> Typing<'a, 's> {
             .iter()
             .map(|root| ((*root).to_owned(), of_root(schema, root, known.built_in)))
             .collect();
-        names.push(("children".to_owned(), of_children(known, children)));
+        names.push(("children".to_owned(), of_children(known, &plan.children)));
+        names.push((
+            reads::CROSS.to_owned(),
+            cross::of_entries(known, &plan.cross),
+        ));
         Self {
             known,
             at: at.clone(),
@@ -103,6 +109,9 @@ impl<'a, 's> Typing<'a, 's> {
     /// field takes.
     pub(crate) fn check(&mut self, plan: &mut OperatorPlan) {
         self.imports(&plan.imports);
+        for leaf in plan.cross.iter().flat_map(CrossPlan::leaves) {
+            self.leaf(leaf, None);
+        }
         for block in &plan.blocks {
             self.import.set(block.import);
             self.gate(&block.gate);

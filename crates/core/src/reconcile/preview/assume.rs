@@ -16,7 +16,7 @@ use crate::{
 /// uid of what has none.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 /// Namespace of what names none. Source: kubectl.
-const NAMESPACE: &str = "default";
+pub(super) const NAMESPACE: &str = "default";
 
 /// The group and kind of an object.
 pub(super) fn kind(object: &Node) -> Result<GroupKind, Malformed> {

@@ -9,6 +9,7 @@
 //! It is the same pass: only the world is another.
 
 mod assume;
+mod cross;
 mod left_out;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -20,7 +21,7 @@ pub use left_out::LeftOut;
 use super::{
     crd::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
-    sources::{Answer, Answers},
+    sources::{Answer, Answers, Read},
     status::{reported, status, written_paths},
     step::{Cycle, Failure, Intent, Scopes, Step, step},
     verdict::{Action, Done, Executed},
@@ -42,6 +43,8 @@ pub struct Assumed<'a> {
     /// Children that exist. Those without a controller count as the custom resource's own, as do all where it has no
     /// uid.
     pub children: &'a [Node],
+    /// Custom resources of other operators.
+    pub cross: &'a [Node],
     /// Its definition's version; without it nothing is defaulted and its status takes anything.
     pub version: Option<&'a CrdVersion>,
     /// Kinds of which it is known whether they live in namespaces, beyond what the plan knows; others are taken to.
@@ -102,7 +105,8 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         cr: record,
     };
     let entropy = assume::entropy(plan, &observed.cr.id.key);
-    let cycle = decide(plan, &scopes, &mut observed, assumed.now, &entropy);
+    let given = (assumed.cross, assumed.now);
+    let cycle = decide(plan, &scopes, &mut observed, given, &entropy);
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
     if let Some(patch) = status(
@@ -143,7 +147,7 @@ fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     observed: &mut Observed,
-    now: Timestamp,
+    (given, now): (&[Node], Timestamp),
     entropy: &Entropy,
 ) -> Cycle {
     loop {
@@ -151,8 +155,14 @@ fn decide(
             Step::Done(cycle) => return *cycle,
             // Each of them is new, so this ends.
             Step::Need(reads) => {
-                let absent = reads.into_iter().map(|read| (read, Answer::Absent));
-                observed.answers.extend(absent);
+                let answers = reads.into_iter().map(|read| {
+                    let answer = match &read {
+                        Read::Cross(read) => cross::answer(plan, read, given),
+                        _ => Answer::Absent,
+                    };
+                    (read, answer)
+                });
+                observed.answers.extend(answers);
             }
         }
     }
