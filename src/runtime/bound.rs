@@ -15,7 +15,7 @@ use orkestra_core::{
 };
 
 use super::{
-    sources::cross::Targets,
+    sources::{cross::Targets, related::Belongings},
     watch::{Handle, Store, WatchProblem, WatchState},
     wire::Served,
 };
@@ -37,6 +37,8 @@ pub(super) struct Bound {
     pub(super) absent: BTreeSet<GroupKind>,
     /// The custom resources of other operators.
     pub(super) targets: Targets,
+    /// What belongs to children.
+    pub(super) belongings: Belongings,
     /// Scope of the plan's kinds.
     pub(super) scopes: Scopes,
 }
@@ -90,6 +92,7 @@ impl Bound {
             let _ = state.wait_for(is_settled).await;
         }
         self.targets.looked_at().await;
+        self.belongings.looked_at().await;
     }
 
     /// Returns when any watch changes its state.
@@ -124,6 +127,7 @@ impl Bound {
             WatchState::Starting | WatchState::Synced => None,
         })
         .chain(self.targets.troubles())
+        .chain(self.belongings.troubles())
         .collect()
     }
 

@@ -19,7 +19,6 @@ use orkestra_core::{
         status::written_paths,
         step::Scopes,
     },
-    value::Key,
 };
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +29,11 @@ use super::{
     operator::{Phase, Role},
     queue::{Lane, Workers},
     shared::Shared,
-    sources::cross::{self, Mood, Targets},
+    sources::{
+        cross::{self, Targets},
+        moods::{self, Moods},
+        related::Belongings,
+    },
     watch::{Subscriber, Watched},
     wire::{Scope, Served},
     work,
@@ -65,8 +68,8 @@ struct Life {
     workers: Option<Workers<ObjectKey>>,
     resync_at: Option<Instant>,
     look_again_at: Option<Instant>,
-    /// What the readers of other operators' resources were last told of all of them.
-    moods: BTreeMap<Key, Mood>,
+    /// What all custom resources were last told of what they read.
+    moods: Moods,
 }
 
 impl Driver {
@@ -79,7 +82,7 @@ impl Driver {
                 workers: None,
                 resync_at: None,
                 look_again_at: None,
-                moods: BTreeMap::new(),
+                moods: Moods::default(),
             };
             let over = self.live(&mut life).await;
             if let Some(workers) = life.workers.take() {
@@ -194,7 +197,7 @@ impl Driver {
             return self.bind(life).await;
         }
         let Some(bound) = current else { return };
-        let moods = bound.targets.moods();
+        let moods = Moods::of(&bound);
         if life.moods != moods {
             life.moods = moods;
             for key in bound.crs.store().keys() {
@@ -304,15 +307,15 @@ impl Driver {
             scopes.insert(kind.clone(), child.namespaced);
             kinds.insert(kind, Arc::new(Kind::new(child, watch)));
         }
-        let targets = Targets::start(&self.shared, &plan);
         Bound {
             manager: plan.field_manager(),
+            targets: Targets::start(&self.shared, &plan),
+            belongings: Belongings::start(&self.shared, &plan),
             plan,
             facts,
             served,
             crs,
             kinds,
-            targets,
             absent: found.absent,
             scopes,
         }
@@ -369,7 +372,7 @@ impl Driver {
                 && before.absent == next.absent
                 && before.targets.same(&next.targets)
         });
-        life.moods = next.targets.moods();
+        life.moods = Moods::of(&next);
         if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {
             for key in next.crs.store().keys() {
                 self.shared.enqueue(key, Lane::Changed);
@@ -423,9 +426,9 @@ async fn synced(bound: Option<&Bound>) {
     }
 }
 
-async fn targets_changed(bound: Option<&Bound>, moods: &BTreeMap<Key, Mood>) {
+async fn targets_changed(bound: Option<&Bound>, moods: &Moods) {
     match bound {
-        Some(bound) => bound.targets.changed(moods).await,
+        Some(bound) => moods::changed(bound, moods).await,
         None => pending().await,
     }
 }

@@ -24,7 +24,7 @@ use super::{
     memory::Memory,
     metadata::{failure_of_cr, remember_made, write_metadata},
     shared::Shared,
-    sources,
+    sources::{self, related},
     tell::tell,
     wire::WireError,
 };
@@ -166,7 +166,10 @@ pub(super) async fn pass(
         .wake
         .map(|moment| shared.context.clock.until(moment));
     let revisit = revisit.into_iter().chain(due).min();
-    let next = soonest(next(&executed, revisit), written);
+    let mut next = soonest(next(&executed, revisit), written);
+    if related::are_new(&bound.plan, &executed) {
+        next = soonest(next, Next::Again);
+    }
     let failed = !executed.failures.is_empty();
     Passed {
         next,

@@ -17,7 +17,7 @@ use super::{
     meter::Meter,
     operator::Role,
     queue::{Lane, Queue},
-    sources::{cross::Thing, readers::Readers},
+    sources::{Thing, readers::Readers},
     wire::{Served, WireError},
 };
 use crate::metrics::OperatorMetrics;

@@ -44,16 +44,28 @@ fn app(scenario: &Scenario) -> Result<()> {
 }
 
 fn database(scenario: &Scenario, status: &Value) -> Result<()> {
-    make(scenario, "ManagedDatabase", "web-db", &json!({}), &json!({}))?;
+    make(
+        scenario,
+        "ManagedDatabase",
+        "web-db",
+        &json!({}),
+        &json!({}),
+    )?;
     status_of(scenario, "web-db", status)
 }
 
 /// What whoever runs the databases says of one.
 fn status_of(scenario: &Scenario, name: &str, status: &Value) -> Result<()> {
     let patch = json!({ "status": status }).to_string();
-    let args = ["patch", "manageddatabases", name, "--subresource=status"];
+    let kind = of_group(scenario, "manageddatabases");
+    let args = ["patch", &kind, name, "--subresource=status"];
     let change = ["--type=merge", "--patch", &patch];
     scenario.kubectl(&[&args[..], &change].concat()).map(drop)
+}
+
+/// A plural as kubectl takes it: other scenarios have one of that name too.
+fn of_group(scenario: &Scenario, plural: &str) -> String {
+    format!("{plural}.{}", scenario.group)
 }
 
 fn host(deployment: &Value) -> Option<&str> {
@@ -72,7 +84,13 @@ async fn an_app_waits_for_its_database_and_follows_its_endpoint_within_a_second(
     ensure!(deployments.get("web").await?.is_none(), "it did not wait");
 
     // A look-up that found nothing is a trigger.
-    make(&scenario, "ManagedDatabase", "web-db", &json!({}), &json!({}))?;
+    make(
+        &scenario,
+        "ManagedDatabase",
+        "web-db",
+        &json!({}),
+        &json!({}),
+    )?;
     apps.until_equal("web", "/status/database", json!("true"), SOON)
         .await?;
     ensure!(deployments.get("web").await?.is_none(), "it did not wait");
@@ -86,12 +104,19 @@ async fn an_app_waits_for_its_database_and_follows_its_endpoint_within_a_second(
                 host(one) == Some(endpoint)
             })
             .await?;
-        println!("{endpoint} was told {:?} after it was there", written.elapsed());
+        println!(
+            "{endpoint} was told {:?} after it was there",
+            written.elapsed()
+        );
     }
 
     // Not ready for a while: the Deployment stays, as the live world has a say in its gate.
-    status_of(&scenario, "web-db", &json!({ "phase": "Failed", "endpoint": "none" }))?;
-    scenario.kubectl(&["delete", "manageddatabases", "web-db"])?;
+    status_of(
+        &scenario,
+        "web-db",
+        &json!({ "phase": "Failed", "endpoint": "none" }),
+    )?;
+    scenario.kubectl(&["delete", &of_group(&scenario, "manageddatabases"), "web-db"])?;
     apps.until_equal("web", "/status/database", json!("false"), SOON)
         .await?;
     let deployment = deployments.fetch("web").await?;
@@ -107,7 +132,9 @@ async fn reading_another_resource_asks_for_nothing_and_what_nobody_reads_wakes_n
     app(&scenario)?;
     scenario
         .objects("deployments")
-        .until("web", "has its endpoint", LIMIT, |one| host(one) == Some("a"))
+        .until("web", "has its endpoint", LIMIT, |one| {
+            host(one) == Some("a")
+        })
         .await?;
     scenario
         .objects("apps")
@@ -118,7 +145,12 @@ async fn reading_another_resource_asks_for_nothing_and_what_nobody_reads_wakes_n
     for load in 0..5 {
         status_of(&scenario, "web-db", &json!({ "load": load }))?;
     }
-    scenario.kubectl(&["annotate", "apps", "web", "orkestra.orkspace.io/reconcile=now"])?;
+    scenario.kubectl(&[
+        "annotate",
+        &of_group(&scenario, "apps"),
+        "web",
+        "orkestra.orkspace.io/reconcile=now",
+    ])?;
     eventually("the app had a pass", LIMIT, async || {
         Ok((scenario.passes("app").await? > passes + 0.5).then_some(()))
     })
@@ -173,18 +205,23 @@ async fn without_the_other_katalog_nothing_is_decided_and_without_its_definition
     database(&scenario, &json!({ "phase": "Ready", "endpoint": "late" }))?;
     apps.until_equal("web", "/status/database", json!("true"), LIMIT)
         .await?;
-    let (deployments, maps) = (scenario.objects("deployments"), scenario.objects("configmaps"));
+    let (deployments, maps) = (
+        scenario.objects("deployments"),
+        scenario.objects("configmaps"),
+    );
     deployments
-        .until("web", "has its endpoint", SOON, |one| host(one) == Some("late"))
+        .until("web", "has its endpoint", SOON, |one| {
+            host(one) == Some("late")
+        })
         .await?;
 
     // Without that Katalog it cannot be told any more whose resource is meant: all stays.
-    scenario.kubectl(&["delete", "katalogs", "databases"])?;
+    scenario.kubectl(&["delete", "katalogs.orkestra.orkspace.io", "databases"])?;
     apps.until("web", "is not told any more", LIMIT, |app| {
         condition(app, "Ready").is_some_and(|ready| ready["reason"] == "Unavailable")
     })
     .await?;
-    scenario.kubectl(&["delete", "manageddatabases", "web-db"])?;
+    scenario.kubectl(&["delete", &of_group(&scenario, "manageddatabases"), "web-db"])?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     maps.fetch("web-has-db").await?;
     assert_eq!(host(&deployments.fetch("web").await?), Some("late"));
@@ -207,7 +244,8 @@ async fn a_target_that_may_not_be_read_keeps_what_depends_on_it() -> Result<()> 
     let (apps, maps) = (scenario.objects("apps"), scenario.objects("configmaps"));
     apps.until_equal("web", "/status/database", json!("true"), LIMIT)
         .await?;
-    maps.until("web-has-db", "is there", LIMIT, |_| true).await?;
+    maps.until("web-has-db", "is there", LIMIT, |_| true)
+        .await?;
 
     scenario.terminate()?;
     let group = scenario.group.clone();
@@ -272,7 +310,8 @@ async fn labels_choose_the_operator_and_the_first_resource_by_name() -> Result<(
     make(&scenario, "ManagedDatabase", "b", &of("red"), &json!({}))?;
     apps.until_equal("web", "/status/chosen", json!("b"), SOON)
         .await?;
-    scenario.kubectl(&["label", "--overwrite", "manageddatabases", "a", "example.org/colour=red"])?;
+    let kind = of_group(&scenario, "manageddatabases");
+    scenario.kubectl(&["label", "--overwrite", &kind, "a", "example.org/colour=red"])?;
     apps.until_equal("web", "/status/chosen", json!("a"), SOON)
         .await?;
     Ok(())
@@ -300,6 +339,9 @@ async fn two_operators_that_read_each_other_come_to_rest() -> Result<()> {
     ensure!(passes < 40.0, "{passes} passes");
     tokio::time::sleep(Duration::from_secs(2)).await;
     let later = scenario.passes("app").await? + scenario.passes("managed-database").await?;
-    ensure!((later - passes).abs() < 0.5, "{passes}, then {later} passes");
+    ensure!(
+        (later - passes).abs() < 0.5,
+        "{passes}, then {later} passes"
+    );
     Ok(())
 }

@@ -9,25 +9,9 @@
 //! ```
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::pending,
+    collections::BTreeMap,
     sync::{Arc, Weak},
 };
-
-use futures::future::select_all;
-use orkestra_core::{
-    plan::{
-        GroupKind, ObjectKey, OperatorPlan, ResourceType,
-        cross::{CrossPlan, CrossTarget, HEALTH, METRICS, label_path},
-    },
-    reconcile::{
-        cross::{CrossBy, CrossRead},
-        record::CrRecord,
-        sources::{Answer, Answers, Read},
-    },
-    value::{Key, Node, Path, project},
-};
-use tokio::sync::watch;
 
 use super::super::{
     context::Context,
@@ -38,15 +22,20 @@ use super::super::{
     watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
     wire::{Scope, Served},
 };
-
-/// What a custom resource reads of others.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::runtime) enum Thing {
-    /// A custom resource by its name, for an entry of `cross`.
-    Named(Key, ObjectKey),
-    /// Whatever an entry of `cross` chooses by labels.
-    Chosen(Key),
-}
+use super::{Thing, moods::next};
+use futures::future::BoxFuture;
+use orkestra_core::{
+    plan::{
+        GroupKind, ObjectKey, OperatorPlan, ResourceType,
+        cross::{CrossPlan, CrossTarget, HEALTH, METRICS, label_path},
+    },
+    reconcile::{
+        cross::{CrossBy, CrossRead},
+        record::CrRecord,
+        sources::Answer,
+    },
+    value::{Key, Node, Path, project},
+};
 
 /// What an entry of `cross` means at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +65,7 @@ struct Target {
 
 /// What all readers of a target must hear of at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::runtime) struct Mood {
+pub(super) struct Mood {
     readable: Result<bool, String>,
     kind: Option<ResourceType>,
     health: Option<State>,
@@ -203,7 +192,7 @@ impl Targets {
     }
 
     /// What all readers must hear of at once.
-    pub(in crate::runtime) fn moods(&self) -> BTreeMap<Key, Mood> {
+    pub(super) fn moods(&self) -> BTreeMap<Key, Mood> {
         let mood = |target: &Target| Mood {
             readable: target.readable(),
             kind: (target.operator.as_ref()).map(|operator| operator.plan().resource.clone()),
@@ -217,8 +206,8 @@ impl Targets {
             .collect()
     }
 
-    /// Returns when [`Targets::moods`] may be others than these.
-    pub(in crate::runtime) async fn changed(&self, moods: &BTreeMap<Key, Mood>) {
+    /// Each returns when [`Targets::moods`] may be others.
+    pub(super) fn changes(&self) -> Vec<BoxFuture<'static, ()>> {
         let mut changes = Vec::new();
         for target in self.0.values() {
             changes.extend((target.watch.as_ref()).map(|watch| next(watch.state())));
@@ -229,14 +218,7 @@ impl Targets {
                 }
             }
         }
-        // What changed before anybody waited is no change any more.
-        if self.moods() != *moods {
-            return;
-        }
-        if changes.is_empty() {
-            pending::<()>().await;
-        }
-        select_all(changes).await;
+        changes
     }
 
     /// What keeps a target from being read.
@@ -251,18 +233,6 @@ impl Targets {
             })
             .collect()
     }
-}
-
-/// Returns at the next change of a watched value; one that is over has none.
-fn next<T: Send + Sync + 'static>(
-    mut value: watch::Receiver<T>,
-) -> futures::future::BoxFuture<'static, ()> {
-    value.mark_unchanged();
-    Box::pin(async move {
-        if value.changed().await.is_err() {
-            pending::<()>().await;
-        }
-    })
 }
 
 impl Target {
@@ -387,7 +357,7 @@ pub(super) fn read(
 }
 
 /// What is read, as changes name it; nothing of what nobody serves: all hear when that changes.
-fn thing(targets: &Targets, read: &CrossRead) -> Option<Thing> {
+pub(super) fn thing(targets: &Targets, read: &CrossRead) -> Option<Thing> {
     let Found::Served(served) = &targets.0.get(&read.name)?.found else {
         return None;
     };
@@ -398,15 +368,6 @@ fn thing(targets: &Targets, read: &CrossRead) -> Option<Thing> {
         }
         CrossBy::Labels(_) => Thing::Chosen(read.name.clone()),
     })
-}
-
-/// What a decided pass has read.
-pub(super) fn things(targets: &Targets, answers: &Answers) -> BTreeSet<Thing> {
-    let reads = answers.keys().filter_map(|read| match read {
-        Read::Cross(read) => thing(targets, read),
-        _ => None,
-    });
-    reads.collect()
 }
 
 /// What the operator of the entry of that name says of itself and measures.

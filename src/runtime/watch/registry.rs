@@ -7,7 +7,10 @@ use std::{
 };
 
 use orkestra_core::{
-    reconcile::record::{ChildRecord, CrRecord},
+    reconcile::{
+        record::{ChildRecord, CrRecord},
+        related::Related,
+    },
     value::Path,
 };
 
@@ -27,6 +30,7 @@ pub struct Informers {
     entropy: Entropy,
     children: Pool<ChildRecord>,
     crs: Pool<CrRecord>,
+    related: Pool<Related>,
 }
 
 /// What one informer has done, for metrics.
@@ -66,6 +70,7 @@ impl Informers {
             entropy,
             children: Mutex::default(),
             crs: Mutex::default(),
+            related: Mutex::default(),
         }
     }
 
@@ -90,9 +95,19 @@ impl Informers {
         self.join(&self.crs, watched, paths, subscriber)
     }
 
+    /// Reads what belongs to children, as [`Informers::children`].
+    pub fn related(
+        &self,
+        watched: Watched,
+        subscriber: Option<Subscriber<Related>>,
+    ) -> Handle<Related> {
+        self.join(&self.related, watched, &[], subscriber)
+    }
+
     /// What the informers have done that somebody reads.
     pub fn stats(&self) -> Vec<Stats> {
         let mut all = stats(&self.children, false);
+        all.extend(stats(&self.related, false));
         all.extend(stats(&self.crs, true));
         all
     }

@@ -28,6 +28,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         finalizer,
         imports,
         cross,
+        enrich,
         blocks,
         children,
         status,
@@ -43,6 +44,10 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
+    let added = enrich
+        .iter()
+        .map(|entry| (entry.target.word(), gate(&entry.gate)));
+    let enrich = (!enrich.is_empty()).then(|| ("enrich", map(added)));
     let cross = (!cross.is_empty()).then(|| ("cross", list(cross.iter().map(self::cross))));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
@@ -72,7 +77,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     map(operator
         .into_iter()
         .chain(imports.map(|all| ("imports", all)))
-        .chain(cross))
+        .chain(cross)
+        .chain(enrich))
 }
 
 fn import(plan: &ImportPlan) -> Node {

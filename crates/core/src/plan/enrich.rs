@@ -51,7 +51,14 @@ impl EnrichTarget {
         TARGETS.iter().map(|(target, ..)| *target)
     }
 
-    fn row(self) -> &'static (EnrichTarget, &'static str, &'static str, &'static [(&'static str, &'static str)]) {
+    fn row(
+        self,
+    ) -> &'static (
+        EnrichTarget,
+        &'static str,
+        &'static str,
+        &'static [(&'static str, &'static str)],
+    ) {
         match self {
             Self::Pods => &TARGETS[0],
             Self::ReplicaSets => &TARGETS[1],
@@ -137,10 +144,10 @@ fn one(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
     };
     let lower = word.to_ascii_lowercase();
     let Some(target) = EnrichTarget::all().find(|target| target.word() == lower) else {
-        let words = EnrichTarget::all().map(EnrichTarget::word);
+        let words: Vec<_> = EnrichTarget::all().map(EnrichTarget::word).collect();
         let message = format!("`{word}` cannot be added");
-        let hint = did_you_mean(&lower, words.clone());
-        let hint = hint.unwrap_or_else(|| format!("there is {}", words.collect::<Vec<_>>().join(", ")));
+        let hint = did_you_mean(&lower, words.iter().copied());
+        let hint = hint.unwrap_or_else(|| format!("there is {}", words.join(", ")));
         at.key(word).error_hint(Code::UnknownWord, message, hint);
         return None;
     };

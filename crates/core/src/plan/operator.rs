@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::{
     BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
     Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
-    children, cross, describe,
+    children, cross, describe, enrich,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
@@ -157,6 +157,7 @@ fn with_names(
         finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
         imports,
         cross: cross::compile(&box_at.field("cross"), &declared.cross, context),
+        enrich: enrich::compile(at, entry),
         blocks: blocks.into(),
         children: children.into(),
         status,

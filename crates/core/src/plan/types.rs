@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{GroupKind, KatalogRef, ResourceType, cross::CrossPlan};
+use super::{EnrichPlan, GroupKind, KatalogRef, ResourceType, cross::CrossPlan};
 use crate::{
     api::{DependencyCondition, names},
     template::Template,
@@ -41,6 +41,8 @@ pub struct OperatorPlan {
     pub imports: Box<[ImportPlan]>,
     /// The custom resources of other operators that templates read.
     pub cross: Box<[CrossPlan]>,
+    /// What is added to children.
+    pub enrich: Box<[EnrichPlan]>,
     /// The lifecycle blocks that the children stand in.
     pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
@@ -79,6 +81,7 @@ impl OperatorPlan {
             finalizer: true,
             imports: Box::default(),
             cross: Box::default(),
+            enrich: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
             status: StatusPlan {

@@ -48,6 +48,9 @@ impl OperatorPlan {
             };
             visit(Expression::Leaf(leaf), place);
         }
+        for entry in &self.enrich {
+            visit_gate(&entry.gate, None, visit);
+        }
         for block in &self.blocks {
             visit_gate(&block.gate, block.import, visit);
         }

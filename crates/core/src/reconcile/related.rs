@@ -32,10 +32,24 @@ pub struct RelatedRead {
 
 impl EnrichTarget {
     /// Group, version, kind and plural of the objects, and the label that all that matter have.
-    pub fn objects(self) -> (&'static str, &'static str, &'static str, &'static str, &'static str) {
+    pub fn objects(
+        self,
+    ) -> (
+        &'static str,
+        &'static str,
+        &'static str,
+        &'static str,
+        &'static str,
+    ) {
         match self {
             Self::Pods => ("", "v1", "Pod", "pods", names::LABEL_WORKLOAD),
-            Self::ReplicaSets => ("apps", "v1", "ReplicaSet", "replicasets", names::LABEL_WORKLOAD),
+            Self::ReplicaSets => (
+                "apps",
+                "v1",
+                "ReplicaSet",
+                "replicasets",
+                names::LABEL_WORKLOAD,
+            ),
             // The labels of a Service are copied to its slices.
             Self::Endpoints => (
                 "discovery.k8s.io",
@@ -50,7 +64,12 @@ impl EnrichTarget {
 
 /// What objects that are added as `target` belong to, if they belong to that child of a custom resource of kind and key
 /// `owner`.
-pub fn belonging(target: EnrichTarget, owner: (&GroupKind, &ObjectKey), child: &ChildKey, uid: &str) -> Box<str> {
+pub fn belonging(
+    target: EnrichTarget,
+    owner: (&GroupKind, &ObjectKey),
+    child: &ChildKey,
+    uid: &str,
+) -> Box<str> {
     match target {
         EnrichTarget::Pods => {
             workload_label(owner.0, owner.1, &child.kind, &child.object.name).into()
@@ -68,7 +87,10 @@ impl Related {
     pub fn read(kind: &GroupKind, object: &Node) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
         let (of, view) = match &*kind.kind {
-            "Pod" => (label(object, names::LABEL_WORKLOAD).map(Box::from), vec![pod(object)]),
+            "Pod" => (
+                label(object, names::LABEL_WORKLOAD).map(Box::from),
+                vec![pod(object)],
+            ),
             "ReplicaSet" => (controller(object).map(Box::from), vec![replica_set(object)]),
             "EndpointSlice" => (service(&id, object), endpoints(object)),
             _ => (None, Vec::new()),
@@ -84,7 +106,9 @@ impl Related {
 }
 
 fn at<'a>(object: &'a Node, fields: &[&str]) -> Option<&'a Node> {
-    fields.iter().try_fold(object, |node, field| node.get(field))
+    fields
+        .iter()
+        .try_fold(object, |node, field| node.get(field))
 }
 
 fn text<'a>(object: &'a Node, fields: &[&str]) -> Option<&'a str> {
@@ -92,7 +116,9 @@ fn text<'a>(object: &'a Node, fields: &[&str]) -> Option<&'a str> {
 }
 
 fn items<'a>(object: &'a Node, fields: &[&str]) -> &'a [Node] {
-    at(object, fields).and_then(Node::as_list).unwrap_or_default()
+    at(object, fields)
+        .and_then(Node::as_list)
+        .unwrap_or_default()
 }
 
 fn label<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
@@ -129,7 +155,7 @@ fn pod(object: &Node) -> Node {
     let statuses = items(object, &["status", "containerStatuses"]);
     let restarts: i64 = statuses
         .iter()
-        .filter_map(|one| one.get("restartCount")?.as_int())
+        .filter_map(|one| one.get("restartCount")?.as_i64())
         .sum();
     let conditions = items(object, &["status", "conditions"]).iter();
     let mut ready = conditions.filter(|one| text(one, &["type"]) == Some("Ready"));
@@ -165,7 +191,9 @@ fn container(status: &Node) -> Node {
         ("state", Node::from(word)),
         ("reason", or_empty(text(state, &["reason"]))),
     ];
-    map(fields.into_iter().chain(exit.map(|code| ("exitCode", code))))
+    map(fields
+        .into_iter()
+        .chain(exit.map(|code| ("exitCode", code))))
 }
 
 fn replica_set(object: &Node) -> Node {
@@ -249,7 +277,10 @@ mod tests {
                 ],
             })
         );
-        assert_eq!(read("Pod", &json!({ "metadata": { "name": "b" } })).of, None);
+        assert_eq!(
+            read("Pod", &json!({ "metadata": { "name": "b" } })).of,
+            None
+        );
     }
 
     #[test]

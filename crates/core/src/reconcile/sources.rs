@@ -6,7 +6,9 @@ use jiff::Timestamp;
 
 use super::{
     cross::{self, CrossRead},
+    enrich,
     record::Observed,
+    related::RelatedRead,
 };
 use crate::{
     plan::{ChildKey, Number, OperatorPlan},
@@ -23,6 +25,8 @@ pub enum Read {
     Cross(CrossRead),
     /// What the operator that an entry of `cross` names says of itself and measures.
     Operator(Key),
+    /// The objects that belong to a child, as `enrich` adds them: a list.
+    Related(RelatedRead),
 }
 
 /// What came of a read. It is kept for the pass, whatever it is.
@@ -49,6 +53,8 @@ pub struct Sources {
     pub cr: Option<Node>,
     /// `.cross`: custom resources of other operators, by name; null where the plan reads none.
     pub cross: Node,
+    /// What is added to children: a list under a key.
+    pub added: BTreeMap<(ChildKey, &'static str), Node>,
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
@@ -68,6 +74,7 @@ impl Sources {
             unavailable: unseen_children(plan, observed),
             ..Self::default()
         };
+        enrich::fill(plan, observed, now, &mut sources)?;
         cross::fill(plan, observed, now, &mut sources)?;
         Ok(sources)
     }

@@ -34,7 +34,10 @@ onReconcile:
 "#;
 
 fn world(declared: &str) -> World {
-    World::new(&operator(declared), pond(&json!({ "on": true }), &json!({})))
+    World::new(
+        &operator(declared),
+        pond(&json!({ "on": true }), &json!({})),
+    )
 }
 
 fn named(entry: &str, namespace: Option<&str>, name: &str) -> Read {
@@ -64,7 +67,10 @@ fn a_resource_that_is_there_is_read_and_one_that_is_not_is_empty() {
     let read = named("source", Some(NAMESPACE), "pond-spring");
     let spring = json!({ "status": { "flow": "7 l/s" } });
     world.outside.insert(read, ready(&spring));
-    assert_eq!(data(&world, "a"), json!({ "flow": "7 l/s", "found": "true" }));
+    assert_eq!(
+        data(&world, "a"),
+        json!({ "flow": "7 l/s", "found": "true" })
+    );
     assert_eq!(
         words(&world.decide()),
         ["apply ConfigMap east/a", "apply ConfigMap east/b"]
@@ -186,13 +192,20 @@ onReconcile:
 fn only_what_templates_read_is_kept_of_a_target() {
     let plan = operator(BOX);
     let reads = |plan: &orkestra_core::plan::OperatorPlan| -> Vec<String> {
-        plan.cross[0].kept_paths().iter().map(ToString::to_string).collect()
+        plan.cross[0]
+            .kept_paths()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     };
     assert_eq!(reads(&plan), ["status.flow"]);
     assert!(!plan.cross[0].reads_health && !plan.cross[0].reads_metrics);
     let whole = BOX.replace("{{ .cross.source.found }}", "{{ toJSON .cross }}");
     let plan = operator(&whole);
-    assert_eq!(reads(&plan), ["apiVersion", "kind", "metadata", "spec", "status"]);
+    assert_eq!(
+        reads(&plan),
+        ["apiVersion", "kind", "metadata", "spec", "status"]
+    );
     assert!(plan.cross[0].reads_health && plan.cross[0].reads_metrics);
 }
 

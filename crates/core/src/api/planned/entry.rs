@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::gate::Gates;
 use super::rules::{Conversion, Mutation, Normalize, Validation};
+use crate::api::gate::GateCondition;
 use crate::api::scalar::Text;
 
 /// Further fields of an operator.
@@ -37,10 +37,6 @@ pub(crate) struct EntryLater {
     webhooks: Option<EntryWebhooks>,
     /// What may not be deleted.
     deletion_protection: Option<EntryProtection>,
-    /// What is added to children that templates read.
-    enrich: Option<Vec<Enrich>>,
-    /// `true` adds everything that `enrich` can. Default `false`.
-    enrich_all: Option<bool>,
     /// Which pages the operator has.
     endpoints: Option<Endpoints>,
     /// Further finalizers of the resources.
@@ -90,49 +86,12 @@ pub(crate) struct EntryProtection {
     strict_mode: Option<bool>,
 }
 
-/// What is added to children: alone, or with conditions.
+/// Further conditions of what is added to children.
 #[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum Enrich {
-    /// It alone.
-    Target(EnrichTarget),
-    /// It as the only key, with conditions.
-    Gated(BTreeMap<String, Gates>),
-}
-
-/// What is added to children.
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum EnrichTarget {
-    /// `_pods` of workloads.
-    Pods,
-    /// `_warnings` of all.
-    Events,
-    /// `_owner` of `ReplicaSets`.
-    Owner,
-    /// `_replicaSets` of Deployments.
-    ReplicaSets,
-    /// `_pvcs` of `StatefulSets`.
-    Pvcs,
-    /// `_pvc` of volumes.
-    Pv,
-    /// `_pv` of claims.
-    Pvc,
-    /// `_storageClass` of claims.
-    StorageClass,
-    /// `_backingPods` of Services.
-    BackingPods,
-    /// `_endpoints` of Services.
-    Endpoints,
-    /// `_node` of Pods.
-    Node,
-    /// `_currentMetrics` and `_scaleTarget` of autoscalers.
-    Hpa,
-    /// `_activeJobs`, `_lastJob` and `_lastSuccessfulJob` of `CronJobs`.
-    CronJob,
-    /// `_loadBalancerIPs` and `_tlsSecrets` of Ingresses.
-    Ingress,
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EnrichGatesLater {
+    /// One must hold, or nothing is added. Beside `when` both count.
+    or: Option<Vec<GateCondition>>,
 }
 
 /// Which pages an operator has.

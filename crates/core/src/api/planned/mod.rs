@@ -25,7 +25,7 @@ mod workloads;
 pub(crate) use box_::{BoxLater, ReconcilerLater, StatusFieldLater};
 pub(crate) use calls::CrossLater;
 pub(crate) use copies::{ConfigMapLater, SecretLater};
-pub(crate) use entry::{DeprecationLater, EntryLater};
+pub(crate) use entry::{DeprecationLater, EnrichGatesLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use network::ServiceLater;
 pub(crate) use rules::AdmissionLater;

@@ -112,6 +112,9 @@ impl<'a, 's> Typing<'a, 's> {
         for leaf in plan.cross.iter().flat_map(CrossPlan::leaves) {
             self.leaf(leaf, None);
         }
+        for entry in &plan.enrich {
+            self.gate(&entry.gate);
+        }
         for block in &plan.blocks {
             self.import.set(block.import);
             self.gate(&block.gate);

@@ -2,9 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{assume, super::{cross::{CrossBy, CrossRead}, sources::Answer}};
+use super::{
+    super::{
+        cross::{CrossBy, CrossRead},
+        sources::Answer,
+    },
+    assume,
+};
 use crate::{
-    plan::{OperatorPlan, cross::{CrossPlan, CrossTarget, label_path}},
+    plan::{
+        OperatorPlan,
+        cross::{CrossPlan, CrossTarget, label_path},
+    },
     value::{Node, project},
 };
 
