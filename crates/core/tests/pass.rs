@@ -15,6 +15,7 @@ mod pass {
     mod cross;
     mod determinism;
     mod end;
+    mod enrich;
     mod failures;
     mod first;
     mod genuine;
