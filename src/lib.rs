@@ -12,6 +12,7 @@
 //!
 //! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
 
+mod certificates;
 pub mod cli;
 pub mod client;
 pub mod events;

@@ -29,6 +29,7 @@ spec:
   crds:
     NAME:
       apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+      namespaced: true
       operatorBox:
         reconciler: { workers: 3, resync: 90s }
         onReconcile:

@@ -19,10 +19,10 @@ use orkestra_core::{
 
 use super::{
     bound::Bound,
-    execute::{Outcome, execute},
+    execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
-    metadata::{failure_of_cr, remember_made, write_metadata},
+    metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
     shared::Shared,
     sources::{self, related},
     tell::tell,
@@ -106,11 +106,14 @@ pub(super) async fn pass(
     key: &ObjectKey,
     memory: &mut Memory,
 ) -> Passed {
-    let Some(cr) = bound.crs.store().get(key) else {
-        return Passed::settled();
+    let Some(cr) = bound.cr(key) else {
+        return match bound.stray(key) {
+            Some(stray) => finish::let_stray_go(shared, bound, &stray).await,
+            None => Passed::settled(),
+        };
     };
     if cr.deleting {
-        return finish::finish(shared, bound, &cr).await;
+        return finish::finish(shared, bound, &cr, memory).await;
     }
     let mut observed = observe(bound, &cr);
     if !observed.unseen.is_empty() {
@@ -121,9 +124,14 @@ pub(super) async fn pass(
     let Some(mut cycle) = decide(shared, bound, &mut observed, now).await else {
         return Passed::settled();
     };
+    shared.read(key, observed.answers.keys());
     let sources = std::mem::take(&mut cycle.sources);
-    let wake = cycle.wake;
-    let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
+    let (wake, doubts) = (cycle.wake, std::mem::take(&mut cycle.doubts));
+    let ahead = cycle.ahead.clone();
+    let wanted = Wanted {
+        inventory: cycle.inventory.clone(),
+        labels: std::mem::take(&mut cycle.labels),
+    };
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
         Ok(None) => return Passed::settled(),
         Ok(Some(cr)) => {
@@ -157,6 +165,7 @@ pub(super) async fn pass(
         ..observe(bound, &cr)
     };
     executed.wake_at(wake);
+    executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);
@@ -190,10 +199,7 @@ async fn decide(
     loop {
         let permit = shared.context.passes.acquire().await;
         let reads = match step(&bound.plan, &bound.scopes, observed, now, &entropy) {
-            Step::Done(cycle) => {
-                sources::settle(shared, bound, &observed.cr.id.key, &observed.answers);
-                return Some(*cycle);
-            }
+            Step::Done(cycle) => return Some(*cycle),
             Step::Need(reads) => reads,
         };
         drop(permit);
@@ -220,7 +226,7 @@ fn with_snapshot(now: &Arc<CrRecord>, seen: &CrRecord) -> Arc<CrRecord> {
 }
 
 /// Writes the status where it differs.
-async fn report(
+pub(super) async fn report(
     shared: &Shared,
     bound: &Bound,
     (after, sources): (&Observed, &Sources),
@@ -258,7 +264,12 @@ async fn report(
         Err(WireError::Conflict { .. }) => Next::Retry,
         Err(WireError::Forbidden { .. }) => Next::After(WAIT),
         Err(error @ WireError::Invalid { .. }) => {
-            shared.status_refused(Some(error.to_string()));
+            let words = if bound.plan.status_shows_secrets() {
+                WITHHELD.to_owned()
+            } else {
+                error.to_string()
+            };
+            shared.status_refused(Some(words));
             Next::Settled
         }
         Err(error) => {
@@ -271,13 +282,15 @@ async fn report(
 }
 
 /// What follows: a permanent failure waits for another input, a missing right for whoever grants it, all else is tried again.
-fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
+pub(super) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
     let mut next = revisit.map_or(Next::Settled, Next::After);
     for failed in &executed.failures {
         next = soonest(
             next,
             match failed.reason {
                 Reason::Forbidden | Reason::NameTaken | Reason::KindNotServed => Next::After(WAIT),
+                // It is watched.
+                Reason::SourceMissing => Next::Settled,
                 reason if reason.is_permanent() => Next::Settled,
                 _ => Next::Retry,
             },
@@ -286,7 +299,7 @@ fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
     next
 }
 
-fn soonest(a: Next, b: Next) -> Next {
+pub(super) fn soonest(a: Next, b: Next) -> Next {
     match (a, b) {
         (Next::Retry, _) | (_, Next::Retry) => Next::Retry,
         (Next::Again, _) | (_, Next::Again) => Next::Again,

@@ -10,22 +10,29 @@
 )]
 
 mod pass {
+    mod autoscale;
     mod chance;
     mod converge;
+    mod copies;
     mod cross;
     mod determinism;
     mod end;
+    mod ending;
     mod enrich;
     mod failures;
     mod first;
+    mod for_each;
     mod genuine;
     mod intents;
+    mod interleavings;
+    mod lasting;
     mod leaves;
     mod motifs;
     mod operator;
     mod report;
     mod report_any;
     mod report_schema;
+    mod rolling;
     mod server;
     mod strangers;
     mod values;

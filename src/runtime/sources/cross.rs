@@ -17,22 +17,21 @@ use super::super::{
     context::Context,
     health::State,
     operators::{Listed, OperatorNow},
-    queue::Lane,
-    shared::{Shared, lock},
+    shared::Shared,
     watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
     wire::{Scope, Served},
 };
-use super::{Thing, moods::next};
+use super::moods::next;
 use futures::future::BoxFuture;
 use orkestra_core::{
     plan::{
         GroupKind, ObjectKey, OperatorPlan, ResourceType,
-        cross::{CrossPlan, CrossTarget, HEALTH, METRICS, label_path},
+        cross::{CrossPlan, CrossSelector, CrossTarget, HEALTH, METRICS, label_path},
     },
     reconcile::{
         cross::{CrossBy, CrossRead},
         record::CrRecord,
-        sources::Answer,
+        sources::{Answer, Read},
     },
     value::{Key, Node, Path, project},
 };
@@ -309,6 +308,7 @@ fn object_key(served: &Served, namespace: Option<&str>, name: &str) -> ObjectKey
 /// Queues the readers of a target that changed in what the entry reads.
 fn told(shared: Weak<Shared>, entry: &CrossPlan) -> Subscriber<CrRecord> {
     let (name, paths) = (entry.name.clone(), entry.kept_paths());
+    let by_name = matches!(entry.selector, CrossSelector::Name(_));
     Arc::new(move |change: &Change<CrRecord>| {
         let Some(shared) = shared.upgrade() else {
             return;
@@ -319,31 +319,34 @@ fn told(shared: Weak<Shared>, entry: &CrossPlan) -> Subscriber<CrRecord> {
         {
             return;
         }
-        let readers = {
-            let readers = lock(&shared.readers);
-            let mut all = readers.of(&Thing::Named(name.clone(), change.key.clone()));
-            all.extend(readers.of(&Thing::Chosen(name.clone())));
-            all
-        };
-        for reader in readers {
-            shared.enqueue(reader, Lane::Changed);
+        // Of resources in namespaces who reads one by name is known by what was asked for.
+        if by_name && change.key.namespace.is_some() {
+            shared.readers.changed(&Read::Cross(CrossRead {
+                name: name.clone(),
+                namespace: change.key.namespace.clone(),
+                by: CrossBy::Name(change.key.name.clone()),
+            }));
+            return;
         }
+        shared.readers.changed_like(|read| match read {
+            Read::Cross(read) => read.name == name && may_choose(&read.by, &change.key.name),
+            _ => false,
+        });
     })
 }
 
-/// The custom resource that a pass over `reader` asks for.
-pub(super) fn read(
-    shared: &Shared,
-    targets: &Targets,
-    reader: &ObjectKey,
-    read: &CrossRead,
-) -> Answer {
+fn may_choose(by: &CrossBy, changed: &str) -> bool {
+    match by {
+        CrossBy::Name(name) => **name == *changed,
+        CrossBy::Labels(_) => true,
+    }
+}
+
+/// The custom resource that a pass asks for.
+pub(super) fn read(targets: &Targets, read: &CrossRead) -> Answer {
     let Some(target) = targets.0.get(&read.name) else {
         return Answer::Unavailable("the plan does not read it".into());
     };
-    if let Some(thing) = thing(targets, read) {
-        lock(&shared.readers).note(reader, thing);
-    }
     let chosen = match target.readable() {
         Ok(true) => target.choose(read),
         Ok(false) => Ok(None),
@@ -354,20 +357,6 @@ pub(super) fn read(
         Ok(None) => Answer::Absent,
         Err(why) => Answer::Unavailable(why.into()),
     }
-}
-
-/// What is read, as changes name it; nothing of what nobody serves: all hear when that changes.
-pub(super) fn thing(targets: &Targets, read: &CrossRead) -> Option<Thing> {
-    let Found::Served(served) = &targets.0.get(&read.name)?.found else {
-        return None;
-    };
-    Some(match &read.by {
-        CrossBy::Name(name) => {
-            let key = object_key(served, read.namespace.as_deref(), name);
-            Thing::Named(read.name.clone(), key)
-        }
-        CrossBy::Labels(_) => Thing::Chosen(read.name.clone()),
-    })
 }
 
 /// What the operator of the entry of that name says of itself and measures.

@@ -2,34 +2,20 @@
 
 pub(super) mod cross;
 pub(super) mod moods;
-mod objects;
+pub(super) mod objects;
 pub(super) mod readers;
 pub(super) mod related;
 
+use std::sync::Arc;
+
 use orkestra_core::{
     plan::ObjectKey,
-    reconcile::{
-        related::RelatedRead,
-        sources::{Answer, Answers, Read},
-    },
-    value::Key,
+    reconcile::sources::{Answer, Answers, Certificate, Read},
+    value::{Key, Node},
 };
 
-use super::{
-    bound::Bound,
-    shared::{Shared, lock},
-};
-
-/// What a custom resource reads beside its children.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Thing {
-    /// A custom resource by its name, for an entry of `cross`.
-    Named(Key, ObjectKey),
-    /// Whatever an entry of `cross` chooses by labels.
-    Chosen(Key),
-    /// What belongs to a child.
-    Related(RelatedRead),
-}
+use super::{bound::Bound, shared::Shared};
+use crate::certificates;
 
 /// What came of the reads of a round.
 #[derive(Debug, Default)]
@@ -49,10 +35,13 @@ pub(super) async fn answer(
 ) -> Heard {
     let mut heard = Heard::default();
     for read in reads {
+        shared.readers.note(key, &read);
         let answer: Answer = match &read {
             Read::Object(child) => objects::read(shared, child).await,
-            Read::Cross(read) => cross::read(shared, &bound.targets, key, read),
-            Read::Related(read) => related::read(shared, &bound.belongings, key, read),
+            Read::Certificate(wanted) => certificate(wanted),
+            Read::Same(..) => Answer::Unavailable("no other resource is looked at yet".into()),
+            Read::Cross(read) => cross::read(&bound.targets, read),
+            Read::Related(read) => related::read(&bound.belongings, read),
             Read::Operator(name) => cross::operator(&bound.targets, name),
         };
         heard.answers.insert(read, answer);
@@ -60,13 +49,14 @@ pub(super) async fn answer(
     heard
 }
 
-/// A pass over the custom resource `key` is decided: from now on it hears of what it has read, and of nothing else.
-pub(super) fn settle(shared: &Shared, bound: &Bound, key: &ObjectKey, answers: &Answers) {
-    let things = answers.keys().filter_map(|read| match read {
-        Read::Cross(read) => cross::thing(&bound.targets, read),
-        Read::Related(read) => Some(Thing::Related(read.clone())),
-        Read::Object(_) | Read::Operator(_) => None,
-    });
-    let things = things.collect();
-    lock(&shared.readers).keep(key, &things);
+/// A certificate that is made now.
+fn certificate(wanted: &Certificate) -> Answer {
+    match certificates::issue(wanted) {
+        Ok(parts) => {
+            let parts = parts.into_iter();
+            let parts = parts.map(|(name, text)| (Key::from(name), Node::from(text)));
+            Answer::Ready(Arc::new(Node::Map(parts.collect())))
+        }
+        Err(error) => Answer::Unavailable(error.to_string().into()),
+    }
 }

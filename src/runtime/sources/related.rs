@@ -7,23 +7,19 @@ use std::{
 
 use orkestra_core::{
     api::EnrichTarget,
-    plan::{EnrichPlan, GroupKind, ObjectKey, OperatorPlan},
+    plan::{EnrichPlan, GroupKind, OperatorPlan},
     reconcile::{
         related::{Related, RelatedRead},
-        sources::Answer,
+        sources::{Answer, Read},
         verdict::{Action, Executed},
     },
     value::Node,
 };
 
-use super::{
-    super::{
-        queue::Lane,
-        shared::{Shared, lock},
-        watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
-        wire::{Scope, Served},
-    },
-    Thing,
+use super::super::{
+    shared::Shared,
+    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served},
 };
 
 /// What is watched for the plan of one operator.
@@ -131,10 +127,8 @@ fn told(shared: Weak<Shared>, target: EnrichTarget) -> Subscriber<Related> {
             let Some(of) = record.of.clone() else {
                 continue;
             };
-            let readers = lock(&shared.readers).of(&Thing::Related(RelatedRead { target, of }));
-            for reader in readers {
-                shared.enqueue(reader, Lane::Changed);
-            }
+            let read = Read::Related(RelatedRead { target, of });
+            shared.readers.changed(&read);
         }
     })
 }
@@ -148,17 +142,11 @@ pub(in crate::runtime) fn are_new(plan: &OperatorPlan, executed: &Executed) -> b
     })
 }
 
-/// What belongs to the child that a pass over `reader` asks about, by name.
-pub(super) fn read(
-    shared: &Shared,
-    belongings: &Belongings,
-    reader: &ObjectKey,
-    read: &RelatedRead,
-) -> Answer {
+/// What belongs to the child that a pass asks about, by name.
+pub(super) fn read(belongings: &Belongings, read: &RelatedRead) -> Answer {
     let Some(watch) = belongings.0.get(&read.target) else {
         return Answer::Unavailable("the plan does not read it".into());
     };
-    lock(&shared.readers).note(reader, Thing::Related(read.clone()));
     if let Err(why) = readable(watch) {
         return Answer::Unavailable(why.into());
     }

@@ -15,7 +15,7 @@ use orkestra_core::{
 };
 
 use super::{
-    Handle, Record, Subscriber, Watched,
+    Handle, Presence, Record, Subscriber, Watched,
     informer::{Informer, Shared},
     reflector,
 };
@@ -31,6 +31,7 @@ pub struct Informers {
     children: Pool<ChildRecord>,
     crs: Pool<CrRecord>,
     related: Pool<Related>,
+    presence: Pool<Presence>,
 }
 
 /// What one informer has done, for metrics.
@@ -71,6 +72,7 @@ impl Informers {
             children: Mutex::default(),
             crs: Mutex::default(),
             related: Mutex::default(),
+            presence: Mutex::default(),
         }
     }
 
@@ -104,11 +106,17 @@ impl Informers {
         self.join(&self.related, watched, &[], subscriber)
     }
 
+    /// Reads which objects there are, in which versions; nothing of their content.
+    pub fn presence(&self, watched: Watched, subscriber: Subscriber<Presence>) -> Handle<Presence> {
+        self.join(&self.presence, watched, &[], Some(subscriber))
+    }
+
     /// What the informers have done that somebody reads.
     pub fn stats(&self) -> Vec<Stats> {
         let mut all = stats(&self.children, false);
         all.extend(stats(&self.related, false));
         all.extend(stats(&self.crs, true));
+        all.extend(stats(&self.presence, false));
         all
     }
 

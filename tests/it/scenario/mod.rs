@@ -43,6 +43,8 @@ pub(crate) struct Scenario {
     pub(crate) client: Client,
     /// Who the controller is.
     pub(crate) identity: Identity,
+    /// What its controllers log, if not the usual.
+    pub(crate) log_filter: Option<&'static str>,
     folder: PathBuf,
     grants: usize,
     controller: Option<Guarded>,
@@ -63,6 +65,7 @@ impl Scenario {
             identity: cluster.identity(&format!("ork-{namespace}"), &[])?,
             namespace,
             client,
+            log_filter: None,
             folder,
             grants: 0,
             controller: None,
@@ -154,6 +157,9 @@ impl Scenario {
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
         command.env("KUBECONFIG", self.identity.kubeconfig_path());
+        if let Some(filter) = self.log_filter {
+            command.env("RUST_LOG", filter);
+        }
         command
     }
 

@@ -16,8 +16,12 @@ use super::motif::{Motif, MotifSpec};
 use super::shape::{Field, Shape};
 use super::status::KatalogStatus;
 
+/// Types that stand in so many places that their fields would fill the definition: `ork explain` tells them.
+const UNFOLDED: [&str; 1] = ["GateCondition"];
 /// Extension of Kubernetes: keep what the schema doesn't name.
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+/// Fields whose inside is that of others, and is not spelled out again: the definitions must stay small.
+const OUTLINED: [&str; 1] = ["onDelete"];
 
 /// The definitions of our own kinds as JSON, always the same.
 pub fn crds() -> Vec<Value> {
@@ -127,19 +131,21 @@ fn lenient(shape: &Shape) -> Map<String, Value> {
     let mut schema = Map::new();
     schema.insert(PRESERVE.to_owned(), Value::Bool(true));
     match shape {
+        Shape::Object(object) if UNFOLDED.contains(&&*object.name) => {}
         Shape::Object(object) => {
-            let properties: Map<String, Value> = object
-                .fields
-                .iter()
-                .filter(|(_, field)| field.works())
-                .map(
-                    |(
-                        name,
-                        Field {
-                            shape, description, ..
-                        },
-                    )| (name.clone(), describe(shape, description)),
-                )
+            let works = object.fields.iter().filter(|(_, field)| field.works());
+            let properties: Map<String, Value> = works
+                .map(|(name, field)| {
+                    let Field {
+                        shape, description, ..
+                    } = field;
+                    let shape = if OUTLINED.contains(&&**name) {
+                        &Shape::Free
+                    } else {
+                        shape
+                    };
+                    (name.clone(), describe(shape, description))
+                })
                 .collect();
             // Of a structural schema only one of the two may be there.
             match &object.rest {

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::gate::GateCondition;
-use super::later::{Later, LaterValues};
-use super::planned::EnrichGatesLater;
+use super::gate::Gates;
+use super::later::LaterValues;
 
 /// Something that is added to children: its name, or its name with conditions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,20 +16,7 @@ pub enum Enrich {
     /// It alone.
     Target(EnrichTarget),
     /// It as the only key, with conditions.
-    Gated(BTreeMap<String, EnrichGates>),
-}
-
-/// When something is added.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct EnrichGates {
-    /// All must hold, or nothing is added.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub when: Vec<GateCondition>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<EnrichGatesLater>,
+    Gated(BTreeMap<String, Gates>),
 }
 
 /// What is added to children.

@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::autoscale::Autoscale;
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
 use super::cross::Cross;
 use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
+use super::on_delete::OnDelete;
 use super::planned::{BoxLater, LifecycleLater, ReconcilerLater, StatusFieldLater};
 use super::queue::Queue;
 use super::scalar::{Scalar, Text};
@@ -30,13 +32,20 @@ pub struct OperatorBox {
     /// Children that are kept as declared, and removed when their `when` no longer holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_reconcile: Option<Lifecycle>,
+    /// What is done before a custom resource goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_delete: Option<OnDelete>,
     /// Custom resources of other operators that are read. A change of one leads to a pass.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cross: Vec<Cross>,
     /// What is written to the custom resource's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,
-    /// `[]` keeps our finalizer off the custom resources. Further finalizers are not supported yet.
+    /// Changes workers and queue by conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscale: Option<Autoscale>,
+    /// Finalizers that every resource gets beside ours, which it always has; who they belong to takes
+    /// them off again. `[]` keeps ours off too. Default: those of the Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,
     /// What is not built yet.
@@ -77,6 +86,12 @@ pub struct Reconciler {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Refused(NO_SHORTHAND, "write the object out under `custom`"))]
 pub struct Lifecycle {
+    /// All must hold, or the block counts as if none of its entries were wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<GateCondition>,
+    /// One must hold, or the block counts as if none of its entries were wanted. Beside `when` both count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
     /// Deployments (apps/v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deployments: Vec<Deployment>,
@@ -144,6 +159,9 @@ pub struct StatusField {
     /// All must hold, or the field keeps the value it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
+    /// One must hold, or the field keeps the value it has. Beside `when` both count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

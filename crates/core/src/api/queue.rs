@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::Span;
-use super::later::Refused;
+use super::later::{Later, Refused};
+use super::planned::QueueLater;
 use super::scalar::Scalar;
 
 /// The queue of an operator.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Refused(&["behaviour"], "nothing is ever dropped from a queue"))]
 pub struct Queue {
     /// The depth that counts as a full queue: autoscalers and pages take shares of it, and nothing is ever dropped.
     /// Default `0`, which is none.
@@ -28,6 +28,10 @@ pub struct Queue {
     /// left out, the first wait is `5ms`, each is twice as long as the one before, and the longest is `1000s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_backoff: Option<QueueBackoff>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<QueueLater>,
 }
 
 /// How long a resource whose pass failed waits for the next.

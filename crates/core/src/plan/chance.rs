@@ -14,7 +14,8 @@ use crate::{diagnostics::Code, resources::scope::At, template::Template};
 /// Where a random value would not last, and what to do about it.
 const CHILD: (&str, &str) = (
     "the value is another one in each pass, and so is the child",
-    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`",
+    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`, or write `once: true` \
+     in a Secret",
 );
 const NAME: (&str, &str) = (
     "each pass would name another child",
@@ -51,14 +52,22 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,
             Purpose::Status => STATUS,
+            Purpose::Label => LABEL,
             Purpose::Once => return,
         };
         match expression {
             Expression::Leaf(leaf) => check.leaf(leaf, why),
             Expression::Condition(condition) => check.condition(condition, why),
+            // A path draws nothing.
+            Expression::ForEach(_) => {}
         }
     });
 }
+
+const LABEL: (&str, &str) = (
+    "the label would be another one in each pass",
+    "make it of what stays as it is",
+);
 
 struct Check<'a> {
     at: &'a At<'a>,
@@ -68,11 +77,11 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn condition(&mut self, condition: &Condition, why: (&str, &str)) {
-        if let Operand::Template(template) = &condition.operand {
+        if let Some(Operand::Template(template)) = condition.operand() {
             let place = format!("{}.field", condition.path);
             self.template(&place, template, why);
         }
-        if let Some(leaf) = condition.right() {
+        for leaf in condition.leaves() {
             self.leaf(leaf, why);
         }
     }

@@ -1,21 +1,22 @@
 //! The children of an operatorBox: entries of its lifecycle blocks to child plans.
 
 mod blocks;
+mod config;
 
 use std::collections::BTreeMap;
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode, OnFalse,
-    ResourceType, Schemas, conditions, kinds,
+    BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode,
+    OnFalse, ResourceType, Schemas, conditions, ending, for_each, kinds,
 };
 use crate::{
     api::{
-        Lifecycle, Text,
+        Lifecycle, OnDelete, Text,
         children::{self, Control, Custom, Meta},
     },
     diagnostics::Code,
     resources::{
-        config, custom, deployment,
+        custom, deployment,
         scope::At,
         service::{self, Workload},
     },
@@ -37,9 +38,12 @@ struct Surroundings<'a> {
     /// The import that the block comes from.
     import: Option<usize>,
     force_conflict: bool,
+    /// The block's own.
+    gate: &'a Gate,
 }
 
 /// One entry on its way to a child plan: its place, and what every kind has.
+#[derive(Clone)]
 struct Entry<'a> {
     at: At<'a>,
     block: Block,
@@ -135,11 +139,7 @@ pub(crate) fn compile(
 ) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
     let (mut compiled, mut plans) = (Vec::new(), Vec::new());
     for (position, declared) in blocks.iter().enumerate() {
-        compiled.push(BlockPlan {
-            path: declared.at.text(),
-            import: declared.import,
-            gate: Gate::default(),
-        });
+        let gate = gate_of(&declared.at, declared.lifecycle);
         let surroundings = Surroundings {
             position,
             owner,
@@ -148,12 +148,52 @@ pub(crate) fn compile(
             imports,
             import: declared.import,
             force_conflict,
+            gate: &gate,
         };
         plans.extend(surroundings.block(&declared.at, declared.block, declared.lifecycle));
+        compiled.push(BlockPlan {
+            path: declared.at.text(),
+            import: declared.import,
+            gate,
+        });
     }
     // Stable: within a rank the order of declaration stays.
     plans.sort_by_key(|plan: &ChildPlan| kinds::rank(&plan.kind.group_kind()));
     (compiled, plans)
+}
+
+/// What must hold for a block to count.
+fn gate_of(at: &At<'_>, block: &Lifecycle) -> Gate {
+    conditions::gate(at, &block.when, &block.or)
+}
+
+/// What is done before a custom resource goes: the `onDelete` of the operatorBox at `at`.
+pub(crate) fn compile_end(
+    at: &At<'_>,
+    declared: &OnDelete,
+    owner: &GroupKind,
+    schemas: &Schemas,
+) -> EndPlan {
+    let block = BlockPlan {
+        path: at.text(),
+        import: None,
+        gate: gate_of(at, &declared.lifecycle),
+    };
+    let open = Gate::default();
+    ending::compile(at, declared, block, |at, lifecycle| {
+        let surroundings = Surroundings {
+            position: 0,
+            owner,
+            schemas,
+            workloads: Vec::new(),
+            imports: &[],
+            import: None,
+            force_conflict: false,
+            gate: &open,
+        };
+        let entries = surroundings.block(at, Block::OnDelete, lifecycle);
+        (gate_of(at, lifecycle), entries)
+    })
 }
 
 impl Surroundings<'_> {
@@ -165,29 +205,34 @@ impl Surroundings<'_> {
             secrets,
             service_accounts,
             custom,
+            when: _,
+            or: _,
             later: _,
         } = lifecycle;
         let mut plans = Vec::new();
         for (index, entry) in deployments.iter().enumerate() {
             let shell = DEPLOYMENT.entry(at, index, block, &entry.common);
             let kind = shell.kind.group_kind();
-            plans.extend(self.child(&shell, |labels, name| {
+            let plan = self.child(&shell, |labels, name| {
                 deployment::expand(&shell.at, entry, labels, &kind, name)
-            }));
+            });
+            plans.extend(plan.map(|plan| config::rolling(&shell.at, plan, entry.roll_on_change)));
         }
         for (index, entry) in services.iter().enumerate() {
             let shell = SERVICE.entry(at, index, block, &entry.common);
             plans.extend(self.child(&shell, |_, _| {
-                service::expand(&shell.at, entry, shell.name, &self.workloads)
+                let each = entry.common.control.for_each.as_ref();
+                let workloads = blocks::within_reach(&self.workloads, each);
+                service::expand(&shell.at, entry, shell.name, &workloads)
             }));
         }
         for (index, entry) in config_maps.iter().enumerate() {
             let shell = CONFIG_MAP.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| config::config_map(&shell.at, entry)));
+            plans.extend(self.config_maps(&shell, entry));
         }
         for (index, entry) in secrets.iter().enumerate() {
             let shell = SECRET.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| config::secret(&shell.at, entry)));
+            plans.extend(self.secrets(shell, entry));
         }
         for (index, entry) in service_accounts.iter().enumerate() {
             let shell = SERVICE_ACCOUNT.entry(at, index, block, &entry.common);
@@ -208,7 +253,8 @@ impl Surroundings<'_> {
             body(&GroupKind::parse(""));
             return None;
         };
-        if kind.group_kind() == *self.owner && entry.control.when.is_empty() {
+        if kind.group_kind() == *self.owner && entry.control.when.is_empty() && self.gate.is_empty()
+        {
             at.field("kind").error_hint(
                 Code::EndlessChildren,
                 format!("every {} would make another, without end", self.owner.kind),
@@ -273,7 +319,11 @@ impl Surroundings<'_> {
         metadata.put("annotations", annotations.into_optional());
         root.put("metadata", metadata.into_optional());
 
-        let gate = conditions::gate(at, &control.when);
+        let gate = conditions::gate(at, &control.when, &control.or);
+        let for_each = for_each::compile(at, control.for_each.as_ref());
+        if control.for_each.is_some() && for_each.is_none() {
+            return None;
+        }
         let mode = mode(at, *block, &group_kind, control);
         Some(ChildPlan {
             path: at.text(),
@@ -281,10 +331,11 @@ impl Surroundings<'_> {
             block: self.position,
             kind: kind.clone(),
             mode,
-            on_false: on_false(at, mode, control).unwrap_or_else(|| {
+            on_false: on_false(at, mode, control, self.gate).unwrap_or_else(|| {
                 let import = self.import.and_then(|import| self.imports.get(import));
-                conditions::default_on_false([&gate], import)
+                conditions::default_on_false([self.gate, &gate], import, for_each.as_ref())
             }),
+            for_each,
             gate,
             name: name?,
             name_rule,
@@ -292,6 +343,10 @@ impl Surroundings<'_> {
             body: root.into_tree(),
             force_conflict: control.force_conflict.unwrap_or(self.force_conflict),
             adopt: control.adopt.unwrap_or(false),
+            lasting: None,
+            copy: None,
+            rolls: false,
+            spread: false,
         })
     }
 }
@@ -326,6 +381,13 @@ fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
 }
 
 fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode {
+    if block == Block::OnDelete {
+        if control.reconcile.is_some() {
+            let message = "what is done before the end is done once";
+            at.field("reconcile").warn(Code::NoEffect, message);
+        }
+        return Mode::Once;
+    }
     let wanted = match (block, control.reconcile) {
         (Block::OnReconcile, Some(false)) => {
             at.field("reconcile").error_hint(
@@ -336,7 +398,7 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
             Mode::Reconciled
         }
         (Block::OnReconcile, _) | (Block::OnCreate, Some(true)) => Mode::Reconciled,
-        (Block::OnCreate, _) => Mode::Once,
+        (Block::OnCreate | Block::OnDelete, _) => Mode::Once,
     };
     if wanted == Mode::Reconciled && *kind == GroupKind::parse("Job.batch") {
         at.warn(
@@ -349,10 +411,15 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
 }
 
 /// What the entry itself declares.
-fn on_false(at: &At<'_>, mode: Mode, control: &Control) -> Option<OnFalse> {
+fn on_false(at: &At<'_>, mode: Mode, control: &Control, block: &Gate) -> Option<OnFalse> {
     let declared = control.on_false?;
     let at = at.field("onFalse");
-    if control.when.is_empty() {
+    let gates = [
+        control.when.is_empty(),
+        control.or.is_empty(),
+        block.is_empty(),
+    ];
+    if gates == [true; 3] && control.for_each.is_none() {
         at.warn(Code::NoEffect, "without `when` this has no effect");
     } else if mode == Mode::Once {
         at.warn(

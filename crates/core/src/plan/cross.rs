@@ -112,6 +112,15 @@ pub(crate) fn compile(
     plans.into()
 }
 
+/// The entries of `spec.crds` that are read, by the names that they have below `.cross`.
+pub(crate) fn entries(declared: &[api::Cross]) -> BTreeMap<&str, &str> {
+    let named = declared.iter().filter_map(|entry| {
+        let crd = entry.crd.as_deref()?;
+        Some((entry.as_.as_deref().unwrap_or(crd), crd))
+    });
+    named.collect()
+}
+
 fn one(at: &At<'_>, declared: &api::Cross, context: &Context<'_>) -> Option<CrossPlan> {
     let api::Cross {
         crd,

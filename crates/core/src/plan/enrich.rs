@@ -153,6 +153,6 @@ fn one(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
     };
     Some(EnrichPlan {
         target,
-        gate: conditions::gate(&at.field(word), &gates.when),
+        gate: conditions::gate(&at.field(word), &gates.when, &gates.or),
     })
 }

@@ -3,19 +3,18 @@
 use std::cell::RefCell;
 
 use super::{
-    BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
-    Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
-    children, cross, describe, enrich,
+    AutoscalePlan, BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef,
+    Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, autoscale,
+    chance, checks, children, cross, describe, ending, enrich, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
-    reconciler, status,
+    reconciler::{self, Pace},
+    status,
     typing::{Known, Typing},
+    watched,
 };
 use crate::{
-    api::{
-        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
-        names,
-    },
+    api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
@@ -56,6 +55,9 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
         built_in: &built_in,
     };
     Typing::new(&at, known, None, &plan, None).check(&mut plan);
+    for child in &plan.children {
+        for_each::check_name(&at, child);
+    }
     report(&at, reads::gather(&plan, false).unreadable);
     let mut found = problems.into_inner();
     let elsewhere = [Code::ServiceSelector, Code::NoPort];
@@ -147,19 +149,33 @@ fn with_names(
         version,
         context.library,
     );
+    let status = match entry.ignore_status_patch {
+        Some(true) => silent(&box_at, status),
+        _ => status,
+    };
+    let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
+    let ending = declared.on_delete.as_ref().map(|declared| {
+        let at = box_at.field("onDelete");
+        children::compile_end(&at, declared, &owner, schemas)
+    });
     let mut plan = OperatorPlan {
         katalog: context.katalog.clone(),
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
         resync: pace.resync,
+        autoscale: autoscale(&box_at, declared, &pace, context),
         queue: pace.queue,
         depends_on: depends_on(entry),
-        finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
+        watched: watched::compile(at, entry),
+        labels: watched::labels(at, &entry.labels),
+        finalizer,
+        other_finalizers,
         imports,
         cross: cross::compile(&box_at.field("cross"), &declared.cross, context),
         enrich: enrich::compile(at, entry),
         blocks: blocks.into(),
         children: children.into(),
+        ending,
         status,
         ..OperatorPlan::of_nothing()
     };
@@ -182,14 +198,23 @@ fn check(
     if context.known.schemas.is_trusting() {
         at.demote_from(before);
     }
+    for child in &plan.children {
+        for_each::check_name(at, child);
+    }
     let mut gathered = reads::gather(plan, true);
     chance::check(at, plan);
+    ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
     gathered.tell_cross(&mut plan.cross);
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
+    // What somebody does to the labels is seen.
+    let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
+    plan.reads.cr.extend(labels);
+    plan.reads.cr.sort();
+    plan.reads.cr.dedup();
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 
@@ -215,7 +240,8 @@ fn children(
     blocks.extend(children::of_box(at, declared));
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
-    (blocks, checks::within(at, imports, compiled))
+    let children = checks::within(at, imports, &blocks, compiled);
+    (blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.
@@ -252,6 +278,33 @@ fn status<'a>(
     status::compile(&lists, conditions.unwrap_or(true), version)
 }
 
+/// When the operator works with another capacity.
+fn autoscale(
+    at: &At<'_>,
+    declared: &OperatorBox,
+    pace: &Pace,
+    context: &Context<'_>,
+) -> Option<AutoscalePlan> {
+    let names = autoscale::Names {
+        cross: cross::entries(&declared.cross),
+        entries: context.spec.crds.keys().map(String::as_str).collect(),
+    };
+    let declared = declared.autoscale.as_ref()?;
+    autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
+}
+
+/// The status that is never written.
+fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
+    if !status.fields.is_empty() {
+        let message = "with `ignoreStatusPatch: true` no status is written";
+        at.field("status").warn(Code::NoEffect, message);
+    }
+    StatusPlan {
+        conditions: false,
+        fields: Box::default(),
+    }
+}
+
 /// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
 fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
     let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
@@ -261,21 +314,4 @@ fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
             condition,
         })
         .collect()
-}
-
-/// Whether the custom resources get our finalizer.
-fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
-    match declared {
-        None => true,
-        Some([]) => false,
-        Some([only]) if only == names::FINALIZER => true,
-        Some(_) => {
-            at.field("finalizers").error_hint(
-                Code::Finalizers,
-                "finalizers of your own are not supported yet",
-                "write `[]` to go without ours, or leave it out",
-            );
-            true
-        }
-    }
 }

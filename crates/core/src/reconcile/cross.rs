@@ -187,7 +187,7 @@ fn put(sources: &mut Sources, entry: &CrossPlan, seen: Node) {
     }
 }
 
-fn hide(sources: &mut Sources, entry: &CrossPlan, why: String) {
+pub(super) fn hide(sources: &mut Sources, entry: &CrossPlan, why: String) {
     let steps = [Key::from("cross"), entry.name.clone()];
     let path: Path = steps.map(Step::Field).into_iter().collect();
     sources.unavailable.push((path, why.into()));

@@ -9,6 +9,7 @@ use super::{
     enrich,
     record::Observed,
     related::RelatedRead,
+    unique,
 };
 use crate::{
     plan::{ChildKey, Number, OperatorPlan},
@@ -19,8 +20,12 @@ use crate::{
 /// Something that a pass must know and that its records do not tell. Equal reads have one answer in a pass.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
-    /// An object that somebody else made, whole: what a child copies or refers to.
+    /// An object that somebody else made: what a child copies or refers to. All but its metadata is there.
     Object(ChildKey),
+    /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
+    Certificate(Certificate),
+    /// Another custom resource of the operator that has this text at this path: its key.
+    Same(Path, Box<str>),
     /// A custom resource of another operator: the parts of it that the plan reads.
     Cross(CrossRead),
     /// What the operator that an entry of `cross` names says of itself and measures.
@@ -28,6 +33,24 @@ pub enum Read {
     /// The objects that belong to a child, as `enrich` adds them: a list.
     Related(RelatedRead),
 }
+
+/// What a certificate is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Certificate {
+    /// The Secret that it is made for: each gets one of its own.
+    pub holder: ChildKey,
+    /// The common name, at most 64 characters.
+    pub common_name: Option<String>,
+    /// DNS names, wildcards too, and addresses.
+    pub hosts: Vec<String>,
+    /// When it begins to be valid.
+    pub not_before: Timestamp,
+    /// When it ceases to be.
+    pub not_after: Timestamp,
+}
+
+/// The parts of a certificate: chain, private key and the authority's certificate. Source: Kubernetes, "TLS Secrets".
+pub const CERTIFICATE_PARTS: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
 /// What came of a read. It is kept for the pass, whatever it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +81,8 @@ pub struct Sources {
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
+    /// Whether others have what the custom resource has at the paths where `unique` asks for it.
+    pub same: BTreeMap<Path, Answer>,
 }
 
 impl Sources {
@@ -71,12 +96,26 @@ impl Sources {
         now: Timestamp,
     ) -> Result<Self, Vec<Read>> {
         let mut sources = Self {
+            same: unique::of(plan, observed)?,
             unavailable: unseen_children(plan, observed),
             ..Self::default()
         };
-        enrich::fill(plan, observed, now, &mut sources)?;
         cross::fill(plan, observed, now, &mut sources)?;
+        enrich::fill(plan, observed, now, &mut sources)?;
         Ok(sources)
+    }
+
+    /// What is seen of a custom resource that is being deleted: it and its children.
+    pub(super) fn at_the_end(plan: &OperatorPlan, observed: &Observed) -> Self {
+        let mut sources = Self {
+            unavailable: unseen_children(plan, observed),
+            ..Self::default()
+        };
+        for entry in &plan.cross {
+            let why = "nothing of others is read at the end".to_owned();
+            cross::hide(&mut sources, entry, why);
+        }
+        sources
     }
 
     /// The roots of the templates, without `.children`.

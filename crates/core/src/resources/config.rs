@@ -15,6 +15,9 @@ use crate::{
 /// Longest key of a `ConfigMap` or Secret, in bytes.
 const KEY_BYTES: usize = 253;
 
+/// The type of a Secret with a certificate. Source: Kubernetes, "Types of Secret".
+const TLS_TYPE: &str = "kubernetes.io/tls";
+
 /// The root fields of a `ConfigMap`.
 pub(crate) fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
     let mut root = Fields::default();
@@ -26,9 +29,15 @@ pub(crate) fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
 /// `stringData` whatever happens to `data`.
 pub(crate) fn secret(at: &At<'_>, entry: &Secret) -> Fields {
     let mut root = Fields::default();
-    match &entry.type_ {
-        Some(text) => root.put("type", at.text_field("type", Some(text))),
-        None => root.put_text("type", "Opaque"),
+    match (&entry.tls, &entry.type_) {
+        // Its data is made with it.
+        (Some(_), _) => {
+            root.put_text("type", TLS_TYPE);
+            return root;
+        }
+        (None, Some(text)) => root.put("type", at.text_field("type", Some(text))),
+        (None, None) if entry.from_secret.is_some() => {}
+        (None, None) => root.put_text("type", "Opaque"),
     }
     root.put("data", data(&at.field("data"), &entry.data, Coerce::Base64));
     root

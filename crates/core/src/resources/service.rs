@@ -7,7 +7,10 @@ use super::{
     scope::{At, Problems},
 };
 use crate::{
-    api::{children::Service, scalar::Scalar},
+    api::{
+        children::{ForEach, Service},
+        scalar::Scalar,
+    },
     diagnostics::Code,
     plan::{Coerce, Fields, GroupKind, Leaf, Tree},
     template::Template,
@@ -19,11 +22,14 @@ const SUFFIXES: [&str; 4] = ["", "-svc", "-lb", "-headless"];
 const TYPES: [&str; 3] = ["ClusterIP", "NodePort", "LoadBalancer"];
 
 /// A workload of the box that a Service can select.
+#[derive(Clone)]
 pub(crate) struct Workload<'a> {
     /// Its kind.
     pub(crate) kind: GroupKind,
     /// Its name, as the Katalog has it.
     pub(crate) name: String,
+    /// What it is made for each of.
+    pub(crate) each: Option<&'a ForEach>,
     /// Its port, as the Katalog has it, and where.
     pub(crate) port: Option<(At<'a>, &'a Scalar)>,
 }

@@ -34,7 +34,9 @@ spec:
           deployments: [{ name: web, image: "nginx:1" }]
           configMaps:
             - name: a
-              data: { ready: "{{ readyPodCount .children.deployment }}" }
+              data:
+                ready: "{{ readyPodCount .children.deployment }}"
+                names: '{{ range .children.deployment._pods }}{{ .name }} {{ end }}'
             - name: b
               onFalse: delete
               when: [{ field: '{{ hasCrashingPod .children.deployments.web }}', equals: true }]
@@ -62,7 +64,10 @@ fn ready(list: &Value) -> Answer {
 fn count(world: &World) -> Value {
     let cycle = world.decide();
     let object = &rendered(&cycle, &key("ConfigMap", "a")).object;
-    object.to_json()["data"]["ready"].clone()
+    let data = &object.to_json()["data"];
+    let names = data["names"].as_str().unwrap_or_default();
+    assert!(names.is_empty() || names == "x y " || names == "x ", "{names}");
+    data["ready"].clone()
 }
 
 #[test]
@@ -70,7 +75,8 @@ fn the_pods_of_a_workload_are_there_once_it_is() {
     let mut world = World::new(&operator("[pods]"), pond(&json!({}), &json!({})));
     assert_eq!(count(&world), "0");
     world.settle();
-    let list = json!([{ "name": "x", "ready": true, "restartCount": 9 }, { "name": "y", "ready": false }]);
+    let list =
+        json!([{ "name": "x", "ready": true, "restartCount": 9 }, { "name": "y", "ready": false }]);
     let read = pods(&world);
     world.outside.insert(read, ready(&list));
     assert_eq!(count(&world), "1");
@@ -80,7 +86,8 @@ fn the_pods_of_a_workload_are_there_once_it_is() {
 #[test]
 fn nothing_is_added_that_is_not_declared_or_whose_gate_is_closed() {
     let gated = "[{ pods: { when: [{ field: spec.watched, equals: true }] } }]";
-    for (enrich, watched, expected) in [("[]", true, "0"), (gated, false, "0"), (gated, true, "1")] {
+    for (enrich, watched, expected) in [("[]", true, "0"), (gated, false, "0"), (gated, true, "1")]
+    {
         let spec = json!({ "watched": watched });
         let mut world = World::new(&operator(enrich), pond(&spec, &json!({})));
         world.settle();

@@ -75,6 +75,10 @@ pub struct Deployment {
     /// The service account that the pods run as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<Text>,
+    /// `true` rolls the pods when a Secret or a `ConfigMap` changes that they take variables, files or credentials from.
+    /// Default `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roll_on_change: Option<bool>,
     /// The directory that the command starts in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<Text>,

@@ -8,8 +8,8 @@ mod env;
 mod pod;
 mod service;
 
-pub use common::{Common, Control, Meta, OnFalse};
-pub use config::{ConfigMap, Secret, ServiceAccount};
+pub use common::{Common, Control, ForEach, Meta, OnFalse};
+pub use config::{ConfigMap, Copies, Secret, SecretTls, ServiceAccount};
 pub use custom::{Custom, CustomMeta};
 pub use deployment::{Deployment, RollingUpdate};
 pub use env::{

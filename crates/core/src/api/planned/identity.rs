@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 
-use super::copies::Copies;
 use crate::api::children::Common;
+use crate::api::children::Copies;
 use crate::api::profiles::{Limits, Quota};
 use crate::api::scalar::{Scalar, Text};
 

@@ -11,7 +11,6 @@
 
 mod box_;
 mod calls;
-mod copies;
 mod entry;
 mod gate;
 mod identity;
@@ -22,10 +21,9 @@ mod security;
 mod storage;
 mod workloads;
 
-pub(crate) use box_::{BoxLater, ReconcilerLater, StatusFieldLater};
+pub(crate) use box_::{BoxLater, QueueLater, ReconcilerLater, StatusFieldLater};
 pub(crate) use calls::CrossLater;
-pub(crate) use copies::{ConfigMapLater, SecretLater};
-pub(crate) use entry::{DeprecationLater, EnrichGatesLater, EntryLater};
+pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use network::ServiceLater;
 pub(crate) use rules::AdmissionLater;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::copies::Copies;
 use crate::api::children::Common;
+use crate::api::children::Copies;
 use crate::api::profiles::{Budget, NetworkRules};
 use crate::api::scalar::{Scalar, Text};
 

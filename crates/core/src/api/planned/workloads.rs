@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 
 use super::calls::ExternalCall;
-use super::gate::Gates;
 use super::identity::{
     ClusterRoleBinding, LimitRange, Namespace, PriorityClass, ResourceQuota, Role, RoleBinding,
 };
@@ -15,17 +14,13 @@ use crate::api::children::{
     Common, Env, EnvFrom, NameRef, PodSecurity, Probes, Resources, RollingUpdate, SecurityContext,
 };
 use crate::api::duration::Span;
-use crate::api::gate::GateCondition;
+use crate::api::gate::Gates;
 use crate::api::scalar::{Scalar, Text, Texts};
 
 /// Further blocks of children.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LifecycleLater {
-    /// All must hold, or the block is skipped.
-    when: Option<Vec<GateCondition>>,
-    /// One must hold, or the block is skipped. Beside `when` both count.
-    or: Option<Vec<GateCondition>>,
     /// Calls that are made before any child of the block, in order.
     external: Option<Vec<ExternalCall>>,
     /// `StatefulSets` (apps/v1).

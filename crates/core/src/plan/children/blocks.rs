@@ -11,6 +11,7 @@ use crate::{
 pub(crate) enum Block {
     OnCreate,
     OnReconcile,
+    OnDelete,
 }
 
 /// A lifecycle block of the operatorBox, or of a Motif.
@@ -88,12 +89,22 @@ pub(super) fn selectable<'a>(blocks: &[Declared<'a>], import: Option<usize>) -> 
     others
 }
 
+/// The workloads whose names can be told where an entry is made for `each` element, or for none.
+pub(super) fn within_reach<'a>(
+    workloads: &[Workload<'a>],
+    each: Option<&children::ForEach>,
+) -> Vec<Workload<'a>> {
+    let is_near = |workload: &&Workload<'_>| workload.each.is_none() || workload.each == each;
+    workloads.iter().filter(is_near).cloned().collect()
+}
+
 /// The workloads that Services can select. Their own compilation reports what is wrong with them.
 fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
     let at = at.field("deployments");
     let workload = |(index, entry): (usize, &'a children::Deployment)| Workload {
         kind: DEPLOYMENT.kind().group_kind(),
         name: DEPLOYMENT.name(&entry.common.meta).to_owned(),
+        each: entry.common.control.for_each.as_ref(),
         port: entry
             .port
             .as_ref()

@@ -1,6 +1,6 @@
 //! What is read below `.cross`.
 
-use super::{CR_ROOTS, CROSS, Gathered, Known, Place, without_covered};
+use super::{Around, CR_ROOTS, CROSS, Gathered, Known, Place, without_covered};
 use crate::{
     diagnostics::{Code, nearest},
     plan::{
@@ -48,7 +48,14 @@ impl Gathered {
                 // Whether it is one of those above was checked where it was compiled.
                 Some(Step::Field(root))
                     if &**root == CROSS && !known.has_cross(&path.steps()[1..]) => {}
-                _ => self.add(path, place, (known, None)),
+                _ => {
+                    let around = Around {
+                        known,
+                        inputs: None,
+                        each: None,
+                    };
+                    self.add(path, place, around);
+                }
             }
         }
     }

@@ -9,6 +9,7 @@
 
 mod conditions;
 mod cross;
+mod each;
 mod fixed;
 mod inputs;
 mod list;
@@ -69,6 +70,8 @@ pub(crate) struct Typing<'a, 's> {
     inside: Vec<Type<'s>>,
     /// The import that is looked at.
     import: Cell<Option<usize>>,
+    /// The same as `root` for the element that is looked at, where an entry is made for each of a list.
+    element: Option<Type<'s>>,
     /// What was told: leaves stand in several places of a child.
     told: RefCell<HashSet<(Box<str>, String)>>,
     listed: Option<&'a RefCell<Vec<Typed>>>,
@@ -100,6 +103,7 @@ impl<'a, 's> Typing<'a, 's> {
             root: Type::of_names(names),
             inside: Vec::new(),
             import: Cell::default(),
+            element: None,
             told: RefCell::default(),
             listed,
         }
@@ -119,14 +123,25 @@ impl<'a, 's> Typing<'a, 's> {
             self.import.set(block.import);
             self.gate(&block.gate);
         }
+        self.import.set(None);
+        for (_, label) in &plan.labels {
+            self.leaf(label, None);
+        }
         for child in &mut plan.children {
-            self.import.set(child.import);
-            self.leaf(&child.name, None);
-            if let Some(namespace) = &child.namespace {
-                self.leaf(namespace, None);
+            self.child(child);
+        }
+        if let Some(ending) = &mut plan.ending {
+            self.import.set(None);
+            self.gate(&ending.block.gate);
+            for step in &mut ending.steps {
+                self.gate(&step.gate);
+                step.made.iter_mut().for_each(|child| self.child(child));
+                for child in &step.deleted {
+                    self.names(child);
+                    self.gate(&child.gate);
+                    self.element = None;
+                }
             }
-            self.object(child);
-            self.gate(&child.gate);
         }
         for field in &plan.status.fields {
             self.import.set(field.import);
@@ -135,10 +150,32 @@ impl<'a, 's> Typing<'a, 's> {
         }
     }
 
+    fn child(&mut self, child: &mut ChildPlan) {
+        self.names(child);
+        for leaf in child.upkeep() {
+            self.leaf(leaf, None);
+        }
+        self.object(child);
+        self.gate(&child.gate);
+        self.element = None;
+    }
+
+    /// What says which objects an entry means; what follows is looked at where the entry stands.
+    fn names(&mut self, child: &ChildPlan) {
+        self.import.set(child.import);
+        self.element = None;
+        self.element = child.for_each.as_ref().map(|each| self.element(each));
+        self.leaf(&child.name, None);
+        if let Some(namespace) = &child.namespace {
+            self.leaf(namespace, None);
+        }
+    }
+
     /// What is read where the look is at the moment.
     fn root(&self) -> &Type<'s> {
         let inside = self.import.get().and_then(|import| self.inside.get(import));
-        inside.unwrap_or(&self.root)
+        let around = inside.unwrap_or(&self.root);
+        self.element.as_ref().unwrap_or(around)
     }
 
     fn status_field(&self, field: &StatusField) {

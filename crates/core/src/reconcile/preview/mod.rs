@@ -21,7 +21,7 @@ pub use left_out::LeftOut;
 use super::{
     crd::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
-    sources::{Answer, Answers, Read},
+    sources::{Answers, Read},
     status::{reported, status, written_paths},
     step::{Cycle, Failure, Intent, Scopes, Step, step},
     verdict::{Action, Done, Executed},
@@ -105,7 +105,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         cr: record,
     };
     let entropy = assume::entropy(plan, &observed.cr.id.key);
-    let given = (assumed.cross, assumed.now);
+    let given = (assumed.now, assumed.children, assumed.cross);
     let cycle = decide(plan, &scopes, &mut observed, given, &entropy);
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
@@ -147,7 +147,7 @@ fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     observed: &mut Observed,
-    (given, now): (&[Node], Timestamp),
+    (now, objects, others): (Timestamp, &[Node], &[Node]),
     entropy: &Entropy,
 ) -> Cycle {
     loop {
@@ -155,14 +155,14 @@ fn decide(
             Step::Done(cycle) => return *cycle,
             // Each of them is new, so this ends.
             Step::Need(reads) => {
-                let answers = reads.into_iter().map(|read| {
+                let answer = |read| {
                     let answer = match &read {
-                        Read::Cross(read) => cross::answer(plan, read, given),
-                        _ => Answer::Absent,
+                        Read::Cross(read) => cross::answer(plan, read, others),
+                        read => assume::answer(read, objects),
                     };
                     (read, answer)
-                });
-                observed.answers.extend(answers);
+                };
+                observed.answers.extend(reads.into_iter().map(answer));
             }
         }
     }
@@ -171,9 +171,9 @@ fn decide(
 /// The scopes of the declared kinds, and those that had to be guessed.
 fn scopes(plan: &OperatorPlan, known: &BTreeMap<GroupKind, bool>) -> (Scopes, Vec<GroupKind>) {
     let (mut scopes, mut guessed) = (Scopes::new(), Vec::new());
-    for child in &plan.children {
-        let kind = child.kind.group_kind();
-        let told = child.kind.namespaced.or_else(|| known.get(&kind).copied());
+    for declared in plan.kinds() {
+        let kind = declared.group_kind();
+        let told = declared.namespaced.or_else(|| known.get(&kind).copied());
         if told.is_none() && !guessed.contains(&kind) {
             guessed.push(kind.clone());
         }
