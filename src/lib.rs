@@ -16,6 +16,7 @@ mod certificates;
 pub mod cli;
 pub mod client;
 pub mod events;
+pub mod external;
 pub mod files;
 pub mod init;
 pub mod meta;

@@ -42,8 +42,9 @@ pub(super) struct Args {
     /// Custom resources of other operators that `cross` reads; without them there are none; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     cross: Vec<PathBuf>,
-    /// Answers to `external` calls; not supported yet
-    #[arg(long, value_name = "FILE", value_parser = not_supported)]
+    /// Answers to `external` calls: a map by the name of the call, each with `status`, `body` and `error` as far as they matter.
+    /// A call without one fails: none is made
+    #[arg(long, value_name = "FILE")]
     external: Option<PathBuf>,
     /// What templates take for the present time, as in 2025-06-30T12:00:00Z; `now` is the time of the clock
     #[arg(long, value_name = "TIME", default_value = DEFAULT_TIME, value_parser = parse_time)]
@@ -68,10 +69,6 @@ enum Format {
     Json,
 }
 
-fn not_supported(_: &str) -> Result<PathBuf, String> {
-    Err("not supported yet".to_owned())
-}
-
 fn parse_time(text: &str) -> Result<Timestamp, String> {
     if text == "now" {
         return Ok(Timestamp::now());
@@ -87,6 +84,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         status: args.status,
         children: args.children,
         cross: args.cross,
+        calls: args.external,
         now: args.at,
     };
     let all = [
@@ -95,7 +93,11 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         &request.children,
         &request.cross,
     ];
-    let paths = all.into_iter().flatten().chain(&request.status);
+    let paths = all
+        .into_iter()
+        .flatten()
+        .chain(&request.status)
+        .chain(&request.calls);
     if paths.filter(|path| **path == Path::new(STDIN)).count() > 1 {
         return Err(anyhow::anyhow!("standard input can be read once").into());
     }

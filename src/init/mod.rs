@@ -175,6 +175,7 @@ async fn expected(folder: &Path) -> Result<String, Error> {
         status: None,
         children: Vec::new(),
         cross: Vec::new(),
+        calls: None,
         now: Timestamp::UNIX_EPOCH,
     })
     .await;

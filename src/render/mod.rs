@@ -5,6 +5,7 @@
 //!  custom resources, status, children ────┴─► preview (the pass itself) ──► Rendered ── print ──► YAML, JSON
 //! ```
 
+mod calls;
 #[cfg(test)]
 mod examples;
 mod hide;
@@ -47,6 +48,8 @@ pub struct Request {
     pub children: Vec<PathBuf>,
     /// Custom resources of other operators, which `cross` reads.
     pub cross: Vec<PathBuf>,
+    /// Answers to calls: a map by the call's name.
+    pub calls: Option<PathBuf>,
     /// What templates take for the present time.
     pub now: Timestamp,
 }
@@ -87,6 +90,7 @@ pub async fn render(request: &Request) -> Rendered {
     let cross = read_objects(&request.cross, &mut rendered);
     let status = request.status.as_slice();
     let status = read_status(status, &resources, &mut rendered);
+    let calls = calls::read_calls(request.calls.as_slice(), &found.katalogs, &mut rendered);
     if rendered.problems.has_errors() {
         return rendered;
     }
@@ -100,6 +104,7 @@ pub async fn render(request: &Request) -> Rendered {
             status: status.as_ref(),
             children: &children,
             cross: &cross,
+            calls: &calls,
             now: request.now,
         };
         match pass(&found.katalogs, &given) {
@@ -119,6 +124,7 @@ struct Given<'a> {
     status: Option<&'a Node>,
     children: &'a [Node],
     cross: &'a [Node],
+    calls: &'a BTreeMap<String, Node>,
     now: Timestamp,
 }
 
@@ -143,6 +149,7 @@ fn pass(katalogs: &[Compiled], given: &Given<'_>) -> Result<(Pass, Diagnostics),
         cr,
         children: given.children,
         cross: given.cross,
+        calls: given.calls,
         version: picked.version(),
         scopes: &scopes,
         now: given.now,

@@ -8,7 +8,7 @@ use orkestra_core::{
     reconcile::{
         reason::Reason,
         record::{CrRecord, Observed, ObservedChild},
-        sources::{Answer, Answers, ROUNDS, Sources},
+        sources::{Answer, Answers, ROUNDS, Read, Sources},
         status::{reported, status},
         step::{Cycle, Step, step},
         verdict::{Executed, verdict},
@@ -37,6 +37,8 @@ const WAIT: Duration = Duration::from_secs(30);
 pub(super) enum Next {
     /// Nothing, until something changes.
     Settled,
+    /// The same pass again, once what it waits for is there.
+    Pending,
     /// Another pass at once: this one changed what it reads.
     Again,
     /// Another try, with backoff.
@@ -56,6 +58,13 @@ impl Passed {
     pub(super) fn settled() -> Self {
         Self {
             next: Next::Settled,
+            error: None,
+        }
+    }
+
+    pub(super) fn pending() -> Self {
+        Self {
+            next: Next::Pending,
             error: None,
         }
     }
@@ -120,11 +129,13 @@ pub(super) async fn pass(
         shared.rebind.notify_one();
     }
     shared.context.faults.run_before_pass(&bound.plan.name, key);
-    let now = shared.context.clock.now();
+    let now = shared.calls.begin(key, shared.context.clock.now());
     let Some(mut cycle) = decide(shared, bound, &mut observed, now).await else {
-        return Passed::settled();
+        return Passed::pending();
     };
-    shared.read(key, observed.answers.keys());
+    shared.calls.end(key);
+    let read = observed.answers.keys();
+    shared.read(key, read.filter(|read| read.may_change()));
     let sources = std::mem::take(&mut cycle.sources);
     let (wake, doubts) = (cycle.wake, std::mem::take(&mut cycle.doubts));
     let ahead = cycle.ahead.clone();
@@ -203,14 +214,17 @@ async fn decide(
             Step::Need(reads) => reads,
         };
         drop(permit);
-        round += 1;
+        // Calls are as many as the plan has: they end by themselves.
+        let is_call = |read: &Read| matches!(read, Read::Call(_));
+        round += usize::from(!reads.iter().all(is_call));
         if round > ROUNDS {
             let why = Answer::Unavailable("too many reads depend on each other".into());
             let refused = reads.into_iter().map(|read| (read, why.clone()));
             observed.answers.extend(refused);
             continue;
         }
-        let heard = sources::answer(shared, bound, &observed.cr.id.key, reads).await;
+        let key = &observed.cr.id.key;
+        let heard = sources::answer(shared, bound, (key, now), reads).await;
         if heard.pending {
             return None;
         }
@@ -304,6 +318,6 @@ pub(super) fn soonest(a: Next, b: Next) -> Next {
         (Next::Retry, _) | (_, Next::Retry) => Next::Retry,
         (Next::Again, _) | (_, Next::Again) => Next::Again,
         (Next::After(a), Next::After(b)) => Next::After(a.min(b)),
-        (Next::Settled, other) | (other, Next::Settled) => other,
+        (Next::Pending | Next::Settled, other) | (other, Next::Pending | Next::Settled) => other,
     }
 }

@@ -24,7 +24,7 @@ use super::{
     meter::Meter,
     operator::Role,
     queue::{Lane, Queue},
-    sources::{objects::Objects, readers::Readers},
+    sources::{Calls, objects::Objects, readers::Readers},
     wire::{Served, WireError},
 };
 use crate::metrics::OperatorMetrics;
@@ -35,6 +35,8 @@ pub(super) struct Shared {
     pub(super) role: Role,
     pub(super) metrics: OperatorMetrics,
     pub(super) queue: Queue<ObjectKey>,
+    /// Calls to the outside that passes wait for.
+    pub(super) calls: Calls,
     /// Who reads what beside custom resources and children.
     pub(super) readers: Arc<Readers>,
     /// What is known of others' objects.
@@ -122,6 +124,7 @@ impl Shared {
         queue: Queue<ObjectKey>,
     ) -> Self {
         Self {
+            calls: Calls::new(context.external.clone(), queue.clone()),
             context,
             role,
             metrics,
@@ -288,6 +291,7 @@ impl Shared {
     pub(super) fn unlearn(&self, uid: &str, key: &ObjectKey) {
         lock(&self.uids).remove(uid);
         lock(&self.memories).remove(key);
+        self.calls.end(key);
         self.queue.remove(key);
         let unread = self.readers.forget(key);
         self.objects.release(&unread, &self.readers);
@@ -305,6 +309,7 @@ impl Shared {
             self.read(&key, []);
         }
         lock(&self.memories).clear();
+        self.calls.clear();
         lock(&self.failing).clear();
     }
 

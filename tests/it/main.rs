@@ -15,6 +15,7 @@ mod deletion;
 mod depends;
 mod drift;
 mod enrich;
+mod external;
 mod files;
 mod markers;
 mod motifs;

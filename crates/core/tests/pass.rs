@@ -11,6 +11,7 @@
 
 mod pass {
     mod autoscale;
+    mod calls;
     mod chance;
     mod converge;
     mod copies;

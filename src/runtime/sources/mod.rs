@@ -1,5 +1,6 @@
 //! What a pass asks for beside the custom resource and its children: where each kind of read is answered.
 
+mod calls;
 pub(super) mod cross;
 pub(super) mod moods;
 pub(super) mod objects;
@@ -8,6 +9,8 @@ pub(super) mod related;
 
 use std::sync::Arc;
 
+pub(super) use calls::Calls;
+use jiff::Timestamp;
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::sources::{Answer, Answers, Certificate, Read},
@@ -26,18 +29,27 @@ pub(super) struct Heard {
     pub(super) pending: bool,
 }
 
-/// Answers what a pass over the custom resource `key` asks.
+/// Answers what a pass over the custom resource `key`, which began at `now`, asks.
 pub(super) async fn answer(
     shared: &Shared,
     bound: &Bound,
-    key: &ObjectKey,
+    (key, now): (&ObjectKey, Timestamp),
     reads: Vec<Read>,
 ) -> Heard {
     let mut heard = Heard::default();
     for read in reads {
-        shared.readers.note(key, &read);
+        if read.may_change() {
+            shared.readers.note(key, &read);
+        }
         let answer: Answer = match &read {
             Read::Object(child) => objects::read(shared, child).await,
+            Read::Call(request) => {
+                let Some(answer) = shared.calls.answer(key, request, now) else {
+                    heard.pending = true;
+                    continue;
+                };
+                answer
+            }
             Read::Certificate(wanted) => certificate(wanted),
             Read::Same(..) => Answer::Unavailable("no other resource is looked at yet".into()),
             Read::Cross(read) => cross::read(&bound.targets, read),

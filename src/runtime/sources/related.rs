@@ -41,7 +41,13 @@ impl Belongings {
             let informers = &shared.context.informers;
             (target, informers.related(watched(target), Some(told)))
         };
-        Self(EnrichTarget::all().filter(is_read).map(watch).collect())
+        Self(
+            EnrichTarget::ALL
+                .into_iter()
+                .filter(is_read)
+                .map(watch)
+                .collect(),
+        )
     }
 
     /// Returns when everything was read once, or cannot be.

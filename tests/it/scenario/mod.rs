@@ -49,6 +49,10 @@ pub(crate) struct Scenario {
     grants: usize,
     controller: Option<Guarded>,
     listen: String,
+    /// Further arguments of the controller, from its next start on.
+    pub(crate) arguments: Vec<String>,
+    /// Its environment beside the test's.
+    pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 impl Scenario {
@@ -70,6 +74,8 @@ impl Scenario {
             grants: 0,
             controller: None,
             listen: String::new(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
         })
     }
 
@@ -197,6 +203,8 @@ impl Scenario {
                 "--listen",
                 &self.listen,
             ]);
+            command.args(&self.arguments);
+            command.envs(self.environment.iter().cloned());
             let mut controller = spawn_guarded(&command, &self.log_path())?;
             let answers = eventually("the controller answers", LIMIT, async || {
                 match controller.status()? {

@@ -5,6 +5,7 @@
 //! fields, and the reference documents. Doc comments of fields are the descriptions that users read.
 
 pub mod autoscale;
+pub mod calls;
 pub mod children;
 pub mod conditions;
 mod crd;
@@ -29,6 +30,7 @@ pub mod status;
 
 pub(crate) mod katalog;
 
+pub use calls::ExternalCall;
 pub use crd::{crds, crds_yaml};
 pub use cross::{Cross, CrossSelector};
 pub use depends::{DependencyCondition, DependsOn};

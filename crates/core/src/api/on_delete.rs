@@ -4,12 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::Span;
+use super::later::Refused;
 use super::operator_box::Lifecycle;
+
+/// The end of a custom resource does not wait for another server.
+const NO_CALLS: &str = "no call is made when a custom resource goes: let a Job make it";
 
 /// What is done before a custom resource goes: Jobs are made and awaited until they are complete or have
 /// failed, everything else that is listed is deleted. The resource stays until all of it is done.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Refused(&["external"], NO_CALLS))]
 pub struct OnDelete {
     /// What is done at once, or first where `ordered` is true.
     #[serde(flatten)]
@@ -30,6 +35,7 @@ pub struct OnDelete {
 /// A step of `onDelete`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Refused(&["external"], NO_CALLS))]
 pub struct DeleteGroup {
     /// What the step is called; it is shown while it is awaited.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::autoscale::Autoscale;
+use super::calls::ExternalCall;
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
 use super::cross::Cross;
 use super::duration::Span;
@@ -25,6 +26,9 @@ pub struct OperatorBox {
     /// Workers and resync period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconciler: Option<Reconciler>,
+    /// Calls that are made in every pass, before those of the blocks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Children that are created when they are missing. An entry with `reconcile: true` is also kept
     /// as declared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +96,9 @@ pub struct Lifecycle {
     /// One must hold, or the block counts as if none of its entries were wanted. Beside `when` both count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
+    /// Calls that are made before any child of the block, in order; each sees the answers of those before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Deployments (apps/v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deployments: Vec<Deployment>,

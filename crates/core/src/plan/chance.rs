@@ -38,6 +38,11 @@ const STATUS: (&str, &str) = (
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
 );
 
+const CALL: (&str, &str) = (
+    "a call is the same throughout a pass, and a random value would make it another one each time",
+    "send what the custom resource has, such as `.metadata.uid`",
+);
+
 /// Reports the templates of an operator that draw random values and do not keep them. `at` is any place of the Katalog.
 pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     let mut check = Check {
@@ -52,6 +57,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,
             Purpose::Status => STATUS,
+            Purpose::Call => CALL,
             Purpose::Label => LABEL,
             Purpose::Once => return,
         };

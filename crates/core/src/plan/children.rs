@@ -199,6 +199,7 @@ pub(crate) fn compile_end(
 impl Surroundings<'_> {
     fn block(&self, at: &At<'_>, block: Block, lifecycle: &Lifecycle) -> Vec<ChildPlan> {
         let Lifecycle {
+            external: _,
             deployments,
             services,
             config_maps,

@@ -1,5 +1,6 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod calls;
 mod gate;
 mod upkeep;
 
@@ -39,6 +40,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         finalizer,
         other_finalizers,
         imports,
+        calls,
         cross,
         enrich,
         blocks,
@@ -60,6 +62,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     let added = enrich
         .iter()
         .map(|entry| (entry.target.word(), gate(&entry.gate)));
+    let calls = (!calls.is_empty()).then(|| list(calls.iter().map(self::calls::call)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -89,6 +92,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
         ("imports", imports),
+        ("calls", calls),
         (
             "cross",
             Some(list(cross.iter().map(self::cross))).filter(has_any),

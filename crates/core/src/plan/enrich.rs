@@ -17,69 +17,42 @@ pub struct EnrichPlan {
     pub gate: Gate,
 }
 
-/// Every target with its word, the key that it adds, and the kinds that it is added to.
-const TARGETS: [(EnrichTarget, &str, &str, &[(&str, &str)]); 3] = [
-    (
-        EnrichTarget::Pods,
-        "pods",
-        "_pods",
-        &[
-            ("apps", "Deployment"),
-            ("apps", "StatefulSet"),
-            ("apps", "DaemonSet"),
-            ("apps", "ReplicaSet"),
-            ("batch", "Job"),
-        ],
-    ),
-    (
-        EnrichTarget::ReplicaSets,
-        "replicasets",
-        "_replicaSets",
-        &[("apps", "Deployment")],
-    ),
-    (
-        EnrichTarget::Endpoints,
-        "endpoints",
-        "_endpoints",
-        &[("", "Service")],
-    ),
-];
-
 impl EnrichTarget {
     /// All of them.
-    pub fn all() -> impl Iterator<Item = Self> {
-        TARGETS.iter().map(|(target, ..)| *target)
-    }
-
-    fn row(
-        self,
-    ) -> &'static (
-        EnrichTarget,
-        &'static str,
-        &'static str,
-        &'static [(&'static str, &'static str)],
-    ) {
-        match self {
-            Self::Pods => &TARGETS[0],
-            Self::ReplicaSets => &TARGETS[1],
-            Self::Endpoints => &TARGETS[2],
-        }
-    }
+    pub const ALL: [Self; 3] = [Self::Pods, Self::ReplicaSets, Self::Endpoints];
 
     /// The word for it in a Katalog.
     pub fn word(self) -> &'static str {
-        self.row().1
+        match self {
+            Self::Pods => "pods",
+            Self::ReplicaSets => "replicasets",
+            Self::Endpoints => "endpoints",
+        }
     }
 
     /// The key that it adds to a child.
     pub fn key(self) -> &'static str {
-        self.row().2
+        match self {
+            Self::Pods => "_pods",
+            Self::ReplicaSets => "_replicaSets",
+            Self::Endpoints => "_endpoints",
+        }
     }
 
     /// Whether it is added to children of that kind.
     pub fn is_of(self, kind: &GroupKind) -> bool {
-        let kinds = self.row().3;
-        kinds.contains(&(&*kind.group, &*kind.kind))
+        let kind = (&*kind.group, &*kind.kind);
+        match self {
+            Self::Pods => matches!(
+                kind,
+                (
+                    "apps",
+                    "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet"
+                ) | ("batch", "Job")
+            ),
+            Self::ReplicaSets => kind == ("apps", "Deployment"),
+            Self::Endpoints => kind == ("", "Service"),
+        }
     }
 }
 
@@ -108,7 +81,7 @@ pub(crate) fn compile(at: &At<'_>, entry: &CrdEntry) -> Box<[EnrichPlan]> {
             target,
             gate: Gate::default(),
         };
-        return EnrichTarget::all().map(plan).collect();
+        return EnrichTarget::ALL.into_iter().map(plan).collect();
     }
     let mut plans: Vec<EnrichPlan> = Vec::new();
     for (index, declared) in entry.enrich.iter().enumerate() {
@@ -143,8 +116,11 @@ fn one(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
         return None;
     };
     let lower = word.to_ascii_lowercase();
-    let Some(target) = EnrichTarget::all().find(|target| target.word() == lower) else {
-        let words: Vec<_> = EnrichTarget::all().map(EnrichTarget::word).collect();
+    let Some(target) = EnrichTarget::ALL
+        .into_iter()
+        .find(|target| target.word() == lower)
+    else {
+        let words = EnrichTarget::ALL.map(EnrichTarget::word);
         let message = format!("`{word}` cannot be added");
         let hint = did_you_mean(&lower, words.iter().copied());
         let hint = hint.unwrap_or_else(|| format!("there is {}", words.join(", ")));

@@ -14,6 +14,7 @@
 
 mod api_types;
 mod autoscale;
+mod calls;
 mod capacity;
 mod chance;
 mod checks;
@@ -52,6 +53,7 @@ mod walk;
 mod watched;
 
 pub use api_types::lacks_api_types;
+pub use calls::{CallPlan, Token};
 pub use coerce::Misfit;
 pub use compile::{compile, errors_in_templates, types};
 pub use diff::{Change, diff};
@@ -66,6 +68,7 @@ pub use library::{Library, Origin, Part, Reference, beside};
 pub use operator::check_motif;
 pub(crate) use profiles::resolve_profile;
 pub use profiles::{built_in_profiles, profiles_markdown};
+pub(crate) use reads::EXTERNAL;
 pub use schemas::{CrdShape, CrdVersion, NotACrd, Schemas, StatusType};
 pub(crate) use tree::Fields;
 pub use types::*;

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 
 use super::{
-    AutoscalePlan, BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef,
-    Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, autoscale,
-    chance, checks, children, cross, describe, ending, enrich, for_each,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan,
+    KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed,
+    api_types, autoscale, calls, chance, checks, children, cross, describe, ending, enrich,
+    for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},
@@ -41,9 +42,10 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
     let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
     let all = (&*imported, &*imports);
-    let (blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
+    let (calls, blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
     let mut plan = OperatorPlan {
         imports,
+        calls,
         blocks: blocks.into(),
         children: children.into(),
         status: status(&at, None, &imported, None, library),
@@ -138,7 +140,8 @@ fn with_names(
     }
     let imports = imports::plans(at, imported);
     let imported_here = (imported, &*imports);
-    let (blocks, children) = children(&box_at, declared, &owner, imported_here, entry, schemas);
+    let (calls, blocks, children) =
+        children(&box_at, declared, &owner, imported_here, entry, schemas);
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
@@ -173,6 +176,7 @@ fn with_names(
         imports,
         cross: cross::compile(&box_at.field("cross"), &declared.cross, context),
         enrich: enrich::compile(at, entry),
+        calls,
         blocks: blocks.into(),
         children: children.into(),
         ending,
@@ -218,7 +222,7 @@ fn check(
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 
-/// The children of Motifs and of the operatorBox at `at`.
+/// The calls and children of Motifs and of the operatorBox at `at`.
 fn children(
     at: &At<'_>,
     declared: &OperatorBox,
@@ -226,7 +230,7 @@ fn children(
     (imported, imports): (&[Imported<'_>], &[ImportPlan]),
     entry: &CrdEntry,
     schemas: &Schemas,
-) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
+) -> (Box<[CallPlan]>, Vec<BlockPlan>, Vec<ChildPlan>) {
     let mut blocks = Vec::new();
     for index in imports::merge_order(imported) {
         let Imported {
@@ -238,10 +242,11 @@ fn children(
         }
     }
     blocks.extend(children::of_box(at, declared));
+    let calls = calls::compile(&at.field("external"), &declared.external, &blocks);
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
     let children = checks::within(at, imports, &blocks, compiled);
-    (blocks, children)
+    (calls, blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    ChildPlan, Mode, OperatorPlan, Plan, ResourceType, cross::CrossTarget, kinds, references,
+    ChildPlan, Mode, OperatorPlan, Plan, ResourceType, Token, cross::CrossTarget, kinds, references,
 };
 use crate::api::names;
 
@@ -71,6 +71,11 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
     let mut rights = Rights::default();
     for operator in &plan.operators {
         custom_resource(&mut rights, operator);
+        for call in &operator.calls {
+            if let Some(Token::Secret { .. }) = call.token {
+                rights.add("", "secrets", &["get"]);
+            }
+        }
         for child in &operator.children {
             add_child(&mut rights, child);
         }

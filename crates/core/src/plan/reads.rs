@@ -24,13 +24,13 @@ pub(crate) use children::names;
 /// Roots of the custom resource itself.
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
-const LATER_ROOTS: [&str; 6] = [
-    "events", "external", "health", "metrics", "request", "value",
-];
+const LATER_ROOTS: [&str; 5] = ["events", "health", "metrics", "request", "value"];
 /// Root of custom resources of other operators.
 pub(crate) const CROSS: &str = "cross";
 /// Root of what an import gives, inside of Motifs.
 const INPUTS: &str = "inputs";
+/// Root of the answers to calls.
+pub(crate) const EXTERNAL: &str = "external";
 
 /// A read that cannot be answered.
 pub(crate) struct Unreadable {
@@ -72,10 +72,11 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             known: &known,
             inputs: place.import.and_then(|import| plan.imports.get(import)),
             each: place.each,
+            calls: Calls(plan, place.import),
         };
         match expression {
             Expression::Leaf(leaf) if place.purpose == Purpose::Cross => {
-                gathered.choice(leaf, &known);
+                gathered.choice(leaf, around);
             }
             Expression::Leaf(leaf) => gathered.leaf(leaf, around),
             Expression::Condition(condition) => gathered.condition(condition, around),
@@ -113,12 +114,26 @@ fn annotation(name: &str) -> Path {
         .collect()
 }
 
-/// What can be read beside the custom resource: the children, the inputs of a Motif, and the element of a list.
+/// The calls that one import, or the Katalog, makes.
+#[derive(Clone, Copy)]
+struct Calls<'a>(&'a OperatorPlan, Option<usize>);
+
+impl<'a> Calls<'a> {
+    fn names(self) -> impl Iterator<Item = &'a str> {
+        let Self(plan, import) = self;
+        let here = plan.calls.iter().filter(move |call| call.import == import);
+        here.map(|call| &*call.name)
+    }
+}
+
+/// What can be read beside the custom resource: the children, the inputs of a Motif, the element of a list, and the
+/// answers to calls.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     known: &'a Known,
     inputs: Option<&'a ImportPlan>,
     each: Option<&'a ForEach>,
+    calls: Calls<'a>,
 }
 
 /// Where something is read: a field and, if it is a template, its text.
@@ -175,6 +190,7 @@ impl Gathered {
             known,
             inputs,
             each,
+            calls,
         } = around;
         let Some((root, below)) = path.steps().split_first() else {
             // The whole: everything that there is.
@@ -192,6 +208,7 @@ impl Gathered {
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
             Step::Field(name) if &**name == CROSS => self.cross(below, place, known),
             Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
+            Step::Field(name) if &**name == EXTERNAL => self.call(below, place, calls),
             Step::Field(_) if each.is_some_and(|each| each.is_read_by(path)) => {}
             Step::Field(name) if &**name == ITEM => {
                 let message = "there is no `.item` here".to_owned();
@@ -262,6 +279,23 @@ impl Gathered {
         let message = format!("`{}` has no input `{name}`", import.motif);
         let read = format!("{INPUTS}.{name}");
         self.unreadable(Code::UnknownInput, place, &read, message, Some(hint));
+    }
+
+    /// `.external`: the answers to the calls that are declared beside what reads.
+    fn call(&mut self, below: &[Step], place: Place<'_>, calls: Calls<'_>) {
+        let Some(Step::Field(name)) = below.first() else {
+            return;
+        };
+        if calls.names().any(|known| known == &**name) {
+            return;
+        }
+        let hint = match nearest(name, calls.names()) {
+            Some(near) => format!("did you mean `.{EXTERNAL}.{near}`?"),
+            None => "calls are declared under `external`, in a block of the operatorBox or in the Motif that reads them".to_owned(),
+        };
+        let message = format!("there is no call `{name}`");
+        let read = format!("{EXTERNAL}.{name}");
+        self.unreadable(Code::UnknownData, place, &read, message, Some(hint));
     }
 
     fn child(&mut self, below: &[Step], place: Place<'_>, known: &Known) {

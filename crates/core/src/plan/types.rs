@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CopyPlan, EndPlan, EnrichPlan, Gate, GroupKind, KatalogRef, LastingPlan, ResourceType, Watched,
-    cross::CrossPlan,
+    CallPlan, CopyPlan, EndPlan, EnrichPlan, Gate, GroupKind, KatalogRef, LastingPlan,
+    ResourceType, Watched, cross::CrossPlan,
 };
 use crate::{
     api::{DependencyCondition, names},
@@ -54,6 +54,8 @@ pub struct OperatorPlan {
     pub cross: Box<[CrossPlan]>,
     /// What is added to children.
     pub enrich: Box<[EnrichPlan]>,
+    /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
+    pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
     pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
@@ -99,6 +101,7 @@ impl OperatorPlan {
             imports: Box::default(),
             cross: Box::default(),
             enrich: Box::default(),
+            calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
             ending: None,

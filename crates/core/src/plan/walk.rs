@@ -28,6 +28,8 @@ pub(crate) enum Purpose {
     Reconciled,
     /// A field of the custom resource's status.
     Status,
+    /// A part of what is sent to the outside.
+    Call,
     /// A label of the custom resource.
     Label,
 }
@@ -57,6 +59,20 @@ impl OperatorPlan {
         }
         for entry in &self.enrich {
             visit_gate(&entry.gate, (None, None), visit);
+        }
+        for call in &self.calls {
+            call.visit(&mut |expression| {
+                let purpose = match expression {
+                    Expression::Condition(_) => Purpose::Gate,
+                    _ => Purpose::Call,
+                };
+                let place = Place {
+                    purpose,
+                    import: call.import,
+                    each: None,
+                };
+                visit(expression, place);
+            });
         }
         for block in &self.blocks {
             visit_gate(&block.gate, (block.import, None), visit);

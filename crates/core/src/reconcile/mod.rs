@@ -15,6 +15,7 @@
 //! Nothing here awaits, locks or reads a clock.
 
 pub mod autoscale;
+pub mod calls;
 mod children;
 pub mod crd;
 pub mod cross;

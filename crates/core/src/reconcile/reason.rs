@@ -27,6 +27,10 @@ pub enum Reason {
     KindNotServed,
     /// The API server could not be reached or did not answer in time.
     Unavailable,
+    /// A call to the outside failed.
+    ExternalCallFailed,
+    /// A call to the outside is one that may not or cannot be made.
+    ExternalCallRefused,
     /// The object kept changing under the write.
     WriteConflict,
     /// What a child is a copy of does not exist yet.
@@ -67,6 +71,8 @@ impl Reason {
             Self::Denied => "Denied",
             Self::KindNotServed => "KindNotServed",
             Self::Unavailable => "Unavailable",
+            Self::ExternalCallFailed => "ExternalCallFailed",
+            Self::ExternalCallRefused => "ExternalCallRefused",
             Self::WriteConflict => "WriteConflict",
             Self::SourceMissing => "SourceMissing",
             Self::SourceRefused => "SourceRefused",
@@ -92,6 +98,7 @@ impl Reason {
             | Self::RestrictedNamespace
             | Self::DuplicateChild
             | Self::Invalid
+            | Self::ExternalCallRefused
             | Self::SourceRefused
             | Self::NameTaken
             | Self::NotCompared => true,
@@ -99,6 +106,7 @@ impl Reason {
             | Self::Denied
             | Self::KindNotServed
             | Self::Unavailable
+            | Self::ExternalCallFailed
             | Self::WriteConflict
             | Self::SourceMissing
             | Self::Panicked

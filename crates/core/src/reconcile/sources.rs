@@ -5,14 +5,16 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 
 use super::{
+    calls::Request,
     cross::{self, CrossRead},
     enrich,
     record::Observed,
     related::RelatedRead,
+    step::Failure,
     unique,
 };
 use crate::{
-    plan::{ChildKey, Number, OperatorPlan},
+    plan::{ChildKey, EXTERNAL, Number, OperatorPlan},
     template::Data,
     value::{Key, Node, Path, Step},
 };
@@ -22,6 +24,8 @@ use crate::{
 pub enum Read {
     /// An object that somebody else made: what a child copies or refers to. All but its metadata is there.
     Object(ChildKey),
+    /// A call to the outside; [`answered`](super::calls::answered) makes its answer.
+    Call(Box<Request>),
     /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
     Certificate(Certificate),
     /// Another custom resource of the operator that has this text at this path: its key.
@@ -32,6 +36,13 @@ pub enum Read {
     Operator(Key),
     /// The objects that belong to a child, as `enrich` adds them: a list.
     Related(RelatedRead),
+}
+
+impl Read {
+    /// Whether its answer may become another, so that whoever read it has a pass. A call is made anew by each pass.
+    pub fn may_change(&self) -> bool {
+        !matches!(self, Self::Call(_))
+    }
 }
 
 /// What a certificate is for.
@@ -81,6 +92,10 @@ pub struct Sources {
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
+    /// `.external`, as the Katalog sees it and as the Motif of each import does.
+    pub external: BTreeMap<Option<usize>, Node>,
+    /// Why the pass can decide nothing, if it cannot.
+    pub failed: Option<Failure>,
     /// Whether others have what the custom resource has at the paths where `unique` asks for it.
     pub same: BTreeMap<Path, Answer>,
 }
@@ -121,9 +136,18 @@ impl Sources {
     /// The roots of the templates, without `.children`.
     pub(super) fn data<'a>(&'a self, observed: &'a Observed) -> Data<'a> {
         let data = Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view));
-        match &self.cross {
+        let data = match &self.cross {
             Node::Null => data,
             cross => data.with("cross", cross),
+        };
+        self.with_calls(data, None)
+    }
+
+    /// `data` with the answers to the calls of an import, or of the Katalog.
+    pub(super) fn with_calls<'a>(&'a self, data: Data<'a>, import: Option<usize>) -> Data<'a> {
+        match self.external.get(&import) {
+            Some(external) => data.with(EXTERNAL, external),
+            None => data,
         }
     }
 

@@ -66,7 +66,10 @@ fn count(world: &World) -> Value {
     let object = &rendered(&cycle, &key("ConfigMap", "a")).object;
     let data = &object.to_json()["data"];
     let names = data["names"].as_str().unwrap_or_default();
-    assert!(names.is_empty() || names == "x y " || names == "x ", "{names}");
+    assert!(
+        names.is_empty() || names == "x y " || names == "x ",
+        "{names}"
+    );
     data["ready"].clone()
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::ExternalCall;
 use super::rules::Normalize;
+use crate::api::calls::ExternalCall;
 use crate::api::gate::{GateCondition, Gates};
 use crate::api::scalar::{Scalar, Text};
 
@@ -17,8 +17,6 @@ pub(crate) struct BoxLater {
     when: Option<Vec<GateCondition>>,
     /// One must hold, or nothing of the box is done. Beside `when` both count.
     or: Option<Vec<GateCondition>>,
-    /// Calls that are made in every pass, before the blocks.
-    external: Option<Vec<ExternalCall>>,
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
     /// Values of the spec, brought to one form before anything is made.

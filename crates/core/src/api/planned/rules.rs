@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{ExternalCall, Fires};
+use super::calls::Fires;
+use crate::api::calls::ExternalCall;
 use crate::api::gate::{GateCondition, Gates, ValueType};
 use crate::api::scalar::{Scalar, Text};
 

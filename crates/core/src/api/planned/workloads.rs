@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::ExternalCall;
 use super::identity::{
     ClusterRoleBinding, LimitRange, Namespace, PriorityClass, ResourceQuota, Role, RoleBinding,
 };
@@ -21,8 +20,6 @@ use crate::api::scalar::{Scalar, Text, Texts};
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LifecycleLater {
-    /// Calls that are made before any child of the block, in order.
-    external: Option<Vec<ExternalCall>>,
     /// `StatefulSets` (apps/v1).
     stateful_sets: Option<Vec<StatefulSet>>,
     /// `DaemonSets` (apps/v1).

@@ -17,11 +17,11 @@ pub(crate) enum Block {
 /// A lifecycle block of the operatorBox, or of a Motif.
 pub(crate) struct Declared<'a> {
     /// Where it stands.
-    pub(super) at: At<'a>,
+    pub(crate) at: At<'a>,
     pub(super) block: Block,
-    pub(super) lifecycle: &'a Lifecycle,
+    pub(crate) lifecycle: &'a Lifecycle,
     /// The import that it comes from.
-    pub(super) import: Option<usize>,
+    pub(crate) import: Option<usize>,
 }
 
 /// The blocks of the operatorBox at `at`.

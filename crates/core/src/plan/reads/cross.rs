@@ -1,6 +1,6 @@
 //! What is read below `.cross`.
 
-use super::{Around, CR_ROOTS, CROSS, Gathered, Known, Place, without_covered};
+use super::{Around, CR_ROOTS, CROSS, EXTERNAL, Gathered, Known, Place, without_covered};
 use crate::{
     diagnostics::{Code, nearest},
     plan::{
@@ -25,17 +25,19 @@ const ROOTS: [&str; 8] = {
     ]
 };
 
+const CHILDREN: &str = "children";
+
 impl Gathered {
     /// What chooses a resource: it reads the custom resource, and entries that are declared before its own.
-    pub(super) fn choice(&mut self, leaf: &Leaf, known: &Known) {
+    pub(super) fn choice(&mut self, leaf: &Leaf, around: Around<'_>) {
         let place = Place {
             field: &leaf.path,
             source: Some(leaf.template.source()),
         };
         for path in leaf.template.reads() {
             match path.steps().first() {
-                Some(Step::Field(root)) if &**root == "children" => {
-                    let message = "children are read after this".to_owned();
+                Some(Step::Field(root)) if [CHILDREN, EXTERNAL].contains(&&**root) => {
+                    let message = format!("`.{root}` is read after this");
                     let hint = "`.metadata`, `.spec`, `.status`, and entries of `cross` above this one can be read here";
                     self.unreadable(
                         Code::UnknownData,
@@ -47,15 +49,8 @@ impl Gathered {
                 }
                 // Whether it is one of those above was checked where it was compiled.
                 Some(Step::Field(root))
-                    if &**root == CROSS && !known.has_cross(&path.steps()[1..]) => {}
-                _ => {
-                    let around = Around {
-                        known,
-                        inputs: None,
-                        each: None,
-                    };
-                    self.add(path, place, around);
-                }
+                    if &**root == CROSS && !around.known.has_cross(&path.steps()[1..]) => {}
+                _ => self.add(path, place, around),
             }
         }
     }

@@ -26,7 +26,7 @@ use target::{Target, made_by};
 
 use super::{
     ChildPlan, GroupKind, Leaf, Number, OperatorPlan, ResourceType, Schemas, StatusField,
-    cross::CrossPlan, reads,
+    cross::CrossPlan, reads, walk::Expression,
 };
 use crate::{
     diagnostics::{Code, Severity},
@@ -112,12 +112,29 @@ impl<'a, 's> Typing<'a, 's> {
     /// Checks everything that the operator renders and asks. Leaves of objects that are written out get what their
     /// field takes.
     pub(crate) fn check(&mut self, plan: &mut OperatorPlan) {
+        self.root = self
+            .root
+            .clone()
+            .with_name(reads::EXTERNAL, of_calls(plan, None));
         self.imports(&plan.imports);
         for leaf in plan.cross.iter().flat_map(CrossPlan::leaves) {
             self.leaf(leaf, None);
         }
         for entry in &plan.enrich {
             self.gate(&entry.gate);
+        }
+        for (import, inside) in self.inside.iter_mut().enumerate() {
+            let calls = of_calls(plan, Some(import));
+            *inside = inside.clone().with_name(reads::EXTERNAL, calls);
+        }
+        for call in &plan.calls {
+            self.import.set(call.import);
+            call.visit(&mut |expression| {
+                if let Expression::Leaf(leaf) = expression {
+                    self.leaf(leaf, None);
+                }
+            });
+            self.gate(&call.gate);
         }
         for block in &plan.blocks {
             self.import.set(block.import);
@@ -367,6 +384,16 @@ fn of_root<'s>(schema: Option<Schema<'s>>, root: &str, built_in: &'s BuiltIn) ->
         Below::Nowhere => Type::of_schema(Schema::empty()),
         below => Type::of_below(below),
     }
+}
+
+/// What is known below `.external`, where `import` reads.
+fn of_calls<'s>(plan: &OperatorPlan, import: Option<usize>) -> Type<'s> {
+    let answer = || {
+        let texts = ["status", "body", "error", "called"];
+        Type::of_names(texts.map(|name| (name.to_owned(), Type::of(Kinds::TEXT))))
+    };
+    let here = plan.calls.iter().filter(|call| call.import == import);
+    Type::of_names(here.map(|call| (call.name.to_string(), answer())))
 }
 
 /// What is known below `.children`.

@@ -1,10 +1,11 @@
 //! What an API server would have put into objects that come from files, and takes out of what is shown.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
 use super::super::{
+    calls,
     marks::set_in,
     record::{CrRecord, Malformed, child_mark},
     sources::{Answer, CERTIFICATE_PARTS, Read},
@@ -112,7 +113,7 @@ pub(super) fn child(
 }
 
 /// What a pass finds when it asks: the objects that are given, and a certificate that is none.
-pub(super) fn answer(read: &Read, objects: &[Node]) -> Answer {
+pub(super) fn answer(read: &Read, objects: &[Node], calls: &BTreeMap<String, Node>) -> Answer {
     match read {
         Read::Object(key) => {
             let is_meant = |object: &&Node| {
@@ -130,8 +131,21 @@ pub(super) fn answer(read: &Read, objects: &[Node]) -> Answer {
             let part = |name: &'static str| (name, Node::from("made by the operator"));
             Answer::Ready(Arc::new(Node::object(CERTIFICATE_PARTS.map(part))))
         }
+        Read::Call(request) => called(request, calls),
         // It is alone.
         Read::Same(..) | Read::Cross(_) | Read::Operator(_) | Read::Related(_) => Answer::Absent,
+    }
+}
+
+/// The answer that a call is assumed to have.
+fn called(request: &calls::Request, given: &BTreeMap<String, Node>) -> Answer {
+    match given
+        .get(&*request.name)
+        .map(|answer| calls::assumed(answer, request))
+    {
+        None => Answer::Absent,
+        Some(Ok(answer)) => calls::answered(&answer),
+        Some(Err(why)) => Answer::Unavailable(why.into()),
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Assumed<'a> {
     pub cross: &'a [Node],
     /// Its definition's version; without it nothing is defaulted and its status takes anything.
     pub version: Option<&'a CrdVersion>,
+    /// Answers to calls, by the call's name; a call without one fails.
+    pub calls: &'a BTreeMap<String, Node>,
     /// Kinds of which it is known whether they live in namespaces, beyond what the plan knows; others are taken to.
     pub scopes: &'a BTreeMap<GroupKind, bool>,
     /// The moment.
@@ -105,8 +107,8 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         cr: record,
     };
     let entropy = assume::entropy(plan, &observed.cr.id.key);
-    let given = (assumed.now, assumed.children, assumed.cross);
-    let cycle = decide(plan, &scopes, &mut observed, given, &entropy);
+    let given = (assumed.children, assumed.cross, assumed.calls);
+    let cycle = decide(plan, &scopes, &mut observed, (assumed.now, given), &entropy);
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
     if let Some(patch) = status(
@@ -142,12 +144,15 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     })
 }
 
+/// Children, custom resources of other operators, and answers to calls.
+type Given<'a> = (&'a [Node], &'a [Node], &'a BTreeMap<String, Node>);
+
 /// The pass; what it asks for beyond what is assumed is not there.
 fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     observed: &mut Observed,
-    (now, objects, others): (Timestamp, &[Node], &[Node]),
+    (now, (objects, others, calls)): (Timestamp, Given<'_>),
     entropy: &Entropy,
 ) -> Cycle {
     loop {
@@ -158,7 +163,7 @@ fn decide(
                 let answer = |read| {
                     let answer = match &read {
                         Read::Cross(read) => cross::answer(plan, read, others),
-                        read => assume::answer(read, objects),
+                        read => assume::answer(read, objects, calls),
                     };
                     (read, answer)
                 };

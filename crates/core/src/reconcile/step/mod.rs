@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Observed ── Sources::of ──► what is missing: Step::Need
-//!                  │
+//!                  │ `calls` ──► what is missing: Step::Need
 //!               `pass`    gates of the blocks, then child by child: which shall be, stay or go
 //!               `object`  a child's name, and the child as it shall be: `lasting`, `copies` and `rolling` add to it what is
 //!                         asked for while it is rendered, and the pass is called again: Step::Need
@@ -23,6 +23,7 @@ use jiff::Timestamp;
 pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
 use super::{
+    calls,
     children::children_data,
     gate::Turns,
     inputs::Inputs,
@@ -72,6 +73,17 @@ pub struct Cycle {
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
+}
+
+impl Cycle {
+    /// Nothing is decided, and everything stays as it is: why.
+    fn untouched(observed: &Observed, failure: Failure) -> Self {
+        Self {
+            failures: vec![failure],
+            inventory: observed.cr.inventory.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// What is wanted of one child.
@@ -144,7 +156,15 @@ pub fn step(
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
-    match decide(plan, scopes, (observed, &sources), now, entropy) {
+    let sources = match calls::make(plan, observed, sources, now) {
+        Ok(sources) => sources,
+        Err(read) => return Step::Need(vec![read]),
+    };
+    let decided = match &sources.failed {
+        Some(failure) => Ok(Cycle::untouched(observed, failure.clone())),
+        None => decide(plan, scopes, (observed, &sources), now, entropy),
+    };
+    match decided {
         Ok(mut cycle) => {
             cycle.sources = sources;
             Step::Done(Box::new(cycle))
