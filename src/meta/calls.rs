@@ -267,7 +267,16 @@ impl Resource {
 
     /// Deletes it; one that is not there is deleted.
     pub(crate) async fn delete(&self, namespace: &str, name: &str) -> Result<(), CallError> {
-        let key = key(Some(namespace), name);
+        self.delete_in(Some(namespace), name).await
+    }
+
+    /// The same of a kind that may be cluster-scoped.
+    pub(crate) async fn delete_in(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<(), CallError> {
+        let key = key(namespace, name);
         let how = Deletion {
             propagation: Propagation::Background,
             uid: None,

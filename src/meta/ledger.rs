@@ -326,6 +326,7 @@ fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
     Arc::new(Plan {
         katalog: new.katalog.clone(),
         operators: new.operators.iter().map(kept).collect(),
+        deletion_policy: new.deletion_policy,
     })
 }
 

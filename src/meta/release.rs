@@ -201,22 +201,29 @@ fn unmark(meta: &ObjectMeta) -> Option<Value> {
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
     let finalizer = finalizers.iter().any(|name| name == names::FINALIZER);
     let managed = label(meta, names::LABEL_MANAGED).is_some();
-    let inventory = annotation(meta, names::ANNOTATION_INVENTORY).is_some();
-    if !(finalizer || managed || inventory) {
+    let listed = annotation(meta, names::ANNOTATION_INVENTORY).is_some();
+    if !(finalizer || managed || listed) {
         return None;
     }
     let mut changed = json!({ "uid": meta.uid, "resourceVersion": meta.resource_version });
-    if finalizer {
-        changed["finalizers"] = finalizers
-            .iter()
-            .filter(|name| *name != names::FINALIZER)
-            .cloned()
-            .collect();
+    // The inventory says which labels, and which finalizers of others, we put on.
+    let put = inventory(meta);
+    let stays =
+        |name: &&String| *name != names::FINALIZER && !put.finalizers.contains(name.as_str());
+    let kept: Vec<&String> = finalizers.iter().filter(stays).collect();
+    if kept.len() != finalizers.len() {
+        changed["finalizers"] = json!(kept);
     }
-    if managed {
-        changed["labels"] = json!({ names::LABEL_MANAGED: null });
+    let worn = put.labels.iter().map(|key| &**key);
+    let worn = worn.chain([names::LABEL_MANAGED]);
+    let labels: BTreeMap<&str, Value> = worn
+        .filter(|key| label(meta, key).is_some())
+        .map(|key| (key, Value::Null))
+        .collect();
+    if !labels.is_empty() {
+        changed["labels"] = json!(labels);
     }
-    if inventory {
+    if listed {
         changed["annotations"] = json!({ names::ANNOTATION_INVENTORY: null });
     }
     Some(json!({ "metadata": changed }))
@@ -269,16 +276,18 @@ mod tests {
     fn only_our_marks_are_taken_off_a_resource() {
         let patch = unmark(&meta(json!({
             "name": "one", "uid": "u1", "resourceVersion": "7",
-            "finalizers": ["example.org/other", names::FINALIZER],
-            "labels": { names::LABEL_MANAGED: "true", "app": "shop" },
-            "annotations": { names::ANNOTATION_INVENTORY: "ConfigMap", "note": "mine" },
+            "finalizers": ["example.org/other", names::FINALIZER, "example.org/put"],
+            "labels": { names::LABEL_MANAGED: "true", "app": "shop", "example.org/tier": "front" },
+            "annotations": {
+                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,+example.org/put", "note": "mine",
+            },
         })));
         assert_eq!(
             patch.unwrap(),
             json!({ "metadata": {
                 "uid": "u1", "resourceVersion": "7",
                 "finalizers": ["example.org/other"],
-                "labels": { names::LABEL_MANAGED: null },
+                "labels": { names::LABEL_MANAGED: null, "example.org/tier": null },
                 "annotations": { names::ANNOTATION_INVENTORY: null },
             }})
         );

@@ -364,6 +364,7 @@ impl Driver {
                 }
                 (None, None) => {}
             }
+            shared.compare_anew(&change.key);
             shared.changed.notify_one();
         })
     }
@@ -403,6 +404,7 @@ impl Driver {
         let Some(next) = life.next.take() else { return };
         self.shared.set_pending(None);
         let before = self.shared.bound.swap(Some(next.clone()));
+        self.shared.uniques.rebuild(&next);
         // Inventories may name kinds that only the custom resources could tell of.
         self.shared.rebind.notify_one();
         for record in next.crs.store().snapshot() {

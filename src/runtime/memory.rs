@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{plan::ChildKey, value::Path};
+use orkestra_core::{plan::ChildKey, reconcile::held::Held, value::Path};
 use tokio::time::Instant;
 
 /// A field forced this often within [`FIGHT_WINDOW`] is a fight with another writer.
@@ -22,6 +22,8 @@ pub(super) struct Memory {
     pub(super) ready: bool,
     /// What the last pass reported as an event: it is reported once.
     pub(super) reported: Option<String>,
+    /// Why nothing is done, where it is held back.
+    pub(super) held_back: Option<Held>,
     /// What conditions could not compare in the last pass: it is told once.
     pub(super) doubted: Option<String>,
     children: HashMap<ChildKey, ChildMemory>,
@@ -41,7 +43,7 @@ impl Memory {
     /// Takes it for a pass; what is left says whether the custom resource is ready, and nothing else.
     pub(super) fn take(&mut self) -> Self {
         let taken = std::mem::take(self);
-        self.ready = taken.ready;
+        (self.ready, self.held_back) = (taken.ready, taken.held_back);
         taken
     }
 

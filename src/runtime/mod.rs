@@ -31,6 +31,7 @@ mod requests;
 mod shared;
 mod sources;
 mod tell;
+mod uniques;
 pub mod watch;
 pub mod wire;
 mod work;

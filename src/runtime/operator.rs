@@ -79,6 +79,8 @@ pub struct OperatorStatus {
     pub instances: usize,
     /// Custom resources whose last pass left them ready.
     pub ready: usize,
+    /// Custom resources that `reconcileGate` holds back.
+    pub gated: usize,
     /// Passes since the start.
     pub passes: u64,
     /// Failed ones among them.

@@ -19,6 +19,7 @@ use orkestra_core::{
 
 use super::{
     bound::Bound,
+    context::Clock,
     execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
@@ -31,6 +32,9 @@ use super::{
 
 /// How soon a pass is tried again that waits for somebody else: a right, a name, a kind.
 const WAIT: Duration = Duration::from_secs(30);
+
+/// How soon a pass follows whose moment has passed already.
+const LEAST_WAIT: Duration = Duration::from_secs(1);
 
 /// What follows a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,8 +140,19 @@ pub(super) async fn pass(
     shared.calls.end(key);
     let read = observed.answers.keys();
     shared.read(key, read.filter(|read| read.may_change()));
+    memory.held_back = cycle.held_back;
+    if cycle.held_back.is_some() {
+        let next = cycle
+            .wake
+            .map(|moment| due(&shared.context.clock, now, moment));
+        return Passed {
+            next: next.map_or(Next::Settled, Next::After),
+            error: None,
+        };
+    }
     let sources = std::mem::take(&mut cycle.sources);
-    let (wake, doubts) = (cycle.wake, std::mem::take(&mut cycle.doubts));
+    let (wake, requeue) = (cycle.wake, cycle.requeue);
+    let doubts = std::mem::take(&mut cycle.doubts);
     let ahead = cycle.ahead.clone();
     let wanted = Wanted {
         inventory: cycle.inventory.clone(),
@@ -178,14 +193,16 @@ pub(super) async fn pass(
     executed.wake_at(wake);
     executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
+    // The watch does not tell of what is written here.
+    shared.compare_anew(key);
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);
     memory.ready = verdict.ready;
     memory.retain(|key| after.child(key).is_some());
-    let due = executed
-        .wake
-        .map(|moment| shared.context.clock.until(moment));
-    let revisit = revisit.into_iter().chain(due).min();
+    let clock = &shared.context.clock;
+    let woken = executed.wake.map(|moment| due(clock, now, moment));
+    let requeue = requeue.filter(|_| executed.failures.is_empty());
+    let revisit = [revisit, woken, requeue].into_iter().flatten().min();
     let mut next = soonest(next(&executed, revisit), written);
     if related::are_new(&bound.plan, &executed) {
         next = soonest(next, Next::Again);
@@ -195,6 +212,15 @@ pub(super) async fn pass(
         next,
         error: failed.then_some(verdict.message),
     }
+}
+
+/// How long until a moment that a pass at `now` was told. One that had passed by then would be told again and again.
+fn due(clock: &Clock, now: Timestamp, moment: Timestamp) -> Duration {
+    if moment <= now {
+        return LEAST_WAIT;
+    }
+    // Timers count whole milliseconds: never a moment too early, when nothing has turned yet.
+    clock.until(moment) + Duration::from_millis(1)
 }
 
 /// The pure part, of which only as many run at a time as there are cores, and between its rounds what it asks for. None
@@ -319,5 +345,40 @@ pub(super) fn soonest(a: Next, b: Next) -> Next {
         (Next::Again, _) | (_, Next::Again) => Next::Again,
         (Next::After(a), Next::After(b)) => Next::After(a.min(b)),
         (Next::Pending | Next::Settled, other) | (other, Next::Pending | Next::Settled) => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(at: &str) -> Clock {
+        let now: Timestamp = at.parse().unwrap();
+        Clock::new(move || now)
+    }
+
+    #[test]
+    fn a_pass_is_due_at_its_moment_and_never_before() {
+        let (now, nine) = ("2026-03-02T08:59:59.9995Z", "2026-03-02T09:00:00Z");
+        let (now, nine) = (now.parse().unwrap(), nine.parse().unwrap());
+        let wait = |at: &str| due(&clock(at), now, nine);
+        // Half a millisecond is more than a timer of whole ones may cut off.
+        assert_eq!(
+            wait("2026-03-02T08:59:59.9995Z"),
+            Duration::from_micros(1_500)
+        );
+        // The pass took longer than that: what turned meanwhile is looked at at once.
+        assert_eq!(wait("2026-03-02T09:00:05Z"), Duration::from_millis(1));
+        // The clock went back.
+        assert_eq!(wait("2026-03-02T08:59:50Z"), Duration::from_millis(10_001));
+    }
+
+    #[test]
+    fn a_moment_that_had_passed_when_it_was_told_is_no_hot_loop() {
+        let now = "2026-03-02T09:00:00Z";
+        for moment in ["2026-03-02T09:00:00Z", "2026-03-02T08:00:00Z"] {
+            let (now_is, moment) = (now.parse().unwrap(), moment.parse().unwrap());
+            assert_eq!(due(&clock(now), now_is, moment), LEAST_WAIT);
+        }
     }
 }

@@ -67,6 +67,8 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
     let life = lock(&shared.life).clone();
     let tally = lock(&shared.tally).clone();
     let waits = life.waits_for.is_some() && life.phase == Phase::Running;
+    // The guard must not outlive this line: `pace` takes the lock too.
+    let autoscaled = lock(&shared.scaled).is_some();
     OperatorStatus {
         phase: if waits { Phase::Waiting } else { life.phase },
         problems: problems(
@@ -77,9 +79,10 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         ),
         instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
         workers: shared.workers.load(Ordering::Relaxed),
-        autoscaled: lock(&shared.scaled).is_some(),
+        autoscaled,
         queue_max_depth: shared.pace(plan).max_depth,
         ready: shared.ready_count(),
+        gated: shared.gated_count(),
         passes: tally.passes,
         failures: tally.failures,
         consecutive_failures: tally.consecutive_failures,

@@ -12,7 +12,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use orkestra_core::{
     plan::{CapacityPlan, ObjectKey, OperatorPlan},
-    reconcile::{autoscale::Figures, sources::Read},
+    reconcile::{autoscale::Figures, held::Held, sources::Read},
 };
 use tokio::sync::Notify;
 
@@ -25,6 +25,7 @@ use super::{
     operator::Role,
     queue::{Lane, Queue},
     sources::{Calls, objects::Objects, readers::Readers},
+    uniques::Uniques,
     wire::{Served, WireError},
 };
 use crate::metrics::OperatorMetrics;
@@ -62,6 +63,8 @@ pub(super) struct Shared {
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     /// Which custom resource has which uid, to find a child's owner.
     uids: Mutex<HashMap<Box<str>, ObjectKey>>,
+    /// What `unique` compares.
+    pub(super) uniques: Uniques,
     /// Rights that were refused, by request and kind, until the same request succeeds.
     refused: Mutex<BTreeMap<(Request, String), String>>,
     /// Why the API server refuses the status that the plan declares.
@@ -143,6 +146,7 @@ impl Shared {
             life: Mutex::default(),
             memories: Mutex::default(),
             uids: Mutex::default(),
+            uniques: Uniques::default(),
             refused: Mutex::default(),
             status_refused: Mutex::default(),
         }
@@ -226,6 +230,15 @@ impl Shared {
         }
     }
 
+    /// Queues the custom resources whose `unique` has another answer since `key` changed.
+    pub(super) fn compare_anew(&self, key: &ObjectKey) {
+        if let Some(bound) = self.bound.load_full() {
+            for other in self.uniques.refresh(&bound, key) {
+                self.enqueue(other, Lane::Changed);
+            }
+        }
+    }
+
     /// Queues a custom resource for a pass; an operator that yields has none to run.
     pub(super) fn enqueue(&self, key: ObjectKey, lane: Lane) {
         if self.role == Role::Reconciles {
@@ -276,6 +289,12 @@ impl Shared {
             .values()
             .filter(|memory| memory.ready)
             .count()
+    }
+
+    /// Custom resources that `reconcileGate` holds back.
+    pub(super) fn gated_count(&self) -> usize {
+        let is_gated = |memory: &&Memory| memory.held_back == Some(Held::Gated);
+        lock(&self.memories).values().filter(is_gated).count()
     }
 
     pub(super) fn owner(&self, uid: &str) -> Option<ObjectKey> {

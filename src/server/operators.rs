@@ -280,6 +280,7 @@ pub(super) fn health(
         "totalFailed": status.failures,
         "resourceCount": status.instances,
         "readyCount": status.ready,
+        "gated": status.gated,
         "hasUnhealthyDependencies": status.problems.iter().any(|problem| problem.reason == DEPENDENCY_NOT_READY),
         "lastError": status.last_error,
         "lastReconcile": status.last_pass,

@@ -57,6 +57,7 @@ fn status() -> OperatorStatus {
         workers: 3,
         instances: 17,
         ready: 16,
+        gated: 1,
         passes: 40,
         failures: 10,
         consecutive_failures: 0,

@@ -19,6 +19,9 @@ use crate::waters;
 /// How long nothing must happen.
 const QUIET: Duration = Duration::from_secs(2);
 
+/// Lakes that are made: with five workers at work, more than three still wait.
+const LAKES: usize = 12;
+
 /// A gate in front of every pass: while it is shut, passes that begin wait, and their workers are busy.
 #[derive(Default)]
 struct Sluice {
@@ -135,14 +138,16 @@ async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do(
         .await?;
     assert_eq!((calm.queue_max_depth, calm.autoscaled), (20, false));
 
-    // One worker stands in a pass, and five lakes wait for it; that alone is not enough.
+    // One worker stands in a pass, and the other lakes wait for it; that alone is not enough.
     engine.sluice.0.shut(&["lake", "db"]);
-    for number in 0..6 {
+    for number in 0..LAKES {
         let lake = format!("lake-{number}");
         waters::lake(&scenario, &lake, &json!({ "colour": "blue" })).await?;
     }
     engine
-        .until("lake", "has a queue", |status| status.queue_depth == 5)
+        .until("lake", "has a queue", |status| {
+            status.queue_depth == LAKES - 1
+        })
         .await?;
     tokio::time::sleep(QUIET).await;
     assert_eq!(
@@ -181,7 +186,7 @@ async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do(
 
     // The work is done, and after a while everything is as declared.
     engine.sluice.0.shut(&[]);
-    for number in 0..6 {
+    for number in 0..LAKES {
         let lake = format!("lake-{number}");
         scenario.objects("lakes").until_ready(&lake).await?;
     }
@@ -197,4 +202,44 @@ async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do(
         assert_eq!(engine.value(series, "lake")?, value, "{series}");
     }
     engine.stop().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deployment_gets_more_and_fewer_pods_by_conditions_and_keeps_them_over_a_restart()
+-> Result<()> {
+    let crds = ["kinds/crds.yaml"];
+    let mut scenario = Scenario::running("pods", &crds, "autoscale/pumps.yaml").await?;
+    let (ponds, pumps) = (scenario.objects("ponds"), scenario.objects("deployments"));
+    let until = async |pods: u64| {
+        pumps
+            .until_equal("north-pump", "/spec/replicas", json!(pods), LIMIT)
+            .await
+    };
+    waters::pond(&scenario, "north", &json!({ "load": 50 })).await?;
+    until(2).await?;
+    // Two steps, the second of them when the cooldown is over: no event and no resync leads to it.
+    ponds
+        .patch("north", &json!({ "spec": { "load": 90 } }))
+        .await?;
+    until(4).await?;
+    until(5).await?;
+    // Within the bounds others may say how many they want.
+    ponds
+        .patch("north", &json!({ "spec": { "load": 50 } }))
+        .await?;
+    scenario.kubectl(&["scale", "deployment/north-pump", "--replicas=3"])?;
+    tokio::time::sleep(QUIET).await;
+    until(3).await?;
+
+    scenario.terminate()?;
+    scenario.start().await?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    waters::until_counted().await;
+    waters::ensure_no_writes(&scenario, QUIET).await?;
+    until(3).await?;
+    ponds
+        .patch("north", &json!({ "spec": { "load": 10 } }))
+        .await?;
+    until(1).await?;
+    Ok(())
 }

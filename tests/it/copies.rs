@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
+use testbed::eventually;
 
 use crate::scenario::{LIMIT, Scenario, condition};
 use crate::waters;
@@ -29,6 +30,23 @@ fn registry(password: &str) -> Value {
 /// The reason of the condition `Ready`.
 fn reason(object: &Value) -> &str {
     condition(object, "Ready").map_or("", |ready| waters::text(ready, "/reason"))
+}
+
+/// A pass over what is as declared asks the API server for nothing: not for the sources either.
+async fn ensure_free_pass(scenario: &Scenario) -> Result<()> {
+    let (mark, before) = (Scenario::mark()?, scenario.passes("pond").await?);
+    let force =
+        json!({ "metadata": { "annotations": { "orkestra.orkspace.io/reconcile": "now" } } });
+    scenario.objects("ponds").patch("north", &force).await?;
+    eventually("another pass", LIMIT, async || {
+        Ok((scenario.passes("pond").await? > before).then_some(()))
+    })
+    .await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut requests = scenario.requests_since(mark)?;
+    requests.retain(|request| request.verb != "watch");
+    ensure!(requests.is_empty(), "{}", waters::lines(&requests));
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,6 +120,8 @@ async fn a_copy_waits_for_its_source_follows_it_and_is_cleaned_up() -> Result<()
     scenario.start().await?;
     waters::until_counted().await;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+
+    ensure_free_pass(&scenario).await?;
 
     // A namespace leaves the list, and comes back; the pond goes.
     ponds

@@ -33,9 +33,28 @@ const GATES: [&str; 2] = ["spec", "live"];
 
 /// Block by block what becomes of a child at each event, with a gate of the spec and with one of the status.
 const MATRIX: [(&str, [[Becomes; 2]; 4]); 3] = [
-    ("once", [[Declared; 2], [Changed; 2], [Absent; 2], [Declared; 2]]),
-    ("repeat", [[Declared; 2], [Declared; 2], [Declared; 2], [Absent, Declared]]),
-    ("reconcile", [[Declared; 2], [Declared; 2], [Declared; 2], [Absent, Declared]]),
+    (
+        "once",
+        [[Declared; 2], [Changed; 2], [Absent; 2], [Declared; 2]],
+    ),
+    (
+        "repeat",
+        [
+            [Declared; 2],
+            [Declared; 2],
+            [Declared; 2],
+            [Absent, Declared],
+        ],
+    ),
+    (
+        "reconcile",
+        [
+            [Declared; 2],
+            [Declared; 2],
+            [Declared; 2],
+            [Absent, Declared],
+        ],
+    ),
 ];
 
 fn becomes(map: Option<&Value>) -> Becomes {
@@ -51,7 +70,10 @@ fn cells() -> impl Iterator<Item = (&'static str, String, Becomes)> {
     MATRIX.iter().flat_map(|(block, row)| {
         EVENTS.iter().zip(row).flat_map(move |(event, pair)| {
             let name = move |gate| format!("{event}-{block}-{gate}");
-            GATES.iter().zip(pair).map(move |(gate, cell)| (*event, name(gate), *cell))
+            GATES
+                .iter()
+                .zip(pair)
+                .map(move |(gate, cell)| (*event, name(gate), *cell))
         })
     })
 }
@@ -69,7 +91,10 @@ async fn grove(scenario: &Scenario, name: &str, finalizers: &[&str]) -> Result<(
 
 async fn live(groves: &Objects, name: &str, on: &str) -> Result<()> {
     let status = json!({ "status": { "on": on } });
-    groves.patch(&format!("{name}/status"), &status).await.map(drop)
+    groves
+        .patch(&format!("{name}/status"), &status)
+        .await
+        .map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,13 +111,16 @@ async fn every_cell_of_the_lifecycle_blocks_is_as_the_language_says() -> Result<
     for (event, child, _) in cells() {
         match event {
             "differs" => {
-                maps.patch(&child, &json!({ "data": { "value": "other" } })).await?;
+                maps.patch(&child, &json!({ "data": { "value": "other" } }))
+                    .await?;
             }
             "deleted" => maps.delete(&child).await?,
             _ => {}
         }
     }
-    groves.patch("closed", &json!({ "spec": { "on": "no" } })).await?;
+    groves
+        .patch("closed", &json!({ "spec": { "on": "no" } }))
+        .await?;
     live(&groves, "closed", "no").await?;
 
     for attempt in 0.. {
@@ -122,18 +150,23 @@ async fn every_entry_of_on_delete_is_done_or_skipped_as_its_gate_says() -> Resul
         for (block, _) in MATRIX {
             for gate in GATES {
                 let made = |map: &Value| becomes(Some(map)) == Declared;
-                maps.until(&format!("{name}-{block}-{gate}"), "is made", LIMIT, made).await?;
+                maps.until(&format!("{name}-{block}-{gate}"), "is made", LIMIT, made)
+                    .await?;
             }
         }
     }
-    groves.patch("gated", &json!({ "spec": { "end": "no" } })).await?;
+    groves
+        .patch("gated", &json!({ "spec": { "end": "no" } }))
+        .await?;
     // One that is gone already is not missed.
     maps.delete("ending-reconcile-live").await?;
     let mark = Scenario::mark()?;
     for name in ["gated", "ending"] {
         groves.delete(name).await?;
         let let_go = |grove: &Value| grove["metadata"]["finalizers"] == json!([HOLD]);
-        groves.until(name, "is held by others alone", LIMIT, let_go).await?;
+        groves
+            .until(name, "is held by others alone", LIMIT, let_go)
+            .await?;
     }
     for (child, there) in [
         ("ending-reconcile-spec", false),
@@ -157,7 +190,9 @@ async fn every_entry_of_on_delete_is_done_or_skipped_as_its_gate_says() -> Resul
     let gated = groves.fetch("gated").await.context("it is held")?;
     ensure!(gated["metadata"]["deletionTimestamp"].is_string());
     for name in ["ending", "gated"] {
-        groves.patch(name, &json!({ "metadata": { "finalizers": null } })).await?;
+        groves
+            .patch(name, &json!({ "metadata": { "finalizers": null } }))
+            .await?;
         groves.until_gone(name, LIMIT).await?;
     }
     Ok(())

@@ -16,17 +16,18 @@ use tokio_util::sync::CancellationToken;
 use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
-/// The engine of `ork controller`, in this process, so that a test can hand in a fault.
-struct Engine {
+/// The engine of `ork controller`, in this process, so that a test can hand in a fault or a clock.
+pub(crate) struct Engine {
     metrics: Metrics,
     shutdown: CancellationToken,
     run: JoinHandle<Result<(), FileError>>,
 }
 
 impl Engine {
-    fn start(scenario: &Scenario, faults: Faults) -> Result<Self> {
+    /// Starts it; `prepare` is what the test puts into its context.
+    pub(crate) fn start(scenario: &Scenario, prepare: impl FnOnce(&mut Context)) -> Result<Self> {
         let mut context = Context::new(scenario.identity.client()?)?;
-        context.faults = faults;
+        prepare(&mut context);
         let metrics = context.metrics.clone();
         let shutdown = CancellationToken::new();
         let runtime = Runtime::new(Arc::new(context));
@@ -52,7 +53,8 @@ impl Engine {
         Ok(value.parse()?)
     }
 
-    async fn stop(self) -> Result<()> {
+    /// Ends it, as SIGTERM ends the process.
+    pub(crate) async fn stop(self) -> Result<()> {
         self.shutdown.cancel();
         Ok(self.run.await??)
     }
@@ -66,16 +68,14 @@ async fn h_a_panic_in_one_operators_pass_is_counted_and_everything_else_goes_on(
     scenario.install(&waters::crds()?).await?;
     let armed = Arc::new(AtomicBool::new(true));
     let fuse = Arc::clone(&armed);
-    let engine = Engine::start(
-        &scenario,
-        Faults::before_pass(move |operator, key| {
-            let is_meant = operator == "pond" && &*key.name == "doomed";
-            assert!(
-                !(is_meant && fuse.load(Ordering::SeqCst)),
-                "a fault on purpose"
-            );
-        }),
-    )?;
+    let faults = Faults::before_pass(move |operator, key| {
+        let is_meant = operator == "pond" && &*key.name == "doomed";
+        assert!(
+            !(is_meant && fuse.load(Ordering::SeqCst)),
+            "a fault on purpose"
+        );
+    });
+    let engine = Engine::start(&scenario, |context| context.faults = faults)?;
     scenario.apply(&katalog)?;
     scenario.katalog_is("waters", "True", "Running").await?;
     let maps = scenario.objects("configmaps");

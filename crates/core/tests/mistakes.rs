@@ -232,9 +232,10 @@ fn every_wrong_sample_has_its_problem_and_no_other_and_every_right_one_has_none(
 }
 
 /// Samples of the seeds that are wrong as printed, with the code that says so.
-const BROKEN_SEEDS: [(&str, Code); 3] = [
+const BROKEN_SEEDS: [(&str, Code); 4] = [
     ("seed-cross", Code::Syntax),
     ("seed-lost-indentation", Code::LostIndentation),
+    ("seed-state-machine", Code::MissingDot),
     ("seed-status", Code::Syntax),
 ];
 

@@ -23,7 +23,9 @@ mod pass {
     mod failures;
     mod first;
     mod for_each;
+    mod gates;
     mod genuine;
+    mod holds;
     mod intents;
     mod interleavings;
     mod lasting;
@@ -34,6 +36,7 @@ mod pass {
     mod report_any;
     mod report_schema;
     mod rolling;
+    mod scale;
     mod server;
     mod strangers;
     mod values;

@@ -17,14 +17,20 @@ use super::{
 impl Katalog {
     /// Brings the world a step nearer to what the object says; when something failed, says when to try again.
     pub(super) async fn act(&mut self) -> Option<Instant> {
-        let result = if self.is_deleting() {
-            self.tear_down().await
+        let result = if self.is_leaving() {
+            self.tear_down().await.map(|()| None)
+        } else if self.is_deleting() {
+            self.verdict = Verdict::Deleted;
+            self.clear().await
         } else {
-            self.follow().await
+            self.follow().await.map(|()| None)
         };
-        let Err(error) = result else {
-            self.failures = 0;
-            return None;
+        let error = match result {
+            Ok(again) => {
+                self.failures = 0;
+                return again;
+            }
+            Err(error) => error,
         };
         if error.is_conflict() && self.look_again().await.is_ok() {
             return Some(Instant::now());
@@ -90,7 +96,7 @@ impl Katalog {
     }
 
     /// After a restart that finds the newest revision refused: the newest stored one that compiles runs.
-    async fn load_last_good(&mut self) -> Result<(), CallError> {
+    pub(super) async fn load_last_good(&mut self) -> Result<(), CallError> {
         let stored = self.revisions.list().await?;
         let good = stored.into_iter().rev().find_map(|revision| {
             let motif = |name: &str| {
@@ -115,7 +121,7 @@ impl Katalog {
 
     /// Tells the supervisor what this Katalog claims and runs.
     pub(super) fn claim(&mut self) {
-        if self.is_deleting() {
+        if self.is_leaving() {
             if !std::mem::replace(&mut self.forgotten, true) {
                 self.shared.supervisor.forget(&self.reference);
             }
@@ -141,7 +147,7 @@ impl Katalog {
     /// Kinds of what runs and of what is about to run; while there is neither, what ran before the restart: a Katalog
     /// that has nothing good lets go of nothing. One that is being deleted wants none.
     pub(super) fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
-        if self.is_deleting() {
+        if self.is_leaving() {
             return BTreeSet::new();
         }
         let plans = [

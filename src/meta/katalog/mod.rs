@@ -10,6 +10,7 @@
 //! The loop is level-triggered: whatever wakes it, it looks at everything again, and does nothing when nothing differs.
 
 mod act;
+mod clear;
 mod judge;
 mod judgement;
 mod known;
@@ -95,6 +96,8 @@ pub(crate) struct Katalog {
     claimed: Option<Wanted>,
     /// Whether the supervisor was told that nothing is wanted any more.
     forgotten: bool,
+    /// Whether what goes with the Katalog is gone.
+    cleared: bool,
     /// Whether stored revisions were looked through for a good one.
     looked: bool,
     operated: BTreeMap<GroupKind, OperatedKind>,
@@ -157,6 +160,7 @@ impl Katalog {
             running: None,
             claimed: None,
             forgotten: false,
+            cleared: false,
             looked: false,
             operated: status
                 .operated

@@ -58,9 +58,11 @@ fn a_new_plan_touches_only_the_operators_it_changes() {
     ledger.want(katalog("a"), wanted(0, &plan("a", &[POND, LAKE])));
     settle(&mut ledger);
     let before = ledger.plan(&katalog("a")).unwrap().operators[1].clone();
+    let pond = plan("a", &[POND]);
     let mut next = Plan {
         katalog: katalog("a"),
-        operators: plan("a", &[POND]).operators.clone(),
+        operators: pond.operators.clone(),
+        deletion_policy: pond.deletion_policy,
     };
     next.operators
         .insert(0, plan_with_workers("a", &[LAKE], 7).operators[0].clone());

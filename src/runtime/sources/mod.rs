@@ -43,6 +43,7 @@ pub(super) async fn answer(
         }
         let answer: Answer = match &read {
             Read::Object(child) => objects::read(shared, child).await,
+            Read::Same(path, text) => shared.uniques.answer(key, path, text),
             Read::Call(request) => {
                 let Some(answer) = shared.calls.answer(key, request, now) else {
                     heard.pending = true;
@@ -51,7 +52,6 @@ pub(super) async fn answer(
                 answer
             }
             Read::Certificate(wanted) => certificate(wanted),
-            Read::Same(..) => Answer::Unavailable("no other resource is looked at yet".into()),
             Read::Cross(read) => cross::read(&bound.targets, read),
             Read::Related(read) => related::read(&bound.belongings, read),
             Read::Operator(name) => cross::operator(&bound.targets, name),

@@ -1,10 +1,11 @@
-//! `autoscale`: what changes the capacity of an operator.
+//! `autoscale`: what changes the capacity of an operator, and the number of pods of a workload.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::Span;
 use super::gate::Gates;
+use super::scalar::Scalar;
 
 /// Changes workers and queue by conditions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,4 +44,49 @@ pub struct Capacity {
     /// The resync period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resync: Option<Span>,
+}
+
+/// Changes the number of pods by conditions, looked at in every pass. `replicas` is only where it starts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkloadAutoscale {
+    /// The fewest pods. Default `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Scalar>,
+    /// The most pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Scalar>,
+    /// The least time between two changes. Default `1m`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cooldown: Option<Span>,
+    /// When there are to be more. Where `scaleDown` holds too, this counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_up: Option<ScaleUp>,
+    /// When there are to be fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_down: Option<ScaleDown>,
+}
+
+/// When there are to be more pods.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ScaleUp {
+    /// The conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Gates>,
+    /// How many more. Default `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub increment: Option<Scalar>,
+}
+
+/// When there are to be fewer pods.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ScaleDown {
+    /// The conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Gates>,
+    /// How many fewer. Default `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decrement: Option<Scalar>,
 }

@@ -17,7 +17,7 @@ use super::shape::{Field, Shape};
 use super::status::KatalogStatus;
 
 /// Types that stand in so many places that their fields would fill the definition: `ork explain` tells them.
-const UNFOLDED: [&str; 1] = ["GateCondition"];
+const UNFOLDED: [&str; 2] = ["GateCondition", "DeleteGroup"];
 /// Extension of Kubernetes: keep what the schema doesn't name.
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 /// Fields whose inside is that of others, and is not spelled out again: the definitions must stay small.

@@ -22,11 +22,13 @@ pub mod notes;
 mod on_delete;
 pub mod operator_box;
 pub(crate) mod planned;
+pub mod pre_reconcile;
 pub mod profiles;
 pub mod queue;
 pub mod scalar;
 pub mod shape;
 pub mod status;
+pub mod status_condition;
 
 pub(crate) mod katalog;
 
@@ -41,6 +43,8 @@ pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};
 pub use on_delete::{DeleteGroup, OnDelete};
 pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSpec, StatusType};
+pub use pre_reconcile::{Hold, PreReconcile, Requeue};
 pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
 pub use status::{KatalogStatus, OperatedKind, OperatorStatus};
+pub use status_condition::{StatusCondition, StatusConditions};

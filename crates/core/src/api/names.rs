@@ -30,6 +30,8 @@ pub const ANNOTATION_APPLIED: &str = "orkestra.orkspace.io/applied";
 pub const ANNOTATION_CHILD: &str = "orkestra.orkspace.io/child";
 /// Annotation on Secrets that last: when their values were made, as RFC 3339 has it.
 pub const ANNOTATION_GENERATED_AT: &str = "orkestra.orkspace.io/generated-at";
+/// Annotation on workloads whose number of pods follows conditions: when it changed last, as RFC 3339 has it.
+pub const ANNOTATION_SCALED_AT: &str = "orkestra.orkspace.io/scaled-at";
 /// Annotation on Secrets with a certificate: hash of what it was issued for.
 pub const ANNOTATION_ISSUED_FOR: &str = "orkestra.orkspace.io/issued-for";
 /// Annotation on pod templates: hash of the Secrets and `ConfigMaps` that the pods use.

@@ -11,9 +11,11 @@ use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
 use super::on_delete::OnDelete;
-use super::planned::{BoxLater, LifecycleLater, ReconcilerLater, StatusFieldLater};
+use super::planned::{BoxLater, LifecycleLater};
+use super::pre_reconcile::{PreReconcile, Requeue};
 use super::queue::Queue;
 use super::scalar::{Scalar, Text};
+use super::status_condition::StatusConditions;
 
 /// What an operator does for each custom resource.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +47,15 @@ pub struct OperatorBox {
     /// What is written to the custom resource's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,
+    /// All must hold for the children of the box to be wanted: what is false closes every block.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<GateCondition>,
+    /// One must hold for the children of the box to be wanted. Beside `when` both count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
+    /// What must hold before a pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pre_reconcile: Option<PreReconcile>,
     /// Changes workers and queue by conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autoscale: Option<Autoscale>,
@@ -79,10 +90,9 @@ pub struct Reconciler {
     /// The queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Queue>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<ReconcilerLater>,
+    /// Reconciles a resource again after a while.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requeue: Option<Requeue>,
 }
 
 /// Children by kind. Within a kind the order of declaration counts.
@@ -144,9 +154,14 @@ pub struct StatusSpec {
     /// File with more fields under `fields`, relative to this one. They come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// `false` leaves out the automatic conditions and `observedGeneration`. Default `true`.
+    /// `false` leaves out the automatic conditions and `observedGeneration`. Default `true`. A list adds conditions of your
+    /// own to them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<bool>,
+    pub conditions: Option<StatusConditions>,
+    /// All must hold for the condition `Ready` to be true, beside what it asks anyway: that everything is as declared, and
+    /// that the children are ready.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ready_when: Vec<GateCondition>,
     /// Fields to write, in order; of two for one path the later wins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<StatusField>,
@@ -169,10 +184,9 @@ pub struct StatusField {
     /// One must hold, or the field keeps the value it has. Beside `when` both count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<StatusFieldLater>,
+    /// `true` empties the field when the conditions don't hold: a text becomes empty, anything else goes. Default `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clear_on_false: Option<bool>,
 }
 
 /// What the value of a status field becomes.

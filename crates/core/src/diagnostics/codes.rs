@@ -204,6 +204,9 @@ codes! {
     /// `status.` at the start of a status path.
     StatusPrefix = 413, "status paths are relative";
 
+    /// A condition waits for a value that no status field writes.
+    NeverWritten = 414, "no status field writes this";
+
     // Schemas and types.
     /// A path that the schema cannot have.
     NoSuchField = 500, "the schema has no such field";

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{
     BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode,
-    OnFalse, ResourceType, Schemas, conditions, ending, for_each, kinds,
+    OnFalse, ResourceType, Schemas, conditions, ending, for_each, kinds, scale,
 };
 use crate::{
     api::{
@@ -191,7 +191,7 @@ pub(crate) fn compile_end(
             force_conflict: false,
             gate: &open,
         };
-        let entries = surroundings.block(at, Block::OnDelete, lifecycle);
+        let entries = surroundings.block(at, Block::Delete, lifecycle);
         (gate_of(at, lifecycle), entries)
     })
 }
@@ -217,7 +217,9 @@ impl Surroundings<'_> {
             let plan = self.child(&shell, |labels, name| {
                 deployment::expand(&shell.at, entry, labels, &kind, name)
             });
-            plans.extend(plan.map(|plan| config::rolling(&shell.at, plan, entry.roll_on_change)));
+            let plan = plan.map(|plan| config::rolling(&shell.at, plan, entry.roll_on_change));
+            let place = shell.at.field("autoscale");
+            plans.extend(plan.map(|plan| scale::scaled(plan, &place, entry.autoscale.as_ref())));
         }
         for (index, entry) in services.iter().enumerate() {
             let shell = SERVICE.entry(at, index, block, &entry.common);
@@ -254,7 +256,10 @@ impl Surroundings<'_> {
             body(&GroupKind::parse(""));
             return None;
         };
-        if kind.group_kind() == *self.owner && entry.control.when.is_empty() && self.gate.is_empty()
+        if kind.group_kind() == *self.owner
+            && entry.control.when.is_empty()
+            && entry.control.or.is_empty()
+            && self.gate.is_empty()
         {
             at.field("kind").error_hint(
                 Code::EndlessChildren,
@@ -346,6 +351,7 @@ impl Surroundings<'_> {
             adopt: control.adopt.unwrap_or(false),
             lasting: None,
             copy: None,
+            scale: None,
             rolls: false,
             spread: false,
         })
@@ -382,7 +388,7 @@ fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
 }
 
 fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode {
-    if block == Block::OnDelete {
+    if block == Block::Delete {
         if control.reconcile.is_some() {
             let message = "what is done before the end is done once";
             at.field("reconcile").warn(Code::NoEffect, message);
@@ -390,7 +396,7 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
         return Mode::Once;
     }
     let wanted = match (block, control.reconcile) {
-        (Block::OnReconcile, Some(false)) => {
+        (Block::Reconcile, Some(false)) => {
             at.field("reconcile").error_hint(
                 Code::NoEffect,
                 "what stands in `onReconcile` is reconciled",
@@ -398,8 +404,8 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
             );
             Mode::Reconciled
         }
-        (Block::OnReconcile, _) | (Block::OnCreate, Some(true)) => Mode::Reconciled,
-        (Block::OnCreate | Block::OnDelete, _) => Mode::Once,
+        (Block::Reconcile, _) | (Block::Create, Some(true)) => Mode::Reconciled,
+        (Block::Create | Block::Delete, _) => Mode::Once,
     };
     if wanted == Mode::Reconciled && *kind == GroupKind::parse("Job.batch") {
         at.warn(

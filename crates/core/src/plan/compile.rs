@@ -113,6 +113,7 @@ fn compile_listing(
         Plan {
             katalog: katalog.clone(),
             operators,
+            deletion_policy: spec.deletion_policy.unwrap_or_default(),
         },
         warnings,
     ))

@@ -19,6 +19,14 @@ pub(crate) fn gate(at: &At<'_>, when: &[GateCondition], or: &[GateCondition]) ->
     }
 }
 
+/// Compiles the list at `at`, of which all must hold.
+pub(crate) fn all(at: &At<'_>, list: &[GateCondition]) -> Gate {
+    Gate {
+        all: compile(at, list),
+        any: Box::default(),
+    }
+}
+
 /// Compiles the list at `at`.
 fn compile(at: &At<'_>, list: &[GateCondition]) -> Box<[Condition]> {
     list.iter()

@@ -40,6 +40,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         finalizer,
         other_finalizers,
         imports,
+        hold,
+        requeue,
         calls,
         cross,
         enrich,
@@ -109,7 +111,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     let parts = parts
         .into_iter()
         .filter_map(|(key, part)| Some((key, part?)));
-    map(operator.into_iter().chain(parts))
+    let gates = gate::parts(hold, requeue.as_ref(), status);
+    map(operator.into_iter().chain(parts).chain(gates))
 }
 
 fn has_any(node: &Node) -> bool {
@@ -298,6 +301,7 @@ fn child(plan: &ChildPlan) -> Node {
         adopt,
         lasting: _,
         copy: _,
+        scale: _,
         rolls: _,
         spread: _,
     } = plan;
@@ -364,6 +368,7 @@ fn field(field: &StatusField) -> Node {
         value,
         kind,
         gate,
+        clear,
     } = field;
     let field = [
         ("path", Node::from(path.to_string())),
@@ -371,19 +376,27 @@ fn field(field: &StatusField) -> Node {
         ("typed", Node::from(kind.is_some())),
         ("gate", self::gate(gate)),
     ];
-    map(field.into_iter().chain(place("import", *import)))
+    let clear = clear.then_some(("clear", Node::from(true)));
+    let field = field.into_iter().chain(clear);
+    map(field.chain(place("import", *import)))
 }
 
 fn read(reads: &Reads) -> Node {
+    let Reads {
+        cr,
+        children,
+        unique,
+    } = reads;
     let paths = |paths: &[Path]| list(paths.iter().map(|path| Node::from(path.to_string())));
-    let children = reads
-        .children
+    let children = children
         .iter()
         .map(|(kind, read)| (Key::from(kind.to_string()), paths(read)));
-    map([
-        ("cr", paths(&reads.cr)),
+    let unique = (!unique.is_empty()).then(|| ("unique", paths(unique)));
+    let read = [
+        ("cr", paths(cr)),
         ("children", Node::Map(children.collect())),
-    ])
+    ];
+    map(read.into_iter().chain(unique))
 }
 
 /// A tree. What is not fixed is a map with one key that starts with `$`; keys of the user that do have another `$` before.

@@ -91,17 +91,20 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 impl ChildPlan {
-    /// The expressions beside its body: what its certificate is for, and what it is a copy of.
+    /// The expressions beside its body: what its certificate is for, what it is a copy of, and how many pods it has.
     pub(crate) fn upkeep(&self) -> impl Iterator<Item = &Leaf> {
         let certificate = self.lasting.iter().flat_map(|plan| &plan.certificate);
         let names = certificate.flat_map(|plan| plan.common_name.iter().chain(&plan.hosts));
         let copy = self.copy.iter();
-        names.chain(copy.flat_map(|plan| std::iter::once(&plan.name).chain(&plan.namespace)))
+        let scale = self.scale.iter().flat_map(|plan| plan.leaves());
+        names
+            .chain(copy.flat_map(|plan| std::iter::once(&plan.name).chain(&plan.namespace)))
+            .chain(scale)
     }
 
     /// Whether its body is rendered only when it is made, so that random values in it are kept.
     pub fn draws_once(&self) -> bool {
-        !self.spread && (self.mode == Mode::Once || self.lasting.is_some())
+        self.lasting.is_some() || (self.mode == Mode::Once && !self.spread)
     }
 
     /// Whether it stays gone when somebody deletes it: the inventory remembers that it was made.

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 
 use super::{
-    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan,
-    KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed,
-    api_types, autoscale, calls, chance, checks, children, cross, describe, ending, enrich,
-    for_each,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
+    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan,
+    Typed, api_types, autoscale, calls, chance, checks, children, cross, describe, ending, enrich,
+    for_each, held,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},
@@ -153,7 +153,7 @@ fn with_names(
         context.library,
     );
     let status = match entry.ignore_status_patch {
-        Some(true) => silent(&box_at, status),
+        Some(true) => silent(&box_at, &status),
         _ => status,
     };
     let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
@@ -176,6 +176,8 @@ fn with_names(
         imports,
         cross: cross::compile(&box_at.field("cross"), &declared.cross, context),
         enrich: enrich::compile(at, entry),
+        hold: held::compile(&box_at, declared),
+        requeue: pace.requeue,
         calls,
         blocks: blocks.into(),
         children: children.into(),
@@ -207,6 +209,7 @@ fn check(
     }
     let mut gathered = reads::gather(plan, true);
     chance::check(at, plan);
+    status::never::check(at, plan);
     ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
@@ -270,8 +273,8 @@ fn status<'a>(
             });
         }
     }
+    let at = at.field("status");
     if let Some(declared) = declared {
-        let at = at.field("status");
         lists.extend(status::included(&at, declared, library));
         lists.push(status::Declared {
             at: at.field("fields"),
@@ -279,8 +282,7 @@ fn status<'a>(
             import: None,
         });
     }
-    let conditions = declared.and_then(|declared| declared.conditions);
-    status::compile(&lists, conditions.unwrap_or(true), version)
+    status::compile(&at, declared, &lists, version)
 }
 
 /// When the operator works with another capacity.
@@ -299,13 +301,15 @@ fn autoscale(
 }
 
 /// The status that is never written.
-fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
-    if !status.fields.is_empty() {
+fn silent(at: &At<'_>, status: &StatusPlan) -> StatusPlan {
+    if !status.fields.is_empty() || !status.own.is_empty() || !status.ready_when.is_empty() {
         let message = "with `ignoreStatusPatch: true` no status is written";
         at.field("status").warn(Code::NoEffect, message);
     }
     StatusPlan {
         conditions: false,
+        own: Box::default(),
+        ready_when: Gate::default(),
         fields: Box::default(),
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{
     ChildPlan, Mode, OperatorPlan, Plan, ResourceType, Token, cross::CrossTarget, kinds, references,
 };
-use crate::api::names;
+use crate::api::{DeletionPolicy, names};
 
 /// Namespace that the runtime is installed in.
 pub const NAMESPACE: &str = "orkestra-system";
@@ -75,6 +75,10 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
             if let Some(Token::Secret { .. }) = call.token {
                 rights.add("", "secrets", &["get"]);
             }
+        }
+        if plan.deletion_policy == DeletionPolicy::Delete {
+            let resource = &operator.resource;
+            rights.add(&resource.group, plural(resource), &["delete"]);
         }
         for child in &operator.children {
             add_child(&mut rights, child);

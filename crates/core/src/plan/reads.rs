@@ -94,6 +94,12 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
         let kept = gathered.reads.children.entry(child.kind.group_kind());
         kept.or_default().extend(LASTING.map(annotation));
     }
+    for child in plan.children.iter().filter(|child| child.scale.is_some()) {
+        let kept = gathered.reads.children.entry(child.kind.group_kind());
+        let replicas = ["spec", "replicas"].map(|step| Step::Field(Key::from(step)));
+        let stamp = annotation(names::ANNOTATION_SCALED_AT);
+        kept.or_default().extend([Path::from_iter(replicas), stamp]);
+    }
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
     gathered.reads.unique.sort();
     gathered.reads.unique.dedup();

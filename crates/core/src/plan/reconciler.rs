@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Backoff, Library, QueuePlan,
+    Backoff, Library, QueuePlan, RequeuePlan, held,
     library::{Content, Part},
     profiles::no_include_inside,
 };
@@ -38,6 +38,8 @@ pub(crate) struct Pace {
     pub(crate) resync: Duration,
     /// How it works through its queue.
     pub(crate) queue: QueuePlan,
+    /// When a pass follows by itself on one that went well.
+    pub(crate) requeue: Option<RequeuePlan>,
 }
 
 /// The pace of the entry at `at`. Of each field the reconciler's own value wins, then the included file's, the entry's,
@@ -72,6 +74,7 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
             .or_else(|| profile?.resync)
             .map_or(DEFAULT_RESYNC, |span| span.0),
         queue: queue(&layers, profile),
+        requeue: held::requeue(&layers),
     }
 }
 

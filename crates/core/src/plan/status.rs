@@ -1,4 +1,7 @@
-//! `status.fields`.
+//! `status.fields`, and conditions of one's own.
+
+pub(crate) mod never;
+mod own;
 
 use super::{
     Coerce, CrdVersion, Library, StatusField, StatusPlan, StatusType, conditions,
@@ -6,12 +9,14 @@ use super::{
     profiles::no_include_inside,
 };
 use crate::{
-    api::{self, StatusSpec},
+    api::{self, StatusConditions, StatusSpec},
     diagnostics::{Code, Severity},
     resources::scope::At,
     template::TemplateError,
     value::{Node, Path, Step},
 };
+
+pub(crate) use own::{is_reason, read_status};
 
 /// Fields that Orkestra writes while it writes conditions.
 const OURS: [&str; 2] = ["conditions", "observedGeneration"];
@@ -38,9 +43,14 @@ pub(crate) fn included<'a>(
     };
     let at = at.document(&document.origin).field("status").as_at(at);
     no_include_inside(&at, included.include.is_some());
-    if included.conditions.is_some() {
-        let message = "`conditions` is declared where the file is included, not in it";
-        at.field("conditions").error(Code::NotSupportedYet, message);
+    for (name, is_there) in [
+        ("conditions", included.conditions.is_some()),
+        ("readyWhen", !included.ready_when.is_empty()),
+    ] {
+        if is_there {
+            let message = format!("`{name}` is declared where the file is included, not in it");
+            at.field(name).error(Code::NotSupportedYet, message);
+        }
     }
     Some(Declared {
         at: at.field("fields"),
@@ -51,10 +61,22 @@ pub(crate) fn included<'a>(
 
 /// Compiles all lists of an operator; `version` is what is known of the custom resource's definition.
 pub(crate) fn compile(
+    at: &At<'_>,
+    declared: Option<&StatusSpec>,
     lists: &[Declared<'_>],
-    conditions: bool,
     version: Option<&CrdVersion>,
 ) -> StatusPlan {
+    let (conditions, own) = match declared.and_then(|declared| declared.conditions.as_ref()) {
+        None => (true, Box::default()),
+        Some(StatusConditions::Automatic(automatic)) => (*automatic, Box::default()),
+        Some(StatusConditions::Own(own)) => (true, own::compile(&at.field("conditions"), own)),
+    };
+    let ready_when = declared.map_or(&[][..], |declared| &declared.ready_when);
+    let ready_when = conditions::all(&at.field("readyWhen"), ready_when);
+    if !conditions && !ready_when.is_empty() {
+        let message = "without `Ready` there is nothing to wait: `conditions` is false";
+        at.field("readyWhen").warn(Code::NoEffect, message);
+    }
     let mut fields: Vec<StatusField> = Vec::new();
     for list in lists {
         for (index, declared) in list.fields.iter().enumerate() {
@@ -69,6 +91,8 @@ pub(crate) fn compile(
     }
     StatusPlan {
         conditions,
+        own,
+        ready_when,
         fields: fields.into(),
     }
 }
@@ -127,8 +151,19 @@ fn field(
         path,
         value,
         kind,
+        clear: clear(at, declared),
         gate,
     })
+}
+
+/// Whether a field is emptied when its gate is closed.
+fn clear(at: &At<'_>, declared: &api::StatusField) -> bool {
+    let clear = declared.clear_on_false.unwrap_or(false);
+    if clear && declared.when.is_empty() && declared.or.is_empty() {
+        let message = "without `when` this has no effect";
+        at.field("clearOnFalse").warn(Code::NoEffect, message);
+    }
+    clear
 }
 
 /// What the schema takes at `path`; a field that it lacks is reported, whatever its type is declared to be.

@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CallPlan, CopyPlan, EndPlan, EnrichPlan, Gate, GroupKind, KatalogRef, LastingPlan,
-    ResourceType, Watched, cross::CrossPlan,
+    CallPlan, CopyPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan,
+    RequeuePlan, ResourceType, ScalePlan, Watched, cross::CrossPlan,
 };
 use crate::{
-    api::{DependencyCondition, names},
+    api::{DeletionPolicy, DependencyCondition, names},
     template::Template,
     value::{Key, Node, Path},
 };
@@ -19,6 +19,8 @@ pub struct Plan {
     pub katalog: KatalogRef,
     /// One for each enabled entry of `spec.crds`, sorted by name.
     pub operators: Vec<Arc<OperatorPlan>>,
+    /// Whether custom resources go with the Katalog.
+    pub deletion_policy: DeletionPolicy,
 }
 
 /// One entry of `spec.crds`, compiled.
@@ -54,6 +56,10 @@ pub struct OperatorPlan {
     pub cross: Box<[CrossPlan]>,
     /// What is added to children.
     pub enrich: Box<[EnrichPlan]>,
+    /// What holds custom resources back, and closes all blocks.
+    pub hold: HoldPlan,
+    /// When a pass follows by itself on one that went well.
+    pub requeue: Option<RequeuePlan>,
     /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
     pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
@@ -101,12 +107,16 @@ impl OperatorPlan {
             imports: Box::default(),
             cross: Box::default(),
             enrich: Box::default(),
+            hold: HoldPlan::default(),
+            requeue: None,
             calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
             ending: None,
             status: StatusPlan {
                 conditions: true,
+                own: Box::default(),
+                ready_when: Gate::default(),
                 fields: Box::default(),
             },
             reads: Reads::default(),
@@ -323,6 +333,8 @@ pub struct ChildPlan {
     pub lasting: Option<Box<LastingPlan>>,
     /// The object that it is a copy of; what the body has wins.
     pub copy: Option<Box<CopyPlan>>,
+    /// A workload whose number of pods follows conditions.
+    pub scale: Option<Box<ScalePlan>>,
     /// Whether its pods roll when a Secret or a `ConfigMap` changes that they use.
     pub rolls: bool,
     /// Whether its entry makes one in each of several namespaces: where `namespace` renders to nothing, there is none.
@@ -434,6 +446,10 @@ pub enum Tree {
 pub struct StatusPlan {
     /// Whether conditions are written (`status.conditions: false` turns them off).
     pub conditions: bool,
+    /// Conditions of the Katalog's own.
+    pub own: Box<[OwnCondition]>,
+    /// What `Ready` waits for beside what it asks anyway.
+    pub ready_when: Gate,
     /// Declared fields, those of Motifs and includes first, in declaration order; a later one of the same path wins.
     pub fields: Box<[StatusField]>,
 }
@@ -451,4 +467,23 @@ pub struct StatusField {
     pub kind: Option<Coerce>,
     /// What must hold, or the old value stays.
     pub gate: Gate,
+    /// Whether it is emptied then.
+    pub clear: bool,
+}
+
+/// One entry of `status.conditions`.
+#[derive(Debug)]
+pub struct OwnCondition {
+    /// Its type.
+    pub name: Box<str>,
+    /// `True`, `False` or `Unknown`; none is whether the gate is open.
+    pub status: Option<Leaf>,
+    /// One word.
+    pub reason: Option<Leaf>,
+    /// Text.
+    pub message: Option<Leaf>,
+    /// What must hold, or it stays as it is.
+    pub gate: Gate,
+    /// Where it stands in the Katalog, for messages.
+    pub path: Box<str>,
 }

@@ -1,6 +1,9 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan, cross::CrossPlan};
+use super::{
+    ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan, RequeuePlan,
+    cross::CrossPlan,
+};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
@@ -45,20 +48,33 @@ pub(crate) struct Place<'a> {
     pub(crate) each: Option<&'a ForEach>,
 }
 
+impl Place<'_> {
+    /// A place in the Katalog itself.
+    fn of(purpose: Purpose) -> Self {
+        Self {
+            purpose,
+            import: None,
+            each: None,
+        }
+    }
+}
+
 impl OperatorPlan {
     /// Calls `visit` with every expression.
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         self.visit_inputs(visit);
         for leaf in self.cross.iter().flat_map(CrossPlan::leaves) {
-            let place = Place {
-                purpose: Purpose::Cross,
-                import: None,
-                each: None,
-            };
-            visit(Expression::Leaf(leaf), place);
+            visit(Expression::Leaf(leaf), Place::of(Purpose::Cross));
         }
         for entry in &self.enrich {
             visit_gate(&entry.gate, (None, None), visit);
+        }
+        for gate in self.hold.gates() {
+            visit_gate(gate, (None, None), visit);
+        }
+        if let Some(RequeuePlan { after, gate }) = &self.requeue {
+            visit(Expression::Leaf(after), Place::of(Purpose::Gate));
+            visit_gate(gate, (None, None), visit);
         }
         for call in &self.calls {
             call.visit(&mut |expression| {
@@ -109,6 +125,20 @@ impl OperatorPlan {
             visit(Expression::Leaf(&field.value), place);
             visit_gate(&field.gate, (field.import, None), visit);
         }
+        self.visit_own_conditions(visit);
+    }
+
+    fn visit_own_conditions<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
+        for own in &self.status.own {
+            for leaf in [&own.status, &own.reason, &own.message]
+                .into_iter()
+                .flatten()
+            {
+                visit(Expression::Leaf(leaf), Place::of(Purpose::Status));
+            }
+            visit_gate(&own.gate, (None, None), visit);
+        }
+        visit_gate(&self.status.ready_when, (None, None), visit);
     }
 
     fn visit_inputs<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
@@ -182,4 +212,7 @@ fn visit_child<'a>(
         child.body.visit(&mut |part| leaf(purpose, part));
     }
     visit_gate(&child.gate, (import, each), visit);
+    for gate in child.scale.iter().flat_map(|plan| plan.gates()) {
+        visit_gate(gate, (import, each), visit);
+    }
 }

@@ -276,6 +276,14 @@ pub fn schema_type<'a>(schema: &'a Node, path: &Path) -> Option<&'a str> {
     }
 }
 
+/// The words that the schema lists for `path`, if it lists any.
+pub(super) fn schema_words<'a>(schema: &'a Node, path: &Path) -> Option<&'a [Node]> {
+    match Schema::of_part(schema).at_path(path) {
+        Below::Schema(found) => found.words(),
+        Below::Anything | Below::Nowhere => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

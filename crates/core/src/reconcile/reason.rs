@@ -49,6 +49,8 @@ pub enum Reason {
     EndTimedOut,
     /// A child is on its way.
     ChildrenNotReady,
+    /// What the Katalog asks of a ready custom resource does not hold yet.
+    ConditionsNotMet,
     /// A child will not get ready without a change.
     ChildFailed,
     /// Everything is as declared and ready.
@@ -82,6 +84,7 @@ impl Reason {
             Self::Ending => "Ending",
             Self::EndTimedOut => "EndTimedOut",
             Self::ChildrenNotReady => "ChildrenNotReady",
+            Self::ConditionsNotMet => "ConditionsNotMet",
             Self::ChildFailed => "ChildFailed",
             Self::ReconcileSucceeded => "ReconcileSucceeded",
         }
@@ -114,6 +117,7 @@ impl Reason {
             | Self::Ending
             | Self::EndTimedOut
             | Self::ChildrenNotReady
+            | Self::ConditionsNotMet
             | Self::ChildFailed
             | Self::ReconcileSucceeded => false,
         }

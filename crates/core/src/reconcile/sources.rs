@@ -94,6 +94,8 @@ pub struct Sources {
     pub unavailable: Vec<(Path, Box<str>)>,
     /// `.external`, as the Katalog sees it and as the Motif of each import does.
     pub external: BTreeMap<Option<usize>, Node>,
+    /// When a gate turns that decides whether there is a pass, or a call.
+    pub wake: Option<Timestamp>,
     /// Why the pass can decide nothing, if it cannot.
     pub failed: Option<Failure>,
     /// Whether others have what the custom resource has at the paths where `unique` asks for it.

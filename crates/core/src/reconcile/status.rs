@@ -1,8 +1,10 @@
 //! What a pass reports on the custom resource: what was done, not what was wanted.
 
+mod own;
+
 use super::{
     children::children_data,
-    crd::{CrdFacts, schema_knows, schema_type},
+    crd::{CrdFacts, schema_knows, schema_type, schema_words},
     gate::Turns,
     inputs::Inputs,
     patch::merge_patch,
@@ -141,11 +143,13 @@ pub fn status(
     let live = live.unwrap_or_else(|| Node::Map(Map::default()));
     let mut wanted = live.clone();
     // What is declared is said of a custom resource with its children, and they go.
-    if !observed.cr.deleting {
-        declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now);
-    }
+    let own = if observed.cr.deleting {
+        Vec::new()
+    } else {
+        declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now)
+    };
     if plan.status.conditions {
-        write_conditions(facts, observed, executed, &mut wanted, now);
+        write_conditions(plan, facts, (observed, own), executed, &mut wanted, now);
     }
     let patch = merge_patch(&live, &wanted)?;
     let metadata = Node::object([(
@@ -165,7 +169,7 @@ fn declared_fields(
     executed: &mut Executed,
     wanted: &mut Node,
     now: jiff::Timestamp,
-) {
+) -> Vec<Condition> {
     let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
     let frame = Frame {
         owner: (&owner_kind, &observed.cr.id.key),
@@ -196,17 +200,49 @@ fn declared_fields(
         match said {
             Ok(Said::New(value)) => set(wanted, &field.path, value),
             Ok(Said::Nothing) => {}
-            Err(error) => {
-                // An input that fails is told once, not for each field that depends on it.
-                let failure = error.into();
-                if !executed.failures.contains(&failure) {
-                    executed.failures.push(failure);
-                }
-            }
+            Err(error) => fail(executed, error),
         }
     }
+    let mut budget = Budget::default();
+    let mut renderer = Renderer {
+        data: &data,
+        budget: &mut budget,
+        frame,
+    };
+    let own = own_conditions(plan, &mut renderer, executed);
     executed.wake_at(turns.first());
     executed.doubt(turns.doubts());
+    own
+}
+
+/// An input that fails is told once, not for each field that depends on it.
+fn fail(executed: &mut Executed, error: RenderError) {
+    let failure = error.into();
+    if !executed.failures.contains(&failure) {
+        executed.failures.push(failure);
+    }
+}
+
+/// What the Katalog's own conditions say, and what `Ready` waits for.
+fn own_conditions(
+    plan: &OperatorPlan,
+    renderer: &mut Renderer<'_, '_>,
+    executed: &mut Executed,
+) -> Vec<Condition> {
+    let mut said = Vec::new();
+    for own in &plan.status.own {
+        *renderer.budget = Budget::default();
+        match own::condition(renderer, own) {
+            Ok(condition) => said.extend(condition),
+            Err(error) => fail(executed, error),
+        }
+    }
+    *renderer.budget = Budget::default();
+    match own::unmet(renderer, &plan.status.ready_when) {
+        Ok(unmet) => executed.unmet = unmet,
+        Err(error) => fail(executed, error),
+    }
+    said
 }
 
 /// What a declared field says.
@@ -222,12 +258,10 @@ fn field_value(
     field: &StatusField,
     facts: &CrdFacts,
 ) -> Result<Said, RenderError> {
-    if !renderer.gate(&field.gate)? {
+    let open = renderer.gate(&field.gate)?;
+    if !open && !field.clear {
         return Ok(Said::Nothing);
     }
-    let Some(value) = renderer.leaf(&field.value)? else {
-        return Ok(Said::New(Node::Null));
-    };
     let kind = field.kind.unwrap_or_else(|| {
         match facts
             .status_schema
@@ -241,6 +275,12 @@ fn field_value(
             _ => Coerce::Native,
         }
     });
+    if !open {
+        return Ok(Said::New(emptied(kind, field, facts)));
+    }
+    let Some(value) = renderer.leaf(&field.value)? else {
+        return Ok(Said::New(Node::Null));
+    };
     let value = kind.apply(value).map_err(|misfit| RenderError {
         path: field.value.path.clone(),
         message: format!("status.{} takes {}", field.path, wanted(&misfit)),
@@ -249,9 +289,23 @@ fn field_value(
     Ok(Said::New(value.unwrap_or_default()))
 }
 
+/// What a field that is cleared holds: the empty text where it may, else nothing.
+fn emptied(kind: Coerce, field: &StatusField, facts: &CrdFacts) -> Node {
+    let words = facts
+        .status_schema
+        .as_ref()
+        .and_then(|schema| schema_words(schema, &field.path));
+    let takes_empty = words.is_none_or(|words| words.contains(&Node::from("")));
+    match kind {
+        Coerce::Text | Coerce::Native | Coerce::Auto if takes_empty => Node::from(""),
+        _ => Node::Null,
+    }
+}
+
 fn write_conditions(
+    plan: &OperatorPlan,
     facts: &CrdFacts,
-    observed: &Observed,
+    (observed, own): (&Observed, Vec<Condition>),
     executed: &Executed,
     wanted: &mut Node,
     now: jiff::Timestamp,
@@ -274,12 +328,13 @@ fn write_conditions(
         .get("conditions")
         .and_then(Node::as_list)
         .unwrap_or_default();
-    let existing: Vec<Condition> = live.iter().filter_map(own_condition).collect();
-    let merged = conditions::merge(
-        &existing,
-        &wanted_conditions(observed, executed, generation),
-        now,
-    );
+    let existing: Vec<Condition> = live
+        .iter()
+        .filter_map(|item| own_condition(plan, item))
+        .collect();
+    let mut said = wanted_conditions(observed, executed, generation);
+    said.extend(own.into_iter().map(|own| own.observed(generation)));
+    let merged = conditions::merge(&existing, &said, now);
     let mut ours: Vec<Node> = merged
         .iter()
         .filter_map(|condition| written(facts, condition))
@@ -287,11 +342,14 @@ fn write_conditions(
     // Each in its place: what others write stays as it is, whatever it looks like.
     let mut items = Vec::with_capacity(live.len() + ours.len());
     for item in live {
-        let Some(name) = own_type(item) else {
+        let Some(name) = written_type(plan, item) else {
             items.push(item.clone());
             continue;
         };
-        if let Some(position) = ours.iter().position(|one| own_type(one) == Some(name)) {
+        if let Some(position) = ours
+            .iter()
+            .position(|one| written_type(plan, one) == Some(name))
+        {
             items.push(ours.remove(position));
         }
     }
@@ -316,8 +374,14 @@ fn own_type(item: &Node) -> Option<&str> {
         .filter(|name| OURS.contains(name))
 }
 
-fn own_condition(item: &Node) -> Option<Condition> {
-    own_type(item)?;
+/// The type of a condition that is written: of ours, or of the Katalog's own.
+fn written_type<'n>(plan: &OperatorPlan, item: &'n Node) -> Option<&'n str> {
+    let declared = |name: &&str| plan.status.own.iter().any(|own| *own.name == **name);
+    own_type(item).or_else(|| item.get("type")?.as_str().filter(declared))
+}
+
+fn own_condition(plan: &OperatorPlan, item: &Node) -> Option<Condition> {
+    written_type(plan, item)?;
     serde_json::from_value(item.to_json()).ok()
 }
 

@@ -18,6 +18,8 @@ pub struct Executed {
     pub ending: Option<(Reason, String)>,
     /// When another pass is due though nothing changes: a condition turns, something expires.
     pub wake: Option<Timestamp>,
+    /// The condition of `readyWhen` that does not hold.
+    pub unmet: Option<Box<str>>,
     /// What conditions could not compare: people are told, nothing else follows.
     pub doubts: Vec<Failure>,
 }
@@ -132,6 +134,14 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
             ready: false,
             reason: Reason::ChildrenNotReady,
             message,
+            stalled: false,
+        };
+    }
+    if let Some(unmet) = &executed.unmet {
+        return Verdict {
+            ready: false,
+            reason: Reason::ConditionsNotMet,
+            message: format!("waiting for {unmet}"),
             stalled: false,
         };
     }

@@ -154,7 +154,7 @@ impl<'s> Schema<'s> {
             },
             _ if self.keeps_unknown() => Below::Anything,
             // No object has such a field by itself: it is what `enrich` adds.
-            _ if self.is_object && key.starts_with('_') => Below::Anything,
+            _ if key.starts_with('_') => Below::Anything,
             _ => Below::Nowhere,
         }
     }

@@ -34,7 +34,7 @@ fn decide(world: &World, answer: impl Fn(&Request) -> sources::Answer) -> (Cycle
                     asked.push(Request::clone(request));
                     answer(request)
                 }
-                Read::Object(_) => world
+                _ => world
                     .outside
                     .get(&read)
                     .cloned()
@@ -261,6 +261,7 @@ onReconcile:
             name: "waters".into(),
         },
         operators: vec![plan],
+        deletion_policy: orkestra_core::api::DeletionPolicy::default(),
     });
     let secrets = rights
         .iter()

@@ -57,6 +57,12 @@ impl Stored {
         self
     }
 
+    /// Its controller writes the status, as Kubernetes' own do.
+    pub(crate) fn set_status(&mut self, status: &Value) {
+        self.head["status"] = status.clone();
+        self.version += 1;
+    }
+
     /// `metadata.resourceVersion`.
     pub(crate) fn version(&self) -> String {
         self.version.to_string()

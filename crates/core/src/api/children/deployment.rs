@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::common::Common;
 use super::env::{Env, EnvFrom, NameRef};
 use super::pod::{PodSecurity, Probes, Resources, SecurityContext};
-use crate::api::later::Later;
-use crate::api::planned::DeploymentLater;
+use crate::api::autoscale::WorkloadAutoscale;
 use crate::api::scalar::{Scalar, Text, Texts};
 use crate::value::Node;
 
@@ -82,10 +81,9 @@ pub struct Deployment {
     /// The directory that the command starts in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<Text>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<DeploymentLater>,
+    /// Changes the number of pods by conditions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoscale: Option<WorkloadAutoscale>,
 }
 
 /// How a change of a Deployment is rolled out.

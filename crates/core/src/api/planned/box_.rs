@@ -6,25 +6,19 @@ use schemars::JsonSchema;
 
 use super::rules::Normalize;
 use crate::api::calls::ExternalCall;
-use crate::api::gate::{GateCondition, Gates};
+use crate::api::gate::Gates;
 use crate::api::scalar::{Scalar, Text};
 
 /// Further blocks of `operatorBox`.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BoxLater {
-    /// All must hold, or nothing of the box is done.
-    when: Option<Vec<GateCondition>>,
-    /// One must hold, or nothing of the box is done. Beside `when` both count.
-    or: Option<Vec<GateCondition>>,
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
     /// Values of the spec, brought to one form before anything is made.
     normalize: Option<Normalize>,
     /// What else leads to a pass.
     observe: Option<Observe>,
-    /// What must hold before a pass.
-    pre_reconcile: Option<PreReconcile>,
     /// Nothing is rolled back.
     #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "the next pass goes on where this one failed"))]
     roll_back_on_error: Option<bool>,
@@ -151,47 +145,12 @@ pub(crate) struct ObjectFilter {
     namespace: Option<String>,
 }
 
-/// What must hold before a pass.
+/// Further fields of what must hold before a pass.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PreReconcile {
-    /// Facts about the change that conditions may ask for.
-    sentinels: Option<Vec<Sentinel>>,
-    /// Calls before either gate.
-    external: Option<Vec<ExternalCall>>,
-    /// What must hold for a resource to be queued.
-    enqueue_gate: Option<Gate>,
-    /// What must hold for a queued resource to be reconciled.
-    reconcile_gate: Option<ReconcileGate>,
-}
-
-/// A fact about a change.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Sentinel {
-    GenerationChanged,
-    LabelsChanged,
-    AnnotationsChanged,
-}
-
-/// What must hold.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Gate {
+pub(crate) struct HoldLater {
     /// Calls before the conditions.
     external: Option<Vec<ExternalCall>>,
-    #[serde(flatten)]
-    gates: Gates,
-}
-
-/// What must hold for a queued resource.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ReconcileGate {
-    #[serde(flatten)]
-    gate: Gate,
-    /// `true` keeps every change apart in the queue, with facts of its own. Default `false`.
-    event_aware: Option<bool>,
 }
 
 /// A function in Go. None can be loaded here.
@@ -228,14 +187,6 @@ pub(crate) struct Constructor {
 pub(crate) struct ManagedResource {
     /// The kind.
     kind: String,
-}
-
-/// Further fields of `reconciler`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ReconcilerLater {
-    /// Reconciles a resource again after a while.
-    requeue: Option<Requeue>,
 }
 
 /// Further fields of a queue.
@@ -275,22 +226,4 @@ pub(crate) struct OnThreshold {
     value: Option<Scalar>,
     #[serde(flatten)]
     gates: Gates,
-}
-
-/// Reconciles a resource again after a while.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Requeue {
-    /// How long after a pass that went well; empty and `0s` are not at all.
-    after: Option<Text>,
-    #[serde(flatten)]
-    gates: Gates,
-}
-
-/// Further fields of a status field.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct StatusFieldLater {
-    /// `true` empties the field when the conditions don't hold. Default `false`.
-    clear_on_false: Option<bool>,
 }

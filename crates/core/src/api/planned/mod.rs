@@ -21,11 +21,11 @@ mod security;
 mod storage;
 mod workloads;
 
-pub(crate) use box_::{BoxLater, QueueLater, ReconcilerLater, StatusFieldLater};
+pub(crate) use box_::{BoxLater, HoldLater, QueueLater};
 pub(crate) use calls::{CallLater, CrossLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use network::ServiceLater;
 pub(crate) use rules::AdmissionLater;
 pub(crate) use security::SpecLater;
-pub(crate) use workloads::{DeploymentLater, LifecycleLater};
+pub(crate) use workloads::LifecycleLater;

@@ -9,11 +9,10 @@ use super::identity::{
 };
 use super::network::{HorizontalPodAutoscaler, Ingress, NetworkPolicy, PodDisruptionBudget};
 use super::storage::{PersistentVolume, PersistentVolumeClaim, StorageClass};
+use crate::api::autoscale::WorkloadAutoscale;
 use crate::api::children::{
     Common, Env, EnvFrom, NameRef, PodSecurity, Probes, Resources, RollingUpdate, SecurityContext,
 };
-use crate::api::duration::Span;
-use crate::api::gate::Gates;
 use crate::api::scalar::{Scalar, Text, Texts};
 
 /// Further blocks of children.
@@ -62,50 +61,6 @@ pub(crate) struct LifecycleLater {
     limit_ranges: Option<Vec<LimitRange>>,
     /// `PriorityClasses` (scheduling.k8s.io/v1).
     priority_classes: Option<Vec<PriorityClass>>,
-}
-
-/// Further fields of a Deployment.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DeploymentLater {
-    /// Changes the number of pods by conditions.
-    autoscale: Option<WorkloadAutoscale>,
-}
-
-/// Changes the number of pods by conditions, once a pass. `replicas` is only where it starts.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct WorkloadAutoscale {
-    /// The fewest pods.
-    min: Option<Scalar>,
-    /// The most pods.
-    max: Option<Scalar>,
-    /// The least time between two changes.
-    cooldown: Option<Span>,
-    /// When there are to be more.
-    scale_up: Option<ScaleUp>,
-    /// When there are to be fewer.
-    scale_down: Option<ScaleDown>,
-}
-
-/// When there are to be more pods.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ScaleUp {
-    /// The conditions.
-    conditions: Option<Gates>,
-    /// How many more. Default `1`.
-    increment: Option<Scalar>,
-}
-
-/// When there are to be fewer pods.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ScaleDown {
-    /// The conditions.
-    conditions: Option<Gates>,
-    /// How many fewer. Default `1`.
-    decrement: Option<Scalar>,
 }
 
 /// The container of every kind with pods.

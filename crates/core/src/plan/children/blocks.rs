@@ -9,9 +9,12 @@ use crate::{
 /// The lifecycle block that an entry stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
-    OnCreate,
-    OnReconcile,
-    OnDelete,
+    /// `onCreate`.
+    Create,
+    /// `onReconcile`.
+    Reconcile,
+    /// `onDelete`.
+    Delete,
 }
 
 /// A lifecycle block of the operatorBox, or of a Motif.
@@ -27,8 +30,8 @@ pub(crate) struct Declared<'a> {
 /// The blocks of the operatorBox at `at`.
 pub(crate) fn of_box<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<Declared<'a>> {
     let blocks = [
-        ("onCreate", Block::OnCreate, &declared.on_create),
-        ("onReconcile", Block::OnReconcile, &declared.on_reconcile),
+        ("onCreate", Block::Create, &declared.on_create),
+        ("onReconcile", Block::Reconcile, &declared.on_reconcile),
     ];
     let declared = blocks.into_iter().filter_map(|(name, block, lifecycle)| {
         Some(Declared {
@@ -53,13 +56,13 @@ pub(crate) fn of_motif<'a>(
     } = resources;
     let once = on_create.as_ref().map(|lifecycle| Declared {
         at: at.field("onCreate"),
-        block: Block::OnCreate,
+        block: Block::Create,
         lifecycle,
         import: Some(import),
     });
     let kept = Declared {
         at: at.clone(),
-        block: Block::OnReconcile,
+        block: Block::Reconcile,
         lifecycle: on_reconcile,
         import: Some(import),
     };

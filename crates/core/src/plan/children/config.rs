@@ -120,7 +120,7 @@ impl Surroundings<'_> {
         };
         let follows = copy.is_some() && shell.control.reconcile.is_none();
         let control = match (follows, shell.block) {
-            (true, Block::OnCreate) => &following,
+            (true, Block::Create) => &following,
             _ => shell.control,
         };
         let shell = Entry {
@@ -314,7 +314,7 @@ fn warn_of_reconcile(shell: &Entry<'_>, entry: &Secret) {
     let at = &shell.at;
     if shell.control.reconcile == Some(true) {
         at.field("reconcile").warn(Code::NoEffect, MESSAGE);
-    } else if shell.block == Block::OnReconcile {
+    } else if shell.block == Block::Reconcile {
         let field = if entry.once.is_some() {
             "once"
         } else {

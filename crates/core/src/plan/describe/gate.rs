@@ -3,8 +3,8 @@
 use super::{leaf, list, map, of_template};
 use crate::{
     plan::{
-        Asks, Condition, Gate, JsonType, Leaf, Members, Operand, Order, Pattern, Relation, Test,
-        Window,
+        Asks, Condition, Gate, HoldPlan, JsonType, Leaf, Members, Operand, Order, OwnCondition,
+        Pattern, Relation, RequeuePlan, StatusPlan, Test, Window,
     },
     value::Node,
     window::Daily,
@@ -17,6 +17,61 @@ pub(crate) fn gate(gate: &Gate) -> Node {
     map([("when", list(all.iter().map(condition)))]
         .into_iter()
         .chain(any))
+}
+
+/// The gates of a whole operator, and what else it has only where it is declared.
+pub(super) fn parts(
+    hold: &HoldPlan,
+    requeue: Option<&RequeuePlan>,
+    status: &StatusPlan,
+) -> Vec<(&'static str, Node)> {
+    let HoldPlan {
+        enqueue,
+        reconcile,
+        children,
+        on_false: _,
+    } = hold;
+    let StatusPlan {
+        conditions: _,
+        own,
+        ready_when,
+        fields: _,
+    } = status;
+    let gates = [
+        ("enqueueGate", enqueue),
+        ("reconcileGate", reconcile),
+        ("boxGate", children),
+        ("readyWhen", ready_when),
+    ];
+    let gates = gates.into_iter().filter(|(_, gate)| !gate.is_empty());
+    let mut parts: Vec<_> = gates.map(|(name, of)| (name, gate(of))).collect();
+    if let Some(RequeuePlan { after, gate }) = requeue {
+        let requeue = map([("after", leaf(after)), ("gate", self::gate(gate))]);
+        parts.push(("requeue", requeue));
+    }
+    if !own.is_empty() {
+        parts.push(("ownConditions", list(own.iter().map(own_condition))));
+    }
+    parts
+}
+
+fn own_condition(condition: &OwnCondition) -> Node {
+    let OwnCondition {
+        name,
+        status,
+        reason,
+        message,
+        gate,
+        path: _,
+    } = condition;
+    let optional = |of: &Option<Leaf>| of.as_ref().map(leaf).unwrap_or_default();
+    map([
+        ("type", Node::from(&**name)),
+        ("status", optional(status)),
+        ("reason", optional(reason)),
+        ("message", optional(message)),
+        ("gate", self::gate(gate)),
+    ])
 }
 
 fn condition(condition: &Condition) -> Node {

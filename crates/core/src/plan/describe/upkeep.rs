@@ -3,7 +3,9 @@
 use super::{leaf, list, map};
 use crate::{
     api::duration,
-    plan::{Allowed, CertificatePlan, ChildPlan, CopyPlan, LastingPlan},
+    plan::{
+        Allowed, CertificatePlan, ChildPlan, CopyPlan, LastingPlan, Leaf, ScalePlan, ScaleStep,
+    },
     value::Node,
 };
 
@@ -12,6 +14,7 @@ pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)>
     let ChildPlan {
         lasting,
         copy,
+        scale,
         rolls,
         spread,
         ..
@@ -21,10 +24,35 @@ pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)>
             .as_ref()
             .map(|plan| ("lasting", self::lasting(plan))),
         copy.as_ref().map(|plan| ("copy", self::copy(plan))),
+        scale.as_ref().map(|plan| ("scale", self::scale(plan))),
         rolls.then(|| ("rolls", Node::from(true))),
         spread.then(|| ("spread", Node::from(true))),
     ];
     entries.into_iter().flatten()
+}
+
+fn scale(plan: &ScalePlan) -> Node {
+    let ScalePlan {
+        min,
+        max,
+        cooldown,
+        up,
+        down,
+    } = plan;
+    let number = |leaf: &Option<Leaf>| leaf.as_ref().map(self::leaf).unwrap_or_default();
+    let step = |step: &Option<ScaleStep>| {
+        let Some(ScaleStep { gate, by }) = step else {
+            return Node::Null;
+        };
+        map([("gate", super::gate(gate)), ("by", number(by))])
+    };
+    map([
+        ("min", number(min)),
+        ("max", number(max)),
+        ("cooldown", Node::from(duration::format(*cooldown))),
+        ("up", step(up)),
+        ("down", step(down)),
+    ])
 }
 
 fn lasting(plan: &LastingPlan) -> Node {

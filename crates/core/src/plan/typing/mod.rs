@@ -136,6 +136,23 @@ impl<'a, 's> Typing<'a, 's> {
             });
             self.gate(&call.gate);
         }
+        for gate in plan.hold.gates() {
+            self.gate(gate);
+        }
+        if let Some(requeue) = &plan.requeue {
+            self.leaf(&requeue.after, None);
+            self.gate(&requeue.gate);
+        }
+        for own in &plan.status.own {
+            for leaf in [&own.status, &own.reason, &own.message]
+                .into_iter()
+                .flatten()
+            {
+                self.leaf(leaf, None);
+            }
+            self.gate(&own.gate);
+        }
+        self.gate(&plan.status.ready_when);
         for block in &plan.blocks {
             self.import.set(block.import);
             self.gate(&block.gate);
@@ -174,6 +191,9 @@ impl<'a, 's> Typing<'a, 's> {
         }
         self.object(child);
         self.gate(&child.gate);
+        for gate in child.scale.iter().flat_map(|plan| plan.gates()) {
+            self.gate(gate);
+        }
         self.element = None;
     }
 

@@ -33,12 +33,14 @@ pub(in crate::reconcile) fn make(
     mut sources: Sources,
     now: Timestamp,
 ) -> Result<Sources, Read> {
+    let turns = Turns::default();
+    sources.wake.into_iter().for_each(|moment| turns.at(moment));
     // What an import is given may read the answers to the calls around it.
     let imports = std::iter::once(None).chain((0..plan.imports.len()).map(Some));
     for import in imports {
         let mut answers = Map::default();
         for call in plan.calls.iter().filter(|call| call.import == import) {
-            let (seen, failure) = match asked(plan, observed, &sources, call, now) {
+            let (seen, failure) = match asked(plan, observed, (&sources, &turns), call, now) {
                 Ok(Asked::Nothing) => (not_called(), None),
                 Ok(Asked::Read(read)) => return Err(read),
                 Ok(Asked::Answered(seen, permanent)) => {
@@ -50,6 +52,7 @@ pub(in crate::reconcile) fn make(
             answers.insert(Key::clone(&call.name), seen);
             let external = Node::Map(answers.clone());
             sources.external.insert(import, external);
+            sources.wake = turns.first();
             if failure.is_some() {
                 sources.failed = failure;
                 return Ok(sources);
@@ -86,15 +89,15 @@ fn failure(call: &CallPlan, seen: &Node, permanent: bool) -> Option<Failure> {
 fn asked(
     plan: &OperatorPlan,
     observed: &Observed,
-    sources: &Sources,
+    (sources, turns): (&Sources, &Turns),
     call: &CallPlan,
     now: Timestamp,
 ) -> Result<Asked, RenderError> {
-    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
+    let owner_kind = plan.resource.group_kind();
     let frame = Frame {
         owner: (&owner_kind, &observed.cr.id.key),
         sources,
-        turns: &turns,
+        turns,
     };
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = sources.data(observed).with("children", &children).at(now);
@@ -106,6 +109,9 @@ fn asked(
         budget: &mut budget,
         frame,
     };
+    if call.block.is_some() && !renderer.gate(&plan.hold.children)? {
+        return Ok(Asked::Nothing);
+    }
     if let Some(block) = call.block
         && !renderer.gate(&plan.blocks[block].gate)?
     {

@@ -15,8 +15,10 @@ mod object;
 mod pass;
 mod rest;
 mod rolling;
+mod scale;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -26,18 +28,20 @@ use super::{
     calls,
     children::children_data,
     gate::Turns,
+    held::{self, Held},
     inputs::Inputs,
     inventory::Inventory,
     labels::{Labels, labels},
     marks::Marks,
     reason::Reason,
     record::Observed,
+    render::Renderer,
     render::{Frame, RenderError},
     sources::{Read, Sources},
 };
 use crate::{
     plan::{ChildKey, GroupKind, OperatorPlan},
-    template::Entropy,
+    template::{Budget, Entropy},
     value::Node,
 };
 
@@ -68,6 +72,10 @@ pub struct Cycle {
     pub labels: Labels,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
+    /// Why nothing is done, where the custom resource is held back: then nothing is written at all, its status neither.
+    pub held_back: Option<Held>,
+    /// How long after the pass another one follows, if it goes well.
+    pub requeue: Option<Duration>,
     /// What conditions could not compare; they do not hold for that, and nothing fails.
     pub doubts: Vec<Failure>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
@@ -77,7 +85,7 @@ pub struct Cycle {
 
 impl Cycle {
     /// Nothing is decided, and everything stays as it is: why.
-    fn untouched(observed: &Observed, failure: Failure) -> Self {
+    pub(super) fn untouched(observed: &Observed, failure: Failure) -> Self {
         Self {
             failures: vec![failure],
             inventory: observed.cr.inventory.clone(),
@@ -152,10 +160,14 @@ pub fn step(
     now: Timestamp,
     entropy: &Entropy,
 ) -> Step {
-    let sources = match Sources::of(plan, observed, now) {
+    let mut sources = match Sources::of(plan, observed, now) {
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
+    match held::look(plan, observed, &sources, now) {
+        Ok(turn) => sources.wake = turn,
+        Err(cycle) => return Step::Done(cycle),
+    }
     let sources = match calls::make(plan, observed, sources, now) {
         Ok(sources) => sources,
         Err(read) => return Step::Need(vec![read]),
@@ -183,6 +195,7 @@ fn decide(
 ) -> Result<Cycle, Vec<Read>> {
     let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
     let turns = Turns::default();
+    sources.wake.into_iter().for_each(|moment| turns.at(moment));
     let frame = Frame {
         owner: (&owner_kind, &observed.cr.id.key),
         sources,
@@ -204,6 +217,7 @@ fn decide(
         now,
         needs: Vec::new(),
         blocks: Vec::with_capacity(plan.blocks.len()),
+        whole: Ok(true),
         wanted: BTreeSet::new(),
         open: BTreeMap::new(),
         closed: Vec::new(),
@@ -212,6 +226,14 @@ fn decide(
         complete: true,
         cycle: Cycle::default(),
     };
+    let mut budget = Budget::default();
+    let mut renderer = Renderer {
+        data: &data,
+        budget: &mut budget,
+        frame,
+    };
+    let requeue = held::requeue(plan, &mut renderer);
+    pass.whole(&mut renderer);
     pass.blocks();
     for index in 0..plan.children.len() {
         pass.child(index);
@@ -223,6 +245,7 @@ fn decide(
     failed.into_iter().for_each(|failure| pass.fail(failure));
     pass.cycle.labels = labels;
     let mut cycle = pass.finish();
+    cycle.requeue = requeue;
     cycle.wake = turns.first();
     cycle.doubts = turns.doubts();
     Ok(cycle)

@@ -49,6 +49,9 @@ impl Pass<'_, '_> {
         if let Some(lasting) = &declared.lasting {
             self.generate(renderer, &mut object, key, lasting)?;
         }
+        if let Some(scale) = &declared.scale {
+            self.scale(renderer, &mut object, key, scale)?;
+        }
         if declared.rolls {
             self.roll(&mut object, key, &declared.path)?;
         }
@@ -71,7 +74,7 @@ impl Pass<'_, '_> {
         key: &ChildKey,
         declared: &ChildPlan,
     ) -> Result<Node, RenderError> {
-        let rendered = if declared.draws_once() {
+        let body = if declared.draws_once() {
             let mut purpose = format!("{} {key}", self.observed.cr.id.uid);
             if self.observed.child(key).is_some() {
                 // Made anew, of the same source: other bytes than before.
@@ -82,7 +85,7 @@ impl Pass<'_, '_> {
         } else {
             renderer.tree(&declared.body)
         };
-        Ok(rendered?.unwrap_or_default())
+        Ok(body?.unwrap_or_default())
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Pass<'a, 'd> {
     pub(super) needs: Vec<Read>,
     /// Whether the gate of each block is open.
     pub(super) blocks: Vec<Result<bool, RenderError>>,
+    /// Whether the gate of the box is open.
+    pub(super) whole: Result<bool, RenderError>,
     /// Children that shall exist or stay.
     pub(super) wanted: BTreeSet<ChildKey>,
     /// Those among them that a declaration with an open gate makes, and its place.
@@ -50,20 +52,35 @@ pub(super) struct Pass<'a, 'd> {
 }
 
 impl Pass<'_, '_> {
+    /// Evaluates the gate of the box.
+    pub(super) fn whole(&mut self, renderer: &mut Renderer<'_, '_>) {
+        *renderer.budget = Budget::default();
+        self.whole = renderer.gate(&self.plan.hold.children);
+    }
+
     /// Evaluates the gates of the blocks, each once.
     pub(super) fn blocks(&mut self) {
         for block in &self.plan.blocks {
             let mut budget = Budget::default();
-            let open = self.around.of(block.import).and_then(|data| {
-                let mut renderer = Renderer {
-                    data,
-                    budget: &mut budget,
-                    frame: self.frame,
-                };
-                renderer.gate(&block.gate)
-            });
+            let open = match &self.whole {
+                Ok(true) => self.around.of(block.import).and_then(|data| {
+                    let mut renderer = Renderer {
+                        data,
+                        budget: &mut budget,
+                        frame: self.frame,
+                    };
+                    renderer.gate(&block.gate)
+                }),
+                closed => closed.clone(),
+            };
             self.blocks.push(open);
         }
+    }
+
+    /// Whether a closed gate makes the child go.
+    fn goes(&self, declared: &ChildPlan) -> bool {
+        let box_keeps = self.whole == Ok(false) && self.plan.hold.on_false == Some(OnFalse::Keep);
+        goes(declared) && !box_keeps
     }
 
     /// What fails for several children for one cause, such as an input, is told once.
@@ -136,7 +153,7 @@ impl Pass<'_, '_> {
             Ok(key) => key,
             // Nobody wants it, so it needs no name: what it was called before is not declared any more.
             Err(_) if open == Ok(false) => {
-                self.complete &= goes(declared);
+                self.complete &= self.goes(declared);
                 return Ok(());
             }
             Err(failure) => {
@@ -155,7 +172,7 @@ impl Pass<'_, '_> {
             }
         };
         if !open {
-            if goes(declared) {
+            if self.goes(declared) {
                 self.closed.push(key);
             } else {
                 self.keep(key);
@@ -199,8 +216,8 @@ impl Pass<'_, '_> {
             return Ok(());
         }
         // A body that cannot be rendered says nothing of whether the object shall exist: it stays.
-        let rendered = match self.render(renderer, &key, declared, index) {
-            Ok(rendered) => Box::new(rendered),
+        let whole = match self.render(renderer, &key, declared, index) {
+            Ok(whole) => Box::new(whole),
             Err(error) => {
                 self.keep(key);
                 return Err(error.into());
@@ -209,8 +226,8 @@ impl Pass<'_, '_> {
         self.want(
             key,
             match declared.mode {
-                Mode::Once => Intent::Create(rendered),
-                Mode::Reconciled => Intent::Apply(rendered),
+                Mode::Once => Intent::Create(whole),
+                Mode::Reconciled => Intent::Apply(whole),
             },
         );
         Ok(())

@@ -1,0 +1,55 @@
+//! When a pass runs: what must hold before one, and when another follows.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::gate::Gates;
+use super::later::{Later, Refused};
+use super::planned::HoldLater;
+use super::scalar::Text;
+
+/// What must hold before a pass. A resource that is held back is looked at again when something changes that a gate asks
+/// for, also the time; one that is being deleted is never held back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Refused(&["sentinels"], "a pass follows from what is, not from what changed: compare `metadata.generation` with `status.observedGeneration`"))]
+pub struct PreReconcile {
+    /// What must hold for a resource to be queued. While it doesn't, nothing is done and nothing is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enqueue_gate: Option<Hold>,
+    /// What must hold for a queued resource to be reconciled. While it doesn't, nothing is done, and the operator's health
+    /// shows the resource as gated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconcile_gate: Option<Hold>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<HoldLater>,
+}
+
+/// What must hold before a pass.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Refused(&["eventAware"], "changes of one resource are one item of the queue, which stands for the newest state"))]
+pub struct Hold {
+    /// What is asked.
+    #[serde(flatten)]
+    pub gates: Gates,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<HoldLater>,
+}
+
+/// Reconciles a resource again after a while. The resync goes on beside it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Requeue {
+    /// How long after a pass that went well: a duration such as `5m`, at least a second, or a template for one. Empty and
+    /// `0s` are not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Text>,
+    /// What must hold for it.
+    #[serde(flatten)]
+    pub gates: Gates,
+}

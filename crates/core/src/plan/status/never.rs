@@ -1,0 +1,62 @@
+//! Conditions that wait for a value of the status which nothing writes.
+
+use crate::{
+    diagnostics::{Code, nearest},
+    plan::{Asks, Condition, Operand, OperatorPlan, Relation, walk::Expression},
+    resources::scope::At,
+    value::{Path, Step},
+};
+
+/// Warns of conditions that ask for a text of a status field for which only other texts are declared. `at` is any place of
+/// the Katalog.
+pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
+    plan.visit(&mut |expression, _| {
+        if let Expression::Condition(condition) = expression {
+            one(at, plan, condition);
+        }
+    });
+}
+
+fn one(at: &At<'_>, plan: &OperatorPlan, condition: &Condition) {
+    let Asks::Value(Operand::Path(path), tests) = &condition.asks else {
+        return;
+    };
+    let Some(written) = written(plan, path) else {
+        return;
+    };
+    for test in tests.iter().filter(|test| !test.not && !condition.negate) {
+        let Relation::Equals(leaf, _) = &test.relation else {
+            continue;
+        };
+        let awaited = leaf.template.literal().map(str::trim);
+        let Some(awaited) = awaited.filter(|text| !text.is_empty() && !written.contains(text))
+        else {
+            continue;
+        };
+        let message = format!("nothing writes `{awaited}` to `{path}`");
+        let hint = match nearest(awaited, written.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "add an entry to `status.fields` that writes it, with its own `when`; there is {}",
+                written.join(", ")
+            ),
+        };
+        at.place(&leaf.path)
+            .warn_hint(Code::NeverWritten, message, hint);
+    }
+}
+
+/// The texts that are declared for a path of the status; none where it is not declared, or what is written is not known
+/// before a pass.
+fn written<'p>(plan: &'p OperatorPlan, path: &Path) -> Option<Vec<&'p str>> {
+    let (Step::Field(root), below) = path.steps().split_first()? else {
+        return None;
+    };
+    let below: Path = below.iter().cloned().collect();
+    let fields = plan.status.fields.iter();
+    let fields = fields.filter(|field| &**root == "status" && field.path == below);
+    let texts: Option<Vec<&str>> = fields
+        .map(|field| field.value.template.literal().map(str::trim))
+        .collect();
+    texts.filter(|texts| !texts.is_empty())
+}

@@ -1,0 +1,92 @@
+//! The number of pods of a workload that follows conditions.
+
+use super::pass::Pass;
+use crate::{
+    api::names,
+    plan::{ChildKey, Leaf, ScalePlan, ScaleStep},
+    reconcile::{
+        reason::Reason,
+        render::{RenderError, Renderer},
+        scale::{Scale, decide},
+    },
+    value::{Key, Node, Path, Step, set},
+};
+
+impl Pass<'_, '_> {
+    /// Puts the number of pods into `object`, and when it changed last.
+    pub(super) fn scale(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        object: &mut Node,
+        key: &ChildKey,
+        plan: &ScalePlan,
+    ) -> Result<(), RenderError> {
+        let replicas = path(["spec", "replicas"]);
+        let stamp = path(["metadata", "annotations", names::ANNOTATION_SCALED_AT]);
+        let record = self.observed.child(key);
+        let live = record.and_then(|record| record.view.at(&replicas)?.as_i64());
+        let changed_at = record.and_then(|record| record.view.at(&stamp)?.as_str()?.parse().ok());
+        let start = object.at(&replicas).and_then(Node::as_i64).unwrap_or(1);
+        let min = number(renderer, plan.min.as_ref(), 1)?.max(0);
+        let max = number(renderer, plan.max.as_ref(), i64::from(i32::MAX))?;
+        let up = step(renderer, plan.up.as_ref())?;
+        let scaled = decide(
+            &Scale {
+                live,
+                changed_at,
+                start,
+                min,
+                max,
+                cooldown: plan.cooldown,
+                up,
+                down: step(renderer, plan.down.as_ref())?,
+            },
+            self.now,
+        );
+        if let Some(moment) = scaled.again_at {
+            self.frame.turns.at(moment);
+        }
+        set(object, &replicas, Node::from(scaled.replicas));
+        if let Some(changed_at) = scaled.changed_at {
+            set(object, &stamp, Node::from(changed_at.to_string()));
+        }
+        Ok(())
+    }
+}
+
+/// By how many the number changes; nothing where the conditions do not hold, or read what cannot be read now.
+fn step(
+    renderer: &mut Renderer<'_, '_>,
+    step: Option<&ScaleStep>,
+) -> Result<Option<i64>, RenderError> {
+    let Some(step) = step else {
+        return Ok(None);
+    };
+    match renderer.gate(&step.gate) {
+        Ok(true) => Ok(Some(number(renderer, step.by.as_ref(), 1)?.max(0))),
+        Ok(false) => Ok(None),
+        Err(error) if error.reason == Reason::Unavailable => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn number(
+    renderer: &mut Renderer<'_, '_>,
+    leaf: Option<&Leaf>,
+    default: i64,
+) -> Result<i64, RenderError> {
+    let Some(leaf) = leaf else {
+        return Ok(default);
+    };
+    Ok(renderer
+        .leaf(leaf)?
+        .and_then(|number| number.as_i64())
+        .unwrap_or(default))
+}
+
+fn path<const N: usize>(fields: [&str; N]) -> Path {
+    fields
+        .map(|field| Step::Field(Key::from(field)))
+        .into_iter()
+        .collect()
+}

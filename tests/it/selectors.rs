@@ -1,0 +1,234 @@
+//! Which custom resources an operator looks after, and what it puts on them.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use testbed::namespace;
+
+use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
+
+const CLEANUP: &str = "orkestra.orkspace.io/cleanup";
+const ARCHIVE: &str = "example.org/archive";
+/// How long nothing must happen.
+const QUIET: Duration = Duration::from_secs(2);
+
+struct Groves {
+    scenario: Scenario,
+    /// The other namespace that is allowed.
+    second: String,
+    /// One that is not.
+    third: String,
+}
+
+impl Groves {
+    async fn running(prefix: &str) -> Result<Self> {
+        let mut scenario = Scenario::new(prefix).await?;
+        let second = namespace(&scenario.client, "second").await?;
+        let third = namespace(&scenario.client, "third").await?;
+        let katalog = input("lifecycle/selectors.yaml")?.replace("SECOND", &second);
+        scenario.grant(&katalog).await?;
+        scenario.start().await?;
+        scenario
+            .install(&input("lifecycle/grove-crd.yaml")?)
+            .await?;
+        scenario.apply(&katalog)?;
+        scenario.katalog_is("selectors", "True", "Running").await?;
+        Ok(Self {
+            scenario,
+            second,
+            third,
+        })
+    }
+
+    async fn grove(
+        &self,
+        namespace: &str,
+        name: &str,
+        labels: Value,
+        spec: Value,
+    ) -> Result<Objects> {
+        let groves = self.scenario.objects_in(namespace, "groves");
+        let grove = json!({
+            "apiVersion": format!("{}/v1alpha1", self.scenario.group), "kind": "Grove",
+            "metadata": { "name": name, "labels": labels }, "spec": spec,
+        });
+        groves.create(&grove).await?;
+        Ok(groves)
+    }
+}
+
+fn finalizers(object: &Value) -> Vec<&str> {
+    let all = object["metadata"]["finalizers"].as_array();
+    let mut all: Vec<&str> = all
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_what_is_selected_and_allowed_is_looked_after() -> Result<()> {
+    let groves = Groves::running("select").await?;
+    let (own, tended) = (
+        groves.scenario.namespace.clone(),
+        json!({ "tended": "yes" }),
+    );
+    let spec = json!({ "wood": "elm" });
+    let first = groves
+        .grove(&own, "first", tended.clone(), spec.clone())
+        .await?;
+    let second = groves
+        .grove(&groves.second, "second", tended.clone(), spec.clone())
+        .await?;
+    let third = groves
+        .grove(&groves.third, "third", tended.clone(), spec.clone())
+        .await?;
+    groves.grove(&own, "wild", json!({}), spec.clone()).await?;
+    groves
+        .grove(
+            &own,
+            "far",
+            tended,
+            json!({ "wood": "elm", "into": "kube-system" }),
+        )
+        .await?;
+    first.until_ready("first").await?;
+    second.until_ready("second").await?;
+    let refused = |grove: &Value| {
+        condition(grove, "Ready").is_some_and(|ready| ready["reason"] == "RestrictedNamespace")
+    };
+    first
+        .until("far", "is refused a child there", LIMIT, refused)
+        .await?;
+    groves
+        .scenario
+        .operator_tells("selectors", "grove", &json!({ "instances": 3 }))
+        .await?;
+    tokio::time::sleep(QUIET).await;
+    for (where_, name) in [(&third, "third"), (&first, "wild")] {
+        let left = where_.fetch(name).await?;
+        assert_eq!(finalizers(&left), [""; 0], "{name}");
+        assert_eq!(left.get("status"), None, "{name}");
+    }
+
+    // One that leaves the selection is let go, and its child stays.
+    let mark = Scenario::mark()?;
+    first
+        .patch(
+            "first",
+            &json!({ "metadata": { "labels": { "tended": null } } }),
+        )
+        .await?;
+    let free = |grove: &Value| finalizers(grove).is_empty();
+    let left = first.until("first", "is let go", LIMIT, free).await?;
+    assert_eq!(left["metadata"]["labels"], Value::Null);
+    let maps = groves.scenario.objects("configmaps");
+    maps.fetch("first-map").await?;
+    // And one that comes back is looked after as before.
+    maps.patch("first-map", &json!({ "data": { "wood": "oak" } }))
+        .await?;
+    first
+        .patch(
+            "first",
+            &json!({ "metadata": { "labels": { "tended": "yes" } } }),
+        )
+        .await?;
+    maps.until_equal("first-map", "/data/wood", json!("elm"), LIMIT)
+        .await?;
+    let writes = groves.scenario.writes_since(mark)?;
+    ensure!(
+        !writes.iter().any(|write| write.verb == "delete"),
+        "{writes:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_left_the_selection_while_the_controller_was_down_can_be_deleted() -> Result<()> {
+    let mut groves = Groves::running("astray").await?;
+    let own = groves.scenario.namespace.clone();
+    let objects = groves
+        .grove(
+            &own,
+            "first",
+            json!({ "tended": "yes" }),
+            json!({ "wood": "elm" }),
+        )
+        .await?;
+    objects.until_ready("first").await?;
+    groves.scenario.kill9()?;
+    objects
+        .patch(
+            "first",
+            &json!({ "metadata": { "labels": { "tended": null } } }),
+        )
+        .await?;
+    objects.delete("first").await?;
+    ensure!(
+        objects.get("first").await?.is_some(),
+        "its finalizer holds it"
+    );
+    groves.scenario.start().await?;
+    objects.until_gone("first", LIMIT).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn declared_labels_and_finalizers_are_put_on_and_kept() -> Result<()> {
+    let groves = Groves::running("labels").await?;
+    let own = groves.scenario.namespace.clone();
+    let objects = groves
+        .grove(
+            &own,
+            "first",
+            json!({ "tended": "yes" }),
+            json!({ "wood": "elm" }),
+        )
+        .await?;
+    objects.until_ready("first").await?;
+    let label = "/metadata/labels/example.org~1wood";
+    let first = objects
+        .until_equal("first", label, json!("elm"), LIMIT)
+        .await?;
+    assert_eq!(finalizers(&first), [ARCHIVE, CLEANUP]);
+
+    // A label that we write wakes nobody.
+    groves
+        .scenario
+        .operator_tells("selectors", "grove", &json!({ "instances": 1, "ready": 1 }))
+        .await?;
+    tokio::time::sleep(QUIET).await;
+    let (mark, passes) = (Scenario::mark()?, groves.scenario.passes("grove").await?);
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(groves.scenario.writes_since(mark)?.len(), 0);
+    ensure!((groves.scenario.passes("grove").await? - passes).abs() < 0.5);
+
+    objects
+        .patch("first", &json!({ "spec": { "wood": "oak" } }))
+        .await?;
+    objects
+        .until_equal("first", label, json!("oak"), LIMIT)
+        .await?;
+    objects
+        .patch(
+            "first",
+            &json!({ "metadata": { "labels": { "example.org/wood": "pine" } } }),
+        )
+        .await?;
+    objects
+        .until_equal("first", label, json!("oak"), LIMIT)
+        .await?;
+
+    // The finalizer of others is theirs to take off.
+    objects.delete("first").await?;
+    let held = |grove: &Value| finalizers(grove) == [ARCHIVE];
+    objects
+        .until("first", "is held by others alone", LIMIT, held)
+        .await?;
+    objects
+        .patch("first", &json!({ "metadata": { "finalizers": null } }))
+        .await?;
+    objects.until_gone("first", LIMIT).await
+}
