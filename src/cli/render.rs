@@ -39,9 +39,9 @@ pub(super) struct Args {
     /// Children that exist, as `kubectl get --output yaml` prints them; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     children: Vec<PathBuf>,
-    /// Objects that `cross` reads; not supported yet
-    #[arg(long, value_name = "FILE", value_parser = not_supported)]
-    cross: Option<PathBuf>,
+    /// Custom resources of other operators that `cross` reads; without them there are none; may be repeated
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    cross: Vec<PathBuf>,
     /// Answers to `external` calls: a map by the name of the call, each with `status`, `body` and `error` as far as they matter.
     /// A call without one fails: none is made
     #[arg(long, value_name = "FILE")]
@@ -69,10 +69,6 @@ enum Format {
     Json,
 }
 
-fn not_supported(_: &str) -> Result<PathBuf, String> {
-    Err("not supported yet".to_owned())
-}
-
 fn parse_time(text: &str) -> Result<Timestamp, String> {
     if text == "now" {
         return Ok(Timestamp::now());
@@ -87,10 +83,16 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         resources: args.crs,
         status: args.status,
         children: args.children,
+        cross: args.cross,
         calls: args.external,
         now: args.at,
     };
-    let all = [&request.katalogs, &request.resources, &request.children];
+    let all = [
+        &request.katalogs,
+        &request.resources,
+        &request.children,
+        &request.cross,
+    ];
     let paths = all
         .into_iter()
         .flatten()

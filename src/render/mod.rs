@@ -47,6 +47,8 @@ pub struct Request {
     pub status: Option<PathBuf>,
     /// Children that exist.
     pub children: Vec<PathBuf>,
+    /// Custom resources of other operators, which `cross` reads.
+    pub cross: Vec<PathBuf>,
     /// Answers to calls: a map by the call's name.
     pub calls: Option<PathBuf>,
     /// What templates take for the present time.
@@ -86,18 +88,23 @@ pub async fn render(request: &Request) -> Rendered {
     };
     let resources = read_objects(&request.resources, &mut rendered);
     let children = read_objects(&request.children, &mut rendered);
+    let cross = read_objects(&request.cross, &mut rendered);
     let status = request.status.as_slice();
     let status = read_status(status, &resources, &mut rendered);
     let calls = calls::read_calls(request.calls.as_slice(), &found.katalogs, &mut rendered);
     if rendered.problems.has_errors() {
         return rendered;
     }
-    let children: Vec<Node> = children.into_iter().map(|child| child.node).collect();
+    let nodes = |objects: Vec<Object>| -> Vec<Node> {
+        objects.into_iter().map(|object| object.node).collect()
+    };
+    let (children, cross) = (nodes(children), nodes(cross));
     for resource in &resources {
         let given = Given {
             resource,
             status: status.as_ref(),
             children: &children,
+            cross: &cross,
             calls: &calls,
             now: request.now,
         };
@@ -117,6 +124,7 @@ struct Given<'a> {
     resource: &'a Object,
     status: Option<&'a Node>,
     children: &'a [Node],
+    cross: &'a [Node],
     calls: &'a BTreeMap<String, Node>,
     now: Timestamp,
 }
@@ -141,6 +149,7 @@ fn pass(katalogs: &[Compiled], given: &Given<'_>) -> Result<(Pass, Diagnostics),
     let assumed = Assumed {
         cr,
         children: given.children,
+        cross: given.cross,
         calls: given.calls,
         version: picked.version(),
         scopes: &scopes,

@@ -89,6 +89,7 @@ impl Desk {
             resources: vec![path("cr.yaml")],
             status: None,
             children: Vec::new(),
+            cross: Vec::new(),
             calls: None,
             now: "2025-03-04T05:06:07Z".parse().unwrap(),
         }

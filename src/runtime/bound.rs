@@ -15,6 +15,7 @@ use orkestra_core::{
 };
 
 use super::{
+    sources::{cross::Targets, related::Belongings},
     watch::{Handle, Store, WatchProblem, WatchState},
     wire::Served,
 };
@@ -36,6 +37,10 @@ pub(super) struct Bound {
     pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
     /// Kinds that nobody serves: none of their objects can exist.
     pub(super) absent: BTreeSet<GroupKind>,
+    /// The custom resources of other operators.
+    pub(super) targets: Targets,
+    /// What belongs to children.
+    pub(super) belongings: Belongings,
     /// Scope of the plan's kinds.
     pub(super) scopes: Scopes,
 }
@@ -119,6 +124,8 @@ impl Bound {
             // An error says that the watch is gone, and this value with it.
             let _ = state.wait_for(is_settled).await;
         }
+        self.targets.looked_at().await;
+        self.belongings.looked_at().await;
     }
 
     /// Returns when any watch changes its state.
@@ -156,6 +163,8 @@ impl Bound {
             WatchState::Failing { problem, .. } => Some((kind, problem.clone())),
             WatchState::Starting | WatchState::Synced => None,
         })
+        .chain(self.targets.troubles())
+        .chain(self.belongings.troubles())
         .collect()
     }
 

@@ -34,6 +34,11 @@ use super::{
     operator::{Phase, Role},
     queue::{Lane, Workers},
     shared::Shared,
+    sources::{
+        cross::{self, Targets},
+        moods::{self, Moods},
+        related::Belongings,
+    },
     watch::{Subscriber, Watched},
     wire::{Scope, Served},
     work,
@@ -70,6 +75,8 @@ struct Life {
     resync: Duration,
     resync_at: Option<Instant>,
     look_again_at: Option<Instant>,
+    /// What all custom resources were last told of what they read.
+    moods: Moods,
 }
 
 impl Driver {
@@ -83,6 +90,7 @@ impl Driver {
                 resync: Duration::ZERO,
                 resync_at: None,
                 look_again_at: None,
+                moods: Moods::default(),
             };
             let over = self.live(&mut life).await;
             if let Some(workers) = life.workers.take() {
@@ -119,6 +127,7 @@ impl Driver {
 
     async fn live(&mut self, life: &mut Life) -> Over {
         let mut crds = self.shared.context.crds.changed();
+        let mut operators = self.shared.context.operators.changed();
         let version = self.plans.borrow_and_update().resource.version.clone();
         self.shared.set_phase(Phase::Starting);
         self.bind(life).await;
@@ -133,7 +142,13 @@ impl Driver {
                     if !self.follow_crd(life, &version).await {
                         return Over::Anew;
                     }
+                    self.follow_targets(life).await;
                 }
+                _ = operators.changed() => {
+                    operators.mark_unchanged();
+                    self.follow_targets(life).await;
+                }
+                () = targets_changed(current.as_deref(), &life.moods) => self.follow_targets(life).await,
                 changed = self.plans.changed() => {
                     if changed.is_err() {
                         return Over::Stopped;
@@ -178,6 +193,27 @@ impl Driver {
             self.bind(life).await;
         }
         true
+    }
+
+    /// Follows what the plan reads of other operators: where that is another kind now, it is bound anew; where it can be
+    /// read or not any more, all custom resources look again.
+    async fn follow_targets(&mut self, life: &mut Life) {
+        let current = self.shared.bound.load_full();
+        let Some(latest) = life.next.as_ref().or(current.as_ref()) else {
+            return;
+        };
+        let resolved = cross::resolve(&self.shared.context, &latest.plan);
+        if !latest.targets.are(&resolved) {
+            return self.bind(life).await;
+        }
+        let Some(bound) = current else { return };
+        let moods = Moods::of(&bound);
+        if life.moods != moods {
+            life.moods = moods;
+            for key in bound.crs.store().keys() {
+                self.shared.enqueue(key, Lane::Changed);
+            }
+        }
     }
 
     async fn follow_plan(&mut self, life: &mut Life) {
@@ -249,6 +285,9 @@ impl Driver {
                     bound.plan.hash == plan.hash
                         && bound.facts == facts
                         && bound.absent == found.absent
+                        && bound
+                            .targets
+                            .are(&cross::resolve(&self.shared.context, &plan))
                         && bound.serves_exactly(&found.served)
                 });
                 life.next = (!unchanged).then(|| Arc::new(self.bound(life, plan, facts, found)));
@@ -291,6 +330,8 @@ impl Driver {
         }
         Bound {
             manager: plan.field_manager(),
+            targets: Targets::start(&self.shared, &plan),
+            belongings: Belongings::start(&self.shared, &plan),
             plan,
             facts,
             served,
@@ -375,7 +416,9 @@ impl Driver {
             before.plan.hash == next.plan.hash
                 && before.facts == next.facts
                 && before.absent == next.absent
+                && before.targets.same(&next.targets)
         });
+        life.moods = Moods::of(&next);
         if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {
             for key in next.cr_keys().into_iter().chain(next.strays()) {
                 self.shared.enqueue(key, Lane::Changed);
@@ -438,6 +481,13 @@ fn watched(served: &Served, selector: Option<String>) -> Watched {
 async fn synced(bound: Option<&Bound>) {
     match bound {
         Some(bound) => bound.synced().await,
+        None => pending().await,
+    }
+}
+
+async fn targets_changed(bound: Option<&Bound>, moods: &Moods) {
+    match bound {
+        Some(bound) => moods::changed(bound, moods).await,
         None => pending().await,
     }
 }

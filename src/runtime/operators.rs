@@ -84,6 +84,11 @@ impl Operators {
         }
     }
 
+    /// All of them, in the order of their Katalogs and names.
+    pub fn all(&self) -> Vec<Listed> {
+        self.0.borrow().values().cloned().collect()
+    }
+
     /// Changes whenever an operator starts or stops.
     pub(super) fn changed(&self) -> watch::Receiver<Arc<BTreeMap<Name, Listed>>> {
         self.0.subscribe()
@@ -124,6 +129,16 @@ impl Listed {
             status: self.status.borrow().clone(),
             metrics: self.shared.upgrade()?.figures(),
         })
+    }
+
+    /// What it follows.
+    pub fn plan(&self) -> Arc<OperatorPlan> {
+        self.plans.borrow().clone()
+    }
+
+    /// What it follows, as that changes.
+    pub fn plans(&self) -> watch::Receiver<Arc<OperatorPlan>> {
+        self.plans.clone()
     }
 
     /// What it says of itself.

@@ -26,7 +26,7 @@ use super::{
     metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
     normalize,
     shared::Shared,
-    sources,
+    sources::{self, related},
     tell::{tell, warn},
     wire::WireError,
 };
@@ -210,7 +210,10 @@ pub(super) async fn pass(
     let woken = executed.wake.map(|moment| due(clock, now, moment));
     let requeue = requeue.filter(|_| executed.failures.is_empty());
     let revisit = [revisit, woken, requeue].into_iter().flatten().min();
-    let next = soonest(next(&executed, revisit), written);
+    let mut next = soonest(next(&executed, revisit), written);
+    if related::are_new(&bound.plan, &executed) {
+        next = soonest(next, Next::Again);
+    }
     let failed = !executed.failures.is_empty();
     Passed {
         next,
@@ -253,7 +256,8 @@ async fn decide(
             observed.answers.extend(refused);
             continue;
         }
-        let heard = sources::answer(shared, &observed.cr.id.key, reads, now).await;
+        let key = &observed.cr.id.key;
+        let heard = sources::answer(shared, bound, (key, now), reads).await;
         if heard.pending {
             return None;
         }

@@ -15,9 +15,11 @@ mod pass {
     mod chance;
     mod converge;
     mod copies;
+    mod cross;
     mod determinism;
     mod end;
     mod ending;
+    mod enrich;
     mod failures;
     mod first;
     mod for_each;

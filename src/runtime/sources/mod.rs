@@ -1,8 +1,11 @@
 //! What a pass asks for beside the custom resource and its children: where each kind of read is answered.
 
 mod calls;
+pub(super) mod cross;
+pub(super) mod moods;
 pub(super) mod objects;
 pub(super) mod readers;
+pub(super) mod related;
 
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use orkestra_core::{
     value::{Key, Node},
 };
 
-use super::shared::Shared;
+use super::{bound::Bound, shared::Shared};
 use crate::certificates;
 
 /// What came of the reads of a round.
@@ -29,9 +32,9 @@ pub(super) struct Heard {
 /// Answers what a pass over the custom resource `key`, which began at `now`, asks.
 pub(super) async fn answer(
     shared: &Shared,
-    key: &ObjectKey,
+    bound: &Bound,
+    (key, now): (&ObjectKey, Timestamp),
     reads: Vec<Read>,
-    now: Timestamp,
 ) -> Heard {
     let mut heard = Heard::default();
     for read in reads {
@@ -49,6 +52,9 @@ pub(super) async fn answer(
                 answer
             }
             Read::Certificate(wanted) => certificate(wanted),
+            Read::Cross(read) => cross::read(&bound.targets, read),
+            Read::Related(read) => related::read(&bound.belongings, read),
+            Read::Operator(name) => cross::operator(&bound.targets, name),
         };
         heard.answers.insert(read, answer);
     }

@@ -83,6 +83,17 @@ impl Readers {
         }
     }
 
+    /// The answers to reads like that are others now: whoever reads one of them has a pass.
+    pub(in crate::runtime) fn changed_like(&self, is_meant: impl Fn(&Read) -> bool) {
+        let index = lock(&self.index);
+        let meant = index.readers.iter().filter(|(read, _)| is_meant(read));
+        let keys: BTreeSet<ObjectKey> = meant.flat_map(|(_, keys)| keys.clone()).collect();
+        drop(index);
+        for key in keys {
+            self.queue.add(key, Lane::Changed);
+        }
+    }
+
     /// Whether anybody reads something like that.
     pub(in crate::runtime) fn any(&self, is_meant: impl Fn(&Read) -> bool) -> bool {
         lock(&self.index).readers.keys().any(is_meant)

@@ -5,6 +5,7 @@ use orkestra_core::{
     reconcile::{
         crd::CrdRecord,
         record::{ChildRecord, CrRecord, Identity, Malformed},
+        related::Related,
     },
     value::{Node, Path},
 };
@@ -28,7 +29,7 @@ pub trait Record: Send + Sync + Sized + 'static {
     /// What the API server is asked for.
     const FORM: Form = Form::Whole;
 
-    /// uid of the object that it belongs to.
+    /// What it belongs to: the uid of an object, or for what belongs to children what tells those apart.
     fn owner(&self) -> Option<&str> {
         None
     }
@@ -103,6 +104,24 @@ impl Record for ChildRecord {
 
     fn owner(&self) -> Option<&str> {
         self.owner()
+    }
+}
+
+impl Record for Related {
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed> {
+        Self::read(&spec.kind, object)
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.id
+    }
+
+    fn differs(&self, before: &Self) -> bool {
+        self.differs(before)
+    }
+
+    fn owner(&self) -> Option<&str> {
+        self.of.as_deref()
     }
 }
 

@@ -7,7 +7,10 @@ use std::{
 };
 
 use orkestra_core::{
-    reconcile::record::{ChildRecord, CrRecord},
+    reconcile::{
+        record::{ChildRecord, CrRecord},
+        related::Related,
+    },
     value::Path,
 };
 
@@ -27,6 +30,7 @@ pub struct Informers {
     entropy: Entropy,
     children: Pool<ChildRecord>,
     crs: Pool<CrRecord>,
+    related: Pool<Related>,
     presence: Pool<Presence>,
 }
 
@@ -67,6 +71,7 @@ impl Informers {
             entropy,
             children: Mutex::default(),
             crs: Mutex::default(),
+            related: Mutex::default(),
             presence: Mutex::default(),
         }
     }
@@ -92,6 +97,15 @@ impl Informers {
         self.join(&self.crs, watched, paths, subscriber)
     }
 
+    /// Reads what belongs to children, as [`Informers::children`].
+    pub fn related(
+        &self,
+        watched: Watched,
+        subscriber: Option<Subscriber<Related>>,
+    ) -> Handle<Related> {
+        self.join(&self.related, watched, &[], subscriber)
+    }
+
     /// Reads which objects there are, in which versions; nothing of their content.
     pub fn presence(&self, watched: Watched, subscriber: Subscriber<Presence>) -> Handle<Presence> {
         self.join(&self.presence, watched, &[], Some(subscriber))
@@ -100,6 +114,7 @@ impl Informers {
     /// What the informers have done that somebody reads.
     pub fn stats(&self) -> Vec<Stats> {
         let mut all = stats(&self.children, false);
+        all.extend(stats(&self.related, false));
         all.extend(stats(&self.crs, true));
         all.extend(stats(&self.presence, false));
         all

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::depends::DependsOn;
+use super::enrich::Enrich;
 use super::envelope;
 use super::later::{Ignored, Later};
 use super::motif::{Info, MotifImport};
@@ -149,6 +150,12 @@ pub struct CrdEntry {
     /// Operators that must run first: their names, or names with what must be so of each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<DependsOn>,
+    /// What is added to children that templates read, such as the pods of a workload.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub enrich: Vec<Enrich>,
+    /// `true` adds everything that `enrich` can. Default `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enrich_all: Option<bool>,
     /// What the operator does for each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator_box: Option<OperatorBox>,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::autoscale::Autoscale;
 use super::calls::ExternalCall;
 use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
+use super::cross::Cross;
 use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
@@ -41,6 +42,9 @@ pub struct OperatorBox {
     /// What is done before a custom resource goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_delete: Option<OnDelete>,
+    /// Custom resources of other operators that are read. A change of one leads to a pass.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cross: Vec<Cross>,
     /// What is written to the custom resource's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,

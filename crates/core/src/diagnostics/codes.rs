@@ -123,6 +123,8 @@ codes! {
     NoteTwice = 115, "two Motifs declare one note";
     /// A child that the operatorBox does not declare.
     UnknownChild = 116, "there is no such child";
+    /// An entry of `cross` that the operatorBox does not declare.
+    UnknownCross = 117, "there is no such entry of `cross`";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.

@@ -33,6 +33,10 @@ const PREPARED: (&str, &str) = (
     "each pass would see another custom resource",
     "rules give what stays as it is; draw the value where it is kept: in what is made once",
 );
+const CROSS: (&str, &str) = (
+    "each pass would read another resource",
+    "choose it by what stays as it is, such as `{{ .metadata.name }}`",
+);
 const STATUS: (&str, &str) = (
     "the status would be another one in each pass",
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
@@ -52,6 +56,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     plan.visit(&mut |expression, place| {
         let why = match place.purpose {
             Purpose::Input => INPUT,
+            Purpose::Cross => CROSS,
             Purpose::Name => NAME,
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,

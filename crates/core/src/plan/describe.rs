@@ -11,6 +11,7 @@ use super::{
     AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, Coerce, EndPlan, EndStep, ForEach,
     ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, OperatorPlan, Reads, StatusField, Tree,
     Watched,
+    cross::{CrossPlan, CrossSelector, CrossTarget},
 };
 use crate::{
     template::Template,
@@ -44,6 +45,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         hold,
         requeue,
         calls,
+        cross,
+        enrich,
         blocks,
         children,
         ending,
@@ -61,6 +64,9 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
     let rules = (!rules.is_empty()).then(|| self::rules::rules(rules));
+    let added = enrich
+        .iter()
+        .map(|entry| (entry.target.word(), gate(&entry.gate)));
     let calls = (!calls.is_empty()).then(|| list(calls.iter().map(self::calls::call)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
@@ -93,6 +99,11 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("imports", imports),
         ("rules", rules),
         ("calls", calls),
+        (
+            "cross",
+            Some(list(cross.iter().map(self::cross))).filter(has_any),
+        ),
+        ("enrich", Some(map(added)).filter(has_any)),
         (
             "watched",
             (*watched != Watched::default()).then(|| self::watched(watched)),
@@ -224,6 +235,50 @@ pub(crate) fn inputs(plan: &ImportPlan) -> Node {
 /// The place of an import under `key`; nothing for the Katalog itself.
 fn place(key: &str, import: Option<usize>) -> Option<(&str, Node)> {
     Some((key, Node::from(i64::try_from(import?).ok()?)))
+}
+
+fn cross(plan: &CrossPlan) -> Node {
+    let CrossPlan {
+        path: _,
+        name,
+        target,
+        selector,
+        namespace,
+        reads,
+        reads_health,
+        reads_metrics,
+    } = plan;
+    let target = match target {
+        CrossTarget::Own(name, kind) => {
+            let kind = format!("{} {}", kind.api_version(), kind.kind);
+            map([("crd", Node::from(&**name)), ("kind", Node::from(kind))])
+        }
+        CrossTarget::Other(name) => map([("crd", Node::from(&**name))]),
+        CrossTarget::Labels(labels) => map(labels
+            .iter()
+            .map(|(key, value)| (&**key, Node::from(&**value)))),
+    };
+    let selector = match selector {
+        CrossSelector::Name(name) => leaf(name),
+        CrossSelector::Labels(labels) => {
+            map(labels.iter().map(|(key, value)| (&**key, leaf(value))))
+        }
+    };
+    map([
+        ("as", Node::from(&**name)),
+        ("target", target),
+        ("selector", selector),
+        (
+            "namespace",
+            namespace.as_ref().map(leaf).unwrap_or_default(),
+        ),
+        (
+            "reads",
+            list(reads.iter().map(|path| Node::from(path.to_string()))),
+        ),
+        ("health", Node::from(*reads_health)),
+        ("metrics", Node::from(*reads_metrics)),
+    ])
 }
 
 fn block(plan: &BlockPlan) -> Node {

@@ -1,11 +1,12 @@
 //! One entry of a Katalog to the plan of its operator.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::cell::RefCell;
 
 use super::{
     AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
     ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan,
-    Typed, api_types, autoscale, calls, chance, checks, children, describe, ending, for_each, held,
+    Typed, api_types, autoscale, calls, chance, checks, children, cross, describe, ending, enrich,
+    for_each, held,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler::{self, Pace},
@@ -59,7 +60,7 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
         schemas: &schemas,
         built_in: &built_in,
     };
-    Typing::new(&at, known, None, &plan.children, None).check(&mut plan);
+    Typing::new(&at, known, None, &plan, None).check(&mut plan);
     for child in &plan.children {
         for_each::check_name(&at, child);
     }
@@ -180,6 +181,8 @@ fn with_names(
         finalizer,
         other_finalizers,
         imports,
+        cross: cross::compile(&box_at.field("cross"), &declared.cross, context),
+        enrich: enrich::compile(at, entry),
         hold: held::compile(&box_at, declared, known.1),
         requeue: pace.requeue,
         calls,
@@ -202,7 +205,7 @@ fn check(
     resource: Option<&ResourceType>,
     context: &Context<'_>,
 ) {
-    let mut typing = Typing::new(at, context.known, resource, &plan.children, context.listed);
+    let mut typing = Typing::new(at, context.known, resource, plan, context.listed);
     let before = at.count();
     typing.check(plan);
     if context.known.schemas.is_trusting() {
@@ -211,13 +214,14 @@ fn check(
     for child in &plan.children {
         for_each::check_name(at, child);
     }
-    let gathered = reads::gather(plan, true);
+    let mut gathered = reads::gather(plan, true);
     chance::check(at, plan);
     status::never::check(at, plan);
     ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
+    gathered.tell_cross(&mut plan.cross);
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
     // What somebody does to the labels is seen.
@@ -297,7 +301,7 @@ fn autoscale(
     context: &Context<'_>,
 ) -> Option<AutoscalePlan> {
     let names = autoscale::Names {
-        cross: BTreeMap::new(),
+        cross: cross::entries(&declared.cross),
         entries: context.spec.crds.keys().map(String::as_str).collect(),
     };
     let declared = declared.autoscale.as_ref()?;

@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ChildPlan, Mode, OperatorPlan, Plan, ResourceType, Token, kinds, references};
+use super::{
+    ChildPlan, Mode, OperatorPlan, Plan, ResourceType, Token, cross::CrossTarget, kinds, references,
+};
 use crate::api::{DeletionPolicy, names};
 
 /// Namespace that the runtime is installed in.
@@ -80,6 +82,19 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
         }
         for child in &operator.children {
             add_child(&mut rights, child);
+        }
+        for entry in &operator.enrich {
+            let mut kinds = operator.reads.children.keys();
+            if kinds.any(|kind| entry.is_read(&operator.reads, kind)) {
+                let (group, _, _, plural, _) = entry.target.objects();
+                rights.add(group, plural, &["list", "watch"]);
+            }
+        }
+        // Of another Katalog's kinds that Katalog has the rights.
+        for entry in &operator.cross {
+            if let CrossTarget::Own(_, kind) = &entry.target {
+                rights.add(&kind.group, plural(kind), &["list", "watch"]);
+            }
         }
         for step in operator.ending.iter().flat_map(|ending| &ending.steps) {
             for job in &step.made {

@@ -1,12 +1,15 @@
 //! What a plan reads of the custom resource and of its children.
 
 mod children;
+mod cross;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     ChildAlias, Condition, ForEach, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads,
-    for_each::ITEM, kinds, walk::Expression,
+    for_each::ITEM,
+    kinds,
+    walk::{Expression, Purpose},
 };
 use crate::{
     api::names,
@@ -21,7 +24,9 @@ pub(crate) use children::names;
 /// Roots of the custom resource itself.
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
-const LATER_ROOTS: [&str; 6] = ["cross", "events", "health", "metrics", "request", "value"];
+const LATER_ROOTS: [&str; 5] = ["events", "health", "metrics", "request", "value"];
+/// Root of custom resources of other operators.
+pub(crate) const CROSS: &str = "cross";
 /// Root of what an import gives, inside of Motifs.
 const INPUTS: &str = "inputs";
 /// Root of the answers to calls.
@@ -50,12 +55,14 @@ pub(crate) struct Gathered {
     pub(crate) aliases: BTreeSet<ChildAlias>,
     /// What cannot be read.
     pub(crate) unreadable: Vec<Unreadable>,
+    /// What is read of custom resources of other operators, by the name of the entry.
+    cross: BTreeMap<Key, Vec<Path>>,
 }
 
 /// Gathers what the expressions of `plan` read. `all` says whether it has all children of an operator, so that no other can
 /// be read.
 pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
-    let known = Known::new(&plan.children, all);
+    let known = Known::new(plan, all);
     let mut gathered = Gathered::default();
     for kind in known.kinds() {
         gathered.reads.children.entry(kind.clone()).or_default();
@@ -68,6 +75,9 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             calls: Calls(plan, place.import),
         };
         match expression {
+            Expression::Leaf(leaf) if place.purpose == Purpose::Cross => {
+                gathered.choice(leaf, around);
+            }
             Expression::Leaf(leaf) => gathered.leaf(leaf, around),
             Expression::Condition(condition) => gathered.condition(condition, around),
             Expression::ForEach(each) => {
@@ -197,11 +207,13 @@ impl Gathered {
                     .map(|root| Path::from_iter([Step::Field(Key::from(*root))])),
             );
             self.all_children(known);
+            self.all_cross(known);
             return;
         };
         match root {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
+            Step::Field(name) if &**name == CROSS => self.cross(below, place, known),
             Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
             Step::Field(name) if &**name == EXTERNAL => self.call(below, place, calls),
             Step::Field(_) if each.is_some_and(|each| each.is_read_by(path)) => {}
@@ -226,7 +238,10 @@ impl Gathered {
                     other => {
                         let inside = inputs.map(|_| INPUTS);
                         let each = each.map(ForEach::names).into_iter().flatten();
-                        let roots = CR_ROOTS.into_iter().chain(["children"]).chain(inside);
+                        let roots = CR_ROOTS
+                            .into_iter()
+                            .chain(["children", CROSS])
+                            .chain(inside);
                         let roots = roots.chain(each);
                         nearest(other, roots)
                     }

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CallPlan, CopyPlan, EndPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan, RequeuePlan,
-    ResourceType, RulesPlan, ScalePlan, Watched,
+    CallPlan, CopyPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan,
+    RequeuePlan, ResourceType, RulesPlan, ScalePlan, Watched, cross::CrossPlan,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, names},
@@ -54,6 +54,10 @@ pub struct OperatorPlan {
     pub other_finalizers: Box<[Box<str>]>,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
+    /// The custom resources of other operators that templates read.
+    pub cross: Box<[CrossPlan]>,
+    /// What is added to children.
+    pub enrich: Box<[EnrichPlan]>,
     /// What holds custom resources back, and closes all blocks.
     pub hold: HoldPlan,
     /// When a pass follows by itself on one that went well.
@@ -104,6 +108,8 @@ impl OperatorPlan {
             rules: RulesPlan::default(),
             other_finalizers: Box::default(),
             imports: Box::default(),
+            cross: Box::default(),
+            enrich: Box::default(),
             hold: HoldPlan::default(),
             requeue: None,
             calls: Box::default(),

@@ -1,6 +1,9 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan, RequeuePlan};
+use super::{
+    ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan, RequeuePlan,
+    cross::CrossPlan,
+};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
@@ -16,6 +19,8 @@ pub(crate) enum Expression<'a> {
 pub(crate) enum Purpose {
     /// What an import gives, or a Motif says where nothing is given.
     Input,
+    /// Which custom resource of another operator is read.
+    Cross,
     /// A name or a namespace of an object.
     Name,
     /// Whether something is wanted.
@@ -60,6 +65,12 @@ impl OperatorPlan {
     /// Calls `visit` with every expression.
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         self.visit_inputs(visit);
+        for leaf in self.cross.iter().flat_map(CrossPlan::leaves) {
+            visit(Expression::Leaf(leaf), Place::of(Purpose::Cross));
+        }
+        for entry in &self.enrich {
+            visit_gate(&entry.gate, (None, None), visit);
+        }
         for gate in self.hold.gates() {
             visit_gate(gate, (None, None), visit);
         }

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use super::{
     expand::Elements,
     inputs::Inputs,
-    record::{ChildRecord, Observed},
+    record::{Observed, ObservedChild},
     render::{Frame, Renderer},
 };
 use crate::{
@@ -25,40 +25,51 @@ pub(super) fn children_data(
     if plan.children_names.is_empty() {
         return Node::default();
     }
-    let mut by_kind: BTreeMap<&GroupKind, Vec<&ChildRecord>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<&GroupKind, Vec<&ObservedChild>> = BTreeMap::new();
     for child in &observed.children {
         if child.record.is_ours(&observed.cr.id.uid, manager) {
-            by_kind
-                .entry(&child.key.kind)
-                .or_default()
-                .push(&child.record);
+            by_kind.entry(&child.key.kind).or_default().push(child);
         }
     }
     let order = DeclaredOrder::of(plan, observed, frame);
-    for (kind, records) in &mut by_kind {
-        let position = |record: &&ChildRecord| order.position(kind, &record.id.key.name);
+    for (kind, children) in &mut by_kind {
+        let position = |child: &&ObservedChild| order.position(kind, &child.key.object.name);
         if is_job(kind) {
-            records.sort_by_key(|record| Reverse((record.created, position(record))));
+            children.sort_by_key(|child| Reverse((child.record.created, position(child))));
         } else {
-            records.sort_by_key(|record| position(record).unwrap_or(usize::MAX));
+            children.sort_by_key(|child| position(child).unwrap_or(usize::MAX));
         }
     }
+    let seen = |child: &ObservedChild| seen(child, frame);
     let aliases = plan.children_names.iter().filter_map(|alias| {
-        let records = by_kind.get(&alias.kind)?;
+        let children = by_kind.get(&alias.kind)?;
         let node = if alias.number == Number::Plural {
             Node::Map(
-                records
+                children
                     .iter()
                     .rev()
-                    .map(|record| (Key::from(&*record.id.key.name), record.view.clone()))
+                    .map(|child| (Key::from(&*child.key.object.name), seen(child)))
                     .collect::<Map>(),
             )
         } else {
-            records.first()?.view.clone()
+            seen(children.first()?)
         };
         Some((alias.name.clone(), node))
     });
     Node::Map(aliases.collect::<Map>())
+}
+
+/// What templates read of a child, with what is added to it.
+fn seen(child: &ObservedChild, frame: Frame<'_>) -> Node {
+    let mut node = child.record.view.clone();
+    let added = &frame.sources.added;
+    let mine = added.iter().filter(|((key, _), _)| *key == child.key);
+    for ((_, name), value) in mine {
+        if let Node::Map(map) = &mut node {
+            map.insert(Key::from(*name), value.clone());
+        }
+    }
+    node
 }
 
 fn is_job(kind: &GroupKind) -> bool {

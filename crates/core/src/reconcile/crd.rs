@@ -3,6 +3,8 @@
 //! A CRD may be a megabyte; its record holds names, flags, and of each version's schema the part under `status`
 //! without descriptions, defaults and rules.
 
+use std::collections::BTreeMap;
+
 use super::record::{Identity, Malformed};
 use crate::{
     plan::{self, GroupKind},
@@ -31,6 +33,8 @@ pub struct CrdRecord {
     pub plural: Key,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
+    /// Its labels.
+    pub labels: BTreeMap<Box<str>, Box<str>>,
     /// Its versions, as listed.
     pub versions: Box<[CrdVersion]>,
     /// Condition `Established`: the API server serves it.
@@ -102,6 +106,10 @@ impl CrdRecord {
         let versions = at(&["spec", "versions"])
             .and_then(Node::as_list)
             .unwrap_or_default();
+        let labels = at(&["metadata", "labels"]).and_then(Node::as_map);
+        let labels = labels.into_iter().flat_map(Map::iter);
+        let labels =
+            labels.filter_map(|(key, value)| Some((Box::from(&**key), value.as_str()?.into())));
         let condition = |kind: &str| {
             let conditions = at(&["status", "conditions"])
                 .and_then(Node::as_list)
@@ -116,6 +124,7 @@ impl CrdRecord {
             kind: text(&["spec", "names", "kind"], "spec.names.kind")?,
             plural: text(&["spec", "names", "plural"], "spec.names.plural")?,
             namespaced: at(&["spec", "scope"]).and_then(Node::as_str) == Some("Namespaced"),
+            labels: labels.collect(),
             versions: versions.iter().filter_map(CrdVersion::read).collect(),
             established: condition("Established"),
             names_accepted: condition("NamesAccepted"),
@@ -161,6 +170,7 @@ impl CrdRecord {
             kind,
             plural,
             namespaced,
+            labels,
             versions,
             established,
             names_accepted,
@@ -171,6 +181,7 @@ impl CrdRecord {
             || *kind != before.kind
             || *plural != before.plural
             || *namespaced != before.namespaced
+            || *labels != before.labels
             || *versions != before.versions
             || *established != before.established
             || *names_accepted != before.names_accepted

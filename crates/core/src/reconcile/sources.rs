@@ -6,8 +6,11 @@ use jiff::Timestamp;
 
 use super::{
     calls::Request,
+    cross::{self, CrossRead},
+    enrich,
     prepare::{self, Prepared},
     record::Observed,
+    related::RelatedRead,
     step::Failure,
     unique,
 };
@@ -28,6 +31,12 @@ pub enum Read {
     Certificate(Certificate),
     /// Another custom resource of the operator that has this text at this path: its key.
     Same(Path, Box<str>),
+    /// A custom resource of another operator: the parts of it that the plan reads.
+    Cross(CrossRead),
+    /// What the operator that an entry of `cross` names says of itself and measures.
+    Operator(Key),
+    /// The objects that belong to a child, as `enrich` adds them: a list.
+    Related(RelatedRead),
 }
 
 impl Read {
@@ -79,6 +88,10 @@ pub struct Sources {
     pub cr: Option<Node>,
     /// What came of preparing it.
     pub prepared: Prepared,
+    /// `.cross`: custom resources of other operators, by name; null where the plan reads none.
+    pub cross: Node,
+    /// What is added to children: a list under a key.
+    pub added: BTreeMap<(ChildKey, &'static str), Node>,
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
@@ -108,6 +121,8 @@ impl Sources {
             ..Self::default()
         };
         prepare::complete(plan, observed, now, &mut sources);
+        cross::fill(plan, observed, now, &mut sources)?;
+        enrich::fill(plan, observed, now, &mut sources)?;
         prepare::validate(plan, observed, now, &mut sources);
         Ok(sources)
     }
@@ -120,6 +135,10 @@ impl Sources {
             ..Self::default()
         };
         prepare::complete(plan, observed, now, &mut sources);
+        for entry in &plan.cross {
+            let why = "nothing of others is read at the end".to_owned();
+            cross::hide(&mut sources, entry, why);
+        }
         sources
     }
 
@@ -130,7 +149,11 @@ impl Sources {
 
     /// The same with `cr` for the custom resource.
     pub(super) fn data_of<'a>(&'a self, cr: &'a Node) -> Data<'a> {
-        self.with_calls(Data::of(cr), None)
+        let data = match &self.cross {
+            Node::Null => Data::of(cr),
+            cross => Data::of(cr).with("cross", cross),
+        };
+        self.with_calls(data, None)
     }
 
     /// `data` with the answers to the calls of an import, or of the Katalog.

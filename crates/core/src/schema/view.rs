@@ -153,6 +153,8 @@ impl<'s> Schema<'s> {
                 other => other,
             },
             _ if self.keeps_unknown() => Below::Anything,
+            // No object has such a field by itself: it is what `enrich` adds.
+            _ if key.starts_with('_') => Below::Anything,
             _ => Below::Nowhere,
         }
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::Cross;
 use crate::api::calls::ExternalCall;
 use crate::api::gate::Gates;
 use crate::api::scalar::{Scalar, Text};
@@ -13,8 +12,6 @@ use crate::api::scalar::{Scalar, Text};
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BoxLater {
-    /// Other custom resources that are read.
-    cross: Option<Vec<Cross>>,
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
     /// What else leads to a pass.

@@ -1,7 +1,5 @@
 //! Calls to the outside and reads of other custom resources.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 
 use crate::api::duration::Span;
@@ -21,33 +19,12 @@ pub(crate) struct CallLater {
     query: Option<Text>,
 }
 
-/// A read of another custom resource. It is at `.cross.<as>`.
+/// Further fields of an entry of `cross`.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Cross {
-    /// The operator whose resource it is: its name in `spec.crds`.
-    crd: Option<String>,
-    /// Chooses the operator by labels, instead of `crd`.
-    label_selector: Option<BTreeMap<String, String>>,
-    /// Which resource it is.
-    selector: Option<CrossSelector>,
-    /// The key under `.cross`. Default: `crd`.
-    #[serde(rename = "as")]
-    as_: Option<String>,
+pub(crate) struct CrossLater {
     /// Where it is read, when not here.
     source: Option<CrossSource>,
-}
-
-/// Which resource is read.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct CrossSelector {
-    /// Its name.
-    name: Option<Text>,
-    /// Its namespace. Default: the custom resource's.
-    namespace: Option<Text>,
-    /// Its labels; the first that has them. Then the name has no effect.
-    match_labels: Option<BTreeMap<String, Text>>,
 }
 
 /// Where another custom resource is read.

@@ -1,11 +1,8 @@
 //! Further fields of an operator, and of what is told about a document.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 
 use super::rules::Conversion;
-use crate::api::gate::Gates;
 
 /// Further fields of an operator.
 #[derive(JsonSchema)]
@@ -17,10 +14,6 @@ pub(crate) struct EntryLater {
     webhooks: Option<EntryWebhooks>,
     /// What may not be deleted.
     deletion_protection: Option<EntryProtection>,
-    /// What is added to children that templates read.
-    enrich: Option<Vec<Enrich>>,
-    /// `true` adds everything that `enrich` can. Default `false`.
-    enrich_all: Option<bool>,
     /// Which pages the operator has.
     endpoints: Option<Endpoints>,
     /// Every change is reconciled, whatever generation was seen before.
@@ -66,51 +59,6 @@ pub(crate) struct EntryProtection {
     protect_crs: Option<bool>,
     /// Whether the label that protects may not be removed. Default: that of `security.deletionProtection`.
     strict_mode: Option<bool>,
-}
-
-/// What is added to children: alone, or with conditions.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum Enrich {
-    /// It alone.
-    Target(EnrichTarget),
-    /// It as the only key, with conditions.
-    Gated(BTreeMap<String, Gates>),
-}
-
-/// What is added to children.
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum EnrichTarget {
-    /// `_pods` of workloads.
-    Pods,
-    /// `_warnings` of all.
-    Events,
-    /// `_owner` of `ReplicaSets`.
-    Owner,
-    /// `_replicaSets` of Deployments.
-    ReplicaSets,
-    /// `_pvcs` of `StatefulSets`.
-    Pvcs,
-    /// `_pvc` of volumes.
-    Pv,
-    /// `_pv` of claims.
-    Pvc,
-    /// `_storageClass` of claims.
-    StorageClass,
-    /// `_backingPods` of Services.
-    BackingPods,
-    /// `_endpoints` of Services.
-    Endpoints,
-    /// `_node` of Pods.
-    Node,
-    /// `_currentMetrics` and `_scaleTarget` of autoscalers.
-    Hpa,
-    /// `_activeJobs`, `_lastJob` and `_lastSuccessfulJob` of `CronJobs`.
-    CronJob,
-    /// `_loadBalancerIPs` and `_tlsSecrets` of Ingresses.
-    Ingress,
 }
 
 /// Which pages an operator has.

@@ -22,7 +22,7 @@ mod storage;
 mod workloads;
 
 pub(crate) use box_::{BoxLater, HoldLater, QueueLater};
-pub(crate) use calls::CallLater;
+pub(crate) use calls::{CallLater, CrossLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use network::ServiceLater;

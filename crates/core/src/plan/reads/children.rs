@@ -3,25 +3,35 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    plan::{ChildPlan, GroupKind, Number, kinds},
-    value::Key,
+    plan::{ChildPlan, GroupKind, Number, OperatorPlan, kinds},
+    value::{Key, Step},
 };
 
 /// What stands under each name below `.children`.
 pub(crate) fn names(children: &[ChildPlan]) -> BTreeMap<String, (GroupKind, Number)> {
-    Known::new(children, true).names
+    Known::of(children)
 }
 
 /// The names below `.children` that the declared kinds have.
 pub(super) struct Known {
     pub(super) names: BTreeMap<String, (GroupKind, Number)>,
+    /// The entries of `cross`, in order.
+    pub(super) cross: Vec<Key>,
     /// Whether there are no others.
     pub(super) all: bool,
 }
 
 impl Known {
+    pub(super) fn new(plan: &OperatorPlan, all: bool) -> Self {
+        Self {
+            names: Self::of(&plan.children),
+            cross: plan.cross.iter().map(|entry| entry.name.clone()).collect(),
+            all,
+        }
+    }
+
     /// Of two kinds that share a name Kubernetes' own has it, else the one that is declared first.
-    pub(super) fn new(children: &[ChildPlan], all: bool) -> Self {
+    fn of(children: &[ChildPlan]) -> BTreeMap<String, (GroupKind, Number)> {
         let mut known = BTreeMap::new();
         let built_in = children
             .iter()
@@ -45,7 +55,16 @@ impl Known {
                     .or_insert_with(|| (kind.group_kind(), number));
             }
         }
-        Self { names: known, all }
+        known
+    }
+
+    /// Whether what stands below `.cross` starts with the name of an entry, or with none.
+    pub(super) fn has_cross(&self, below: &[Step]) -> bool {
+        match below.first() {
+            Some(Step::Field(name)) => self.cross.contains(name),
+            Some(Step::Index(_)) => false,
+            None => true,
+        }
     }
 
     pub(super) fn kinds(&self) -> impl Iterator<Item = &GroupKind> {

@@ -8,6 +8,7 @@
 //! Of what no schema tells nothing is said: a Katalog without definitions compiles as it would without this.
 
 mod conditions;
+mod cross;
 mod each;
 mod fixed;
 mod inputs;
@@ -25,8 +26,8 @@ pub use list::Typed;
 use target::{Target, made_by};
 
 use super::{
-    ChildPlan, GroupKind, Leaf, Number, OperatorPlan, ResourceType, Schemas, StatusField, reads,
-    walk::Expression,
+    ChildPlan, GroupKind, Leaf, Number, OperatorPlan, ResourceType, Schemas, StatusField,
+    cross::CrossPlan, reads, walk::Expression,
 };
 use crate::{
     diagnostics::{Code, Severity},
@@ -83,7 +84,7 @@ impl<'a, 's> Typing<'a, 's> {
         at: &At<'a>,
         known: Known<'s>,
         resource: Option<&ResourceType>,
-        children: &[ChildPlan],
+        plan: &OperatorPlan,
         listed: Option<&'a RefCell<Vec<Typed>>>,
     ) -> Self {
         let schema = resource.and_then(|resource| known.kind(resource));
@@ -91,7 +92,11 @@ impl<'a, 's> Typing<'a, 's> {
             .iter()
             .map(|root| ((*root).to_owned(), of_root(schema, root, known.built_in)))
             .collect();
-        names.push(("children".to_owned(), of_children(known, children)));
+        names.push(("children".to_owned(), of_children(known, &plan.children)));
+        names.push((
+            reads::CROSS.to_owned(),
+            cross::of_entries(known, &plan.cross),
+        ));
         Self {
             known,
             at: at.clone(),
@@ -113,6 +118,12 @@ impl<'a, 's> Typing<'a, 's> {
             .clone()
             .with_name(reads::EXTERNAL, of_calls(plan, None));
         self.imports(&plan.imports);
+        for leaf in plan.cross.iter().flat_map(CrossPlan::leaves) {
+            self.leaf(leaf, None);
+        }
+        for entry in &plan.enrich {
+            self.gate(&entry.gate);
+        }
         for (import, inside) in self.inside.iter_mut().enumerate() {
             let calls = of_calls(plan, Some(import));
             *inside = inside.clone().with_name(reads::EXTERNAL, calls);

@@ -20,7 +20,7 @@ use crate::{
 /// uid of what has none.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 /// Namespace of what names none. Source: kubectl.
-const NAMESPACE: &str = "default";
+pub(super) const NAMESPACE: &str = "default";
 
 /// The group and kind of an object.
 pub(super) fn kind(object: &Node) -> Result<GroupKind, Malformed> {
@@ -133,7 +133,7 @@ pub(super) fn answer(read: &Read, objects: &[Node], calls: &BTreeMap<String, Nod
         }
         Read::Call(request) => called(request, calls),
         // It is alone.
-        Read::Same(..) => Answer::Absent,
+        Read::Same(..) | Read::Cross(_) | Read::Operator(_) | Read::Related(_) => Answer::Absent,
     }
 }
 

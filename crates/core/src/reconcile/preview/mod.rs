@@ -9,6 +9,7 @@
 //! It is the same pass: only the world is another.
 
 mod assume;
+mod cross;
 mod left_out;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -20,7 +21,7 @@ pub use left_out::LeftOut;
 use super::{
     crd::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
-    sources::Answers,
+    sources::{Answers, Read},
     status::{reported, status, written_paths},
     step::{Cycle, Failure, Intent, Scopes, Step, step},
     verdict::{Action, Done, Executed},
@@ -42,6 +43,8 @@ pub struct Assumed<'a> {
     /// Children that exist. Those without a controller count as the custom resource's own, as do all where it has no
     /// uid.
     pub children: &'a [Node],
+    /// Custom resources of other operators.
+    pub cross: &'a [Node],
     /// Its definition's version; without it nothing is defaulted and its status takes anything.
     pub version: Option<&'a CrdVersion>,
     /// Answers to calls, by the call's name; a call without one fails.
@@ -105,13 +108,8 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         cr: record,
     };
     let entropy = assume::entropy(plan, &observed.cr.id.key);
-    let cycle = decide(
-        plan,
-        &scopes,
-        &mut observed,
-        (assumed.now, assumed.children, assumed.calls),
-        &entropy,
-    );
+    let given = (assumed.children, assumed.cross, assumed.calls);
+    let cycle = decide(plan, &scopes, &mut observed, (assumed.now, given), &entropy);
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
     for (path, value) in &cycle.sources.prepared.changes {
@@ -150,12 +148,15 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     })
 }
 
+/// Children, custom resources of other operators, and answers to calls.
+type Given<'a> = (&'a [Node], &'a [Node], &'a BTreeMap<String, Node>);
+
 /// The pass; what it asks for beyond what is assumed is not there.
 fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     observed: &mut Observed,
-    (now, objects, calls): (Timestamp, &[Node], &BTreeMap<String, Node>),
+    (now, (objects, others, calls)): (Timestamp, Given<'_>),
     entropy: &Entropy,
 ) -> Cycle {
     loop {
@@ -164,7 +165,10 @@ fn decide(
             // Each of them is new, so this ends.
             Step::Need(reads) => {
                 let answer = |read| {
-                    let answer = assume::answer(&read, objects, calls);
+                    let answer = match &read {
+                        Read::Cross(read) => cross::answer(plan, read, others),
+                        read => assume::answer(read, objects, calls),
+                    };
                     (read, answer)
                 };
                 observed.answers.extend(reads.into_iter().map(answer));

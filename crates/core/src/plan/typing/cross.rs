@@ -1,0 +1,29 @@
+//! What is known of custom resources of other operators.
+
+use super::{Known, of_root};
+use crate::{
+    plan::{
+        cross::{CrossPlan, CrossTarget, FOUND},
+        reads::CR_ROOTS,
+    },
+    schema::{Kinds, Type},
+    value::Node,
+};
+
+/// What is known below `.cross`.
+pub(super) fn of_entries<'s>(known: Known<'s>, entries: &[CrossPlan]) -> Type<'s> {
+    let entries = entries
+        .iter()
+        .map(|entry| (entry.name.to_string(), of_entry(known, entry)));
+    Type::of_names(entries)
+}
+
+fn of_entry<'s>(known: Known<'s>, entry: &CrossPlan) -> Type<'s> {
+    let schema = match &entry.target {
+        CrossTarget::Own(_, kind) => known.kind(kind),
+        CrossTarget::Other(_) | CrossTarget::Labels(_) => None,
+    };
+    let roots = CR_ROOTS.map(|root| (root.to_owned(), of_root(schema, root, known.built_in)));
+    let found = Type::of(Kinds::of(&Node::from("true")));
+    Type::of_names(roots.into_iter().chain([(FOUND.to_owned(), found)]))
+}

@@ -1,0 +1,194 @@
+//! `.cross`: custom resources of other operators, as a pass sees them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{
+    gate::Turns,
+    record::Observed,
+    render::{Frame, RenderError, Renderer},
+    sources::{Answer, Read, Sources},
+};
+use crate::{
+    plan::{
+        OperatorPlan,
+        cross::{CrossPlan, CrossSelector, FOUND},
+    },
+    template::Budget,
+    value::{Key, Map, Node, Path, Step},
+};
+
+/// A custom resource of another operator that a pass asks for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CrossRead {
+    /// The entry of [`OperatorPlan::cross`], by its name.
+    pub name: Key,
+    /// Its namespace; none is that of cluster-scoped resources, and of a choice by labels every one.
+    pub namespace: Option<Box<str>>,
+    /// Which one.
+    pub by: CrossBy,
+}
+
+/// Which custom resource is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CrossBy {
+    /// The one of that name.
+    Name(Box<str>),
+    /// The first that has these labels.
+    Labels(BTreeMap<Key, Box<str>>),
+}
+
+/// Puts `.cross` into the sources, as far as it is known; what cannot be read becomes unavailable.
+///
+/// # Errors
+/// The reads that are not answered yet.
+pub(super) fn fill(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    now: Timestamp,
+    sources: &mut Sources,
+) -> Result<(), Vec<Read>> {
+    let mut lacking = Vec::new();
+    for entry in &plan.cross {
+        if !lacking.is_empty() && reads_others(entry) {
+            continue;
+        }
+        match read(plan, entry, observed, now, sources) {
+            Ok(Some(read)) => {
+                take(entry, observed, read, sources, &mut lacking);
+            }
+            // Without a name there is none.
+            Ok(None) => put(sources, entry, absent()),
+            Err(error) => hide(sources, entry, error.message),
+        }
+    }
+    if lacking.is_empty() {
+        Ok(())
+    } else {
+        Err(lacking)
+    }
+}
+
+/// Whether what chooses the resource depends on others.
+fn reads_others(entry: &CrossPlan) -> bool {
+    let mut paths = entry.leaves().flat_map(|leaf| leaf.template.reads());
+    paths.any(|path| match path.steps().first() {
+        Some(Step::Field(root)) => &**root == "cross",
+        _ => true,
+    })
+}
+
+/// What the entry asks for; nothing where it chooses none.
+fn read(
+    plan: &OperatorPlan,
+    entry: &CrossPlan,
+    observed: &Observed,
+    now: Timestamp,
+    sources: &Sources,
+) -> Result<Option<CrossRead>, RenderError> {
+    let (owner, turns) = (plan.resource.group_kind(), Turns::default());
+    let data = sources.data(observed).at(now);
+    let mut renderer = Renderer {
+        data: &data,
+        budget: &mut Budget::default(),
+        frame: Frame {
+            owner: (&owner, &observed.cr.id.key),
+            sources,
+            turns: &turns,
+        },
+    };
+    let declared = match &entry.namespace {
+        Some(leaf) => renderer.text(leaf)?,
+        None => String::new(),
+    };
+    let by = match &entry.selector {
+        CrossSelector::Name(leaf) => {
+            let name = renderer.text(leaf)?;
+            if name.is_empty() {
+                return Ok(None);
+            }
+            CrossBy::Name(name.into())
+        }
+        CrossSelector::Labels(labels) => {
+            let mut rendered = BTreeMap::new();
+            for (key, leaf) in labels {
+                rendered.insert(Key::clone(key), renderer.text(leaf)?.into());
+            }
+            CrossBy::Labels(rendered)
+        }
+    };
+    let namespace = if declared.is_empty() {
+        observed.cr.id.key.namespace.clone()
+    } else {
+        Some(declared.into())
+    };
+    Ok(Some(CrossRead {
+        name: entry.name.clone(),
+        namespace,
+        by,
+    }))
+}
+
+/// Takes the answers to what the entry asks for, or asks.
+fn take(
+    entry: &CrossPlan,
+    observed: &Observed,
+    read: CrossRead,
+    sources: &mut Sources,
+    lacking: &mut Vec<Read>,
+) {
+    let asks_operator = entry.reads_health || entry.reads_metrics;
+    let about = asks_operator.then(|| Read::Operator(entry.name.clone()));
+    let before = lacking.len();
+    let mut answer = |read: Read| {
+        let answer = observed.answers.get(&read);
+        if answer.is_none() {
+            lacking.push(read);
+        }
+        answer
+    };
+    let (target, facts) = (answer(Read::Cross(read)), about.and_then(answer));
+    if lacking.len() > before {
+        return;
+    }
+    let mut seen = match target {
+        Some(Answer::Ready(object)) => with_found(Node::clone(object), true),
+        Some(Answer::Absent) | None => absent(),
+        Some(Answer::Unavailable(why)) => return hide(sources, entry, why.to_string()),
+    };
+    if let (Some(Answer::Ready(facts)), Node::Map(map)) = (facts, &mut seen) {
+        let facts = facts.as_map().into_iter().flat_map(Map::iter);
+        for (name, fact) in facts {
+            map.insert(name.clone(), fact.clone());
+        }
+    }
+    put(sources, entry, seen);
+}
+
+fn absent() -> Node {
+    with_found(Node::Map(Map::default()), false)
+}
+
+fn with_found(mut object: Node, found: bool) -> Node {
+    if let Node::Map(map) = &mut object {
+        let found = if found { "true" } else { "false" };
+        map.insert(Key::from(FOUND), Node::from(found));
+    }
+    object
+}
+
+fn put(sources: &mut Sources, entry: &CrossPlan, seen: Node) {
+    if !matches!(sources.cross, Node::Map(_)) {
+        sources.cross = Node::Map(Map::default());
+    }
+    if let Node::Map(all) = &mut sources.cross {
+        all.insert(entry.name.clone(), seen);
+    }
+}
+
+pub(super) fn hide(sources: &mut Sources, entry: &CrossPlan, why: String) {
+    let steps = [Key::from("cross"), entry.name.clone()];
+    let path: Path = steps.map(Step::Field).into_iter().collect();
+    sources.unavailable.push((path, why.into()));
+}

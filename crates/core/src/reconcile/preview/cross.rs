@@ -1,0 +1,56 @@
+//! Custom resources of other operators, out of files.
+
+use std::sync::Arc;
+
+use super::{
+    super::{
+        cross::{CrossBy, CrossRead},
+        sources::Answer,
+    },
+    assume,
+};
+use crate::{
+    plan::{
+        OperatorPlan,
+        cross::{CrossPlan, CrossTarget, label_path},
+    },
+    value::{Node, project},
+};
+
+/// What is given for a read: of an entry of the same Katalog an object of its kind, of another one's any.
+pub(super) fn answer(plan: &OperatorPlan, read: &CrossRead, given: &[Node]) -> Answer {
+    let Some(entry) = plan.cross.iter().find(|entry| entry.name == read.name) else {
+        return Answer::Absent;
+    };
+    let candidates = given.iter().filter(|object| is_meant(entry, read, object));
+    match candidates.min_by_key(|object| text(object, "name")) {
+        Some(object) => Answer::Ready(Arc::new(project(object, &entry.reads))),
+        None => Answer::Absent,
+    }
+}
+
+fn is_meant(entry: &CrossPlan, read: &CrossRead, object: &Node) -> bool {
+    let is_of_kind = match &entry.target {
+        CrossTarget::Own(_, kind) => {
+            assume::kind(object).is_ok_and(|found| found == kind.group_kind())
+        }
+        CrossTarget::Other(_) | CrossTarget::Labels(_) => true,
+    };
+    let namespace = text(object, "namespace");
+    let is_there = match read.namespace.as_deref() {
+        Some(wanted) => namespace.unwrap_or(assume::NAMESPACE) == wanted,
+        None => true,
+    };
+    let is_chosen = match &read.by {
+        CrossBy::Name(name) => text(object, "name") == Some(name),
+        CrossBy::Labels(labels) => labels.iter().all(|(key, value)| {
+            let label = object.at(&label_path(key));
+            label.and_then(Node::as_str) == Some(value)
+        }),
+    };
+    is_of_kind && is_there && is_chosen
+}
+
+fn text<'a>(object: &'a Node, field: &str) -> Option<&'a str> {
+    object.get("metadata")?.get(field)?.as_str()
+}

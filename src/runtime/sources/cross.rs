@@ -1,0 +1,384 @@
+//! Custom resources of other operators: watched as the operator's own are, by the same informers, so that reading one
+//! asks the API server for nothing.
+//!
+//! ```text
+//!  plan.cross ── resolve: which operator, which kind ──► Targets, a part of what is bound
+//!                                                          │ change of a record ──► its readers are queued
+//!                                                          │ readable or not any more, another health ──► all are
+//!  pass: Read::Cross, Read::Operator ── noted as read ─────┘──► answer from the records
+//! ```
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+};
+
+use super::super::{
+    context::Context,
+    health::State,
+    operators::{Listed, OperatorNow},
+    shared::Shared,
+    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served},
+};
+use super::moods::next;
+use futures::future::BoxFuture;
+use orkestra_core::{
+    plan::{
+        GroupKind, ObjectKey, OperatorPlan, ResourceType,
+        cross::{CrossPlan, CrossSelector, CrossTarget, HEALTH, METRICS, label_path},
+    },
+    reconcile::{
+        cross::{CrossBy, CrossRead},
+        record::CrRecord,
+        sources::{Answer, Read},
+    },
+    value::{Key, Node, Path, project},
+};
+
+/// What an entry of `cross` means at the moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::runtime) enum Found {
+    /// It cannot be told whose resource it is: why.
+    Nobody(String),
+    /// The kind is not served, so there is none.
+    NotServed(GroupKind),
+    /// The kind.
+    Served(Served),
+}
+
+/// What the entries of a plan mean, by name.
+pub(in crate::runtime) type Resolved = BTreeMap<Key, Found>;
+
+/// What the entries of one plan read.
+#[derive(Default)]
+pub(in crate::runtime) struct Targets(BTreeMap<Key, Target>);
+
+struct Target {
+    found: Found,
+    watch: Option<Handle<CrRecord>>,
+    operator: Option<Listed>,
+    reads: Box<[Path]>,
+    reads_health: bool,
+}
+
+/// What all readers of a target must hear of at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mood {
+    readable: Result<bool, String>,
+    kind: Option<ResourceType>,
+    health: Option<State>,
+}
+
+/// What the entries of `plan` mean.
+pub(in crate::runtime) fn resolve(context: &Context, plan: &OperatorPlan) -> Resolved {
+    let entries = plan.cross.iter();
+    entries
+        .map(|entry| (entry.name.clone(), find(context, plan, entry).0))
+        .collect()
+}
+
+fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Option<Listed>) {
+    let nobody = |why: String| (Found::Nobody(why), None);
+    let (kind, operator) = match &entry.target {
+        CrossTarget::Own(name, kind) => (kind.clone(), context.operators.get(&plan.katalog, name)),
+        CrossTarget::Other(name) => match context.operators.find(&plan.katalog, name) {
+            Some(operator) => (operator.plan().resource.clone(), Some(operator)),
+            None => {
+                return nobody(format!(
+                    "no operator, or more than one, is called `{name}` here"
+                ));
+            }
+        },
+        CrossTarget::Labels(labels) => {
+            let mut all = context.operators.all();
+            all.retain(|operator| has_labels(context, &operator.plan().resource, labels));
+            match <[Listed; 1]>::try_from(all) {
+                Ok([operator]) => (operator.plan().resource.clone(), Some(operator)),
+                Err(all) if all.is_empty() => {
+                    return nobody("no operator's definition has these labels".to_owned());
+                }
+                Err(_) => {
+                    return nobody(
+                        "the definitions of several operators have these labels".to_owned(),
+                    );
+                }
+            }
+        }
+    };
+    let served = context.crds.served(&kind.group_kind(), &kind.version);
+    let found = served.map_or_else(|| Found::NotServed(kind.group_kind()), Found::Served);
+    (found, operator)
+}
+
+fn has_labels(
+    context: &Context,
+    kind: &ResourceType,
+    labels: &BTreeMap<Box<str>, Box<str>>,
+) -> bool {
+    let Some(crd) = context.crds.get(&kind.group_kind()) else {
+        return false;
+    };
+    labels
+        .iter()
+        .all(|(key, value)| crd.labels.get(key) == Some(value))
+}
+
+impl Targets {
+    /// Watches what `plan` reads.
+    pub(in crate::runtime) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Self {
+        let context = &shared.context;
+        let target = |entry: &CrossPlan| {
+            let (found, operator) = find(context, plan, entry);
+            let watch = match &found {
+                Found::Served(served) => {
+                    let watched = Watched {
+                        served: served.clone(),
+                        scope: Scope::default(),
+                    };
+                    let told = told(Arc::downgrade(shared), entry);
+                    Some(
+                        context
+                            .informers
+                            .crs(watched, &entry.kept_paths(), Some(told)),
+                    )
+                }
+                Found::Nobody(_) | Found::NotServed(_) => None,
+            };
+            Target {
+                found,
+                watch,
+                operator,
+                reads: entry.reads.clone().into(),
+                reads_health: entry.reads_health,
+            }
+        };
+        let entries = plan.cross.iter();
+        Self(
+            entries
+                .map(|entry| (entry.name.clone(), target(entry)))
+                .collect(),
+        )
+    }
+
+    /// Whether the entries still mean what these are.
+    pub(in crate::runtime) fn are(&self, resolved: &Resolved) -> bool {
+        let known = self.0.iter().map(|(name, target)| (name, &target.found));
+        known.eq(resolved)
+    }
+
+    /// Whether both read the same.
+    pub(in crate::runtime) fn same(&self, other: &Self) -> bool {
+        let known = |targets: &Self| -> Resolved {
+            let all = targets.0.iter();
+            all.map(|(name, target)| (name.clone(), target.found.clone()))
+                .collect()
+        };
+        known(self) == known(other)
+    }
+
+    /// Returns when everything was read once, or cannot be.
+    pub(in crate::runtime) async fn looked_at(&self) {
+        for target in self.0.values() {
+            if let Some(watch) = &target.watch {
+                // An error says that the watch is gone, and this value with it.
+                let _ = watch
+                    .state()
+                    .wait_for(|state| *state != WatchState::Starting)
+                    .await;
+            }
+        }
+    }
+
+    /// What all readers must hear of at once.
+    pub(super) fn moods(&self) -> BTreeMap<Key, Mood> {
+        let mood = |target: &Target| Mood {
+            readable: target.readable(),
+            kind: (target.operator.as_ref()).map(|operator| operator.plan().resource.clone()),
+            health: (target.operator.as_ref())
+                .filter(|_| target.reads_health)
+                .and_then(Listed::now)
+                .map(|now| State::of(&now.plan, &now.status)),
+        };
+        let all = self.0.iter();
+        all.map(|(name, target)| (name.clone(), mood(target)))
+            .collect()
+    }
+
+    /// Each returns when [`Targets::moods`] may be others.
+    pub(super) fn changes(&self) -> Vec<BoxFuture<'static, ()>> {
+        let mut changes = Vec::new();
+        for target in self.0.values() {
+            changes.extend((target.watch.as_ref()).map(|watch| next(watch.state())));
+            if let Some(operator) = &target.operator {
+                changes.push(next(operator.plans()));
+                if target.reads_health {
+                    changes.push(next(operator.status()));
+                }
+            }
+        }
+        changes
+    }
+
+    /// What keeps a target from being read.
+    pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let watches = self.0.values().filter_map(|target| target.watch.as_ref());
+        watches
+            .filter_map(|watch| match &*watch.state().borrow() {
+                WatchState::Failing { problem, .. } => {
+                    Some((watch.watched().served.group_kind(), problem.clone()))
+                }
+                WatchState::Starting | WatchState::Synced => None,
+            })
+            .collect()
+    }
+}
+
+impl Target {
+    /// Whether there may be objects; or why that cannot be told.
+    fn readable(&self) -> Result<bool, String> {
+        let watch = match (&self.found, &self.watch) {
+            (Found::Nobody(why), _) => return Err(why.clone()),
+            (Found::Served(_), Some(watch)) => watch,
+            _ => return Ok(false),
+        };
+        match &*watch.state().borrow() {
+            WatchState::Synced => Ok(true),
+            WatchState::Starting => Err("it is being read for the first time".to_owned()),
+            WatchState::Failing {
+                problem: WatchProblem::NotServed,
+                ..
+            } => Ok(false),
+            // What was read stays true as far as anybody can tell.
+            WatchState::Failing {
+                problem: WatchProblem::Unavailable { .. },
+                was_synced: true,
+            } => Ok(true),
+            WatchState::Failing {
+                problem: WatchProblem::Unavailable { message } | WatchProblem::Forbidden { message },
+                ..
+            } => Err(message.clone()),
+        }
+    }
+
+    /// The resource that is asked for, out of those that were read.
+    fn choose(&self, read: &CrossRead) -> Result<Option<Arc<CrRecord>>, String> {
+        let (Found::Served(served), Some(watch)) = (&self.found, &self.watch) else {
+            return Ok(None);
+        };
+        let store = watch.store();
+        match &read.by {
+            CrossBy::Name(name) => {
+                if served.namespaced && read.namespace.is_none() {
+                    return Err(format!(
+                        "{} lives in a namespace: say `selector.namespace`",
+                        served.kind
+                    ));
+                }
+                Ok(store.get(&object_key(served, read.namespace.as_deref(), name)))
+            }
+            CrossBy::Labels(labels) => {
+                let namespace = read.namespace.as_deref().filter(|_| served.namespaced);
+                let mut all = store.snapshot();
+                all.retain(|record| {
+                    namespace
+                        .is_none_or(|wanted| record.id.key.namespace.as_deref() == Some(wanted))
+                        && labels.iter().all(|(key, value)| {
+                            let label = record.view.at(&label_path(key));
+                            label.and_then(Node::as_str) == Some(value)
+                        })
+                });
+                let order = |record: &Arc<CrRecord>| {
+                    let key = &record.id.key;
+                    (key.name.clone(), key.namespace.clone())
+                };
+                Ok(all.into_iter().min_by_key(order))
+            }
+        }
+    }
+}
+
+fn object_key(served: &Served, namespace: Option<&str>, name: &str) -> ObjectKey {
+    ObjectKey {
+        namespace: namespace.filter(|_| served.namespaced).map(Box::from),
+        name: name.into(),
+    }
+}
+
+/// Queues the readers of a target that changed in what the entry reads.
+fn told(shared: Weak<Shared>, entry: &CrossPlan) -> Subscriber<CrRecord> {
+    let (name, paths) = (entry.name.clone(), entry.kept_paths());
+    let by_name = matches!(entry.selector, CrossSelector::Name(_));
+    Arc::new(move |change: &Change<CrRecord>| {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        if let (Some(before), Some(after)) = (&change.before, &change.after)
+            && !Arc::ptr_eq(before, after)
+            && project(&before.view, &paths) == project(&after.view, &paths)
+        {
+            return;
+        }
+        // Of resources in namespaces who reads one by name is known by what was asked for.
+        if by_name && change.key.namespace.is_some() {
+            shared.readers.changed(&Read::Cross(CrossRead {
+                name: name.clone(),
+                namespace: change.key.namespace.clone(),
+                by: CrossBy::Name(change.key.name.clone()),
+            }));
+            return;
+        }
+        shared.readers.changed_like(|read| match read {
+            Read::Cross(read) => read.name == name && may_choose(&read.by, &change.key.name),
+            _ => false,
+        });
+    })
+}
+
+fn may_choose(by: &CrossBy, changed: &str) -> bool {
+    match by {
+        CrossBy::Name(name) => **name == *changed,
+        CrossBy::Labels(_) => true,
+    }
+}
+
+/// The custom resource that a pass asks for.
+pub(super) fn read(targets: &Targets, read: &CrossRead) -> Answer {
+    let Some(target) = targets.0.get(&read.name) else {
+        return Answer::Unavailable("the plan does not read it".into());
+    };
+    let chosen = match target.readable() {
+        Ok(true) => target.choose(read),
+        Ok(false) => Ok(None),
+        Err(why) => Err(why),
+    };
+    match chosen {
+        Ok(Some(record)) => Answer::Ready(Arc::new(project(&record.view, &target.reads))),
+        Ok(None) => Answer::Absent,
+        Err(why) => Answer::Unavailable(why.into()),
+    }
+}
+
+/// What the operator of the entry of that name says of itself and measures.
+pub(super) fn operator(targets: &Targets, name: &Key) -> Answer {
+    let target = targets.0.get(name);
+    let operator = target.and_then(|target| target.operator.as_ref());
+    match operator.and_then(Listed::now) {
+        Some(now) => Answer::Ready(Arc::new(Node::object([
+            (HEALTH, health(&now)),
+            (METRICS, now.metrics.to_node()),
+        ]))),
+        None => Answer::Absent,
+    }
+}
+
+fn health(now: &OperatorNow) -> Node {
+    let state = State::of(&now.plan, &now.status);
+    let failures = i64::try_from(now.status.consecutive_failures).unwrap_or(i64::MAX);
+    Node::object([
+        ("state", Node::from(state.word())),
+        ("healthy", Node::from(state.is_well())),
+        ("started", Node::from(now.status.started_at.is_some())),
+        ("consecutiveFails", Node::from(failures)),
+    ])
+}

@@ -1,0 +1,347 @@
+//! `cross`: what an operator reads of other operators' resources, and how soon it follows them.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::waters;
+
+/// How soon a reader follows what it reads. The promise is a second; the machine runs other tests meanwhile.
+const SOON: Duration = Duration::from_secs(3);
+/// A watch that was refused is tried again within half a minute.
+const RIGHTS_NOTICED: Duration = Duration::from_secs(90);
+
+/// The controller with the Katalogs of apps and of databases, and both definitions.
+async fn running() -> Result<Scenario> {
+    let (apps, databases) = (input("cross/apps.yaml")?, input("cross/databases.yaml")?);
+    let mut scenario = Scenario::new("cross").await?;
+    scenario.grant(&apps).await?;
+    scenario.grant(&databases).await?;
+    scenario.start().await?;
+    scenario.install(&input("cross/app-crd.yaml")?).await?;
+    scenario.install(&input("cross/database-crd.yaml")?).await?;
+    scenario.apply(&apps)?;
+    scenario.apply(&databases)?;
+    scenario.katalog_is("apps", "True", "Running").await?;
+    scenario.katalog_is("databases", "True", "Running").await?;
+    Ok(scenario)
+}
+
+fn make(scenario: &Scenario, kind: &str, name: &str, labels: &Value, spec: &Value) -> Result<()> {
+    let object = json!({
+        "apiVersion": "GROUP/v1alpha1", "kind": kind,
+        "metadata": { "name": name, "namespace": "NAMESPACE", "labels": labels }, "spec": spec,
+    });
+    scenario.apply(&object.to_string())
+}
+
+fn app(scenario: &Scenario) -> Result<()> {
+    let spec = json!({ "image": "registry.example/app:1" });
+    make(scenario, "App", "web", &json!({}), &spec)
+}
+
+fn database(scenario: &Scenario, status: &Value) -> Result<()> {
+    make(
+        scenario,
+        "ManagedDatabase",
+        "web-db",
+        &json!({}),
+        &json!({}),
+    )?;
+    status_of(scenario, "web-db", status)
+}
+
+/// What whoever runs the databases says of one.
+fn status_of(scenario: &Scenario, name: &str, status: &Value) -> Result<()> {
+    let patch = json!({ "status": status }).to_string();
+    let kind = of_group(scenario, "manageddatabases");
+    let args = ["patch", &kind, name, "--subresource=status"];
+    let change = ["--type=merge", "--patch", &patch];
+    scenario.kubectl(&[&args[..], &change].concat()).map(drop)
+}
+
+/// A plural as kubectl takes it: other scenarios have one of that name too.
+fn of_group(scenario: &Scenario, plural: &str) -> String {
+    format!("{plural}.{}", scenario.group)
+}
+
+fn host(deployment: &Value) -> Option<&str> {
+    let containers = deployment.pointer("/spec/template/spec/containers")?;
+    let env = containers[0]["env"].as_array()?;
+    env.iter().find(|one| one["name"] == "DB_HOST")?["value"].as_str()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_app_waits_for_its_database_and_follows_its_endpoint_within_a_second() -> Result<()> {
+    let scenario = running().await?;
+    let (apps, deployments) = (scenario.objects("apps"), scenario.objects("deployments"));
+    app(&scenario)?;
+    apps.until_equal("web", "/status/database", json!("false"), LIMIT)
+        .await?;
+    ensure!(deployments.get("web").await?.is_none(), "it did not wait");
+
+    // A look-up that found nothing is a trigger.
+    make(
+        &scenario,
+        "ManagedDatabase",
+        "web-db",
+        &json!({}),
+        &json!({}),
+    )?;
+    apps.until_equal("web", "/status/database", json!("true"), SOON)
+        .await?;
+    ensure!(deployments.get("web").await?.is_none(), "it did not wait");
+
+    for endpoint in ["db-1.example", "db-2.example"] {
+        let status = json!({ "phase": "Ready", "endpoint": endpoint });
+        status_of(&scenario, "web-db", &status)?;
+        let written = Instant::now();
+        deployments
+            .until("web", "has its endpoint", SOON, |one| {
+                host(one) == Some(endpoint)
+            })
+            .await?;
+        println!(
+            "{endpoint} was told {:?} after it was there",
+            written.elapsed()
+        );
+    }
+
+    // Not ready for a while: the Deployment stays, as the live world has a say in its gate.
+    status_of(
+        &scenario,
+        "web-db",
+        &json!({ "phase": "Failed", "endpoint": "none" }),
+    )?;
+    scenario.kubectl(&["delete", &of_group(&scenario, "manageddatabases"), "web-db"])?;
+    apps.until_equal("web", "/status/database", json!("false"), SOON)
+        .await?;
+    let deployment = deployments.fetch("web").await?;
+    assert_eq!(host(&deployment), Some("db-2.example"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reading_another_resource_asks_for_nothing_and_what_nobody_reads_wakes_nobody() -> Result<()>
+{
+    let scenario = running().await?;
+    database(&scenario, &json!({ "phase": "Ready", "endpoint": "a" }))?;
+    app(&scenario)?;
+    scenario
+        .objects("deployments")
+        .until("web", "has its endpoint", LIMIT, |one| {
+            host(one) == Some("a")
+        })
+        .await?;
+    scenario
+        .objects("apps")
+        .until_equal("web", "/status/database", json!("true"), LIMIT)
+        .await?;
+    until_quiet(&scenario).await?;
+    let (mark, passes) = (Scenario::mark()?, scenario.passes("app").await?);
+    for load in 0..5 {
+        status_of(&scenario, "web-db", &json!({ "load": load }))?;
+    }
+    scenario.kubectl(&[
+        "annotate",
+        &of_group(&scenario, "apps"),
+        "web",
+        "orkestra.orkspace.io/reconcile=now",
+    ])?;
+    eventually("the app had a pass", LIMIT, async || {
+        Ok((scenario.passes("app").await? > passes + 0.5).then_some(()))
+    })
+    .await?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let asked = scenario.requests_since(mark)?;
+    ensure!(asked.is_empty(), "{}", waters::lines(&asked));
+    let more = scenario.passes("app").await? - passes;
+    ensure!(more < 1.5, "{more} passes");
+    Ok(())
+}
+
+/// Waits until the controller asks for nothing.
+async fn until_quiet(scenario: &Scenario) -> Result<()> {
+    eventually("the requests end", LIMIT, async || {
+        let mark = Scenario::mark()?;
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        let asked = scenario.requests_since(mark)?;
+        ensure!(asked.is_empty(), "{}", waters::lines(&asked));
+        Ok(Some(()))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_other_katalog_nothing_is_decided_and_without_its_definition_there_is_none()
+-> Result<()> {
+    let (katalog, databases) = (input("cross/apps.yaml")?, input("cross/databases.yaml")?);
+    let mut scenario = Scenario::new("crosscrd").await?;
+    scenario.grant(&katalog).await?;
+    scenario.grant(&databases).await?;
+    scenario.start().await?;
+    scenario.install(&input("cross/app-crd.yaml")?).await?;
+    scenario.apply(&katalog)?;
+    app(&scenario)?;
+    let apps = scenario.objects("apps");
+    let told = apps
+        .until("web", "says whose resource it lacks", LIMIT, |app| {
+            condition(app, "Ready").is_some_and(|ready| ready["reason"] == "Unavailable")
+        })
+        .await?;
+    let message = condition(&told, "Ready").context("a condition")?["message"].to_string();
+    ensure!(message.contains("managed-database"), "{message}");
+    ensure!(told["status"].get("database").is_none(), "{told}");
+
+    // Its operator waits for the definition: there can be no database.
+    scenario.apply(&databases)?;
+    apps.until_equal("web", "/status/database", json!("false"), LIMIT)
+        .await?;
+
+    scenario.install(&input("cross/database-crd.yaml")?).await?;
+    database(&scenario, &json!({ "phase": "Ready", "endpoint": "late" }))?;
+    apps.until_equal("web", "/status/database", json!("true"), LIMIT)
+        .await?;
+    let (deployments, maps) = (
+        scenario.objects("deployments"),
+        scenario.objects("configmaps"),
+    );
+    deployments
+        .until("web", "has its endpoint", SOON, |one| {
+            host(one) == Some("late")
+        })
+        .await?;
+
+    // Without that Katalog it cannot be told any more whose resource is meant: all stays.
+    scenario.kubectl(&["delete", "katalogs.orkestra.orkspace.io", "databases"])?;
+    apps.until("web", "is not told any more", LIMIT, |app| {
+        condition(app, "Ready").is_some_and(|ready| ready["reason"] == "Unavailable")
+    })
+    .await?;
+    scenario.kubectl(&["delete", &of_group(&scenario, "manageddatabases"), "web-db"])?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    maps.fetch("web-has-db").await?;
+    assert_eq!(host(&deployments.fetch("web").await?), Some("late"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_target_that_may_not_be_read_keeps_what_depends_on_it() -> Result<()> {
+    let (katalog, databases) = (input("cross/apps.yaml")?, input("cross/databases.yaml")?);
+    let mut scenario = Scenario::new("crossright").await?;
+    scenario.grant(&katalog).await?;
+    let roles = scenario.grant(&databases).await?;
+    scenario.start().await?;
+    scenario.install(&input("cross/app-crd.yaml")?).await?;
+    scenario.install(&input("cross/database-crd.yaml")?).await?;
+    scenario.apply(&katalog)?;
+    scenario.apply(&databases)?;
+    database(&scenario, &json!({ "phase": "Ready", "endpoint": "a" }))?;
+    app(&scenario)?;
+    let (apps, maps) = (scenario.objects("apps"), scenario.objects("configmaps"));
+    apps.until_equal("web", "/status/database", json!("true"), LIMIT)
+        .await?;
+    maps.until("web-has-db", "is there", LIMIT, |_| true)
+        .await?;
+
+    scenario.terminate()?;
+    let group = scenario.group.clone();
+    for role in &roles {
+        let mut less = role.clone();
+        let rules = less.rules.iter_mut().flatten();
+        for rule in rules.filter(|rule| rule.api_groups.iter().flatten().any(|one| *one == group)) {
+            rule.verbs.retain(|verb| verb != "list" && verb != "watch");
+        }
+        scenario.put_role(&less).await?;
+    }
+    scenario
+        .wait_for_right("list", &group, "manageddatabases", false)
+        .await?;
+    scenario.start().await?;
+    apps.until("web", "says what it may not read", LIMIT, |app| {
+        condition(app, "Ready").is_some_and(|ready| {
+            let message = ready["message"].as_str().unwrap_or_default();
+            ready["reason"] == "Unavailable" && message.contains("manageddatabases")
+        })
+    })
+    .await?;
+    maps.fetch("web-has-db").await?;
+
+    for role in &roles {
+        scenario.put_role(role).await?;
+    }
+    scenario
+        .wait_for_right("list", &group, "manageddatabases", true)
+        .await?;
+    apps.until("web", "can be told again", RIGHTS_NOTICED, |app| {
+        condition(app, "Ready").is_some_and(|ready| ready["reason"] != "Unavailable")
+    })
+    .await?;
+    maps.fetch("web-has-db").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn labels_choose_the_operator_and_the_first_resource_by_name() -> Result<()> {
+    let (katalog, databases) = (input("cross/labels.yaml")?, input("cross/databases.yaml")?);
+    let mut scenario = Scenario::new("crosslabel").await?;
+    scenario.grant(&katalog).await?;
+    scenario.grant(&databases).await?;
+    scenario.start().await?;
+    scenario.install(&input("cross/app-crd.yaml")?).await?;
+    scenario.install(&input("cross/database-crd.yaml")?).await?;
+    scenario.apply(&katalog)?;
+    scenario.apply(&databases)?;
+    let apps = scenario.objects("apps");
+    let of = |colour: &str| json!({ "example.org/colour": colour });
+    let spec = json!({ "colour": "red" });
+    make(&scenario, "App", "web", &json!({}), &spec)?;
+    make(&scenario, "ManagedDatabase", "c", &of("red"), &json!({}))?;
+    make(&scenario, "ManagedDatabase", "a", &of("blue"), &json!({}))?;
+    apps.until_equal("web", "/status/chosen", json!("c"), LIMIT)
+        .await?;
+    apps.until("web", "knows how the operator is", LIMIT, |app| {
+        app["status"]["keeper"] == "healthy"
+    })
+    .await?;
+    make(&scenario, "ManagedDatabase", "b", &of("red"), &json!({}))?;
+    apps.until_equal("web", "/status/chosen", json!("b"), SOON)
+        .await?;
+    let kind = of_group(&scenario, "manageddatabases");
+    scenario.kubectl(&["label", "--overwrite", &kind, "a", "example.org/colour=red"])?;
+    apps.until_equal("web", "/status/chosen", json!("a"), SOON)
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_operators_that_read_each_other_come_to_rest() -> Result<()> {
+    let crds = ["cross/app-crd.yaml", "cross/database-crd.yaml"];
+    let scenario = Scenario::running("crosscircle", &crds, "cross/circle.yaml").await?;
+    make(&scenario, "App", "one", &json!({}), &json!({}))?;
+    let said = json!({ "word": "hello" });
+    make(&scenario, "ManagedDatabase", "one", &json!({}), &said)?;
+    let databases = scenario.objects("manageddatabases");
+    databases
+        .until_equal("one", "/status/echo", json!("hello"), LIMIT)
+        .await?;
+    databases
+        .patch("one", &json!({ "spec": { "word": "goodbye" } }))
+        .await?;
+    databases
+        .until_equal("one", "/status/echo", json!("goodbye"), SOON)
+        .await?;
+    until_quiet(&scenario).await?;
+    let passes = scenario.passes("app").await? + scenario.passes("managed-database").await?;
+    ensure!(passes < 40.0, "{passes} passes");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let later = scenario.passes("app").await? + scenario.passes("managed-database").await?;
+    ensure!(
+        (later - passes).abs() < 0.5,
+        "{passes}, then {later} passes"
+    );
+    Ok(())
+}

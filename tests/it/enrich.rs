@@ -1,0 +1,73 @@
+//! `enrich`: what belongs to children, as templates read it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+
+use crate::scenario::{LIMIT, Scenario};
+use crate::waters;
+
+/// How soon a status field tells what a pod does. The promise is a second; the machine runs other tests meanwhile.
+const SOON: Duration = Duration::from_secs(3);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_status_follows_pods_replica_sets_and_endpoints_without_asking_for_them() -> Result<()>
+{
+    let crds = ["cross/app-crd.yaml"];
+    let scenario = Scenario::running("enrich", &crds, "enrich/katalog.yaml").await?;
+    let spec = json!({ "image": "registry.example/app:1", "watched": true });
+    let app = waters::resource(&scenario, "App", "web", &spec);
+    let apps = scenario.objects("apps");
+    apps.create(&app).await?;
+    for (pointer, value) in [
+        ("/status/readyPods", json!(2)),
+        ("/status/revisions", json!(1)),
+        ("/status/addresses", json!(2)),
+        ("/status/crashing", json!(false)),
+    ] {
+        apps.until_equal("web", pointer, value, LIMIT).await?;
+    }
+
+    let pods = scenario.objects("pods").list().await?;
+    let pod = pods[0]["metadata"]["name"].as_str().context("a name")?;
+    let container = &pods[0]["spec"]["containers"][0];
+    let status = json!({ "status": { "containerStatuses": [{
+        "name": container["name"], "image": container["image"], "imageID": "", "ready": false, "restartCount": 9,
+        "state": { "waiting": { "reason": "CrashLoopBackOff" } },
+    }] } });
+    let patch = status.to_string();
+    let mark = Scenario::mark()?;
+    scenario.kubectl(&[
+        "patch",
+        "pod",
+        pod,
+        "--subresource=status",
+        "--patch",
+        &patch,
+    ])?;
+    let written = Instant::now();
+    apps.until_equal("web", "/status/crashing", json!(true), SOON)
+        .await?;
+    println!("the status told of the crash after {:?}", written.elapsed());
+    let asked = scenario.requests_since(mark)?;
+    let reads: Vec<_> = asked
+        .into_iter()
+        .filter(|one| !one.is_write() && one.verb != "watch")
+        .collect();
+    ensure!(reads.is_empty(), "{}", waters::lines(&reads));
+
+    // Another image is another revision, whose pods come under names of their own.
+    apps.patch(
+        "web",
+        &json!({ "spec": { "image": "registry.example/app:2", "watched": false } }),
+    )
+    .await?;
+    apps.until_equal("web", "/status/revisions", json!(2), LIMIT)
+        .await?;
+    apps.until_equal("web", "/status/addresses", json!(0), LIMIT)
+        .await?;
+    apps.until_equal("web", "/status/readyPods", json!(2), LIMIT)
+        .await?;
+    Ok(())
+}
