@@ -6,19 +6,15 @@ use std::collections::BTreeMap;
 
 use super::{
     ChildPlan, Coerce, Fields, GroupKind, ImportPlan, Leaf, Mode, OnFalse, ResourceType, Schemas,
-    conditions, kinds,
+    Tree, conditions, kinds,
 };
 use crate::{
     api::{
         Lifecycle, Text,
-        children::{self, Control, Custom, Meta},
+        children::{self, Control, Custom},
     },
     diagnostics::Code,
-    resources::{
-        config, custom, deployment,
-        scope::At,
-        service::{self, Workload},
-    },
+    resources::{Child, Metadata, Shorthand, Workload, custom, patch, scope::At},
     template::Template,
 };
 
@@ -42,85 +38,12 @@ struct Entry<'a> {
     at: At<'a>,
     block: Block,
     kind: ResourceType,
-    name: &'a str,
+    /// As the Katalog has it; none where it is missing, which is reported.
+    name: Option<&'a str>,
     namespace: Option<&'a Text>,
     labels: &'a BTreeMap<String, Text>,
     annotations: &'a BTreeMap<String, Text>,
     control: &'a Control,
-}
-
-/// A kind of entry that has a list of its own.
-struct Shorthand {
-    list: &'static str,
-    group: &'static str,
-    kind: &'static str,
-    /// The name of an entry that has none.
-    name: &'static str,
-}
-
-const DEPLOYMENT: Shorthand = Shorthand {
-    list: "deployments",
-    group: "apps",
-    kind: "Deployment",
-    name: "{{ .metadata.name }}-deployment",
-};
-
-const SERVICE: Shorthand = Shorthand {
-    list: "services",
-    group: "",
-    kind: "Service",
-    name: "{{ .metadata.name }}-svc",
-};
-
-const CONFIG_MAP: Shorthand = Shorthand {
-    list: "configMaps",
-    group: "",
-    kind: "ConfigMap",
-    name: "{{ .metadata.name }}-config",
-};
-
-const SECRET: Shorthand = Shorthand {
-    list: "secrets",
-    group: "",
-    kind: "Secret",
-    name: "{{ .metadata.name }}-secret",
-};
-
-const SERVICE_ACCOUNT: Shorthand = Shorthand {
-    list: "serviceAccounts",
-    group: "",
-    kind: "ServiceAccount",
-    name: "{{ .metadata.name }}-sa",
-};
-
-impl Shorthand {
-    fn kind(&self) -> ResourceType {
-        kinds::resource(self.group, "v1", self.kind)
-    }
-
-    fn name<'a>(&self, meta: &'a Meta) -> &'a str {
-        meta.name.as_deref().unwrap_or(self.name)
-    }
-
-    /// The entry `index` of the list, in the block at `at`.
-    fn entry<'a>(
-        &self,
-        at: &At<'a>,
-        index: usize,
-        block: Block,
-        common: &'a children::Common,
-    ) -> Entry<'a> {
-        Entry {
-            at: at.field(self.list).index(index),
-            block,
-            kind: self.kind(),
-            name: self.name(&common.meta),
-            namespace: common.meta.namespace.as_ref(),
-            labels: &common.meta.labels,
-            annotations: &common.meta.annotations,
-            control: &common.control,
-        }
-    }
 }
 
 /// The children of all blocks of an operator, in creation order; what is wrong is reported and left out.
@@ -150,46 +73,53 @@ pub(crate) fn compile(
 
 impl Surroundings<'_> {
     fn block(&self, at: &At<'_>, block: Block, lifecycle: &Lifecycle) -> Vec<ChildPlan> {
-        let Lifecycle {
-            deployments,
-            services,
-            config_maps,
-            secrets,
-            service_accounts,
-            custom,
-            later: _,
-        } = lifecycle;
-        let mut plans = Vec::new();
-        for (index, entry) in deployments.iter().enumerate() {
-            let shell = DEPLOYMENT.entry(at, index, block, &entry.common);
-            let kind = shell.kind.group_kind();
-            plans.extend(self.child(&shell, |labels, name| {
-                deployment::expand(&shell.at, entry, labels, &kind, name)
-            }));
-        }
-        for (index, entry) in services.iter().enumerate() {
-            let shell = SERVICE.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| {
-                service::expand(&shell.at, entry, shell.name, &self.workloads)
-            }));
-        }
-        for (index, entry) in config_maps.iter().enumerate() {
-            let shell = CONFIG_MAP.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| config::config_map(&shell.at, entry)));
-        }
-        for (index, entry) in secrets.iter().enumerate() {
-            let shell = SECRET.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| config::secret(&shell.at, entry)));
-        }
-        for (index, entry) in service_accounts.iter().enumerate() {
-            let shell = SERVICE_ACCOUNT.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| Fields::default()));
-        }
-        let custom = custom.iter().enumerate().filter_map(|(index, entry)| {
+        let entries = blocks::entries(lifecycle).into_iter();
+        let mut plans: Vec<ChildPlan> = entries
+            .filter_map(|(index, entry)| {
+                let place = at.field(entry.row().list).index(index);
+                self.shorthand(place, block, entry)
+            })
+            .collect();
+        let custom = lifecycle.custom.iter().enumerate();
+        plans.extend(custom.filter_map(|(index, entry)| {
             self.custom(&at.field("custom").index(index), block, entry)
-        });
-        plans.extend(custom);
+        }));
         plans
+    }
+
+    /// An entry of a kind that has a list of its own.
+    fn shorthand(&self, at: At<'_>, block: Block, entry: &dyn Shorthand) -> Option<ChildPlan> {
+        let (row, common) = (entry.row(), entry.common());
+        let name_text = row.name(common);
+        if name_text.is_none() {
+            let message = format!("a {} has no name by default: `name` is missing", row.kind);
+            at.error(Code::Missing, message);
+        }
+        let shell = Entry {
+            at,
+            block,
+            kind: row.resource(),
+            name: name_text,
+            namespace: common.meta.namespace.as_ref(),
+            labels: &common.meta.labels,
+            annotations: &common.meta.annotations,
+            control: &common.control,
+        };
+        let patch = patch::compile(&shell.at.field("patch"), &common.patch);
+        let mut plan = self.child_at(&shell, &shell.at, |metadata, name| {
+            let child = Child {
+                at: shell.at.clone(),
+                kind: shell.kind.group_kind(),
+                name: name.clone(),
+                name_text: name_text.unwrap_or_default(),
+                workloads: &self.workloads,
+            };
+            entry.expand(&child, metadata)
+        })?;
+        if let Some(patch) = patch {
+            plan.body = Tree::Patched(Box::new((plan.body, patch)));
+        }
+        Some(plan)
     }
 
     fn custom(&self, at: &At<'_>, block: Block, entry: &Custom) -> Option<ChildPlan> {
@@ -212,7 +142,7 @@ impl Surroundings<'_> {
             at: at.clone(),
             block,
             kind,
-            name: &entry.metadata.name,
+            name: Some(&entry.metadata.name),
             namespace: entry.metadata.namespace.as_ref(),
             labels: &entry.metadata.labels,
             annotations: &entry.metadata.annotations,
@@ -222,20 +152,12 @@ impl Surroundings<'_> {
         self.child_at(&shell, &place, |_, _| body(&group_kind))
     }
 
-    fn child(
-        &self,
-        entry: &Entry<'_>,
-        body: impl FnOnce(&Fields, &Leaf) -> Fields,
-    ) -> Option<ChildPlan> {
-        self.child_at(entry, &entry.at, body)
-    }
-
     /// One child, whose name and metadata are declared at `meta`. Every part is looked at, whatever is wrong with others.
     fn child_at(
         &self,
         entry: &Entry<'_>,
         meta: &At<'_>,
-        body: impl FnOnce(&Fields, &Leaf) -> Fields,
+        body: impl FnOnce(&mut Metadata, &Leaf) -> Fields,
     ) -> Option<ChildPlan> {
         let Entry {
             at,
@@ -246,10 +168,15 @@ impl Surroundings<'_> {
         } = entry;
         let group_kind = kind.group_kind();
         let name_rule = kinds::name_rule(&group_kind);
-        let name = name(&meta.field("name"), entry.name, name_rule);
+        let name = entry
+            .name
+            .and_then(|text| name(&meta.field("name"), text, name_rule));
         let namespace = namespace(&meta.field("namespace"), entry);
-        let labels = meta.field("labels").labels(entry.labels);
-        let annotations = meta.field("annotations").annotations(entry.annotations);
+        let mut metadata = Metadata {
+            labels: meta.field("labels").labels(entry.labels),
+            annotations: meta.field("annotations").annotations(entry.annotations),
+            ..Metadata::default()
+        };
         let unnamed = || {
             Some(Leaf {
                 template: Template::parse("").ok()?,
@@ -257,12 +184,9 @@ impl Surroundings<'_> {
                 path: at.text(),
             })
         };
-        let mut root = body(&labels, &name.clone().or_else(unnamed)?);
+        let mut root = body(&mut metadata, &name.clone().or_else(unnamed)?);
         root.put_text("apiVersion", &kind.api_version());
         root.put_text("kind", &kind.kind);
-        let mut metadata = Fields::default();
-        metadata.put("labels", labels.into_optional());
-        metadata.put("annotations", annotations.into_optional());
         root.put("metadata", metadata.into_optional());
 
         let when = conditions::compile(&at.field("when"), &control.when);

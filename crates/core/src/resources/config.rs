@@ -1,11 +1,11 @@
-//! `configMaps`, `secrets` and `serviceAccounts`.
+//! `configMaps` and `secrets`.
 
 use std::collections::BTreeMap;
 
-use super::scope::At;
+use super::{Child, Metadata, Row, Shorthand, scope::At};
 use crate::{
     api::{
-        children::{ConfigMap, Secret},
+        children::{Common, ConfigMap, Secret},
         scalar::Text,
     },
     diagnostics::Code,
@@ -15,8 +15,48 @@ use crate::{
 /// Longest key of a `ConfigMap` or Secret, in bytes.
 const KEY_BYTES: usize = 253;
 
+impl Shorthand for ConfigMap {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "configMaps",
+            group: "",
+            version: "v1",
+            kind: "ConfigMap",
+            name: Some("{{ .metadata.name }}-config"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        config_map(&child.at, self)
+    }
+}
+
+impl Shorthand for Secret {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "secrets",
+            group: "",
+            version: "v1",
+            kind: "Secret",
+            name: Some("{{ .metadata.name }}-secret"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        secret(&child.at, self)
+    }
+}
+
 /// The root fields of a `ConfigMap`.
-pub(crate) fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
+fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
     let mut root = Fields::default();
     root.put("data", data(&at.field("data"), &entry.data, Coerce::Text));
     root
@@ -24,7 +64,7 @@ pub(crate) fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
 
 /// The root fields of a Secret. Its texts go to `data`, not to `stringData`: the API server keeps our ownership of
 /// `stringData` whatever happens to `data`.
-pub(crate) fn secret(at: &At<'_>, entry: &Secret) -> Fields {
+fn secret(at: &At<'_>, entry: &Secret) -> Fields {
     let mut root = Fields::default();
     match &entry.type_ {
         Some(text) => root.put("type", at.text_field("type", Some(text))),

@@ -1,4 +1,4 @@
-//! `configMaps`, `secrets` and `serviceAccounts`.
+//! `configMaps` and `secrets`.
 
 use std::collections::BTreeMap;
 
@@ -43,13 +43,4 @@ pub struct Secret {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<SecretLater>,
-}
-
-/// A `ServiceAccount`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ServiceAccount {
-    /// Name, metadata and handling. Default name: `<cr>-sa`.
-    #[serde(flatten)]
-    pub common: Common,
 }

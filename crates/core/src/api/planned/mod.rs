@@ -14,19 +14,18 @@ mod calls;
 mod copies;
 mod entry;
 mod gate;
-mod identity;
 pub(crate) mod komposer;
-mod network;
 mod rules;
 mod security;
-mod storage;
 mod workloads;
 
 pub(crate) use box_::{BoxLater, ReconcilerLater, StatusFieldLater};
-pub(crate) use copies::{ConfigMapLater, SecretLater};
+pub(crate) use copies::{
+    ConfigMapLater, IngressTlsLater, LimitRangeLater, NetworkPolicyLater, ResourceQuotaLater,
+    SecretLater,
+};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
-pub(crate) use network::ServiceLater;
 pub(crate) use rules::AdmissionLater;
 pub(crate) use security::SpecLater;
-pub(crate) use workloads::{DeploymentLater, LifecycleLater};
+pub(crate) use workloads::{LifecycleLater, ReplicaSetLater, WorkloadLater};

@@ -1,9 +1,8 @@
 //! The lifecycle blocks of an operator: its own, and those of the Motifs that it imports.
 
-use super::DEPLOYMENT;
 use crate::{
-    api::{Lifecycle, OperatorBox, children, motif::MotifResources},
-    resources::{scope::At, service::Workload},
+    api::{Lifecycle, OperatorBox, motif::MotifResources},
+    resources::{Shorthand, Workload, scope::At},
 };
 
 /// The lifecycle block that an entry stands in.
@@ -90,19 +89,85 @@ pub(super) fn selectable<'a>(blocks: &[Declared<'a>], import: Option<usize>) -> 
 
 /// The workloads that Services can select. Their own compilation reports what is wrong with them.
 fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
-    let at = at.field("deployments");
-    let workload = |(index, entry): (usize, &'a children::Deployment)| Workload {
-        kind: DEPLOYMENT.kind().group_kind(),
-        name: DEPLOYMENT.name(&entry.common.meta).to_owned(),
-        port: entry
-            .port
-            .as_ref()
-            .map(|port| (at.index(index).field("port"), port)),
+    let workload = |(index, entry): (usize, &'a dyn Shorthand)| {
+        let port = entry.pods()?;
+        let row = entry.row();
+        let at = at.field(row.list).index(index);
+        Some(Workload {
+            kind: row.resource().group_kind(),
+            name: row.name(entry.common())?.to_owned(),
+            port: port.map(|port| (at.field("port"), port)),
+        })
     };
-    lifecycle
-        .deployments
-        .iter()
-        .enumerate()
-        .map(workload)
+    entries(lifecycle)
+        .into_iter()
+        .filter_map(workload)
         .collect()
+}
+
+/// The entries of all kinds that have a list of their own, each with its place in that.
+pub(super) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
+    let Lifecycle {
+        deployments,
+        stateful_sets,
+        daemon_sets,
+        replica_sets,
+        pods,
+        jobs,
+        cron_jobs,
+        services,
+        ingresses,
+        network_policies,
+        config_maps,
+        secrets,
+        service_accounts,
+        roles,
+        role_bindings,
+        cluster_roles,
+        cluster_role_bindings,
+        hpa,
+        pdb,
+        persistent_volume_claims,
+        persistent_volumes,
+        storage_classes,
+        namespaces,
+        resource_quotas,
+        limit_ranges,
+        priority_classes,
+        custom: _,
+        later: _,
+    } = lifecycle;
+    let mut all = Vec::new();
+    add(&mut all, deployments);
+    add(&mut all, stateful_sets);
+    add(&mut all, daemon_sets);
+    add(&mut all, replica_sets);
+    add(&mut all, pods);
+    add(&mut all, jobs);
+    add(&mut all, cron_jobs);
+    add(&mut all, services);
+    add(&mut all, ingresses);
+    add(&mut all, network_policies);
+    add(&mut all, config_maps);
+    add(&mut all, secrets);
+    add(&mut all, service_accounts);
+    add(&mut all, roles);
+    add(&mut all, role_bindings);
+    add(&mut all, cluster_roles);
+    add(&mut all, cluster_role_bindings);
+    add(&mut all, hpa);
+    add(&mut all, pdb);
+    add(&mut all, persistent_volume_claims);
+    add(&mut all, persistent_volumes);
+    add(&mut all, storage_classes);
+    add(&mut all, namespaces);
+    add(&mut all, resource_quotas);
+    add(&mut all, limit_ranges);
+    add(&mut all, priority_classes);
+    all
+}
+
+fn add<'a, T: Shorthand>(all: &mut Vec<(usize, &'a dyn Shorthand)>, list: &'a [T]) {
+    let list = list.iter().enumerate();
+    all.extend(list.map(|(index, entry)| (index, entry as &dyn Shorthand)));
 }

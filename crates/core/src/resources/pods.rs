@@ -1,0 +1,44 @@
+//! `pods`.
+
+use super::{Child, Metadata, Row, Shorthand, pod::Parts, workload::workload_label};
+use crate::{
+    api::{
+        children::{Common, Pod},
+        scalar::Scalar,
+    },
+    plan::Fields,
+};
+
+impl Shorthand for Pod {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "pods",
+            group: "",
+            version: "v1",
+            kind: "Pod",
+            name: Some("{{ .metadata.name }}-pod"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn pods(&self) -> Option<Option<&Scalar>> {
+        Some(self.serving.port.as_ref())
+    }
+
+    fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
+        let Pod {
+            common: _,
+            pod,
+            serving,
+        } = self;
+        // Services select it by this, as they do the pods of other workloads.
+        metadata
+            .labels
+            .extend(workload_label(&child.kind, &child.name));
+        let spec = Parts::serving(pod, serving).spec(&child.at, &child.name);
+        spec.into_root("spec")
+    }
+}

@@ -1,0 +1,49 @@
+//! `replicaSets`.
+
+use super::{Child, Metadata, Row, Shorthand, pod::Parts, workload};
+use crate::{
+    api::{
+        children::{Common, ReplicaSet},
+        scalar::Scalar,
+    },
+    plan::{Coerce, Fields},
+};
+
+impl Shorthand for ReplicaSet {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "replicaSets",
+            group: "apps",
+            version: "v1",
+            kind: "ReplicaSet",
+            name: Some("{{ .metadata.name }}-replicaset"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn pods(&self) -> Option<Option<&Scalar>> {
+        Some(self.serving.port.as_ref())
+    }
+
+    fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
+        let ReplicaSet {
+            common: _,
+            pod,
+            serving,
+            replicas,
+            later: _,
+        } = self;
+        let at = &child.at;
+        let mut spec = Fields::default();
+        spec.put(
+            "replicas",
+            at.scalar_field("replicas", replicas.as_ref(), Coerce::Int),
+        );
+        let pod = Parts::serving(pod, serving).spec(at, &child.name);
+        workload::put_pods(&mut spec, child, metadata, pod);
+        spec.into_root("spec")
+    }
+}
