@@ -1,13 +1,10 @@
 //! What unit tests share.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use orkestra_core::{
-    plan::{
-        ChildPlan, Coerce, KatalogRef, Leaf, Mode, NameRule, OnFalse, OperatorPlan, Reads,
-        ResourceType, StatusPlan, Tree,
-    },
-    template::Template,
+    document::read_stream,
+    plan::{KatalogRef, Library, OperatorPlan, Schemas, compile},
 };
 
 /// Compares a committed document with what it is generated from; `UPDATE=1` writes it.
@@ -23,59 +20,33 @@ pub(crate) fn assert_document(path: &str, expected: &str) {
     );
 }
 
-/// The operator of `Pond.v1.water.example`, with a Deployment, a Secret and an Ingress beside each pond.
-pub(crate) fn operator_plan(name: &str) -> OperatorPlan {
-    let kind = |group: &str, version: &str, kind: &str, plural: &str| ResourceType {
-        group: group.into(),
-        version: version.into(),
-        kind: kind.into(),
-        plural: Some(plural.into()),
-        namespaced: Some(true),
-    };
-    OperatorPlan {
-        katalog: KatalogRef {
-            namespace: "marsh".to_owned(),
-            name: "reeds".to_owned(),
-        },
-        name: name.to_owned(),
-        resource: kind("water.example", "v1", "Pond", "ponds"),
-        workers: 3,
-        resync: std::time::Duration::from_secs(90),
-        finalizer: true,
-        imports: Box::default(),
-        children: Box::new([
-            child(kind("apps", "v1", "Deployment", "deployments")),
-            child(kind("", "v1", "Secret", "secrets")),
-            child(kind("networking.k8s.io", "v1", "Ingress", "ingresses")),
-        ]),
-        status: StatusPlan {
-            conditions: true,
-            fields: Box::default(),
-        },
-        reads: Reads::default(),
-        children_names: Box::default(),
-        hash: String::new(),
-    }
-}
+/// A Katalog with an operator of `Pond.v1.water.example`, which makes a Deployment, a Secret and an Ingress for each pond.
+const KATALOG: &str = r#"
+apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: reeds, namespace: marsh }
+spec:
+  crds:
+    NAME:
+      apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+      namespaced: true
+      operatorBox:
+        reconciler: { workers: 3, resync: 90s }
+        onReconcile:
+          deployments: [{ image: "registry.example/pump:1" }]
+          secrets: [{}]
+          custom:
+            - apiVersion: networking.k8s.io/v1
+              kind: Ingress
+              metadata: { name: "{{ .metadata.name }}" }
+              spec: { ingressClassName: reeds }
+"#;
 
-fn child(kind: ResourceType) -> ChildPlan {
-    let name = Leaf {
-        template: Template::parse("{{ .metadata.name }}").unwrap(),
-        coerce: Coerce::Text,
-        path: "name".into(),
-    };
-    ChildPlan {
-        path: "spec".into(),
-        import: None,
-        kind,
-        mode: Mode::Reconciled,
-        when: Box::default(),
-        on_false: OnFalse::Delete,
-        name,
-        name_rule: NameRule::Subdomain,
-        namespace: None,
-        body: Tree::Map(Box::default()),
-        force_conflict: false,
-        adopt: false,
-    }
+/// The operator of that name in that Katalog.
+pub(crate) fn operator_plan(katalog: &KatalogRef, name: &str) -> Arc<OperatorPlan> {
+    let (documents, _) = read_stream("reeds.yaml", &KATALOG.replace("NAME", name)).unwrap();
+    let document = &documents.katalogs[0];
+    let (schemas, library) = (Schemas::default(), Library::default());
+    let (plan, _) = compile(katalog, &document.spec, &schemas, &library).unwrap();
+    plan.operators[0].clone()
 }

@@ -85,6 +85,13 @@ struct Slot {
     stopping: bool,
 }
 
+impl Slot {
+    /// Whether it goes on under that plan in that role.
+    fn stays(&self, plan: &OperatorPlan, role: &Role) -> bool {
+        *role == self.role && plan.resource.group_kind() == self.plan.resource.group_kind()
+    }
+}
+
 /// Answer to a wish to release a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
@@ -103,6 +110,8 @@ pub(crate) struct Ledger {
     slots: BTreeMap<SlotKey, Slot>,
     held: BTreeMap<GroupKind, usize>,
     closed: bool,
+    /// Operators stop without waiting for those that depend on them.
+    hurried: bool,
 }
 
 impl Ledger {
@@ -128,6 +137,11 @@ impl Ledger {
     /// From now on everything is to stop and nothing starts.
     pub(crate) fn close(&mut self) {
         self.closed = true;
+    }
+
+    /// From now on nothing waits any more for what depends on it to stop first.
+    pub(crate) fn hurry(&mut self) {
+        self.hurried = true;
     }
 
     /// An operator has stopped.
@@ -237,20 +251,19 @@ impl Ledger {
         effects
     }
 
-    /// Stops and reconfigures what runs.
+    /// Stops and reconfigures what runs. Of operators that are to stop, those that depend on others do so before them.
     fn settle_slots(&mut self, runs: &BTreeMap<SlotKey, (Arc<OperatorPlan>, Role)>) -> Vec<Effect> {
         let mut effects = Vec::new();
+        let needed = self.needed_to_stop(runs);
         for (key, slot) in self.slots.iter_mut().filter(|(_, slot)| !slot.stopping) {
             match runs.get(key) {
-                Some((plan, role))
-                    if *role == slot.role
-                        && plan.resource.group_kind() == slot.plan.resource.group_kind() =>
-                {
+                Some((plan, role)) if slot.stays(plan, role) => {
                     if !Arc::ptr_eq(plan, &slot.plan) {
                         slot.plan = Arc::clone(plan);
                         effects.push(Effect::Reconfigure(key.clone(), Arc::clone(plan)));
                     }
                 }
+                _ if needed.contains(key) => {}
                 _ => {
                     slot.stopping = true;
                     effects.push(Effect::Stop(key.clone()));
@@ -258,6 +271,27 @@ impl Ledger {
             }
         }
         effects
+    }
+
+    /// The operators on which others depend that are to stop, or have not stopped yet.
+    fn needed_to_stop(
+        &self,
+        runs: &BTreeMap<SlotKey, (Arc<OperatorPlan>, Role)>,
+    ) -> BTreeSet<SlotKey> {
+        if self.hurried {
+            return BTreeSet::new();
+        }
+        let ends = |(key, slot): &(&SlotKey, &Slot)| {
+            let run = runs.get(*key);
+            !run.is_some_and(|(plan, role)| slot.stays(plan, role))
+        };
+        let ending = self.slots.iter().filter(ends);
+        ending
+            .flat_map(|((katalog, _), slot)| {
+                let on = slot.plan.depends_on.iter();
+                on.map(|dependency| (katalog.clone(), dependency.on.to_string()))
+            })
+            .collect()
     }
 
     fn is_blocked(&self, kind: &GroupKind) -> bool {

@@ -104,20 +104,29 @@ impl Supervisor {
         }
     }
 
-    /// Stops everything and waits for it, at most as long as `patience`; nothing starts from then on.
+    /// Stops everything and waits for it, at most as long as `patience`; nothing starts from then on. Operators stop
+    /// after those that depend on them, unless that takes more than half of the time.
     pub(crate) async fn close(self: &Arc<Self>, patience: Duration) {
-        let mut snapshot = self.snapshot();
         self.update(Ledger::close);
-        let idle = async { while !self.is_idle() && snapshot.changed().await.is_ok() {} };
-        if tokio::time::timeout(patience, idle).await.is_err() {
+        let half = patience / 2;
+        if tokio::time::timeout(half, self.idle()).await.is_ok() {
+            return;
+        }
+        self.update(Ledger::hurry);
+        if tokio::time::timeout(patience - half, self.idle())
+            .await
+            .is_err()
+        {
             for (katalog, operator) in self.lock().ledger.unfinished() {
                 tracing::warn!(%katalog, operator, "operator did not stop in time");
             }
         }
     }
 
-    fn is_idle(&self) -> bool {
-        self.lock().ledger.is_idle()
+    /// Waits until no operator is left.
+    async fn idle(&self) {
+        let mut snapshot = self.snapshot();
+        while !self.lock().ledger.is_idle() && snapshot.changed().await.is_ok() {}
     }
 
     /// Changes the ledger and does what follows from it.

@@ -34,7 +34,10 @@ pub(super) fn plan_with_workers(
             json!({ "apiTypes": types, "workers": workers }),
         )
     };
-    let crds: Map<String, Value> = entries.iter().map(entry).collect();
+    compiled(name, entries.iter().map(entry).collect())
+}
+
+fn compiled(name: &str, crds: Map<String, Value>) -> Arc<Plan> {
     let spec: KatalogSpec = serde_json::from_value(json!({ "crds": crds })).unwrap();
     let (plan, _) = plan::compile(
         &katalog(name),
@@ -44,6 +47,23 @@ pub(super) fn plan_with_workers(
     )
     .unwrap();
     Arc::new(plan)
+}
+
+/// A plan whose entries depend on others, each as `name: names`; the kind of an entry is its name with a capital.
+pub(super) fn plan_in_order(name: &str, entries: &[(&str, &[&str])]) -> Arc<Plan> {
+    let entry = |(entry, on): &(&str, &[&str])| {
+        let kind = format!("{}{}", entry[..1].to_uppercase(), &entry[1..]);
+        let types = json!({ "group": "water.example", "version": "v1", "kind": kind, "plural": format!("{entry}s") });
+        let on: Map<String, Value> = on
+            .iter()
+            .map(|on| ((*on).to_owned(), json!("healthy")))
+            .collect();
+        (
+            (*entry).to_owned(),
+            json!({ "apiTypes": types, "dependsOn": on }),
+        )
+    };
+    compiled(name, entries.iter().map(entry).collect())
 }
 
 /// The only operator of a plan for that kind.

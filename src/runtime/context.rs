@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     entropy::Entropy,
+    operators::Operators,
     watch::{Crds, Informers},
     wire::Wire,
 };
@@ -28,6 +29,8 @@ pub struct Context {
     pub metrics: Metrics,
     /// Takes Kubernetes Events; never waits.
     pub events: EventSink,
+    /// The operators that run, by name.
+    pub operators: Operators,
     /// Bounds concurrent pure passes to the cores.
     pub passes: Semaphore,
     /// Fault points of tests.
@@ -47,6 +50,7 @@ impl Context {
             informers: Informers::new(wire.clone(), entropy.clone()),
             crds: Crds::start(wire.clone(), entropy.clone()),
             events: EventSink::start(client, &metrics, clock.clone()),
+            operators: Operators::default(),
             passes: Semaphore::new(cores),
             faults: Faults::default(),
             wire,
@@ -76,6 +80,14 @@ impl Clock {
     /// A clock of the caller's.
     pub fn new(now: impl Fn() -> jiff::Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
+    }
+
+    /// How long until a moment; nothing where it has passed.
+    pub fn until(&self, moment: jiff::Timestamp) -> std::time::Duration {
+        moment
+            .duration_since(self.now())
+            .try_into()
+            .unwrap_or_default()
     }
 
     /// The time.

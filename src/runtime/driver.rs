@@ -193,6 +193,7 @@ impl Driver {
         if let Some(workers) = &life.workers {
             workers.resize(plan.workers);
         }
+        self.shared.queue.set_backoff(plan.queue.backoff);
         self.schedule_resync(life, plan);
         self.shared.changed.notify_one();
     }
@@ -288,6 +289,7 @@ impl Driver {
             match (&change.before, &change.after) {
                 (_, Some(after)) => {
                     shared.learn(&after.id.uid, &change.key);
+                    shared.queue.let_through(&change.key, after.deleting);
                     shared.enqueue(change.key.clone(), Lane::Changed);
                 }
                 (Some(before), None) => shared.unlearn(&before.id.uid, &change.key),
@@ -320,6 +322,8 @@ impl Driver {
         self.shared.rebind.notify_one();
         for record in next.crs.store().snapshot() {
             self.shared.learn(&record.id.uid, &record.id.key);
+            let queue = &self.shared.queue;
+            queue.let_through(&record.id.key, record.deleting);
         }
         let same_work = before.as_ref().is_some_and(|before| {
             before.plan.hash == next.plan.hash

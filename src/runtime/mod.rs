@@ -9,22 +9,27 @@
 mod bound;
 pub mod context;
 mod decide;
+mod depends;
 mod driver;
 pub mod entropy;
 mod execute;
 mod finish;
+pub mod health;
 mod kinds;
 mod memory;
 mod metadata;
+mod meter;
 pub mod operator;
+pub mod operators;
 mod pass;
 mod publish;
 pub mod queue;
 mod requests;
 mod shared;
+mod sources;
 mod tell;
 pub mod watch;
 pub mod wire;
 mod work;
 
-pub use operator::{Operator, OperatorStatus, Phase, Problem, Role};
+pub use operator::{DEPENDENCY_NOT_READY, Operator, OperatorStatus, Phase, Problem, Role};

@@ -1,21 +1,30 @@
 //! The operator of one CRD: a task tree that starts, follows its plan and stops without a trace.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use orkestra_core::plan::OperatorPlan;
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{context::Context, driver::Driver, publish::publish, queue::Queue, shared::Shared};
+use super::{
+    context::Context,
+    depends,
+    driver::Driver,
+    operators::{Entered, Operators},
+    publish::publish,
+    queue::Queue,
+    shared::Shared,
+};
 use crate::metrics::OperatorMetrics;
 
 /// A running operator. Dropping it without [`Operator::stop`] ends its tasks too, but nobody waits for them.
-#[derive(Debug)]
 pub struct Operator {
     plans: watch::Sender<Arc<OperatorPlan>>,
     status: watch::Receiver<OperatorStatus>,
     driver: JoinHandle<()>,
     publisher: JoinHandle<()>,
+    waiter: JoinHandle<()>,
+    listed: Entered,
     stop: DropGuard,
 }
 
@@ -42,10 +51,14 @@ pub enum Phase {
     Deleting,
 }
 
+/// Reason of an operator that waits for another one.
+pub const DEPENDENCY_NOT_READY: &str = "DependencyNotReady";
+
 /// Something that keeps an operator from its work, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// CamelCase, from a fixed set: `Forbidden`, `CrdMissing`, `KindNotServed`, `Unavailable`, `StatusNotWritable`.
+    /// CamelCase, from a fixed set: `Forbidden`, `CrdMissing`, `DependencyNotReady`,
+    /// `KindNotServed`, `Unavailable`, `StatusNotWritable`.
     pub reason: &'static str,
     /// What, and the mend.
     pub message: String,
@@ -82,16 +95,27 @@ pub struct OperatorStatus {
     pub yields_to: Option<String>,
 }
 
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Operator").field(&self.plan().name).finish()
+    }
+}
+
 impl Operator {
     /// Starts it in a role, which it keeps for life. Returns at once; [`Operator::status`] tells how it goes.
     pub fn start(context: &Arc<Context>, plan: Arc<OperatorPlan>, role: Role) -> Self {
         let metrics = OperatorMetrics::new(&context.metrics, &plan);
         let queue = Queue::new(context.entropy.clone());
+        // Before anything could be taken of it.
+        queue.hold(!plan.depends_on.is_empty());
+        queue.set_backoff(plan.queue.backoff);
         let shared = Arc::new(Shared::new(context.clone(), role, metrics, queue));
         let (plans, plan) = watch::channel(plan);
         let (sender, status) = watch::channel(OperatorStatus::default());
+        let listed = Operators::enter(&shared, plan.clone(), status.clone());
         let stop = CancellationToken::new();
         let publisher = tokio::spawn(publish(shared.clone(), plan.clone(), sender, stop.clone()));
+        let waiter = tokio::spawn(depends::follow(shared.clone(), plan.clone(), stop.clone()));
         let driver = tokio::spawn(
             Driver {
                 shared,
@@ -105,6 +129,8 @@ impl Operator {
             status,
             driver,
             publisher,
+            waiter,
+            listed,
             stop: stop.drop_guard(),
         }
     }
@@ -132,10 +158,13 @@ impl Operator {
             status: _,
             driver,
             publisher,
+            waiter,
+            listed,
             stop,
         } = self;
+        drop(listed);
         drop(stop);
-        for task in [driver, publisher] {
+        for task in [driver, waiter, publisher] {
             if let Err(error) = task.await {
                 tracing::error!(operator = %plans.borrow().name, error = %error, "task of an operator ended badly");
             }

@@ -8,8 +8,9 @@ use orkestra_core::{
     reconcile::{
         reason::Reason,
         record::{CrRecord, Observed, ObservedChild},
+        sources::{Answer, Answers, ROUNDS, Sources},
         status::{reported, status},
-        step::{Cycle, step},
+        step::{Cycle, Step, step},
         verdict::{Executed, verdict},
     },
     template,
@@ -23,6 +24,7 @@ use super::{
     memory::Memory,
     metadata::{failure_of_cr, remember_made, write_metadata},
     shared::Shared,
+    sources,
     tell::tell,
     wire::WireError,
 };
@@ -93,6 +95,7 @@ pub(super) fn observe(bound: &Bound, cr: &Arc<CrRecord>) -> Observed {
         children,
         unseen,
         reported: reported(&bound.plan, &bound.facts, cr),
+        answers: Answers::new(),
     }
 }
 
@@ -109,13 +112,17 @@ pub(super) async fn pass(
     if cr.deleting {
         return finish::finish(shared, bound, &cr).await;
     }
-    let observed = observe(bound, &cr);
+    let mut observed = observe(bound, &cr);
     if !observed.unseen.is_empty() {
         shared.rebind.notify_one();
     }
     shared.context.faults.run_before_pass(&bound.plan.name, key);
     let now = shared.context.clock.now();
-    let cycle = decide(shared, bound, &observed, now).await;
+    let Some(mut cycle) = decide(shared, bound, &mut observed, now).await else {
+        return Passed::settled();
+    };
+    let sources = std::mem::take(&mut cycle.sources);
+    let wake = cycle.wake;
     let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
         Ok(None) => return Passed::settled(),
@@ -149,11 +156,16 @@ pub(super) async fn pass(
         cr: with_snapshot(&cr, &observed.cr),
         ..observe(bound, &cr)
     };
-    let written = report(shared, bound, &after, &mut executed, now).await;
+    executed.wake_at(wake);
+    let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);
     memory.ready = verdict.ready;
     memory.retain(|key| after.child(key).is_some());
+    let due = executed
+        .wake
+        .map(|moment| shared.context.clock.until(moment));
+    let revisit = revisit.into_iter().chain(due).min();
     let next = soonest(next(&executed, revisit), written);
     let failed = !executed.failures.is_empty();
     Passed {
@@ -162,11 +174,36 @@ pub(super) async fn pass(
     }
 }
 
-/// The pure part, of which only as many run at a time as there are cores.
-async fn decide(shared: &Shared, bound: &Bound, observed: &Observed, now: Timestamp) -> Cycle {
-    let _permit = shared.context.passes.acquire().await;
+/// The pure part, of which only as many run at a time as there are cores, and between its rounds what it asks for. None
+/// where an answer takes its time: the custom resource is queued again when it is there.
+async fn decide(
+    shared: &Shared,
+    bound: &Bound,
+    observed: &mut Observed,
+    now: Timestamp,
+) -> Option<Cycle> {
     let entropy = template::Entropy::seeded(shared.context.entropy.seed());
-    step(&bound.plan, &bound.scopes, observed, now, &entropy)
+    let mut round = 0;
+    loop {
+        let permit = shared.context.passes.acquire().await;
+        let reads = match step(&bound.plan, &bound.scopes, observed, now, &entropy) {
+            Step::Done(cycle) => return Some(*cycle),
+            Step::Need(reads) => reads,
+        };
+        drop(permit);
+        round += 1;
+        if round > ROUNDS {
+            let why = Answer::Unavailable("too many reads depend on each other".into());
+            let refused = reads.into_iter().map(|read| (read, why.clone()));
+            observed.answers.extend(refused);
+            continue;
+        }
+        let heard = sources::answer(shared, &observed.cr.id.key, reads).await;
+        if heard.pending {
+            return None;
+        }
+        observed.answers.extend(heard.answers);
+    }
 }
 
 /// The custom resource as the server has it now, with the status as the pass saw it: a state machine moves one step a pass.
@@ -180,11 +217,11 @@ fn with_snapshot(now: &Arc<CrRecord>, seen: &CrRecord) -> Arc<CrRecord> {
 async fn report(
     shared: &Shared,
     bound: &Bound,
-    after: &Observed,
+    (after, sources): (&Observed, &Sources),
     executed: &mut Executed,
     now: Timestamp,
 ) -> Next {
-    let Some(patch) = status(&bound.plan, &bound.facts, after, executed, now) else {
+    let Some(patch) = status(&bound.plan, &bound.facts, after, sources, executed, now) else {
         return Next::Settled;
     };
     let key = &after.cr.id.key;

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     OperatorStatus, Phase, Problem,
     bound::Bound,
-    operator::Role,
-    shared::{Shared, lock},
+    operator::{DEPENDENCY_NOT_READY, Role},
+    shared::{Life, Shared, lock},
     watch::{WatchProblem, WatchState},
 };
 
@@ -63,13 +63,14 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
     let life = lock(&shared.life).clone();
     let tally = lock(&shared.tally).clone();
     let running = bound.is_some();
+    let waits = life.waits_for.is_some() && life.phase == Phase::Running;
     OperatorStatus {
-        phase: life.phase,
+        phase: if waits { Phase::Waiting } else { life.phase },
         problems: problems(
             shared,
             plan,
             bound.as_deref().or(life.pending.as_deref()),
-            life.phase,
+            &life,
         ),
         workers: if running && shared.role == Role::Reconciles {
             plan.workers
@@ -83,7 +84,7 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         consecutive_failures: tally.consecutive_failures,
         last_error: tally.last_error,
         last_pass: tally.last_pass,
-        started_at: life.started_at,
+        started_at: life.started_at.filter(|_| !waits || tally.passes > 0),
         queue_depth: shared.queue.depth(),
         yields_to: match &shared.role {
             Role::Reconciles => None,
@@ -97,11 +98,17 @@ fn problems(
     shared: &Shared,
     plan: &OperatorPlan,
     bound: Option<&Bound>,
-    phase: Phase,
+    life: &Life,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if phase == Phase::Waiting {
+    if life.phase == Phase::Waiting {
         problems.push(missing_crd(shared, plan));
+    }
+    if let Some(message) = &life.waits_for {
+        problems.push(Problem {
+            reason: DEPENDENCY_NOT_READY,
+            message: message.clone(),
+        });
     }
     if let Some(bound) = bound {
         for (kind, trouble) in bound.troubles() {

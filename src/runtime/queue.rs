@@ -23,6 +23,7 @@ use std::{
     time::Duration,
 };
 
+use orkestra_core::plan::Backoff;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
@@ -32,10 +33,6 @@ use self::state::{Next, State};
 pub use self::workers::Workers;
 use super::entropy::Entropy;
 
-/// Backoff after the first failure; each further one doubles it.
-pub const BACKOFF_FIRST: Duration = Duration::from_millis(5);
-/// Longest backoff. Sources: client-go, `DefaultControllerRateLimiter`.
-pub const BACKOFF_LONGEST: Duration = Duration::from_secs(1000);
 /// Part of a backoff that jitter may take off it.
 const BACKOFF_SPREAD: f64 = 0.2;
 /// Passes over one key that may follow each other without a pause.
@@ -130,8 +127,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             .change(|state, now| state.add_at(key, Cause::Timer, now + delay, now));
     }
 
-    /// Counts a failed pass over `key` and wants another one after its backoff: 5 ms, doubled with every failure in a row
-    /// up to 1000 s, less up to a fifth. However often a key fails, it is never dropped.
+    /// Counts a failed pass over `key` and wants another one after its backoff, which grows with every failure in a row,
+    /// less up to a fifth. However often a key fails, it is never dropped.
     pub fn retry(&self, key: K) {
         let entropy = &self.inner.entropy;
         self.inner.change(|state, now| {
@@ -175,6 +172,25 @@ impl<K: Clone + Eq + Hash> Queue<K> {
                 }
             }
         }
+    }
+
+    /// Holds the queue: no key is taken, and none is lost, until it is let go. Passes that run end undisturbed.
+    pub fn hold(&self, held: bool) {
+        self.inner.change(|state, _| state.hold(held));
+        if !held {
+            self.inner.wake.notify_waiters();
+        }
+    }
+
+    /// Says whether `key` is taken also while the queue is held; a key that is removed no longer is.
+    pub fn let_through(&self, key: &K, through: bool) {
+        self.inner
+            .change(|state, _| state.let_through(key, through));
+    }
+
+    /// How long a key waits from now on whose pass failed; waits that have begun stay.
+    pub fn set_backoff(&self, backoff: Backoff) {
+        self.inner.change(|state, _| state.set_backoff(backoff));
     }
 
     /// Ends every [`Queue::take`], now and later, and drops what waits. Passes that run end undisturbed.

@@ -1,12 +1,12 @@
 //! What the tasks of one operator share.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use arc_swap::ArcSwapOption;
-use orkestra_core::plan::ObjectKey;
+use orkestra_core::{plan::ObjectKey, reconcile::autoscale::Figures};
 use tokio::sync::Notify;
 
 use super::{
@@ -14,6 +14,7 @@ use super::{
     bound::Bound,
     context::Context,
     memory::Memory,
+    meter::Meter,
     operator::Role,
     queue::{Lane, Queue},
     wire::{Served, WireError},
@@ -33,6 +34,12 @@ pub(super) struct Shared {
     /// Wakes the publisher: the operator's status may have changed.
     pub(super) changed: Notify,
     pub(super) tally: Mutex<Tally>,
+    /// Custom resources whose last pass failed.
+    failing: Mutex<BTreeSet<ObjectKey>>,
+    /// The recent passes.
+    pub(super) meter: Meter,
+    /// Workers that take keys, and whether an autoscaler has a say in it.
+    pub(super) capacity: Mutex<Capacity>,
     pub(super) life: Mutex<Life>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     /// Which custom resource has which uid, to find a child's owner.
@@ -60,8 +67,19 @@ pub(super) struct Life {
     pub(super) phase: Phase,
     /// When its workers started.
     pub(super) started_at: Option<jiff::Timestamp>,
+    /// What of `dependsOn` is not ready.
+    pub(super) waits_for: Option<String>,
     /// Bound, but not synced yet.
     pub(super) pending: Option<Arc<Bound>>,
+}
+
+/// What an operator works with at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Capacity {
+    /// Workers that take keys; none before they run.
+    pub(super) workers: usize,
+    /// Whether an autoscaler's `do` counts.
+    pub(super) scaled: bool,
 }
 
 /// Counts of an operator's passes.
@@ -95,6 +113,9 @@ impl Shared {
             rebind: Notify::new(),
             changed: Notify::new(),
             tally: Mutex::default(),
+            failing: Mutex::default(),
+            meter: Meter::default(),
+            capacity: Mutex::default(),
             life: Mutex::default(),
             memories: Mutex::default(),
             uids: Mutex::default(),
@@ -171,6 +192,16 @@ impl Shared {
         self.changed.notify_one();
     }
 
+    /// Holds the queue while something that the operator depends on is not ready, and tells what; or lets it go.
+    pub(super) fn wait_for(&self, waits_for: Option<String>) {
+        self.queue.hold(waits_for.is_some());
+        let mut life = lock(&self.life);
+        if life.waits_for != waits_for {
+            life.waits_for = waits_for;
+            self.changed.notify_one();
+        }
+    }
+
     /// Queues a custom resource for a pass; an operator that yields has none to run.
     pub(super) fn enqueue(&self, key: ObjectKey, lane: Lane) {
         if self.role == Role::Reconciles {
@@ -187,6 +218,23 @@ impl Shared {
 
     pub(super) fn put_memory(&self, key: &ObjectKey, memory: Memory) {
         lock(&self.memories).insert(key.clone(), memory);
+    }
+
+    /// What it measures of itself now.
+    pub(super) fn figures(&self) -> Figures {
+        let recent = self.meter.recent();
+        let Capacity { workers, scaled } = *lock(&self.capacity);
+        let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        // Surplus workers that end their last pass are no more than all.
+        let busy = self.queue.busy().min(workers);
+        Figures {
+            queue_depth: whole(self.queue.depth()),
+            workers: whole(workers),
+            autoscale_active: scaled,
+            workers_busy_percent: whole((busy * 100).checked_div(workers).unwrap_or(0)),
+            reconcile_duration_p95_ms: u64::try_from(recent.p95.as_millis()).unwrap_or(u64::MAX),
+            error_rate_percent: recent.error_percent,
+        }
     }
 
     pub(super) fn ready_count(&self) -> usize {
@@ -210,11 +258,39 @@ impl Shared {
         lock(&self.uids).remove(uid);
         lock(&self.memories).remove(key);
         self.queue.remove(key);
+        let mut failing = lock(&self.failing);
+        // Nobody is left who could succeed in its place.
+        if failing.remove(key) && failing.is_empty() {
+            lock(&self.tally).consecutive_failures = 0;
+        }
     }
 
     /// The CRD is gone, and all custom resources with it.
     pub(super) fn clear(&self) {
         lock(&self.uids).clear();
         lock(&self.memories).clear();
+        lock(&self.failing).clear();
+    }
+
+    /// Counts a pass over a custom resource; `is_known` is whether that is still there.
+    pub(super) fn passed(&self, key: &ObjectKey, is_known: bool, error: Option<String>) {
+        let mut failing = lock(&self.failing);
+        let mut tally = lock(&self.tally);
+        tally.passes += 1;
+        tally.last_pass = Some(self.context.clock.now());
+        match error {
+            None => {
+                tally.consecutive_failures = 0;
+                failing.remove(key);
+            }
+            Some(error) => {
+                tally.failures += 1;
+                tally.last_error = Some(error);
+                if is_known {
+                    tally.consecutive_failures += 1;
+                    failing.insert(key.clone());
+                }
+            }
+        }
     }
 }

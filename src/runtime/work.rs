@@ -10,7 +10,7 @@ use super::{
     bound::Bound,
     pass::{Next, Passed, pass},
     queue::{Cause, Lane, Taken, Workers},
-    shared::{Shared, lock},
+    shared::Shared,
 };
 use crate::metrics::Outcome;
 
@@ -38,8 +38,11 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     } else {
         Outcome::Success
     };
-    shared.metrics.pass_ended(outcome, started.elapsed());
-    count(shared, passed.error);
+    let took = started.elapsed();
+    shared.metrics.pass_ended(outcome, took);
+    shared.meter.ended(took, outcome == Outcome::Error);
+    let is_known = bound.crs.store().get(&key).is_some();
+    shared.passed(&key, is_known, passed.error);
     match passed.next {
         Next::Settled => shared.queue.forget(&key),
         Next::Again => {
@@ -79,18 +82,4 @@ async fn guarded(shared: &Shared, bound: &Bound, taken: &Taken<ObjectKey>) -> Pa
         tracing::error!(operator = %bound.plan.name, object = %key, error = %text, "pass panicked");
         Passed::failed(Next::Retry, format!("Panicked: {text}"))
     })
-}
-
-fn count(shared: &Shared, error: Option<String>) {
-    let mut tally = lock(&shared.tally);
-    tally.passes += 1;
-    tally.last_pass = Some(shared.context.clock.now());
-    match error {
-        None => tally.consecutive_failures = 0,
-        Some(error) => {
-            tally.failures += 1;
-            tally.consecutive_failures += 1;
-            tally.last_error = Some(error);
-        }
-    }
 }

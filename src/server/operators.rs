@@ -7,80 +7,33 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use orkestra_core::{api::duration, plan::OperatorPlan};
+use orkestra_core::{
+    api::{DependencyCondition, duration},
+    plan::OperatorPlan,
+};
 use serde_json::{Value, json};
 
 use super::{address::long_path, stage::Now};
 use crate::{
     meta::{KatalogView, OperatorView},
-    runtime::{OperatorStatus, Phase},
+    runtime::{DEPENDENCY_NOT_READY, OperatorStatus, health::State},
 };
 
-/// Failed passes in a row that make an operator degraded.
-const FAILURE_THRESHOLD: u64 = 5;
-
-/// An operator's state, as the pages name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// Its workers do not run yet, or its kind is claimed by another Katalog.
-    Pending,
-    /// It leaves its kind to the entry of another version.
-    Standby,
-    /// Its workers run; no pass has succeeded yet.
-    Started,
-    /// Passes succeed.
-    Healthy,
-    /// Passes fail, or something it needs is missing or going.
-    Degraded,
+/// How it fares; one whose kind another Katalog holds never starts.
+fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
+    if operator.conflict.is_some() {
+        State::Pending
+    } else {
+        State::of(&operator.plan, status)
+    }
 }
 
-impl State {
-    const ALL: [Self; 5] = [
-        Self::Pending,
-        Self::Standby,
-        Self::Started,
-        Self::Healthy,
-        Self::Degraded,
-    ];
-
-    fn of(operator: &OperatorView, status: &OperatorStatus) -> Self {
-        if operator.conflict.is_some() {
-            return Self::Pending;
-        }
-        match status.phase {
-            Phase::Waiting | Phase::Starting if status.started_at.is_none() => Self::Pending,
-            Phase::Waiting | Phase::Deleting => Self::Degraded,
-            _ if status.yields_to.is_some() => Self::Standby,
-            _ if !status.problems.is_empty()
-                || status.consecutive_failures >= FAILURE_THRESHOLD =>
-            {
-                Self::Degraded
-            }
-            Phase::Starting | Phase::Running if status.passes > status.failures => Self::Healthy,
-            Phase::Starting | Phase::Running => Self::Started,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Standby => "standby",
-            Self::Started => "started",
-            Self::Healthy => "healthy",
-            Self::Degraded => "degraded",
-        }
-    }
-
-    fn is_well(self) -> bool {
-        matches!(self, Self::Standby | Self::Started | Self::Healthy)
-    }
-
-    fn code(self) -> StatusCode {
-        if self.is_well() {
-            StatusCode::OK
-        } else {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+/// Whether it is as it should be, as a probe takes it.
+fn code(state: State) -> StatusCode {
+    if state.is_well() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
     }
 }
 
@@ -156,7 +109,7 @@ fn about(katalog: &KatalogView) -> Value {
 
 fn row(katalog: &KatalogView, operator: &OperatorView) -> (State, Value) {
     let status = operator.status.borrow();
-    let state = State::of(operator, &status);
+    let state = state_of(operator, &status);
     let plan = &operator.plan;
     let row = json!({
         "name": plan.name,
@@ -214,7 +167,8 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value 
         "revision": katalog.revision,
         "workers": {"current": status.workers, "configured": plan.workers},
         "resync": duration::format(plan.resync),
-        "queue": {"depth": status.queue_depth, "failureThreshold": FAILURE_THRESHOLD},
+        "queue": {"depth": status.queue_depth, "maxDepth": plan.queue.max_depth, "failureThreshold": plan.queue.failure_threshold},
+        "dependsOn": depends_on(plan),
         "finalizer": plan.finalizer,
         "children": child_kinds(plan),
         "yieldsTo": status.yields_to,
@@ -233,6 +187,17 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value 
         page.extend(more);
     }
     page
+}
+
+fn depends_on(plan: &OperatorPlan) -> Value {
+    let entries = plan.depends_on.iter().map(|dependency| {
+        let condition = match dependency.condition {
+            DependencyCondition::Started => "started",
+            DependencyCondition::Healthy => "healthy",
+        };
+        (String::from(&*dependency.on), Value::from(condition))
+    });
+    Value::Object(entries.collect())
 }
 
 fn child_kinds(plan: &OperatorPlan) -> Vec<String> {
@@ -272,7 +237,7 @@ pub(super) fn health(
     now: jiff::Timestamp,
 ) -> Response {
     let status = operator.status.borrow();
-    let state = State::of(operator, &status);
+    let state = state_of(operator, &status);
     let uptime = status
         .started_at
         .map(|start| now.duration_since(start).as_secs().max(0));
@@ -281,7 +246,7 @@ pub(super) fn health(
         "namespace": katalog.reference.namespace,
         "katalog": katalog.reference.name,
         "state": state.word(),
-        "status": state.code().as_u16(),
+        "status": code(state).as_u16(),
         "isKonductor": true,
         "healthy": state.is_well(),
         "started": status.started_at.is_some(),
@@ -296,9 +261,10 @@ pub(super) fn health(
         "totalFailed": status.failures,
         "resourceCount": status.instances,
         "readyCount": status.ready,
+        "hasUnhealthyDependencies": status.problems.iter().any(|problem| problem.reason == DEPENDENCY_NOT_READY),
         "lastError": status.last_error,
         "lastReconcile": status.last_pass,
         "problems": problems(&status),
     });
-    (state.code(), Json(page)).into_response()
+    (code(state), Json(page)).into_response()
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use axum::body::Body;
 use http::{Request, Response};
-use orkestra_core::plan::{KatalogRef, OperatorPlan};
+use orkestra_core::plan::KatalogRef;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::{ServiceExt, service_fn};
@@ -74,10 +74,7 @@ fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) 
         name: name.to_owned(),
     };
     let operators = operators.into_iter().map(|(entry, status)| OperatorView {
-        plan: Arc::new(OperatorPlan {
-            katalog: reference.clone(),
-            ..testing::operator_plan(entry)
-        }),
+        plan: testing::operator_plan(&reference, entry),
         status: watch::channel(status).1,
         conflict: None,
     });

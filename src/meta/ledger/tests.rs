@@ -3,7 +3,7 @@
 use super::{
     super::{
         katalog::kinds_of,
-        testing::{katalog, plan, plan_with_workers},
+        testing::{katalog, plan, plan_in_order, plan_with_workers},
     },
     *,
 };
@@ -70,6 +70,59 @@ fn a_new_plan_touches_only_the_operators_it_changes() {
         &before,
         &ledger.plan(&katalog("a")).unwrap().operators[1]
     ));
+}
+
+#[test]
+fn operators_stop_after_those_that_depend_on_them() {
+    let shop = plan_in_order(
+        "a",
+        &[
+            ("web", &["api", "db"]),
+            ("api", &["db"]),
+            ("db", &[]),
+            ("log", &[]),
+        ],
+    );
+    let mut ledger = Ledger::default();
+    ledger.want(katalog("a"), wanted(0, &shop));
+    settle(&mut ledger);
+    ledger.close();
+    assert_eq!(settle(&mut ledger), ["stop a/log", "stop a/web"]);
+    stopped(&mut ledger, "a", "log");
+    assert_eq!(settle(&mut ledger), [""; 0]);
+    stopped(&mut ledger, "a", "web");
+    assert_eq!(settle(&mut ledger), ["stop a/api"]);
+    stopped(&mut ledger, "a", "api");
+    assert_eq!(settle(&mut ledger), ["stop a/db"]);
+    stopped(&mut ledger, "a", "db");
+    assert!(ledger.is_idle());
+}
+
+#[test]
+fn in_a_hurry_everything_stops_at_once() {
+    let shop = plan_in_order("a", &[("web", &["db"]), ("db", &[])]);
+    let mut ledger = Ledger::default();
+    ledger.want(katalog("a"), wanted(0, &shop));
+    settle(&mut ledger);
+    ledger.close();
+    assert_eq!(settle(&mut ledger), ["stop a/web"]);
+    ledger.hurry();
+    assert_eq!(settle(&mut ledger), ["stop a/db"]);
+}
+
+#[test]
+fn an_operator_stops_at_once_when_what_depends_on_it_goes_on() {
+    let mut ledger = Ledger::default();
+    ledger.want(
+        katalog("a"),
+        wanted(0, &plan_in_order("a", &[("web", &["db"]), ("db", &[])])),
+    );
+    settle(&mut ledger);
+    ledger.want(
+        katalog("a"),
+        wanted(0, &plan_in_order("a", &[("web", &[])])),
+    );
+    assert_eq!(settle(&mut ledger), ["stop a/db", "change a/web"]);
 }
 
 #[test]

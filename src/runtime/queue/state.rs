@@ -1,14 +1,15 @@
 //! The queue's decisions, without a lock and without a clock: every call is told what time it is.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     hash::Hash,
     time::Duration,
 };
 
+use orkestra_core::plan::Backoff;
 use tokio::time::Instant;
 
-use super::{BACKOFF_FIRST, BACKOFF_LONGEST, BREAKER_BURST, BREAKER_REFILL, Cause, RESYNC_SHARE};
+use super::{BREAKER_BURST, BREAKER_REFILL, Cause, RESYNC_SHARE};
 
 /// How long after its last pass a key may be forgotten: by then its bucket is full again.
 const SWEEP_EVERY: Duration = BREAKER_REFILL.saturating_mul(BREAKER_BURST + 1);
@@ -25,6 +26,11 @@ pub(super) struct State<K> {
     running: usize,
     slowed: u64,
     sweep_at: Option<Instant>,
+    backoff: Backoff,
+    /// Nothing is taken for now.
+    held: bool,
+    /// Keys that are taken all the same.
+    through: HashSet<K>,
     closed: bool,
 }
 
@@ -111,6 +117,9 @@ impl<K: Clone + Eq + Hash> State<K> {
             running: 0,
             slowed: 0,
             sweep_at: None,
+            backoff: Backoff::default(),
+            held: false,
+            through: HashSet::new(),
             closed: false,
         }
     }
@@ -188,10 +197,9 @@ impl<K: Clone + Eq + Hash> State<K> {
         if entry.gone {
             return;
         }
-        let whole =
-            BACKOFF_FIRST.saturating_mul(1u32.checked_shl(entry.failures).unwrap_or(u32::MAX));
+        let whole = wait(self.backoff, entry.failures);
         entry.failures = entry.failures.saturating_add(1);
-        let delay = shorten(whole.min(BACKOFF_LONGEST)).max(BACKOFF_FIRST);
+        let delay = shorten(whole).max(self.backoff.first);
         self.add_at(key, Cause::Retry, now + delay, now);
     }
 
@@ -205,6 +213,7 @@ impl<K: Clone + Eq + Hash> State<K> {
 
     /// Drops every trace of `key`; a pass that runs over it ends undisturbed.
     pub(super) fn remove(&mut self, key: &K) {
+        self.through.remove(key);
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -260,8 +269,7 @@ impl<K: Clone + Eq + Hash> State<K> {
                 waited: now.saturating_duration_since(wanted.since),
             });
         }
-        let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
-        Next::Wait(delayed.into_iter().chain(self.sweep_at).min())
+        Next::Wait(self.due().into_iter().chain(self.sweep_at).min())
     }
 
     /// The pass over `key` ended; if it was added meanwhile, it goes back.
@@ -280,6 +288,25 @@ impl<K: Clone + Eq + Hash> State<K> {
         } else {
             self.drop_if_idle(key, now);
         }
+    }
+
+    /// Whether nothing is taken, though everything is kept, until the next call.
+    pub(super) fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
+    /// Whether `key` is taken also while the queue is held.
+    pub(super) fn let_through(&mut self, key: &K, through: bool) {
+        if through {
+            self.through.insert(key.clone());
+        } else {
+            self.through.remove(key);
+        }
+    }
+
+    /// How long a key waits from now on whose pass failed; waits that have begun stay.
+    pub(super) fn set_backoff(&mut self, backoff: Backoff) {
+        self.backoff = backoff;
     }
 
     /// No key is taken any more, and none is kept.
@@ -315,6 +342,9 @@ impl<K: Clone + Eq + Hash> State<K> {
     }
 
     fn pop(&mut self) -> Option<K> {
+        if self.held {
+            return self.pop_through();
+        }
         let [changed, resync] = &mut self.lanes;
         let turn_of_resync = changed.is_empty() || self.changed_in_row >= RESYNC_SHARE;
         if turn_of_resync && let Some((_, key)) = resync.pop_first() {
@@ -327,6 +357,16 @@ impl<K: Clone + Eq + Hash> State<K> {
             self.changed_in_row + 1
         };
         changed.pop_first().map(|(_, key)| key)
+    }
+
+    /// A key that is taken also while the queue is held: the one that waits longest.
+    fn pop_through(&mut self) -> Option<K> {
+        let waiting = self.through.iter().filter_map(|key| {
+            let wanted = self.entries.get(key)?.wanted?;
+            Some((wanted.ticket?, wanted.cause.lane(), key))
+        });
+        let (ticket, lane, _) = waiting.min_by_key(|(ticket, ..)| *ticket)?;
+        self.lanes[lane as usize].remove(&ticket)
     }
 
     fn drop_if_idle(&mut self, key: &K, now: Instant) {
@@ -398,5 +438,21 @@ impl<K: Clone + Eq + Hash> State<K> {
     /// Keys that cost memory.
     pub(super) fn known(&self) -> usize {
         self.entries.len()
+    }
+}
+
+/// How long a key waits that failed once more than `failures` times in a row.
+fn wait(backoff: Backoff, failures: u32) -> Duration {
+    let Backoff {
+        first,
+        longest,
+        factor,
+    } = backoff;
+    let times = factor.powi(i32::try_from(failures).unwrap_or(i32::MAX));
+    let seconds = first.as_secs_f64() * times;
+    if seconds < longest.as_secs_f64() {
+        Duration::from_secs_f64(seconds)
+    } else {
+        longest
     }
 }

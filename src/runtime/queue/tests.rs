@@ -50,6 +50,86 @@ async fn changed_keys_pass_those_in_resync_and_a_changed_one_moves_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_held_queue_gives_nothing_and_loses_nothing() {
+    let queue = queue();
+    queue.add("running", Lane::Changed);
+    let running = ready(&queue).unwrap();
+    queue.hold(true);
+    for key in ["a", "b", "a", "running"] {
+        queue.add(key, Lane::Changed);
+    }
+    queue.add_after("late", Duration::from_secs(3));
+    let workers: Vec<_> = (0..3)
+        .map(|_| {
+            let queue = queue.clone();
+            tokio::spawn(async move { queue.take().await.unwrap().key })
+        })
+        .collect();
+    sleep(Duration::from_secs(5)).await;
+    running.done();
+    assert_eq!((queue.depth(), queue.busy()), (4, 0));
+    queue.hold(false);
+    let mut taken = Vec::new();
+    for worker in workers {
+        taken.push(
+            timeout(Duration::from_millis(1), worker)
+                .await
+                .unwrap()
+                .unwrap(),
+        );
+    }
+    taken.extend(drain(&queue));
+    taken.sort_unstable();
+    assert_eq!(taken, ["a", "b", "late", "running"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_queue_lets_some_keys_through_until_they_are_removed() {
+    let queue = queue();
+    queue.hold(true);
+    queue.let_through(&"ending", true);
+    for key in ["a", "ending", "b"] {
+        queue.add(key, Lane::Changed);
+    }
+    let ending = queue.take().await.unwrap();
+    assert_eq!(ending.key, "ending");
+    queue.retry("ending");
+    ending.done();
+    let again = timeout(Duration::from_secs(1), queue.take()).await.unwrap();
+    assert_eq!(again.unwrap().key, "ending");
+    assert!(ready(&queue).is_none());
+    queue.remove(&"ending");
+    queue.add("ending", Lane::Changed);
+    assert!(
+        ready(&queue).is_none(),
+        "a new one of that name waits like all"
+    );
+    queue.hold(false);
+    assert_eq!(drain(&queue), ["a", "b", "ending"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_backoff_is_the_one_that_is_set() {
+    let queue = queue();
+    queue.set_backoff(Backoff {
+        first: Duration::from_secs(2),
+        longest: Duration::from_secs(30),
+        factor: 3.0,
+    });
+    for longest in [2, 6, 18, 30, 30] {
+        queue.retry("a");
+        let start = Instant::now();
+        queue.take().await.unwrap().done();
+        let waited = start.elapsed().as_secs_f64();
+        let longest = f64::from(longest);
+        assert!(
+            waited <= longest + 0.01 && waited >= longest * 0.79,
+            "{waited} of {longest}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn resync_has_its_turn_among_ever_changing_keys() {
     let queue = Queue::new(Entropy::seeded(7));
     queue.add(u32::MAX, Lane::Resync);
@@ -160,9 +240,9 @@ async fn backoff_doubles_to_its_limit_and_no_key_is_dropped() {
     assert!(
         waits
             .iter()
-            .all(|wait| *wait <= BACKOFF_LONGEST + Duration::from_millis(1))
+            .all(|wait| *wait <= Backoff::default().longest + Duration::from_millis(1))
     );
-    assert!(waits[99] >= BACKOFF_LONGEST.mul_f64(0.8));
+    assert!(waits[99] >= Backoff::default().longest.mul_f64(0.8));
     queue.take().await.unwrap().done();
     queue.forget(&"a");
     assert_eq!(queue.failures(&"a"), 0);

@@ -1,4 +1,4 @@
-//! `when`: conditions on the custom resource and on what is known about the world.
+//! `when` and `or`: conditions on the custom resource and on what is known about the world.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,6 +6,18 @@ use serde::{Deserialize, Serialize};
 use super::later::{Later, LaterValues};
 use super::planned::ConditionLater;
 use super::scalar::{Scalar, Text};
+
+/// Conditions: all of `when` and one of `or` must hold. A list that is empty asks nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Gates {
+    /// All must hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<GateCondition>,
+    /// One must hold. Beside `when` both count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
+}
 
 /// One condition. With several operators in one condition all must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,6 +6,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::depends::DependsOn;
 use super::envelope;
 use super::later::{Ignored, Later};
 use super::motif::{Info, MotifImport};
@@ -99,6 +100,9 @@ pub struct CrdEntry {
     /// `true` takes fields of children that another manager applies. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub force_conflict: Option<bool>,
+    /// Operators that must run first: their names, or names with what must be so of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<DependsOn>,
     /// What the operator does for each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator_box: Option<OperatorBox>,

@@ -7,6 +7,7 @@
 pub mod children;
 pub mod conditions;
 mod crd;
+pub mod depends;
 pub mod duration;
 mod envelope;
 pub mod gate;
@@ -17,6 +18,7 @@ pub mod notes;
 pub mod operator_box;
 pub(crate) mod planned;
 pub mod profiles;
+pub mod queue;
 pub mod scalar;
 pub mod shape;
 pub mod status;
@@ -24,7 +26,8 @@ pub mod status;
 pub(crate) mod katalog;
 
 pub use crd::{crds, crds_yaml};
-pub use gate::{GateCondition, GateOperator};
+pub use depends::{DependencyCondition, DependsOn};
+pub use gate::{GateCondition, GateOperator, Gates};
 pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
 pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};

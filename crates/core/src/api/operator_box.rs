@@ -13,6 +13,7 @@ use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
 use super::planned::{BoxLater, LifecycleLater, ReconcilerLater, StatusFieldLater};
+use super::queue::Queue;
 use super::scalar::{Scalar, Text};
 
 /// What an operator does for each custom resource.
@@ -63,6 +64,9 @@ pub struct Reconciler {
     /// File with more fields under `reconciler`, relative to this one. What is written here wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
+    /// The queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
@@ -204,6 +208,9 @@ pub struct StatusField {
     /// All must hold, or the field keeps the value it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
+    /// One must hold, or the field keeps the value it has. Beside `when` both count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

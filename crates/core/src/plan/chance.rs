@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{ChildPlan, Condition, ImportPlan, Leaf, Mode, Operand, StatusPlan};
+use super::{
+    Condition, Leaf, Operand, OperatorPlan,
+    walk::{Expression, Purpose},
+};
 use crate::{diagnostics::Code, resources::scope::At, template::Template};
 
 /// Where a random value would not last, and what to do about it.
@@ -31,35 +34,25 @@ const STATUS: (&str, &str) = (
 );
 
 /// Reports the templates of an operator that draw random values and do not keep them. `at` is any place of the Katalog.
-pub(crate) fn check(
-    at: &At<'_>,
-    imports: &[ImportPlan],
-    children: &[ChildPlan],
-    status: &StatusPlan,
-) {
+pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     let mut check = Check {
         at,
         told: BTreeSet::new(),
     };
-    for input in imports.iter().flat_map(|import| &import.inputs) {
-        for tree in input.given.iter().chain(&input.default) {
-            tree.visit(&mut |leaf| check.leaf(leaf, INPUT));
+    plan.visit(&mut |expression, place| {
+        let why = match place.purpose {
+            Purpose::Input => INPUT,
+            Purpose::Name => NAME,
+            Purpose::Gate => CONDITION,
+            Purpose::Reconciled => CHILD,
+            Purpose::Status => STATUS,
+            Purpose::Once => return,
+        };
+        match expression {
+            Expression::Leaf(leaf) => check.leaf(leaf, why),
+            Expression::Condition(condition) => check.condition(condition, why),
         }
-    }
-    for child in children {
-        check.leaf(&child.name, NAME);
-        if let Some(namespace) = &child.namespace {
-            check.leaf(namespace, NAME);
-        }
-        check.conditions(&child.when);
-        if child.mode == Mode::Reconciled {
-            child.body.visit(&mut |leaf| check.leaf(leaf, CHILD));
-        }
-    }
-    for field in &status.fields {
-        check.leaf(&field.value, STATUS);
-        check.conditions(&field.when);
-    }
+    });
 }
 
 struct Check<'a> {
@@ -69,15 +62,13 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn conditions(&mut self, conditions: &[Condition]) {
-        for condition in conditions {
-            if let Operand::Template(template) = &condition.operand {
-                let place = format!("{}.field", condition.path);
-                self.template(&place, template, CONDITION);
-            }
-            if let Some(leaf) = condition.right() {
-                self.leaf(leaf, CONDITION);
-            }
+    fn condition(&mut self, condition: &Condition, why: (&str, &str)) {
+        if let Operand::Template(template) = &condition.operand {
+            let place = format!("{}.field", condition.path);
+            self.template(&place, template, why);
+        }
+        if let Some(leaf) = condition.right() {
+            self.leaf(leaf, why);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ChildPlan, Condition, GroupKind, ImportPlan, InputPlan, Leaf, Mode, OperatorPlan, ResourceType,
+    ChildPlan, Gate, GroupKind, ImportPlan, InputPlan, Leaf, Mode, OperatorPlan, ResourceType,
     Tree, describe, imports::Imported,
 };
 use crate::{
@@ -42,14 +42,14 @@ pub(crate) fn within(
     let mut kept: Vec<(Identity, ChildPlan)> = Vec::with_capacity(children.len());
     for (identity, child) in without_overridden(at, imports, children, identify) {
         let Some(position) = kept.iter().position(|(other_identity, other)| {
-            *other_identity == identity && could_both_hold(&other.when, &child.when)
+            *other_identity == identity && could_both_hold(&other.gate, &child.gate)
         }) else {
             kept.push((identity, child));
             continue;
         };
         let other = &kept[position].1;
         let equal = describe::tree(&other.body) == describe::tree(&child.body)
-            && same_when(&other.when, &child.when)
+            && describe::gate(&other.gate) == describe::gate(&child.gate)
             && other.import == child.import;
         if other.mode == Mode::Once && child.mode == Mode::Reconciled && equal {
             kept[position].1 = child;
@@ -87,7 +87,7 @@ fn without_overridden(
                 .import
                 .is_some_and(|inner| is_above(imports, other.import, inner))
                 && other_identity == identity
-                && could_both_hold(&other.when, &child.when)
+                && could_both_hold(&other.gate, &child.gate)
         });
         if let Some((_, other)) = overrider {
             let message = format!("this takes the place of {}", child.path);
@@ -146,7 +146,7 @@ pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
             };
             match seen.get(&key) {
                 Some((owner, other))
-                    if *owner != operator.name && could_both_hold(&other.when, &child.when) =>
+                    if *owner != operator.name && could_both_hold(&other.gate, &child.gate) =>
                 {
                     problems.place(&child.path).error_hint(
                         Code::SameChildTwice,
@@ -245,11 +245,6 @@ fn unknown_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Leaf) -> Strin
 
 /// Whether two gates may be open at the same time, as far as that can be told: those that differ are taken to exclude each
 /// other.
-fn could_both_hold(a: &[Condition], b: &[Condition]) -> bool {
-    a.is_empty() || b.is_empty() || same_when(a, b)
-}
-
-fn same_when(a: &[Condition], b: &[Condition]) -> bool {
-    let describe = |when: &[Condition]| when.iter().map(describe::condition).collect::<Vec<Node>>();
-    describe(a) == describe(b)
+fn could_both_hold(a: &Gate, b: &Gate) -> bool {
+    a.is_empty() || b.is_empty() || describe::gate(a) == describe::gate(b)
 }

@@ -5,8 +5,8 @@ mod blocks;
 use std::collections::BTreeMap;
 
 use super::{
-    ChildPlan, Coerce, Fields, GroupKind, ImportPlan, Leaf, Mode, OnFalse, ResourceType, Schemas,
-    Tree, conditions, kinds,
+    BlockPlan, ChildPlan, Coerce, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode, OnFalse,
+    ResourceType, Schemas, Tree, conditions, kinds,
 };
 use crate::{
     api::{
@@ -23,6 +23,8 @@ pub(crate) use blocks::{Declared, of_box, of_motif};
 
 /// What all entries of a block need to know.
 struct Surroundings<'a> {
+    /// Its place among all blocks.
+    position: usize,
     owner: &'a GroupKind,
     schemas: &'a Schemas,
     /// The workloads that its Services can select.
@@ -46,17 +48,23 @@ struct Entry<'a> {
     control: &'a Control,
 }
 
-/// The children of all blocks of an operator, in creation order; what is wrong is reported and left out.
+/// The blocks of an operator, and the children of all of them in creation order; what is wrong is reported and left out.
 pub(crate) fn compile(
     blocks: &[Declared<'_>],
     imports: &[ImportPlan],
     owner: &GroupKind,
     schemas: &Schemas,
     force_conflict: bool,
-) -> Vec<ChildPlan> {
-    let mut plans = Vec::new();
-    for declared in blocks {
+) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
+    let (mut compiled, mut plans) = (Vec::new(), Vec::new());
+    for (position, declared) in blocks.iter().enumerate() {
+        compiled.push(BlockPlan {
+            path: declared.at.text(),
+            import: declared.import,
+            gate: Gate::default(),
+        });
         let surroundings = Surroundings {
+            position,
             owner,
             schemas,
             workloads: blocks::selectable(blocks, declared.import),
@@ -68,7 +76,7 @@ pub(crate) fn compile(
     }
     // Stable: within a rank the order of declaration stays.
     plans.sort_by_key(|plan: &ChildPlan| kinds::rank(&plan.kind.group_kind()));
-    plans
+    (compiled, plans)
 }
 
 impl Surroundings<'_> {
@@ -189,18 +197,19 @@ impl Surroundings<'_> {
         root.put_text("kind", &kind.kind);
         root.put("metadata", metadata.into_optional());
 
-        let when = conditions::compile(&at.field("when"), &control.when);
+        let gate = conditions::gate(at, &control.when, &control.or);
         let mode = mode(at, *block, &group_kind, control);
         Some(ChildPlan {
             path: at.text(),
             import: self.import,
+            block: self.position,
             kind: kind.clone(),
             mode,
             on_false: on_false(at, mode, control).unwrap_or_else(|| {
                 let import = self.import.and_then(|import| self.imports.get(import));
-                conditions::default_on_false(&when, import)
+                conditions::default_on_false([&gate], import)
             }),
-            when,
+            gate,
             name: name?,
             name_rule,
             namespace,

@@ -1,6 +1,6 @@
-//! `when` lists.
+//! `when` and `or` lists.
 
-use super::{Coerce, Condition, ImportPlan, Leaf, OnFalse, Operand, Test};
+use super::{Coerce, Condition, Gate, ImportPlan, Leaf, OnFalse, Operand, Test};
 use crate::{
     api::{GateCondition, GateOperator, scalar::Scalar},
     diagnostics::Code,
@@ -8,8 +8,16 @@ use crate::{
     value::{Path, Step},
 };
 
-/// Compiles the list at `at`; what is wrong is reported and left out.
-pub(crate) fn compile(at: &At<'_>, list: &[GateCondition]) -> Box<[Condition]> {
+/// Compiles the `when` and `or` of what stands at `at`; what is wrong is reported and left out.
+pub(crate) fn gate(at: &At<'_>, when: &[GateCondition], or: &[GateCondition]) -> Gate {
+    Gate {
+        all: compile(&at.field("when"), when),
+        any: compile(&at.field("or"), or),
+    }
+}
+
+/// Compiles the list at `at`.
+fn compile(at: &At<'_>, list: &[GateCondition]) -> Box<[Condition]> {
     list.iter()
         .enumerate()
         .flat_map(|(index, condition)| one(&at.index(index), condition))
@@ -156,9 +164,12 @@ impl Condition {
 /// and kept when the live world has a say. `import` is where a Motif's child comes from.
 ///
 /// Source: language reference, lifecycle blocks.
-pub(crate) fn default_on_false(when: &[Condition], import: Option<&ImportPlan>) -> OnFalse {
+pub(crate) fn default_on_false<'a>(
+    gates: impl IntoIterator<Item = &'a Gate>,
+    import: Option<&ImportPlan>,
+) -> OnFalse {
     let mut intent = true;
-    for condition in when {
+    for condition in gates.into_iter().flat_map(Gate::iter) {
         condition.visit_reads(&mut |path| intent &= is_intent(path, import));
     }
     if intent {

@@ -1,8 +1,8 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
 use super::{
-    ChildPlan, Coerce, Condition, ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, Operand,
-    OperatorPlan, Reads, StatusField, Test, Tree,
+    BlockPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode, Number,
+    OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
 };
 use crate::{
     template::Template,
@@ -14,7 +14,7 @@ pub(crate) fn hash(plan: &OperatorPlan) -> String {
     value::hash(&operator(plan))
 }
 
-/// A plan but for its name, workers and resync.
+/// A plan but for its name, and for when and how fast it works.
 pub fn operator(plan: &OperatorPlan) -> Node {
     let OperatorPlan {
         katalog,
@@ -22,8 +22,11 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resource,
         workers: _,
         resync: _,
+        queue: _,
+        depends_on: _,
         finalizer,
         imports,
+        blocks,
         children,
         status,
         reads,
@@ -56,6 +59,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
             resource.namespaced.map(Node::from).unwrap_or_default(),
         ),
         ("finalizer", Node::from(*finalizer)),
+        ("blocks", list(blocks.iter().map(block))),
         ("children", list(children.iter().map(child))),
         ("conditions", Node::from(status.conditions)),
         ("status", list(status.fields.iter().map(field))),
@@ -103,13 +107,29 @@ fn place(key: &str, import: Option<usize>) -> Option<(&str, Node)> {
     Some((key, Node::from(i64::try_from(import?).ok()?)))
 }
 
+fn block(plan: &BlockPlan) -> Node {
+    let BlockPlan { path, import, gate } = plan;
+    let block = [("path", Node::from(&**path)), ("gate", self::gate(gate))];
+    map(block.into_iter().chain(place("import", *import)))
+}
+
+/// A gate.
+pub(crate) fn gate(gate: &Gate) -> Node {
+    let Gate { all, any } = gate;
+    let any = (!any.is_empty()).then(|| ("or", list(any.iter().map(condition))));
+    map([("when", list(all.iter().map(condition)))]
+        .into_iter()
+        .chain(any))
+}
+
 fn child(plan: &ChildPlan) -> Node {
     let ChildPlan {
         path,
         import,
+        block,
         kind,
         mode,
-        when,
+        gate,
         on_false,
         name,
         name_rule: _,
@@ -134,7 +154,7 @@ fn child(plan: &ChildPlan) -> Node {
                 "reconciled"
             }),
         ),
-        ("when", list(when.iter().map(condition))),
+        ("gate", self::gate(gate)),
         (
             "onFalse",
             Node::from(if *on_false == OnFalse::Delete {
@@ -152,7 +172,10 @@ fn child(plan: &ChildPlan) -> Node {
         ("forceConflict", Node::from(*force_conflict)),
         ("adopt", Node::from(*adopt)),
     ];
-    map(child.into_iter().chain(place("import", *import)))
+    let places = place("import", *import)
+        .into_iter()
+        .chain(place("block", Some(*block)));
+    map(child.into_iter().chain(places))
 }
 
 fn field(field: &StatusField) -> Node {
@@ -161,19 +184,18 @@ fn field(field: &StatusField) -> Node {
         path,
         value,
         kind,
-        when,
+        gate,
     } = field;
     let field = [
         ("path", Node::from(path.to_string())),
         ("value", leaf(value)),
         ("typed", Node::from(kind.is_some())),
-        ("when", list(when.iter().map(condition))),
+        ("gate", self::gate(gate)),
     ];
     map(field.into_iter().chain(place("import", *import)))
 }
 
-/// A condition.
-pub(crate) fn condition(condition: &Condition) -> Node {
+fn condition(condition: &Condition) -> Node {
     let operand = match &condition.operand {
         Operand::Path(path) => Node::from(path.to_string()),
         Operand::Template(template) => of_template("$template", template),

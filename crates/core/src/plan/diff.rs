@@ -71,5 +71,7 @@ fn runs_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
     before.hash == after.hash
         && before.workers == after.workers
         && before.resync == after.resync
+        && before.queue == after.queue
+        && before.depends_on == after.depends_on
         && before.resource == after.resource
 }

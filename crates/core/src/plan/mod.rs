@@ -38,6 +38,7 @@ mod status;
 mod tree;
 mod types;
 mod typing;
+mod walk;
 
 pub use api_types::lacks_api_types;
 pub use coerce::Misfit;

@@ -3,15 +3,19 @@
 use std::cell::RefCell;
 
 use super::{
-    ChildPlan, CrdVersion, GroupKind, ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan,
-    ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks, children, describe,
+    BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
+    Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
+    children, describe,
     imports::{self, Imported},
     reads::{self, Unreadable},
     reconciler, status,
     typing::{Known, Typing},
 };
 use crate::{
-    api::{CrdEntry, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec, names},
+    api::{
+        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
+        names,
+    },
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
@@ -37,19 +41,22 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let imports = imports::plans(&at, &imported);
     let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
     let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
-    let imported = (&*imported, &*imports);
-    let mut children = children(&at, &declared, &owner, imported, &entry, &schemas);
-    let status = status(&at, None, imported.0, None, library);
+    let all = (&*imported, &*imports);
+    let (blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
+    let mut plan = OperatorPlan {
+        imports,
+        blocks: blocks.into(),
+        children: children.into(),
+        status: status(&at, None, &imported, None, library),
+        ..OperatorPlan::of_nothing()
+    };
     let built_in = BuiltIn::new();
     let known = Known {
         schemas: &schemas,
         built_in: &built_in,
     };
-    Typing::new(&at, known, None, &children, None).check(&imports, &mut children, &status);
-    report(
-        &at,
-        reads::gather(&children, &status, &imports, false).unreadable,
-    );
+    Typing::new(&at, known, None, &plan.children, None).check(&mut plan);
+    report(&at, reads::gather(&plan, false).unreadable);
     let mut found = problems.into_inner();
     let elsewhere = [Code::ServiceSelector, Code::NoPort];
     found.0.retain(|problem| !elsewhere.contains(&problem.code));
@@ -128,14 +135,8 @@ fn with_names(
         );
     }
     let imports = imports::plans(at, imported);
-    let mut children = children(
-        &box_at,
-        declared,
-        &owner,
-        (imported, &imports),
-        entry,
-        schemas,
-    );
+    let imported_here = (imported, &*imports);
+    let (blocks, children) = children(&box_at, declared, &owner, imported_here, entry, schemas);
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
@@ -146,41 +147,47 @@ fn with_names(
         version,
         context.library,
     );
-    let mut typing = Typing::new(
-        at,
-        context.known,
-        resource.as_ref(),
-        &children,
-        context.listed,
-    );
-    let before = at.count();
-    typing.check(&imports, &mut children, &status);
-    if schemas.is_trusting() {
-        at.demote_from(before);
-    }
-    let gathered = reads::gather(&children, &status, &imports, true);
-    chance::check(at, &imports, &children, &status);
-    let finalizer = finalizer(&box_at, declared.finalizers.as_deref());
-    if !finalizer {
-        checks::left_behind(at, &children, resource.as_ref());
-    }
-    report(at, gathered.unreadable);
-    let mut operator = OperatorPlan {
+    let mut plan = OperatorPlan {
         katalog: context.katalog.clone(),
         name: name.to_owned(),
-        resource: resource?,
         workers: usize::try_from(pace.workers).unwrap_or(1),
         resync: pace.resync,
-        finalizer,
+        queue: pace.queue,
+        depends_on: depends_on(entry),
+        finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
         imports,
+        blocks: blocks.into(),
         children: children.into(),
         status,
-        reads: gathered.reads,
-        children_names: gathered.aliases.into_iter().collect(),
-        hash: String::new(),
+        ..OperatorPlan::of_nothing()
     };
-    operator.hash = describe::hash(&operator);
-    Some(operator)
+    check(at, &mut plan, resource.as_ref(), context);
+    plan.resource = resource?;
+    plan.hash = describe::hash(&plan);
+    Some(plan)
+}
+
+/// Checks what a plan declares for `resource`, and fills in what it reads.
+fn check(
+    at: &At<'_>,
+    plan: &mut OperatorPlan,
+    resource: Option<&ResourceType>,
+    context: &Context<'_>,
+) {
+    let mut typing = Typing::new(at, context.known, resource, &plan.children, context.listed);
+    let before = at.count();
+    typing.check(plan);
+    if context.known.schemas.is_trusting() {
+        at.demote_from(before);
+    }
+    let gathered = reads::gather(plan, true);
+    chance::check(at, plan);
+    if !plan.finalizer {
+        checks::left_behind(at, &plan.children, resource);
+    }
+    report(at, gathered.unreadable);
+    plan.reads = gathered.reads;
+    plan.children_names = gathered.aliases.into_iter().collect();
 }
 
 /// The children of Motifs and of the operatorBox at `at`.
@@ -191,7 +198,7 @@ fn children(
     (imported, imports): (&[Imported<'_>], &[ImportPlan]),
     entry: &CrdEntry,
     schemas: &Schemas,
-) -> Vec<ChildPlan> {
+) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
     let mut blocks = Vec::new();
     for index in imports::merge_order(imported) {
         let Imported {
@@ -204,8 +211,8 @@ fn children(
     }
     blocks.extend(children::of_box(at, declared));
     let force_conflict = entry.force_conflict.unwrap_or(false);
-    let compiled = children::compile(&blocks, imports, owner, schemas, force_conflict);
-    checks::within(at, imports, compiled)
+    let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
+    (blocks, checks::within(at, imports, compiled))
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.
@@ -240,6 +247,17 @@ fn status<'a>(
     }
     let conditions = declared.and_then(|declared| declared.conditions);
     status::compile(&lists, conditions.unwrap_or(true), version)
+}
+
+/// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
+fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
+    let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
+    declared
+        .map(|(on, condition)| Dependency {
+            on: on.into(),
+            condition,
+        })
+        .collect()
 }
 
 /// Whether the custom resources get our finalizer.

@@ -143,7 +143,8 @@ impl<'a> ProfileTables<'a> {
     /// for.
     pub(crate) fn check(&self, at: &At<'_>) {
         let Self {
-            reconciler,
+            // Numbers, which the document's own check knows the ranges of.
+            reconciler: _,
             network_policies,
             resource_quotas,
             limit_ranges,
@@ -155,12 +156,6 @@ impl<'a> ProfileTables<'a> {
             container_security,
             pod_security,
         } = self;
-        for (place, profile) in &reconciler.declared {
-            if profile.values.queue.is_some() {
-                let message = "queues have no depth yet: this changes nothing";
-                place.field("queue").warn(Code::NoEffect, message);
-            }
-        }
         network_policies.check(at, network_policy::rules);
         resource_quotas.check(at, resource_quota::hard);
         limit_ranges.check(at, limit_range::limits);
@@ -301,10 +296,10 @@ mod tests {
         profiles.add(&at, built_in);
         profiles.check(&at);
         let mut found = problems.into_inner();
-        // They are declared anew here, and the depth of queues has no effect yet.
+        // They are declared anew here.
         found
             .0
-            .retain(|problem| !matches!(problem.code, Code::ProfileShadows | Code::NoEffect));
+            .retain(|problem| problem.code != Code::ProfileShadows);
         assert!(found.is_empty(), "{found}");
         let classes = built_in.names().into_iter();
         let filled: Vec<_> = classes

@@ -5,8 +5,8 @@ mod children;
 use std::collections::BTreeSet;
 
 use super::{
-    ChildAlias, ChildPlan, Condition, ImportPlan, InputPlan, Leaf, Number, Operand, Reads,
-    StatusPlan, kinds,
+    ChildAlias, Condition, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads, kinds,
+    walk::Expression,
 };
 use crate::{
     diagnostics::{Code, nearest},
@@ -51,42 +51,21 @@ pub(crate) struct Gathered {
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
-/// Gathers what children, status and the inputs of imports read. `all` says whether these are all children of an operator,
-/// so that no other can be read.
-pub(crate) fn gather(
-    children: &[ChildPlan],
-    status: &StatusPlan,
-    imports: &[ImportPlan],
-    all: bool,
-) -> Gathered {
-    let known = Known::new(children, all);
+/// Gathers what the expressions of `plan` read. `all` says whether it has all children of an operator, so that no other can
+/// be read.
+pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
+    let known = Known::new(&plan.children, all);
     let mut gathered = Gathered::default();
     for kind in known.kinds() {
         gathered.reads.children.entry(kind.clone()).or_default();
     }
-    let inputs = |import: Option<usize>| imports.get(import?);
-    for import in imports {
-        let outer = inputs(import.outer);
-        for InputPlan { given, default, .. } in &import.inputs {
-            for (tree, inputs) in [(given, outer), (default, None)] {
-                if let Some(tree) = tree {
-                    tree.visit(&mut |leaf| gathered.leaf(leaf, (&known, inputs)));
-                }
-            }
+    plan.visit(&mut |expression, place| {
+        let inputs = place.import.and_then(|import| plan.imports.get(import));
+        match expression {
+            Expression::Leaf(leaf) => gathered.leaf(leaf, (&known, inputs)),
+            Expression::Condition(condition) => gathered.condition(condition, (&known, inputs)),
         }
-    }
-    for child in children {
-        let around = (&known, inputs(child.import));
-        child.visit_leaves(&mut |leaf| gathered.leaf(leaf, around));
-        let conditions = child.when.iter();
-        conditions.for_each(|condition| gathered.condition(condition, around));
-    }
-    for field in &status.fields {
-        let around = (&known, inputs(field.import));
-        gathered.leaf(&field.value, around);
-        let conditions = field.when.iter();
-        conditions.for_each(|condition| gathered.condition(condition, around));
-    }
+    });
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
     for paths in gathered.reads.children.values_mut() {
         *paths = without_covered(std::mem::take(paths));
@@ -96,15 +75,6 @@ pub(crate) fn gather(
 
 /// What can be read beside the custom resource: the children, and the inputs of a Motif.
 type Around<'a> = (&'a Known, Option<&'a ImportPlan>);
-
-impl ChildPlan {
-    /// Calls `visit` with the leaves of name, namespace and body; not with those of conditions.
-    pub(crate) fn visit_leaves<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
-        visit(&self.name);
-        self.namespace.iter().for_each(&mut *visit);
-        self.body.visit(visit);
-    }
-}
 
 /// Where something is read: a field and, if it is a template, its text.
 #[derive(Clone, Copy)]

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use super::{
-    Library,
+    Backoff, Library, QueuePlan,
     library::{Content, Part},
     profiles::no_include_inside,
 };
 use crate::{
-    api::{CrdEntry, Reconciler},
+    api::{
+        CrdEntry, Reconciler, Scalar, profiles,
+        queue::{Queue, QueueBackoff, QueueWaits},
+    },
     diagnostics::Code,
     resources::scope::At,
 };
@@ -20,12 +23,21 @@ const MOST_WORKERS: u32 = 1000;
 /// Period of the safety net, where nothing is declared.
 const DEFAULT_RESYNC: Duration = Duration::from_mins(10);
 
-/// How an operator works through its queue.
+/// First wait after a failed pass, where `retryBackoff` leaves it out.
+const DEFAULT_FIRST_WAIT: Duration = Duration::from_millis(500);
+/// Longest wait after failed passes, where `retryBackoff` leaves it out.
+const DEFAULT_LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Largest `multiplier` of waits.
+const LARGEST_MULTIPLIER: f64 = 100.0;
+
+/// How fast an operator works.
 pub(crate) struct Pace {
     /// Passes at a time.
     pub(crate) workers: u32,
     /// Period of the safety net; zero is off.
     pub(crate) resync: Duration,
+    /// How it works through its queue.
+    pub(crate) queue: QueuePlan,
 }
 
 /// The pace of the entry at `at`. Of each field the reconciler's own value wins, then the included file's, the entry's,
@@ -59,7 +71,88 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
         resync: resync
             .or_else(|| profile?.resync)
             .map_or(DEFAULT_RESYNC, |span| span.0),
+        queue: queue(&layers, profile),
     }
+}
+
+/// The queue, field by field: the reconciler's own value, then the included file's, the profile's.
+fn queue(layers: &[(At<'_>, &Reconciler)], profile: Option<&profiles::Pace>) -> QueuePlan {
+    let declared: Vec<(At<'_>, &Queue)> = layers
+        .iter()
+        .filter_map(|(at, reconciler)| Some((at.field("queue"), reconciler.queue.as_ref()?)))
+        .collect();
+    for (at, queue) in &declared {
+        if queue.shared == Some(true) {
+            at.field("shared").error_hint(
+                Code::NotSupportedYet,
+                "queues cannot be shared: every operator has its own, so that none waits behind another",
+                "leave it out",
+            );
+        }
+    }
+    let first =
+        |field: fn(&Queue) -> Option<u32>| declared.iter().find_map(|(_, queue)| field(queue));
+    let backoffs = declared
+        .iter()
+        .filter_map(|(at, queue)| Some((at.field("retryBackoff"), queue.retry_backoff.as_ref()?)))
+        .map(|(at, declared)| backoff(&at, declared))
+        // All of them are checked.
+        .collect::<Vec<_>>();
+    let default = QueuePlan::default();
+    QueuePlan {
+        max_depth: first(|queue| queue.max_depth)
+            .or_else(|| profile?.queue.as_ref()?.max_depth)
+            .unwrap_or(default.max_depth),
+        failure_threshold: first(|queue| queue.failure_threshold)
+            .map_or(default.failure_threshold, u64::from),
+        backoff: backoffs.into_iter().next().unwrap_or_default(),
+    }
+}
+
+fn backoff(at: &At<'_>, declared: &QueueBackoff) -> Backoff {
+    let alone;
+    let waits = match declared {
+        QueueBackoff::Full(waits) => waits,
+        QueueBackoff::Initial(initial) => {
+            alone = QueueWaits {
+                initial: Some(*initial),
+                ..QueueWaits::default()
+            };
+            &alone
+        }
+    };
+    let first = waits.initial.map_or(DEFAULT_FIRST_WAIT, |span| span.0);
+    if first.is_zero() {
+        at.error_hint(
+            Code::OutOfRange,
+            "without a wait a pass that fails would be tried again without end",
+            "write a duration such as `500ms`",
+        );
+    }
+    let longest = waits
+        .max
+        .map_or(DEFAULT_LONGEST_WAIT.max(first), |span| span.0);
+    if longest < first {
+        let message = "the longest wait is shorter than the first";
+        at.field("max").error(Code::OutOfRange, message);
+    }
+    Backoff {
+        first,
+        longest,
+        factor: waits.multiplier.as_ref().map_or(2.0, |multiplier| {
+            factor(&at.field("multiplier"), multiplier)
+        }),
+    }
+}
+
+fn factor(at: &At<'_>, multiplier: &Scalar) -> f64 {
+    let factor = multiplier.to_string().trim().parse().ok();
+    let factor = factor.filter(|factor| (1.0..=LARGEST_MULTIPLIER).contains(factor));
+    factor.unwrap_or_else(|| {
+        let message = format!("a multiplier is a number from 1 to {LARGEST_MULTIPLIER}");
+        at.error(Code::OutOfRange, message);
+        2.0
+    })
 }
 
 /// What is declared, and what the file that is included declares.

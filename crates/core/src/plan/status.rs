@@ -105,7 +105,7 @@ fn field(
 ) -> Option<StatusField> {
     let path = path(&at.field("path"), &declared.path, conditions);
     let value = at.field("value").scalar_leaf(&declared.value);
-    let when = conditions::compile(&at.field("when"), &declared.when);
+    let gate = conditions::gate(at, &declared.when, &declared.or);
     let (path, mut value) = (path?, value?);
     let of_schema = version.and_then(|version| status_type(&at.field("path"), version, &path));
     let kind = declared.type_.map(coerce).or(of_schema);
@@ -127,7 +127,7 @@ fn field(
         path,
         value,
         kind,
-        when,
+        gate,
     })
 }
 

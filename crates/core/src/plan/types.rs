@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{GroupKind, KatalogRef, ResourceType};
 use crate::{
-    api::names,
+    api::{DependencyCondition, names},
     template::Template,
     value::{Key, Node, Path},
 };
@@ -31,10 +31,16 @@ pub struct OperatorPlan {
     pub workers: usize,
     /// Period of the safety net; zero is off.
     pub resync: Duration,
+    /// How it works through its queue.
+    pub queue: QueuePlan,
+    /// The operators of the Katalog that it waits for, by name.
+    pub depends_on: Box<[Dependency]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
+    /// The lifecycle blocks that the children stand in.
+    pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
     /// others), then as declared.
     pub children: Box<[ChildPlan]>,
@@ -49,6 +55,39 @@ pub struct OperatorPlan {
 }
 
 impl OperatorPlan {
+    /// A plan that does nothing, for nothing: what compiling starts from.
+    pub(crate) fn of_nothing() -> Self {
+        Self {
+            katalog: KatalogRef {
+                namespace: String::new(),
+                name: String::new(),
+            },
+            name: String::new(),
+            resource: ResourceType {
+                group: Key::from(""),
+                version: Key::from(""),
+                kind: Key::from(""),
+                plural: None,
+                namespaced: None,
+            },
+            workers: 1,
+            resync: Duration::ZERO,
+            queue: QueuePlan::default(),
+            depends_on: Box::default(),
+            finalizer: true,
+            imports: Box::default(),
+            blocks: Box::default(),
+            children: Box::default(),
+            status: StatusPlan {
+                conditions: true,
+                fields: Box::default(),
+            },
+            reads: Reads::default(),
+            children_names: Box::default(),
+            hash: String::new(),
+        }
+    }
+
     /// The field manager that this operator writes as.
     pub fn field_manager(&self) -> String {
         names::field_manager(
@@ -64,6 +103,58 @@ impl OperatorPlan {
             &self.resource.group,
         )
     }
+}
+
+/// How an operator works through its queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueuePlan {
+    /// The depth that counts as a full queue; 0 is none.
+    pub max_depth: u32,
+    /// Failed passes in a row after which the operator counts as degraded, at least 1.
+    pub failure_threshold: u64,
+    /// How long a key whose pass failed waits.
+    pub backoff: Backoff,
+}
+
+impl Default for QueuePlan {
+    fn default() -> Self {
+        Self {
+            max_depth: 0,
+            failure_threshold: 5,
+            backoff: Backoff::default(),
+        }
+    }
+}
+
+/// How long a key whose pass failed waits for the next one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Backoff {
+    /// After the first failure; not zero.
+    pub first: Duration,
+    /// The longest; at least the first.
+    pub longest: Duration,
+    /// How many times as long each wait is as the one before, at least 1.
+    pub factor: f64,
+}
+
+impl Default for Backoff {
+    /// Source: client-go, `DefaultControllerRateLimiter`.
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(5),
+            longest: Duration::from_secs(1000),
+            factor: 2.0,
+        }
+    }
+}
+
+/// An operator that another one waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// The entry of the same Katalog.
+    pub on: Box<str>,
+    /// What must be so of it.
+    pub condition: DependencyCondition,
 }
 
 /// What a plan reads of the objects it sees; records keep these parts and no others.
@@ -127,6 +218,17 @@ pub struct InputPlan {
     pub path: Box<str>,
 }
 
+/// One lifecycle block: what its children have in common.
+#[derive(Debug)]
+pub struct BlockPlan {
+    /// Where it stands in the Katalog, or in the Motif of `import`.
+    pub path: Box<str>,
+    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    pub import: Option<usize>,
+    /// What must hold for the block to count; a closed one closes each of its children.
+    pub gate: Gate,
+}
+
 /// One declared child.
 #[derive(Debug)]
 pub struct ChildPlan {
@@ -135,13 +237,15 @@ pub struct ChildPlan {
     pub path: Box<str>,
     /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
     pub import: Option<usize>,
+    /// The block that it stands in, by its place in [`OperatorPlan::blocks`].
+    pub block: usize,
     /// Its kind.
     pub kind: ResourceType,
     /// How it is kept.
     pub mode: Mode,
-    /// All must hold for the child to exist.
-    pub when: Box<[Condition]>,
-    /// What becomes of an existing child when `when` does not hold; only for [`Mode::Reconciled`].
+    /// What must hold for the child to exist.
+    pub gate: Gate,
+    /// What becomes of an existing child when its gate is closed; only for [`Mode::Reconciled`].
     pub on_false: OnFalse,
     /// Its name; rendered text is trimmed.
     pub name: Leaf,
@@ -253,7 +357,30 @@ pub enum Tree {
     Workload(Box<(GroupKind, Leaf)>),
 }
 
-/// One entry of a `when` list.
+/// What must hold: all of one list, and one of the other where that has any.
+///
+/// Source: language reference, condition language.
+#[derive(Debug, Default)]
+pub struct Gate {
+    /// `when`: all must hold.
+    pub all: Box<[Condition]>,
+    /// `or`: one must hold, if there is any.
+    pub any: Box<[Condition]>,
+}
+
+impl Gate {
+    /// Whether it asks nothing, and is always open.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.any.is_empty()
+    }
+
+    /// Every condition of both lists.
+    pub fn iter(&self) -> impl Iterator<Item = &Condition> {
+        self.all.iter().chain(&self.any)
+    }
+}
+
+/// One entry of a `when` or `or` list.
 #[derive(Debug)]
 pub struct Condition {
     /// Left side.
@@ -306,6 +433,6 @@ pub struct StatusField {
     pub value: Leaf,
     /// The declared type; none means that the CRD's schema decides, and else the value's own type.
     pub kind: Option<Coerce>,
-    /// All must hold, or the old value stays.
-    pub when: Box<[Condition]>,
+    /// What must hold, or the old value stays.
+    pub gate: Gate,
 }

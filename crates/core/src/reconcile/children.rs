@@ -5,17 +5,22 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use super::{
     inputs::Inputs,
     record::{ChildRecord, Observed},
-    render::Renderer,
+    render::{Frame, Renderer},
 };
 use crate::{
     plan::{GroupKind, Number, OperatorPlan},
-    template::{Budget, Data},
+    template::Budget,
     value::{Key, Map, Node},
 };
 
 /// `.children`: by kind the first declared object that exists (`deployment`), of Jobs the one created last, and all by
 /// name (`deployments`).
-pub(super) fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &str) -> Node {
+pub(super) fn children_data(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    manager: &str,
+    frame: Frame<'_>,
+) -> Node {
     if plan.children_names.is_empty() {
         return Node::default();
     }
@@ -28,7 +33,7 @@ pub(super) fn children_data(plan: &OperatorPlan, observed: &Observed, manager: &
                 .push(&child.record);
         }
     }
-    let order = DeclaredOrder::of(plan, observed);
+    let order = DeclaredOrder::of(plan, observed, frame);
     for (kind, records) in &mut by_kind {
         let position = |record: &&ChildRecord| order.position(kind, &record.id.key.name);
         if is_job(kind) {
@@ -63,11 +68,9 @@ fn is_job(kind: &GroupKind) -> bool {
 struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
 
 impl DeclaredOrder {
-    fn of(plan: &OperatorPlan, observed: &Observed) -> Self {
-        let data = Data::of(&observed.cr.view);
-        let owner_kind = plan.resource.group_kind();
-        let owner = (&owner_kind, &observed.cr.id.key);
-        let inputs = Inputs::of(plan, &data, owner);
+    fn of(plan: &OperatorPlan, observed: &Observed, frame: Frame<'_>) -> Self {
+        let data = frame.sources.data(observed);
+        let inputs = Inputs::of(plan, &data, frame);
         let around = inputs.around(data.clone());
         let mut positions = BTreeMap::new();
         for (index, child) in plan.children.iter().enumerate() {
@@ -76,7 +79,7 @@ impl DeclaredOrder {
                 let mut renderer = Renderer {
                     data,
                     budget: &mut budget,
-                    owner,
+                    frame,
                 };
                 renderer.text(&child.name)
             });

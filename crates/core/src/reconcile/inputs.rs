@@ -1,8 +1,8 @@
 //! `.inputs`: what the imports of a plan give to their Motifs.
 
-use super::render::{RenderError, Renderer, wanted};
+use super::render::{Frame, RenderError, Renderer, wanted};
 use crate::{
-    plan::{GroupKind, ImportPlan, InputPlan, ObjectKey, OperatorPlan},
+    plan::{ImportPlan, InputPlan, OperatorPlan},
     template::{Budget, Data},
     value::{Key, Map, Node},
 };
@@ -12,17 +12,13 @@ pub(super) struct Inputs(Vec<Result<Node, RenderError>>);
 
 impl Inputs {
     /// Evaluates them on `data`, for the custom resource of kind and key `owner`.
-    pub(super) fn of(
-        plan: &OperatorPlan,
-        data: &Data<'_>,
-        owner: (&GroupKind, &ObjectKey),
-    ) -> Self {
+    pub(super) fn of(plan: &OperatorPlan, data: &Data<'_>, frame: Frame<'_>) -> Self {
         let mut inputs = Self(Vec::with_capacity(plan.imports.len()));
         for import in &plan.imports {
             // Outer ones come first.
             let evaluated = inputs
                 .data(data, import.outer)
-                .and_then(|around| evaluate(import, data, &around, owner));
+                .and_then(|around| evaluate(import, data, &around, frame));
             inputs.0.push(evaluated);
         }
         inputs
@@ -72,7 +68,7 @@ fn evaluate(
     import: &ImportPlan,
     data: &Data<'_>,
     around: &Data<'_>,
-    owner: (&GroupKind, &ObjectKey),
+    frame: Frame<'_>,
 ) -> Result<Node, RenderError> {
     let mut budget = Budget::default();
     let mut inputs = Vec::with_capacity(import.inputs.len());
@@ -90,7 +86,7 @@ fn evaluate(
             let mut renderer = Renderer {
                 data,
                 budget: &mut budget,
-                owner,
+                frame,
             };
             if let (None, Some(tree)) = (&value, tree) {
                 value = renderer.tree(tree)?;

@@ -14,9 +14,11 @@
 //!
 //! Nothing here awaits, locks or reads a clock.
 
+pub mod autoscale;
 mod children;
 pub mod crd;
 pub mod differ;
+pub mod gate;
 mod inputs;
 pub mod inventory;
 pub mod kstatus;
@@ -27,6 +29,7 @@ pub mod preview;
 pub mod reason;
 pub mod record;
 pub mod render;
+pub mod sources;
 pub mod status;
 pub mod step;
 pub mod verdict;

@@ -6,6 +6,7 @@ use super::{
     inventory::Inventory,
     kstatus::{self, Readiness},
     owned::{Own, Ownership, intern_ownership},
+    sources::Answers,
 };
 use crate::{
     api::names,
@@ -288,6 +289,8 @@ pub struct Observed {
     /// Whether its status tells of a pass already; none where its CRD cannot hold that. Passes report after they write, so
     /// what an unreported custom resource's inventory calls made may have been lost in a crash before it was.
     pub reported: Option<bool>,
+    /// What was read beside them for this pass so far.
+    pub answers: Answers,
 }
 
 impl Observed {

@@ -1,11 +1,11 @@
 //! Trees with expressions become objects.
 
-use super::reason::Reason;
+use super::{gate::Turns, reason::Reason, sources::Sources};
 use crate::{
-    plan::{Coerce, Condition, GroupKind, Leaf, Misfit, ObjectKey, Operand, Test, Tree},
+    plan::{GroupKind, Leaf, Misfit, ObjectKey, Tree},
     resources::{container_name, patch::merged, tagged_image},
     template::{Budget, Data, Entropy, EvalErrorKind},
-    value::{Key, Map, Node, Path, Step, hash_text},
+    value::{Key, Map, Node, hash_text},
 };
 
 /// Why something could not be rendered: the custom resource or the Katalog must change.
@@ -20,14 +20,25 @@ pub struct RenderError {
     pub reason: Reason,
 }
 
-/// What is rendered for: the data that templates read, the budget of the pass, and the custom resource that names workloads.
+/// What is the same for all that a pass renders.
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    /// The custom resource's kind and key, which name workloads.
+    pub owner: (&'a GroupKind, &'a ObjectKey),
+    /// What the pass sees beside custom resource and children.
+    pub sources: &'a Sources,
+    /// When a condition turns.
+    pub turns: &'a Turns,
+}
+
+/// Renders: the data that templates read, the budget of the pass, and its frame.
 pub struct Renderer<'a, 'd> {
     /// The roots.
     pub data: &'a Data<'d>,
     /// One for the whole pass.
     pub budget: &'a mut Budget,
-    /// The custom resource's kind and key.
-    pub owner: (&'a GroupKind, &'a ObjectKey),
+    /// The pass.
+    pub frame: Frame<'a>,
 }
 
 impl Renderer<'_, '_> {
@@ -36,6 +47,13 @@ impl Renderer<'_, '_> {
     /// # Errors
     /// [`RenderError`] when the template fails or its result does not fit the field.
     pub fn leaf(&mut self, leaf: &Leaf) -> Result<Option<Node>, RenderError> {
+        if let Some(message) = self.frame.sources.why_not(leaf.template.reads()) {
+            return Err(RenderError {
+                path: leaf.path.clone(),
+                message,
+                reason: Reason::Unavailable,
+            });
+        }
         let value = leaf
             .template
             .eval(self.data, self.budget)
@@ -110,8 +128,8 @@ impl Renderer<'_, '_> {
             Tree::Workload(workload) => {
                 let name = self.text(&workload.1)?;
                 Ok(Some(Node::from(workload_label(
-                    self.owner.0,
-                    self.owner.1,
+                    self.frame.owner.0,
+                    self.frame.owner.1,
                     &workload.0,
                     &name,
                 ))))
@@ -132,7 +150,7 @@ impl Renderer<'_, '_> {
         let mut renderer = Renderer {
             data: &data,
             budget: &mut *self.budget,
-            owner: self.owner,
+            frame: self.frame,
         };
         renderer.tree(tree)
     }
@@ -146,49 +164,6 @@ impl Renderer<'_, '_> {
         }
         Ok(Node::Map(fields.into_iter().collect::<Map>()))
     }
-
-    /// Whether every condition holds.
-    ///
-    /// # Errors
-    /// The first operand's that cannot be rendered.
-    pub fn gate(&mut self, conditions: &[Condition]) -> Result<bool, RenderError> {
-        for condition in conditions {
-            if !self.condition(condition)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn condition(&mut self, condition: &Condition) -> Result<bool, RenderError> {
-        let operand = match &condition.operand {
-            Operand::Path(path) => at(self.data, path)
-                .map(|node| node.to_text().trim().to_owned())
-                .unwrap_or_default(),
-            Operand::Template(template) => {
-                let leaf = Leaf {
-                    template: template.clone(),
-                    coerce: Coerce::Text,
-                    path: condition.path.clone(),
-                };
-                self.text(&leaf)?
-            }
-        };
-        Ok(match &condition.test {
-            Test::Equals(leaf) => operand == self.text(leaf)?,
-            Test::NotEquals(leaf) => operand != self.text(leaf)?,
-            Test::Exists => !operand.is_empty(),
-            Test::NotExists => operand.is_empty(),
-        })
-    }
-}
-
-/// The node at a path that starts with a root's name.
-fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
-    let (Step::Field(root), rest) = path.steps().split_first()? else {
-        return None;
-    };
-    data.get(root)?.at(&rest.iter().cloned().collect::<Path>())
 }
 
 /// What a field takes, from why a value does not fit: without the value, which may be secret.

@@ -3,17 +3,19 @@
 use super::{
     children::children_data,
     crd::{CrdFacts, schema_knows, schema_type},
+    gate::Turns,
     inputs::Inputs,
     patch::merge_patch,
     reason::Reason,
     record::{CrRecord, Observed},
-    render::{RenderError, Renderer, wanted},
+    render::{Frame, RenderError, Renderer, wanted},
+    sources::Sources,
     verdict::{Executed, verdict},
 };
 use crate::{
     api::conditions::{self, Condition, ConditionStatus},
     plan::{Coerce, OperatorPlan, StatusField},
-    template::{Budget, Data},
+    template::Budget,
     value::{Key, Map, Node, Path, Step, set},
 };
 
@@ -131,13 +133,14 @@ pub fn status(
     plan: &OperatorPlan,
     facts: &CrdFacts,
     observed: &Observed,
+    sources: &Sources,
     executed: &mut Executed,
     now: jiff::Timestamp,
 ) -> Option<StatusPatch> {
     let live = observed.cr.view.get("status").cloned();
     let live = live.unwrap_or_else(|| Node::Map(Map::default()));
     let mut wanted = live.clone();
-    declared_fields(plan, facts, observed, executed, &mut wanted, now);
+    declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now);
     if plan.status.conditions {
         write_conditions(facts, observed, executed, &mut wanted, now);
     }
@@ -155,23 +158,25 @@ pub fn status(
 fn declared_fields(
     plan: &OperatorPlan,
     facts: &CrdFacts,
-    observed: &Observed,
+    (observed, sources): (&Observed, &Sources),
     executed: &mut Executed,
     wanted: &mut Node,
     now: jiff::Timestamp,
 ) {
-    let children = children_data(plan, observed, &plan.field_manager());
-    let data = Data::of(&observed.cr.view)
-        .with("children", &children)
-        .at(now);
-    let owner_kind = plan.resource.group_kind();
-    let owner = (&owner_kind, &observed.cr.id.key);
-    let inputs = Inputs::of(plan, &data, owner);
+    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
+    let frame = Frame {
+        owner: (&owner_kind, &observed.cr.id.key),
+        sources,
+        turns: &turns,
+    };
+    let children = children_data(plan, observed, &plan.field_manager(), frame);
+    let data = sources.data(observed).with("children", &children).at(now);
+    let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
     let failed = !executed.failures.is_empty();
     for field in &plan.status.fields {
         // What a field says without a condition, it says of a pass that went well.
-        if (failed && field.when.is_empty())
+        if (failed && field.gate.is_empty())
             || !is_writable(facts, &below_status(&field.path, None))
         {
             continue;
@@ -181,7 +186,7 @@ fn declared_fields(
             let mut renderer = Renderer {
                 data,
                 budget: &mut budget,
-                owner,
+                frame,
             };
             field_value(&mut renderer, field, facts)
         });
@@ -197,6 +202,7 @@ fn declared_fields(
             }
         }
     }
+    executed.wake_at(turns.first());
 }
 
 /// What a declared field says.
@@ -212,7 +218,7 @@ fn field_value(
     field: &StatusField,
     facts: &CrdFacts,
 ) -> Result<Said, RenderError> {
-    if !renderer.gate(&field.when)? {
+    if !renderer.gate(&field.gate)? {
         return Ok(Said::Nothing);
     }
     let Some(value) = renderer.leaf(&field.value)? else {

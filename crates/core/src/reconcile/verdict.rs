@@ -1,5 +1,7 @@
 //! What a pass came to: what was done about each child, and whether that is all that was wanted.
 
+use jiff::Timestamp;
+
 use super::{differ::Held, kstatus::Readiness, reason::Reason, record::Observed, step::Failure};
 use crate::plan::ChildKey;
 
@@ -12,6 +14,15 @@ pub struct Executed {
     pub failures: Vec<Failure>,
     /// Fields that others hold: child, field and manager.
     pub held: Vec<(ChildKey, Held)>,
+    /// When another pass is due though nothing changes: a condition turns, something expires.
+    pub wake: Option<Timestamp>,
+}
+
+impl Executed {
+    /// Another pass is due then, if not before.
+    pub fn wake_at(&mut self, moment: Option<Timestamp>) {
+        self.wake = self.wake.into_iter().chain(moment).min();
+    }
 }
 
 /// What became of one child.

@@ -40,7 +40,7 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/operator", "An operator", "katalog.spec.crds", "One entry for each kind that is operated. Its key is the operator's name.";
     "katalog/operator-box", "The box", "katalog.spec.crds.operatorBox", "What the operator does for each custom resource.";
     "katalog/reconciler", "The reconciler", "katalog.spec.crds.operatorBox.reconciler", "How many resources are reconciled at a time, and how often.";
-    "katalog/queue", "The queue", "katalog.spec.crds.operatorBox.reconciler.queue", "What the reconciler takes its work from.";
+    "katalog/queue", "The queue", "katalog.spec.crds.operatorBox.reconciler.queue", "What the reconciler takes its work from. Each resource is in it at most once, and none is ever dropped.";
     "katalog/children", "Children", "katalog.spec.crds.operatorBox.onCreate", "The objects that are made for a custom resource, by kind. Under `onCreate` they are made when they are missing; under `onReconcile` they are kept as declared, and removed when their conditions no longer hold. The case of kinds does not count.";
     "katalog/conditions", "Conditions", "katalog.spec.crds.operatorBox.onCreate.deployments.when", "What must hold for a child to be wanted, or a status field to be written. All operators of one condition must hold.";
     "katalog/deployments", "Deployments", "katalog.spec.crds.operatorBox.onCreate.deployments", "A Deployment. Under `custom` one can be written out in full.";
@@ -87,7 +87,7 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/mutation", "Mutation", "katalog.spec.crds.mutation", "Rules that complete custom resources.";
     "katalog/normalize", "Normalisation", "katalog.spec.crds.normalize", "Values of the spec, brought to one form before anything is made.";
     "katalog/conversion", "Conversion", "katalog.spec.crds.conversion", "How resources are brought from one version to another.";
-    "katalog/depends-on", "Dependencies", "katalog.spec.crds.dependsOn", "Operators that must run first.";
+    "katalog/depends-on", "Dependencies", "katalog.spec.crds.dependsOn", "Operators that must run first. Until they do, and while one that must be healthy is not, the operator begins no pass; what changes meanwhile is not lost, and resources that are being deleted go through all the same. Operators stop in the reverse order.";
     "katalog/enrich", "More about children", "katalog.spec.crds.enrich", "What is added to children that templates read.";
     "katalog/imports", "Imports", "katalog.spec.crds.imports", "Motifs that the operator is made of. Under `spec.imports` a Motif gives profiles and notes to the whole Katalog.";
     "katalog/profiles", "Profiles", "katalog.spec.profiles", "Names for some fields, to be referred to by `profile`. They come before built-in ones of the same name.";

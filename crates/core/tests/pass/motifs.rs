@@ -4,6 +4,7 @@ use orkestra_core::{
     plan::Schemas,
     reconcile::{
         reason::Reason,
+        sources::Sources,
         status::status,
         step::{Cycle, Intent},
         verdict::Executed,
@@ -143,6 +144,7 @@ fn the_status_of_a_motif_has_its_inputs() {
         &world.plan,
         &open_facts(),
         &world.observe(),
+        &Sources::default(),
         &mut executed,
         at(1),
     )

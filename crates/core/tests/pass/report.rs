@@ -8,6 +8,7 @@ use orkestra_core::{
         differ::Held,
         kstatus::Readiness,
         reason::Reason,
+        sources::Sources,
         status::{StatusPatch, status},
         step::Failure,
         verdict::{Action, Done, Executed},
@@ -44,7 +45,15 @@ pub(crate) fn patch(
     executed: &mut Executed,
     second: i64,
 ) -> Option<StatusPatch> {
-    status(&world.plan, facts, &world.observe(), executed, at(second))
+    let (observed, sources) = (world.observe(), Sources::default());
+    status(
+        &world.plan,
+        facts,
+        &observed,
+        &sources,
+        executed,
+        at(second),
+    )
 }
 
 /// Patches the custom resource as the API server does: a JSON merge patch, then whole floats are integers.
@@ -239,7 +248,15 @@ fn with_readiness(readiness: Readiness) -> Vec<String> {
         }],
         ..Executed::default()
     };
-    let patch = status(&world.plan, &open_facts(), &observed, &mut executed, at(0)).unwrap();
+    let patch = status(
+        &world.plan,
+        &open_facts(),
+        &observed,
+        &Sources::default(),
+        &mut executed,
+        at(0),
+    )
+    .unwrap();
     types(&patch.body.to_json()["status"])
 }
 

@@ -7,7 +7,8 @@ use orkestra_core::{
     reconcile::{
         differ::{Difference, Held, difference, without},
         record::{ChildRecord, CrRecord, Observed, ObservedChild},
-        step::{Cycle, Intent, Rendered, Scopes, step},
+        sources::{Answer, Answers, ROUNDS},
+        step::{Cycle, Intent, Rendered, Scopes, Step, step},
     },
     template::Entropy,
     value::{Node, Path},
@@ -28,6 +29,8 @@ pub(crate) struct World {
     pub(crate) unseen: BTreeSet<GroupKind>,
     pub(crate) scopes: Scopes,
     pub(crate) reported: Option<bool>,
+    /// What a pass finds when it asks; all else is absent.
+    pub(crate) outside: Answers,
     /// The moment of the next pass.
     pub(crate) now: jiff::Timestamp,
     /// Every object that was ever made has another uid.
@@ -52,6 +55,7 @@ impl World {
             objects: BTreeMap::new(),
             unseen: BTreeSet::new(),
             reported: None,
+            outside: Answers::new(),
             now: jiff::Timestamp::UNIX_EPOCH,
             scopes: scopes(plan),
             made: 0,
@@ -83,6 +87,7 @@ impl World {
             cr,
             unseen: self.unseen.clone(),
             reported: self.reported,
+            answers: Answers::new(),
         }
     }
 
@@ -93,7 +98,18 @@ impl World {
     /// Another seed as long as objects are made, as in a cluster: what was made from one must not be made anew.
     pub(crate) fn decide_on(&self, observed: &Observed) -> Cycle {
         let entropy = Entropy::seeded([u8::try_from(self.made % 256).unwrap(); 32]);
-        step(&self.plan, &self.scopes, observed, self.now, &entropy)
+        let mut observed = observed.clone();
+        for _ in 0..ROUNDS {
+            let reads = match step(&self.plan, &self.scopes, &observed, self.now, &entropy) {
+                Step::Done(cycle) => return *cycle,
+                Step::Need(reads) => reads,
+            };
+            for read in reads {
+                let answer = self.outside.get(&read).cloned().unwrap_or(Answer::Absent);
+                assert_eq!(observed.answers.insert(read, answer), None, "asked twice");
+            }
+        }
+        panic!("a pass asks on and on");
     }
 
     /// Decides and writes, the inventory first.

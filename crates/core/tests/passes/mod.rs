@@ -7,8 +7,9 @@ use orkestra_core::{
     plan::OperatorPlan,
     reconcile::{
         record::{CrRecord, Observed, kept_paths},
+        sources::Answers,
         status::written_paths,
-        step::{Cycle, Scopes, step},
+        step::{Cycle, Scopes, Step, step},
     },
     template::Entropy,
     value::Node,
@@ -23,6 +24,7 @@ pub(crate) fn observed(plan: &OperatorPlan, object: &Value) -> Observed {
         children: Vec::new().into_iter().collect(),
         unseen: Vec::new().into_iter().collect(),
         reported: None,
+        answers: Answers::new(),
     }
 }
 
@@ -36,11 +38,13 @@ pub(crate) fn scopes(plan: &OperatorPlan) -> Scopes {
 
 /// What the first pass decides.
 pub(crate) fn first(plan: &OperatorPlan, object: &Value) -> Cycle {
-    step(
-        plan,
-        &scopes(plan),
-        &observed(plan, object),
-        Timestamp::UNIX_EPOCH,
-        &Entropy::seeded([7; 32]),
-    )
+    let (scopes, observed, entropy) = (
+        scopes(plan),
+        observed(plan, object),
+        Entropy::seeded([7; 32]),
+    );
+    match step(plan, &scopes, &observed, Timestamp::UNIX_EPOCH, &entropy) {
+        Step::Done(cycle) => *cycle,
+        Step::Need(reads) => panic!("it asks for {reads:?}"),
+    }
 }

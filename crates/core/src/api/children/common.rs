@@ -57,7 +57,10 @@ pub struct Control {
     /// All must hold for the object to be wanted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
-    /// What happens to the object when `when` no longer holds. Default: `delete` when all conditions
+    /// One must hold for the object to be wanted. Beside `when` both count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
+    /// What happens to the object when `when` and `or` no longer hold. Default: `delete` when all conditions
     /// ask for the custom resource's metadata or spec, else `keep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_false: Option<OnFalse>,

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{Cross, ExternalCall, RetryBackoff};
-use super::gate::Gates;
+use super::calls::{Cross, ExternalCall};
 use super::rules::Normalize;
 use crate::api::duration::Span;
-use crate::api::gate::GateCondition;
+use crate::api::gate::{GateCondition, Gates};
 use crate::api::operator_box::Lifecycle;
 use crate::api::scalar::{Scalar, Text};
 
@@ -301,26 +300,14 @@ pub(crate) struct ManagedResource {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReconcilerLater {
-    /// The queue.
-    queue: Option<Queue>,
     /// Reconciles a resource again after a while.
     requeue: Option<Requeue>,
 }
 
-/// The queue of an operator.
+/// Further fields of a queue.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Queue {
-    /// The depth that autoscaling takes as full; nothing is ever dropped. Default `0`, which is none.
-    #[schemars(range(min = 0, max = 1_000_000_000))]
-    max_depth: Option<u32>,
-    /// Failures in a row after which the operator counts as degraded. Default `5`.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    failure_threshold: Option<u32>,
-    /// `true` shares one queue with other operators. Default `false`.
-    shared: Option<bool>,
-    /// Tries a failed pass again at once.
-    retry_backoff: Option<RetryBackoff>,
+pub(crate) struct QueueLater {
     /// What happens to a queue that is full.
     #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "nothing is ever dropped from a queue"))]
     behaviour: Option<QueueBehaviour>,
@@ -370,8 +357,6 @@ pub(crate) struct Requeue {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusFieldLater {
-    /// One must hold, or the field keeps the value it has. Beside `when` both count.
-    or: Option<Vec<GateCondition>>,
     /// `true` empties the field when the conditions don't hold. Default `false`.
     clear_on_false: Option<bool>,
 }

@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::gate::Gates;
 use super::rules::{Conversion, Mutation, Normalize, Validation};
+use crate::api::gate::Gates;
 use crate::api::scalar::Text;
 
 /// Further fields of an operator.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EntryLater {
-    /// Operators that must run first.
-    depends_on: Option<DependsOn>,
     /// Only resources in these namespaces are reconciled. Default: all.
     allowed_namespaces: Option<Vec<String>>,
     /// Resources in these namespaces are refused, and children are not made there. They replace those of
@@ -55,46 +53,6 @@ pub(crate) struct EntryLater {
     remove_finalizers: Option<bool>,
     /// The operator's self-service pages.
     serve: Option<serde_json::Value>,
-}
-
-/// Operators that must run first.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum DependsOn {
-    /// Their names: they must have started.
-    List(Vec<String>),
-    /// Their names, and what must be so.
-    Map(BTreeMap<String, Dependency>),
-}
-
-/// What must be so of an operator.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum Dependency {
-    /// It alone.
-    Condition(DependencyCondition),
-    /// Under `condition`.
-    Object(DependencyObject),
-}
-
-/// What must be so of an operator.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DependencyObject {
-    /// What must be so. Default `started`.
-    condition: Option<DependencyCondition>,
-}
-
-/// What must be so of an operator.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum DependencyCondition {
-    /// Its workers run.
-    Started,
-    /// Its workers run, and the last pass went well.
-    Healthy,
 }
 
 /// Which webhooks the resources pass.

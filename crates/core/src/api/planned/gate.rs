@@ -3,18 +3,7 @@
 use schemars::JsonSchema;
 
 use crate::api::duration::Span;
-use crate::api::gate::GateCondition;
 use crate::api::scalar::{Scalar, Text, Texts};
-
-/// Conditions: all of `when` and one of `or` must hold.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Gates {
-    /// All must hold.
-    when: Option<Vec<GateCondition>>,
-    /// One must hold. Beside `when` both count.
-    or: Option<Vec<GateCondition>>,
-}
 
 /// Further tests of a condition.
 #[derive(JsonSchema)]
@@ -124,8 +113,6 @@ pub(crate) struct DayOfWeek {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ControlLater {
-    /// One must hold for the object to be wanted. Beside `when` both count.
-    or: Option<Vec<GateCondition>>,
     /// Makes an object for each element of a list.
     for_each: Option<ForEach>,
     /// Waits before the object, in tests of a Katalog.

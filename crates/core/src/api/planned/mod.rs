@@ -19,7 +19,7 @@ mod rules;
 mod security;
 mod workloads;
 
-pub(crate) use box_::{BoxLater, ReconcilerLater, StatusFieldLater};
+pub(crate) use box_::{BoxLater, QueueLater, ReconcilerLater, StatusFieldLater};
 pub(crate) use copies::{
     ConfigMapLater, IngressTlsLater, LimitRangeLater, NetworkPolicyLater, ResourceQuotaLater,
     SecretLater,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 
 use super::calls::{ExternalCall, Fires};
-use super::gate::{Gates, ValueType};
-use crate::api::gate::GateCondition;
+use super::gate::ValueType;
+use crate::api::gate::{GateCondition, Gates};
 use crate::api::scalar::{Scalar, Text};
 
 /// Rules that a Motif adds to the operator that imports it.

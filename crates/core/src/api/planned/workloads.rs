@@ -3,10 +3,9 @@
 use schemars::JsonSchema;
 
 use super::calls::ExternalCall;
-use super::gate::Gates;
 use crate::api::children::RollingUpdate;
 use crate::api::duration::Span;
-use crate::api::gate::GateCondition;
+use crate::api::gate::{GateCondition, Gates};
 use crate::api::scalar::Scalar;
 
 /// Further fields of a block of children.

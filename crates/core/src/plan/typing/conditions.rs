@@ -3,16 +3,16 @@
 use super::{Typing, problem};
 use crate::{
     diagnostics::{Code, Severity},
-    plan::{Condition, Leaf, Operand, Test},
+    plan::{Condition, Gate, Leaf, Operand, Test},
     schema::{Kinds, Type, with_article},
     template::{TemplateError, explain_no_field},
     value::{Path, Step},
 };
 
 impl<'s> Typing<'_, 's> {
-    /// Checks the conditions of one `when`.
-    pub(super) fn conditions(&self, when: &[Condition]) {
-        for condition in when {
+    /// Checks the conditions of one gate.
+    pub(super) fn gate(&self, gate: &Gate) {
+        for condition in gate.iter() {
             let left = self.operand(condition);
             match &condition.test {
                 Test::Equals(leaf) | Test::NotEquals(leaf) => self.compared(condition, &left, leaf),

@@ -23,8 +23,7 @@ pub use list::Typed;
 use target::{Target, made_by};
 
 use super::{
-    ChildPlan, GroupKind, ImportPlan, Leaf, Number, ResourceType, Schemas, StatusField, StatusPlan,
-    reads,
+    ChildPlan, GroupKind, Leaf, Number, OperatorPlan, ResourceType, Schemas, StatusField, reads,
 };
 use crate::{
     diagnostics::{Code, Severity},
@@ -74,7 +73,7 @@ pub(crate) struct Typing<'a, 's> {
 }
 
 impl<'a, 's> Typing<'a, 's> {
-    /// The checks of the operator at `at`, which makes `children` for each `resource`.
+    /// The checks of the operator at `at`, whose `resource` may not be known.
     pub(crate) fn new(
         at: &At<'a>,
         known: Known<'s>,
@@ -102,26 +101,25 @@ impl<'a, 's> Typing<'a, 's> {
 
     /// Checks everything that the operator renders and asks. Leaves of objects that are written out get what their
     /// field takes.
-    pub(crate) fn check(
-        &mut self,
-        imports: &[ImportPlan],
-        children: &mut [ChildPlan],
-        status: &StatusPlan,
-    ) {
-        self.imports(imports);
-        for child in children {
+    pub(crate) fn check(&mut self, plan: &mut OperatorPlan) {
+        self.imports(&plan.imports);
+        for block in &plan.blocks {
+            self.import.set(block.import);
+            self.gate(&block.gate);
+        }
+        for child in &mut plan.children {
             self.import.set(child.import);
             self.leaf(&child.name, None);
             if let Some(namespace) = &child.namespace {
                 self.leaf(namespace, None);
             }
             self.object(child);
-            self.conditions(&child.when);
+            self.gate(&child.gate);
         }
-        for field in &status.fields {
+        for field in &plan.status.fields {
             self.import.set(field.import);
             self.status_field(field);
-            self.conditions(&field.when);
+            self.gate(&field.gate);
         }
     }
 

@@ -1,18 +1,19 @@
 //! Why a declared child is not among the objects.
 
-use std::{fmt, slice};
+use std::fmt;
 
 use jiff::Timestamp;
 
 use super::super::{
     children::children_data,
+    gate::Turns,
     record::Observed,
-    render::Renderer,
+    render::{Frame, Renderer},
     step::{Cycle, Intent},
 };
 use crate::{
-    plan::{ChildPlan, Mode, OperatorPlan},
-    template::{Budget, Data},
+    plan::{ChildPlan, Condition, Mode, OperatorPlan},
+    template::Budget,
 };
 
 /// A declared child that is not made, and why.
@@ -61,16 +62,20 @@ pub(super) fn left_out(
     cycle: &Cycle,
     now: Timestamp,
 ) -> Vec<LeftOut> {
-    let children = children_data(plan, observed, &plan.field_manager());
-    let data = Data::of(&observed.cr.view)
-        .with("children", &children)
-        .at(now);
-    let owner_kind = plan.resource.group_kind();
+    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
+    let frame = Frame {
+        owner: (&owner_kind, &observed.cr.id.key),
+        sources: &cycle.sources,
+        turns: &turns,
+    };
+    let children = children_data(plan, observed, &plan.field_manager(), frame);
+    let data = cycle.sources.data(observed);
+    let data = data.with("children", &children).at(now);
     let mut budget = Budget::default();
     let mut renderer = Renderer {
         data: &data,
         budget: &mut budget,
-        owner: (&owner_kind, &observed.cr.id.key),
+        frame,
     };
     let made = |index| {
         cycle.intents.iter().any(|intent| match intent {
@@ -90,17 +95,24 @@ pub(super) fn left_out(
 }
 
 fn why(renderer: &mut Renderer<'_, '_>, child: &ChildPlan) -> Why {
-    for condition in &child.when {
+    let closed = |condition: &Condition| {
+        let path = &*condition.path;
+        let below = path.strip_prefix(&*child.path).unwrap_or(path);
+        Why::Gate(below.trim_start_matches('.').to_owned())
+    };
+    for condition in &child.gate.all {
         *renderer.budget = Budget::default();
-        match renderer.gate(slice::from_ref(condition)) {
+        match renderer.holds(condition) {
             Ok(true) => {}
-            Ok(false) => {
-                let path = &*condition.path;
-                let below = path.strip_prefix(&*child.path).unwrap_or(path);
-                return Why::Gate(below.trim_start_matches('.').to_owned());
-            }
+            Ok(false) => return closed(condition),
             Err(_) => return Why::Failed,
         }
+    }
+    *renderer.budget = Budget::default();
+    match (renderer.gate(&child.gate), child.gate.any.first()) {
+        (Ok(false), Some(condition)) => return closed(condition),
+        (Err(_), _) => return Why::Failed,
+        _ => {}
     }
     match child.mode {
         Mode::Once => Why::Made,

@@ -20,12 +20,14 @@ pub use left_out::LeftOut;
 use super::{
     crd::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
+    sources::{Answer, Answers},
     status::{reported, status, written_paths},
-    step::{Cycle, Failure, Intent, Scopes, step},
+    step::{Cycle, Failure, Intent, Scopes, Step, step},
     verdict::{Action, Done, Executed},
 };
 use crate::{
     plan::{ChildKey, CrdVersion, GroupKind, OperatorPlan},
+    template::Entropy,
     value::{Map, Node},
 };
 
@@ -92,17 +94,25 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         children.push(observe(plan, &child)?);
     }
     children.sort_by(|a, b| a.key.cmp(&b.key));
-    let observed = Observed {
+    let mut observed = Observed {
         children,
         unseen: std::collections::BTreeSet::new(),
         reported: reported(plan, &facts, &record),
+        answers: Answers::new(),
         cr: record,
     };
     let entropy = assume::entropy(plan, &observed.cr.id.key);
-    let cycle = step(plan, &scopes, &observed, assumed.now, &entropy);
+    let cycle = decide(plan, &scopes, &mut observed, assumed.now, &entropy);
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
-    if let Some(patch) = status(plan, &facts, &after, &mut executed, assumed.now) {
+    if let Some(patch) = status(
+        plan,
+        &facts,
+        &after,
+        &cycle.sources,
+        &mut executed,
+        assumed.now,
+    ) {
         merge(&mut cr, &patch.body);
     }
     assume::forget(&mut cr, nameless);
@@ -126,6 +136,26 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         failures: executed.failures,
         guessed,
     })
+}
+
+/// The pass; what it asks for beyond what is assumed is not there.
+fn decide(
+    plan: &OperatorPlan,
+    scopes: &Scopes,
+    observed: &mut Observed,
+    now: Timestamp,
+    entropy: &Entropy,
+) -> Cycle {
+    loop {
+        match step(plan, scopes, observed, now, entropy) {
+            Step::Done(cycle) => return *cycle,
+            // Each of them is new, so this ends.
+            Step::Need(reads) => {
+                let absent = reads.into_iter().map(|read| (read, Answer::Absent));
+                observed.answers.extend(absent);
+            }
+        }
+    }
 }
 
 /// The scopes of the declared kinds, and those that had to be guessed.

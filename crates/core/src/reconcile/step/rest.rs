@@ -1,0 +1,84 @@
+//! What goes because nobody declares it any more, and what the next pass must remember.
+
+use std::collections::BTreeSet;
+
+use super::{Cycle, Deletion, Intent, pass::Pass};
+use crate::{
+    plan::{ChildKey, GroupKind},
+    reconcile::inventory::Inventory,
+};
+
+impl Pass<'_, '_> {
+    /// The pass's decision, once each declaration is decided on.
+    pub(super) fn finish(mut self) -> Cycle {
+        let uid = &self.observed.cr.id.uid;
+        let closed: BTreeSet<&ChildKey> = self.closed.iter().collect();
+        // A name may have been rendered from children of a kind that cannot be looked at.
+        let conclusive = self.complete && self.observed.unseen.is_empty();
+        for child in &self.observed.children {
+            let superfluous =
+                closed.contains(&child.key) || (conclusive && !is_kept_kind(&child.key.kind));
+            if superfluous
+                && !self.wanted.contains(&child.key)
+                && !child.record.deleting
+                && child.record.is_ours(uid, &self.manager)
+            {
+                self.cycle.intents.push(Intent::Delete(Deletion {
+                    key: child.key.clone(),
+                    uid: child.record.id.uid.clone(),
+                }));
+            }
+        }
+        self.cycle.inventory = self.inventory();
+        if self.observed.reported == Some(false) {
+            let made = self.cycle.intents.iter().filter_map(|intent| match intent {
+                Intent::Create(rendered) => Some(rendered.key.clone()),
+                _ => None,
+            });
+            self.cycle.ahead = made.collect();
+            self.cycle
+                .inventory
+                .made
+                .extend(self.cycle.ahead.iter().cloned());
+        }
+        self.cycle
+    }
+
+    /// Every declared kind, every kind that still has a child, every kind that cannot be looked at; and what was made once.
+    fn inventory(&self) -> Inventory {
+        let before = &self.observed.cr.inventory;
+        let mut kinds: BTreeSet<GroupKind> = self
+            .plan
+            .children
+            .iter()
+            .map(|child| child.kind.group_kind())
+            .collect();
+        kinds.extend(
+            self.observed
+                .children
+                .iter()
+                .map(|child| child.key.kind.clone()),
+        );
+        kinds.extend(before.kinds.intersection(&self.observed.unseen).cloned());
+        let mut made = before.made.clone();
+        if self.complete {
+            made.retain(|key| self.declared_once.contains(key));
+        }
+        made.extend(
+            self.declared_once
+                .iter()
+                .filter(|key| self.observed.child(key).is_some() && self.is_made(key))
+                .cloned(),
+        );
+        Inventory { kinds, made }
+    }
+}
+
+/// Kinds that hold data: they are never deleted because nobody declares them any more.
+fn is_kept_kind(kind: &GroupKind) -> bool {
+    kind.group.is_empty()
+        && matches!(
+            &*kind.kind,
+            "PersistentVolumeClaim" | "PersistentVolume" | "Namespace"
+        )
+}

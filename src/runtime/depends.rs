@@ -1,0 +1,197 @@
+//! What an operator waits for: while something of its `dependsOn` is not ready, its queue is held.
+//!
+//! Nothing is lost by it: keys gather in the queue, and are taken once it is let go. Custom resources that are being
+//! deleted go through all the same, or an uninstall in the wrong order would never end.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures::future::select_all;
+use orkestra_core::{
+    api::DependencyCondition,
+    plan::{Dependency, KatalogRef, OperatorPlan},
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{OperatorStatus, Phase, operators::Operators, shared::Shared};
+
+/// What another operator says of itself, live.
+type Status = watch::Receiver<OperatorStatus>;
+
+/// Holds the operator's queue and lets it go, until `stop` is cancelled.
+pub(super) async fn follow(
+    shared: Arc<Shared>,
+    mut plans: watch::Receiver<Arc<OperatorPlan>>,
+    stop: CancellationToken,
+) {
+    let operators = &shared.context.operators;
+    let mut listed = operators.changed();
+    let mut started = BTreeSet::new();
+    loop {
+        listed.mark_unchanged();
+        let plan = plans.borrow_and_update().clone();
+        let mut watched = Vec::new();
+        let waits_for = unmet(operators, &plan, &mut started, &mut watched);
+        shared.wait_for(waits_for);
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = plans.changed() => if changed.is_err() { return },
+            _ = listed.changed() => {}
+            () = any_changed(&mut watched) => {}
+        }
+    }
+}
+
+/// What is not ready, for people; the statuses that may change it go to `watched`.
+fn unmet(
+    operators: &Operators,
+    plan: &OperatorPlan,
+    started: &mut BTreeSet<Box<str>>,
+    watched: &mut Vec<Status>,
+) -> Option<String> {
+    started.retain(|name| plan.depends_on.iter().any(|one| one.on == *name));
+    let mut waits = Vec::new();
+    for dependency in &plan.depends_on {
+        let Dependency { on, condition } = dependency;
+        // Asked for once: an operator that has started may come and go.
+        if *condition == DependencyCondition::Started && started.contains(on) {
+            continue;
+        }
+        let wait = match find(operators, &plan.katalog, on, watched) {
+            None => Some(format!("waits for `{on}`, which does not run")),
+            Some(status) => lacks(&status, *condition).map(|lacks| {
+                let aim = match condition {
+                    DependencyCondition::Started => "start",
+                    DependencyCondition::Healthy => "be healthy",
+                };
+                format!("waits for `{on}` to {aim}: {lacks}")
+            }),
+        };
+        match wait {
+            Some(wait) => waits.push(wait),
+            None => {
+                started.insert(on.clone());
+            }
+        }
+    }
+    (!waits.is_empty()).then(|| waits.join("; "))
+}
+
+/// What the operator of that entry says; one that leaves its kind to another entry runs as well as that one.
+fn find(
+    operators: &Operators,
+    katalog: &KatalogRef,
+    name: &str,
+    watched: &mut Vec<Status>,
+) -> Option<OperatorStatus> {
+    let mut look = |name: &str| {
+        let mut status = operators.get(katalog, name)?.status();
+        let now = status.borrow_and_update().clone();
+        watched.push(status);
+        Some(now)
+    };
+    let own = look(name)?;
+    match &own.yields_to {
+        Some(entry) => look(entry),
+        None => Some(own),
+    }
+}
+
+/// What the condition lacks; nothing where it holds.
+fn lacks(status: &OperatorStatus, condition: DependencyCondition) -> Option<String> {
+    if status.phase != Phase::Running {
+        let why = status.problems.first();
+        let why = why.map(|problem| format!(": {}", problem.reason));
+        return Some(format!("it does not run{}", why.unwrap_or_default()));
+    }
+    if condition == DependencyCondition::Started {
+        return None;
+    }
+    if status.consecutive_failures > 0 {
+        let last = status.last_error.as_deref().unwrap_or("no message");
+        return Some(format!("its last pass failed: {last}"));
+    }
+    let has_begun = status.passes > 0 || status.instances == 0;
+    (!has_begun).then(|| "no pass of it has ended yet".to_owned())
+}
+
+/// Waits until one of them changes.
+async fn any_changed(statuses: &mut [Status]) {
+    let changes = statuses.iter_mut().map(|status| {
+        Box::pin(async {
+            // One whose operator has stopped changes no more; that it is gone is told elsewhere.
+            if status.changed().await.is_err() {
+                std::future::pending().await
+            }
+        })
+    });
+    let changes: Vec<_> = changes.collect();
+    if changes.is_empty() {
+        std::future::pending().await
+    }
+    select_all(changes).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use orkestra_core::api::DependencyCondition::{Healthy, Started};
+
+    use super::*;
+    use crate::runtime::{Problem, operator::DEPENDENCY_NOT_READY};
+
+    fn running() -> OperatorStatus {
+        OperatorStatus {
+            phase: Phase::Running,
+            instances: 4,
+            passes: 9,
+            ..OperatorStatus::default()
+        }
+    }
+
+    #[test]
+    fn started_asks_for_workers_and_healthy_for_a_last_pass_that_went_well() {
+        let failing = OperatorStatus {
+            consecutive_failures: 1,
+            last_error: Some("no right".to_owned()),
+            ..running()
+        };
+        let fresh = OperatorStatus {
+            passes: 0,
+            ..running()
+        };
+        let idle = OperatorStatus {
+            instances: 0,
+            ..fresh.clone()
+        };
+        let waiting = OperatorStatus {
+            phase: Phase::Waiting,
+            problems: vec![Problem {
+                reason: DEPENDENCY_NOT_READY,
+                message: "waits for `lake`".to_owned(),
+            }],
+            ..running()
+        };
+        for (status, condition, expected) in [
+            (running(), Started, None),
+            (running(), Healthy, None),
+            (failing.clone(), Started, None),
+            (failing, Healthy, Some("its last pass failed: no right")),
+            (fresh.clone(), Started, None),
+            (fresh, Healthy, Some("no pass of it has ended yet")),
+            (idle, Healthy, None),
+            (
+                waiting.clone(),
+                Started,
+                Some("it does not run: DependencyNotReady"),
+            ),
+            (
+                waiting,
+                Healthy,
+                Some("it does not run: DependencyNotReady"),
+            ),
+            (OperatorStatus::default(), Started, Some("it does not run")),
+        ] {
+            assert_eq!(lacks(&status, condition).as_deref(), expected, "{status:?}");
+        }
+    }
+}
