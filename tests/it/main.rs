@@ -11,6 +11,7 @@ mod crd_life;
 mod deletion;
 mod drift;
 mod files;
+mod kinds;
 mod motifs;
 mod names;
 mod operators;

@@ -99,7 +99,7 @@ fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
     let wanted = update
         .max_unavailable
         .as_ref()
-        .filter(|number| !matches!(number.to_string().trim(), "0" | "0%"));
+        .filter(|number| !workload::is_zero(number));
     rolling.put(
         "maxUnavailable",
         at.scalar_field("maxUnavailable", wanted, Coerce::IntOrText),

@@ -182,6 +182,11 @@ pub(super) fn strategy(
     Some(strategy.into_tree())
 }
 
+/// Whether a number of pods is written out, and none.
+pub(super) fn is_zero(number: &Scalar) -> bool {
+    matches!(number.to_string().trim(), "0" | "0%")
+}
+
 /// How many pods are exchanged at a time: what a profile can stand for.
 pub(crate) fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
     let mut rolling = Fields::default();
