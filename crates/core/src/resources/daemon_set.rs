@@ -1,7 +1,7 @@
 //! `daemonSets`.
 
 use super::{
-    Child, Metadata, Row, Shorthand,
+    Child, Metadata, Pods, Row, Shorthand,
     pod::Parts,
     scope::At,
     workload::{self, is_zero},
@@ -31,8 +31,9 @@ impl Shorthand for DaemonSet {
         &self.common
     }
 
-    fn pods(&self) -> Option<Option<&Scalar>> {
-        Some(self.serving.port.as_ref())
+    fn pods(&self) -> Option<Pods<'_>> {
+        let port = self.serving.port.as_ref();
+        Some(Pods { port })
     }
 
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {

@@ -1,15 +1,12 @@
 //! `deployments`.
 
 use super::{
-    Child, Metadata, Row, Shorthand,
+    Child, Metadata, Pods, Row, Shorthand,
     pod::Parts,
     workload::{self, pace},
 };
 use crate::{
-    api::{
-        children::{Common, Deployment},
-        scalar::Scalar,
-    },
+    api::children::{Common, Deployment},
     plan::{Coerce, Fields},
 };
 
@@ -28,8 +25,9 @@ impl Shorthand for Deployment {
         &self.common
     }
 
-    fn pods(&self) -> Option<Option<&Scalar>> {
-        Some(self.serving.port.as_ref())
+    fn pods(&self) -> Option<Pods<'_>> {
+        let port = self.serving.port.as_ref();
+        Some(Pods { port })
     }
 
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {

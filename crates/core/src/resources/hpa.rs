@@ -85,38 +85,36 @@ fn metric(share: Tree) -> Tree {
 fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<Tree> {
     let at = &child.at;
     let mut fields = Fields::default();
-    match declared {
-        Some(ScaleTarget {
+    if let Some(declared) = declared {
+        let ScaleTarget {
             api_version,
             kind,
             name,
-        }) => {
-            let at = at.field("scaleTargetRef");
-            let text = |name, text, default: &str| {
-                at.text_field(name, text)
-                    .unwrap_or_else(|| Tree::text(default))
-            };
-            fields.put(
-                "apiVersion",
-                text("apiVersion", api_version.as_ref(), "apps/v1"),
-            );
-            fields.put("kind", text("kind", kind.as_ref(), "Deployment"));
-            fields.put("name", at.required("name", name));
-        }
-        None => {
-            let search = Search {
-                kind: "HorizontalPodAutoscaler",
-                endings: &["", "-hpa"],
-                instead: "declare `scaleTargetRef` with the name of a Deployment",
-                wanted: |workload| workload.is_scalable(),
-                child,
-            };
-            let workload = search.needed()?;
-            fields.put_text("apiVersion", "apps/v1");
-            fields.put_text("kind", &workload.kind.kind);
-            fields.put("name", workload.leaf(at).map(Tree::Leaf));
-        }
+        } = declared;
+        let at = at.field("scaleTargetRef");
+        let text = |name, text, default: &str| {
+            at.text_field(name, text)
+                .unwrap_or_else(|| Tree::text(default))
+        };
+        fields.put(
+            "apiVersion",
+            text("apiVersion", api_version.as_ref(), "apps/v1"),
+        );
+        fields.put("kind", text("kind", kind.as_ref(), "Deployment"));
+        fields.put("name", at.required("name", name));
+        return Some(fields.into_tree());
     }
+    let search = Search {
+        kind: "HorizontalPodAutoscaler",
+        endings: &["", "-hpa"],
+        instead: "declare `scaleTargetRef` with the name of a Deployment",
+        wanted: |workload| workload.is_scalable(),
+        child,
+    };
+    let workload = search.needed()?;
+    fields.put_text("apiVersion", "apps/v1");
+    fields.put_text("kind", &workload.kind.kind);
+    fields.put("name", workload.leaf(at).map(Tree::Leaf));
     Some(fields.into_tree())
 }
 

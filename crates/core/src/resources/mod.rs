@@ -41,7 +41,7 @@ mod storage_class;
 pub(crate) mod workload;
 
 pub(crate) use security::{context, pod_context};
-pub(crate) use shorthand::{Child, Metadata, Row, Shorthand};
+pub(crate) use shorthand::{Child, Metadata, Pods, Row, Shorthand};
 pub(crate) use workload::Workload;
 
 use crate::api::scalar::Scalar;

@@ -60,18 +60,17 @@ impl Shorthand for PodDisruptionBudget {
             let message = "exactly one of `minAvailable` and `maxUnavailable` is needed";
             at.error(Code::Exclusive, format!("{message}, not {given}"));
         }
-        let labels = match selector {
-            Some(labels) => Some(at.field("selector").labels(labels).into_tree()),
-            None => {
-                let search = Search {
-                    kind: "PodDisruptionBudget",
-                    endings: &["", "-pdb"],
-                    instead: "declare `selector` with the labels of the pods",
-                    wanted: |_| true,
-                    child,
-                };
-                search.needed().and_then(|workload| workload.pods(at))
-            }
+        let search = Search {
+            kind: "PodDisruptionBudget",
+            endings: &["", "-pdb"],
+            instead: "declare `selector` with the labels of the pods",
+            wanted: |_| true,
+            child,
+        };
+        let labels = if let Some(labels) = selector {
+            Some(at.field("selector").labels(labels).into_tree())
+        } else {
+            search.needed().and_then(|workload| workload.pods(at))
         };
         spec.put("selector", labels.map(match_labels));
         spec.into_root("spec")

@@ -1,11 +1,8 @@
 //! `pods`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::Parts, workload::workload_label};
+use super::{Child, Metadata, Pods, Row, Shorthand, pod::Parts, workload::workload_label};
 use crate::{
-    api::{
-        children::{Common, Pod},
-        scalar::Scalar,
-    },
+    api::children::{Common, Pod},
     plan::Fields,
 };
 
@@ -24,8 +21,9 @@ impl Shorthand for Pod {
         &self.common
     }
 
-    fn pods(&self) -> Option<Option<&Scalar>> {
-        Some(self.serving.port.as_ref())
+    fn pods(&self) -> Option<Pods<'_>> {
+        let port = self.serving.port.as_ref();
+        Some(Pods { port })
     }
 
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {

@@ -1,11 +1,8 @@
 //! `replicaSets`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::Parts, workload};
+use super::{Child, Metadata, Pods, Row, Shorthand, pod::Parts, workload};
 use crate::{
-    api::{
-        children::{Common, ReplicaSet},
-        scalar::Scalar,
-    },
+    api::children::{Common, ReplicaSet},
     plan::{Coerce, Fields},
 };
 
@@ -24,8 +21,9 @@ impl Shorthand for ReplicaSet {
         &self.common
     }
 
-    fn pods(&self) -> Option<Option<&Scalar>> {
-        Some(self.serving.port.as_ref())
+    fn pods(&self) -> Option<Pods<'_>> {
+        let port = self.serving.port.as_ref();
+        Some(Pods { port })
     }
 
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {

@@ -70,7 +70,7 @@ impl Shorthand for Service {
         let ports = if self.ports.is_empty() {
             self.port(at, workload)
         } else {
-            self.several(at)
+            Some(self.several(at))
         };
         spec.put("ports", ports);
         spec.into_root("spec")
@@ -101,7 +101,7 @@ impl Service {
     }
 
     /// Several ports.
-    fn several(&self, at: &At<'_>) -> Option<Tree> {
+    fn several(&self, at: &At<'_>) -> Tree {
         let set = [
             ("port", self.port.is_some()),
             ("targetPort", self.target_port.is_some()),
@@ -126,7 +126,7 @@ impl Service {
             }
             ports.extend(service_port(&at, port));
         }
-        Some(Tree::list(ports))
+        Tree::list(ports)
     }
 }
 

@@ -17,10 +17,16 @@ pub(crate) trait Shorthand {
     /// The root fields of the object but for what every object has; what it adds to the metadata is put in there.
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields;
 
-    /// The port of its pods, of a kind whose pods Services and the like select.
-    fn pods(&self) -> Option<Option<&Scalar>> {
+    /// Its pods, of a kind whose pods Services and the like select.
+    fn pods(&self) -> Option<Pods<'_>> {
         None
     }
+}
+
+/// Pods that can be selected.
+pub(crate) struct Pods<'a> {
+    /// The port that they listen on.
+    pub(crate) port: Option<&'a Scalar>,
 }
 
 /// A list of children, and the kind that it makes.

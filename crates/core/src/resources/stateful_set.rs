@@ -1,17 +1,14 @@
 //! `statefulSets`.
 
 use super::{
-    Child, Metadata, Row, Shorthand,
+    Child, Metadata, Pods, Row, Shorthand,
     persistent_volume_claim::{self, SINGLE_WRITER},
     pod::Parts,
     scope::At,
     workload,
 };
 use crate::{
-    api::{
-        children::{Common, RollingUpdate, StatefulSet, VolumeClaimTemplate},
-        scalar::Scalar,
-    },
+    api::children::{Common, RollingUpdate, StatefulSet, VolumeClaimTemplate},
     diagnostics::Code,
     plan::{Coerce, Fields, Tree},
 };
@@ -34,8 +31,9 @@ impl Shorthand for StatefulSet {
         &self.common
     }
 
-    fn pods(&self) -> Option<Option<&Scalar>> {
-        Some(self.serving.port.as_ref())
+    fn pods(&self) -> Option<Pods<'_>> {
+        let port = self.serving.port.as_ref();
+        Some(Pods { port })
     }
 
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {

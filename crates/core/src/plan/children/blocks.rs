@@ -2,7 +2,7 @@
 
 use crate::{
     api::{Lifecycle, OperatorBox, motif::MotifResources},
-    resources::{Shorthand, Workload, scope::At},
+    resources::{Pods, Shorthand, Workload, scope::At},
 };
 
 /// The lifecycle block that an entry stands in.
@@ -90,7 +90,7 @@ pub(super) fn selectable<'a>(blocks: &[Declared<'a>], import: Option<usize>) -> 
 /// The workloads that Services can select. Their own compilation reports what is wrong with them.
 fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
     let workload = |(index, entry): (usize, &'a dyn Shorthand)| {
-        let port = entry.pods()?;
+        let Pods { port } = entry.pods()?;
         let row = entry.row();
         let at = at.field(row.list).index(index);
         Some(Workload {
