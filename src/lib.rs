@@ -12,9 +12,11 @@
 //!
 //! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
 
+mod certificates;
 pub mod cli;
 pub mod client;
 pub mod events;
+pub mod external;
 pub mod files;
 pub mod init;
 pub mod meta;

@@ -1,12 +1,13 @@
 //! Flags that commands share.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, str::FromStr};
 
 use clap::ValueEnum;
 use orkestra_core::api::names;
 
 use crate::{
-    client::ClusterOptions,
+    client::{ClusterOptions, Connection},
+    external::{Allow, Client, Guard, Resolver, Variables},
     telemetry::{self, LogFilter, LogFormat},
 };
 
@@ -58,6 +59,24 @@ pub(super) struct Process {
     /// What is logged: a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", hide_env_values = true, default_value = telemetry::DEFAULT_FILTER)]
     log: LogFilter,
+    /// What `external` may call; may be repeated [default: nothing]. A host (api.example.org), the hosts below one (*.example.org), an
+    /// address, or a network (10.96.0.0/12), each with a port (host:8443) if it is to be that one alone. A host is called over
+    /// https, unless it is written with http:// before it
+    #[arg(
+        long,
+        value_name = "HOST|CIDR",
+        env = "ORK_EXTERNAL_ALLOW",
+        hide_env_values = true
+    )]
+    external_allow: Vec<Several<Allow>>,
+    /// Environment variable that the `token` of an `external` call may name; may be repeated
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "ORK_EXTERNAL_ENV",
+        hide_env_values = true
+    )]
+    external_env: Vec<Several<String>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -77,6 +96,48 @@ impl Process {
             Format::Json => LogFormat::Json,
         };
         telemetry::init(format, &self.log);
+    }
+
+    /// What makes the calls of `external`. The API server is not among what may be called.
+    pub(super) fn external(&self, connection: &Connection) -> Client {
+        let mut guard =
+            Guard::new(Several::all(&self.external_allow)).with_api_server(&connection.server);
+        // In a Pod the API server has an address beside its name. Source: Kubernetes, "Accessing the API from a Pod".
+        let variable = |name: &str| std::env::var(name).ok();
+        let (host, port) = (
+            variable("KUBERNETES_SERVICE_HOST"),
+            variable("KUBERNETES_SERVICE_PORT"),
+        );
+        if let (Some(host), Some(port)) = (host, port) {
+            let host = if host.contains(':') {
+                format!("[{host}]")
+            } else {
+                host
+            };
+            guard = guard.with_api_server(&format!("https://{host}:{port}"));
+        }
+        let variables = Variables::new(Several::all(&self.external_env), variable);
+        Client::new(guard, variables, Resolver::system())
+    }
+}
+
+/// Values with commas between them, as a variable has several; one that is set to nothing has none.
+#[derive(Clone, Debug)]
+struct Several<T>(Vec<T>);
+
+impl<T: Clone> Several<T> {
+    fn all(flags: &[Self]) -> Vec<T> {
+        flags.iter().flat_map(|flag| flag.0.clone()).collect()
+    }
+}
+
+impl<T: FromStr> FromStr for Several<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        let values = text.split(',').map(str::trim);
+        let values = values.filter(|value| !value.is_empty()).map(str::parse);
+        values.collect::<Result<_, _>>().map(Self)
     }
 }
 

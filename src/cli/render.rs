@@ -42,8 +42,9 @@ pub(super) struct Args {
     /// Objects that `cross` reads; not supported yet
     #[arg(long, value_name = "FILE", value_parser = not_supported)]
     cross: Option<PathBuf>,
-    /// Answers to `external` calls; not supported yet
-    #[arg(long, value_name = "FILE", value_parser = not_supported)]
+    /// Answers to `external` calls: a map by the name of the call, each with `status`, `body` and `error` as far as they matter.
+    /// A call without one fails: none is made
+    #[arg(long, value_name = "FILE")]
     external: Option<PathBuf>,
     /// What templates take for the present time, as in 2025-06-30T12:00:00Z; `now` is the time of the clock
     #[arg(long, value_name = "TIME", default_value = DEFAULT_TIME, value_parser = parse_time)]
@@ -86,10 +87,15 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         resources: args.crs,
         status: args.status,
         children: args.children,
+        calls: args.external,
         now: args.at,
     };
     let all = [&request.katalogs, &request.resources, &request.children];
-    let paths = all.into_iter().flatten().chain(&request.status);
+    let paths = all
+        .into_iter()
+        .flatten()
+        .chain(&request.status)
+        .chain(&request.calls);
     if paths.filter(|path| **path == Path::new(STDIN)).count() > 1 {
         return Err(anyhow::anyhow!("standard input can be read once").into());
     }

@@ -57,8 +57,9 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         .await
         .map_err(anyhow::Error::new)?;
     let connection = client::connect(cluster).await?;
-    let context =
-        Arc::new(Context::new(connection.client.clone()).context("cannot set up metrics")?);
+    let mut context = Context::new(connection.client.clone()).context("cannot set up metrics")?;
+    context.external = process.external(&connection);
+    let context = Arc::new(context);
     let runtime = Runtime::new(context.clone());
     let stage = Stage::default();
     let pages = Pages::new(

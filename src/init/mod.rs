@@ -174,6 +174,7 @@ async fn expected(folder: &Path) -> Result<String, Error> {
         resources: vec![folder.join("samples/basic.yaml")],
         status: None,
         children: Vec::new(),
+        calls: None,
         now: Timestamp::UNIX_EPOCH,
     })
     .await;

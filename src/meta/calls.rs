@@ -173,6 +173,7 @@ impl Resource {
         let scope = Scope {
             namespace: namespace.map(str::to_owned),
             selector: labels.map(str::to_owned),
+            fields: None,
         };
         let (mut all, mut next) = (Vec::new(), None::<String>);
         loop {

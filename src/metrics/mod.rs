@@ -171,12 +171,20 @@ metrics! {
         "Custom resources known.";
     cache_records: IntGaugeVec, operator, "orkestra_cache_records", [],
         "Records kept of custom resources and children.";
+    queue_max_depth: IntGaugeVec, operator, "orkestra_queue_max_depth", [],
+        "The depth that counts as a full queue; 0 is none. Nothing is ever dropped.";
     queue_depth: IntGaugeVec, operator, "orkestra_queue_depth", [],
         "Keys that are due and wait for a worker.";
     queue_wait: HistogramVec, operator, "orkestra_queue_wait_seconds", [],
         "How long a key that was due waited for a worker.";
     workers: IntGaugeVec, operator, "orkestra_workers", [],
         "Workers that run.";
+    autoscaled: IntGaugeVec, operator, "orkestra_autoscale_override_active", [],
+        "1 while an autoscaler's `do` counts instead of what is declared.";
+    overrides: IntCounterVec, operator, "orkestra_autoscale_overrides_total", [],
+        "How often an autoscaler's `do` began to count.";
+    restores: IntCounterVec, operator, "orkestra_autoscale_restores_total", [],
+        "How often what is declared counted again.";
     workers_active: IntGaugeVec, operator, "orkestra_workers_active", [],
         "Workers that are in a pass.";
     panics: IntCounterVec, operator, "orkestra_panics_total", [],

@@ -40,9 +40,13 @@ pub struct OperatorMetrics {
     resources: IntGauge,
     records: IntGauge,
     queue_depth: IntGauge,
+    queue_max_depth: IntGauge,
     queue_wait: Histogram,
     workers: IntGauge,
     active: IntGauge,
+    autoscaled: IntGauge,
+    overrides: IntCounter,
+    restores: IntCounter,
     panics: IntCounter,
     writes: [IntCounter; 5],
     drift_repairs: IntCounter,
@@ -98,9 +102,13 @@ impl OperatorMetrics {
             resources: families.resource_count.with_label_values(&labels),
             records: families.cache_records.with_label_values(&labels),
             queue_depth: families.queue_depth.with_label_values(&labels),
+            queue_max_depth: families.queue_max_depth.with_label_values(&labels),
             queue_wait: families.queue_wait.with_label_values(&labels),
             workers: families.workers.with_label_values(&labels),
             active: families.workers_active.with_label_values(&labels),
+            autoscaled: families.autoscaled.with_label_values(&labels),
+            overrides: families.overrides.with_label_values(&labels),
+            restores: families.restores.with_label_values(&labels),
             panics: families.panics.with_label_values(&labels),
             writes: [write(0), write(1), write(2), write(3), write(4)],
             drift_repairs: families.drift_repairs.with_label_values(&labels),
@@ -156,6 +164,21 @@ impl OperatorMetrics {
     /// Keys that are due and wait for a worker.
     pub fn set_queue_depth(&self, count: usize) {
         set(&self.queue_depth, count);
+    }
+
+    /// The depth that counts as a full queue; 0 is none.
+    pub fn set_queue_max_depth(&self, depth: u32) {
+        self.queue_max_depth.set(depth.into());
+    }
+
+    /// Counts that an autoscaler's `do` counts from now on, or that it no longer does.
+    pub fn scaled(&self, active: bool) {
+        self.autoscaled.set(active.into());
+        if active {
+            self.overrides.inc();
+        } else {
+            self.restores.inc();
+        }
     }
 
     /// How long a key waited for its worker.

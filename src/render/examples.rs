@@ -64,6 +64,7 @@ async fn rendered(folder: &Path, resource: &Path) -> Rendered {
         resources: vec![resource.to_owned()],
         status: beside("status.yaml"),
         children: beside("children.yaml").into_iter().collect(),
+        calls: None,
         now: NOW.parse().unwrap(),
     };
     render(&request).await

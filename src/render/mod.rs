@@ -5,6 +5,7 @@
 //!  custom resources, status, children ────┴─► preview (the pass itself) ──► Rendered ── print ──► YAML, JSON
 //! ```
 
+mod calls;
 #[cfg(test)]
 mod examples;
 mod hide;
@@ -45,6 +46,8 @@ pub struct Request {
     pub status: Option<PathBuf>,
     /// Children that exist.
     pub children: Vec<PathBuf>,
+    /// Answers to calls: a map by the call's name.
+    pub calls: Option<PathBuf>,
     /// What templates take for the present time.
     pub now: Timestamp,
 }
@@ -84,6 +87,7 @@ pub async fn render(request: &Request) -> Rendered {
     let children = read_objects(&request.children, &mut rendered);
     let status = request.status.as_slice();
     let status = read_status(status, &resources, &mut rendered);
+    let calls = calls::read_calls(request.calls.as_slice(), &found.katalogs, &mut rendered);
     if rendered.problems.has_errors() {
         return rendered;
     }
@@ -93,6 +97,7 @@ pub async fn render(request: &Request) -> Rendered {
             resource,
             status: status.as_ref(),
             children: &children,
+            calls: &calls,
             now: request.now,
         };
         match pass(&found.katalogs, &given) {
@@ -111,6 +116,7 @@ struct Given<'a> {
     resource: &'a Object,
     status: Option<&'a Node>,
     children: &'a [Node],
+    calls: &'a BTreeMap<String, Node>,
     now: Timestamp,
 }
 
@@ -134,6 +140,7 @@ fn pass(katalogs: &[Compiled], given: &Given<'_>) -> Result<(Pass, Diagnostics),
     let assumed = Assumed {
         cr,
         children: given.children,
+        calls: given.calls,
         version: picked.version(),
         scopes: &scopes,
         now: given.now,

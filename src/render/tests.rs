@@ -89,6 +89,7 @@ impl Desk {
             resources: vec![path("cr.yaml")],
             status: None,
             children: Vec::new(),
+            calls: None,
             now: "2025-03-04T05:06:07Z".parse().unwrap(),
         }
     }
@@ -424,5 +425,45 @@ async fn the_samples_of_codes_of_custom_resources_are_right() {
                 .collect();
             assert_eq!(codes, expected, "{}", rendered.problems);
         }
+    }
+}
+
+#[tokio::test]
+async fn calls_have_the_answers_that_are_given_and_none_is_made() {
+    let desk = Desk::new(&pond(""));
+    let called = KATALOG
+        .replace("        onReconcile:\n", "        onReconcile:\n          external: [{ name: flags, url: \"https://flags.example/{{ .metadata.name }}\", expectedStatus: 200 }]\n")
+        .replace("fish: \"{{ .spec.fish }}\", was", "fish: \"{{ .external.flags.json.fish }}\", was");
+    desk.write("k.yaml", &called);
+    let rendered = render(&desk.request()).await;
+    assert!(
+        rendered
+            .problems
+            .to_string()
+            .contains("the call `flags` failed: calls are not made here"),
+        "{}",
+        rendered.problems
+    );
+    let given = async |text: &str| {
+        let path = desk.write("calls.yaml", text);
+        let request = Request {
+            calls: Some(path),
+            ..desk.request()
+        };
+        render(&request).await
+    };
+    let rendered = given("flags: { body: { fish: pike } }").await;
+    let objects = objects(&rendered);
+    let map = objects.iter().find(|object| object["kind"] == "ConfigMap");
+    assert_eq!(map.unwrap()["data"]["fish"], "pike");
+    for (text, told) in [
+        ("flags: { status: 404 }", "the answer has status 404"),
+        ("flags: { error: it is down }", "failed: it is down"),
+        ("flags: { code: 200 }", "no `code`"),
+        ("flagz: { status: 200 }", "no operator makes a call `flagz`"),
+        ("[flags]", "a map by the name of the call"),
+    ] {
+        let problems = given(text).await.problems.to_string();
+        assert!(problems.contains(told), "{problems}");
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::{GroupKind, OperatorPlan},
+    plan::{GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
         crd::CrdFacts,
         record::{ChildRecord, CrRecord},
@@ -30,6 +30,8 @@ pub(super) struct Bound {
     pub(super) served: Served,
     /// The custom resources.
     pub(super) crs: Handle<CrRecord>,
+    /// Where not all are looked after: all that carry our label, those too that were looked after before.
+    pub(super) marked: Option<Handle<CrRecord>>,
     /// The kinds that children may have: those of the plan, and those of inventories.
     pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
     /// Kinds that nobody serves: none of their objects can exist.
@@ -56,6 +58,37 @@ impl Kind {
 }
 
 impl Bound {
+    /// The custom resource of that key, if it is looked after.
+    pub(super) fn cr(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
+        self.crs.store().get(key).filter(|_| self.admits(key))
+    }
+
+    /// The keys of the custom resources that are looked after.
+    pub(super) fn cr_keys(&self) -> Vec<ObjectKey> {
+        let mut keys = self.crs.store().keys();
+        keys.retain(|key| self.admits(key));
+        keys
+    }
+
+    /// The custom resource of that key, if it is not looked after and carries marks of ours.
+    pub(super) fn stray(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
+        if self.cr(key).is_some() {
+            return None;
+        }
+        let record = self.marked.as_ref()?.store().get(key)?;
+        (record.managed || record.finalizer).then_some(record)
+    }
+
+    /// The keys of all custom resources that carry marks of ours and are not looked after.
+    pub(super) fn strays(&self) -> Vec<ObjectKey> {
+        let marked = self.marked.iter().flat_map(|marked| marked.store().keys());
+        marked.filter(|key| self.stray(key).is_some()).collect()
+    }
+
+    fn admits(&self, key: &ObjectKey) -> bool {
+        self.plan.watched.admits(key.namespace.as_deref())
+    }
+
     pub(super) fn kind(&self, kind: &GroupKind) -> Option<Arc<Kind>> {
         self.kinds.get(kind).cloned()
     }
@@ -105,7 +138,11 @@ impl Bound {
 
     fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
         let kinds = self.kinds.values().map(|kind| kind.watch.state());
-        std::iter::once(self.crs.state()).chain(kinds).collect()
+        let marked = self.marked.iter().map(Handle::state);
+        std::iter::once(self.crs.state())
+            .chain(marked)
+            .chain(kinds)
+            .collect()
     }
 
     /// What keeps a watch from its work, by kind.

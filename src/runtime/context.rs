@@ -11,7 +11,7 @@ use super::{
     watch::{Crds, Informers},
     wire::Wire,
 };
-use crate::{events::EventSink, metrics::Metrics};
+use crate::{events::EventSink, external::Client, metrics::Metrics};
 
 /// Handed to every operator; nothing in it is global, so a test may run several runtimes side by side.
 pub struct Context {
@@ -29,6 +29,8 @@ pub struct Context {
     pub metrics: Metrics,
     /// Takes Kubernetes Events; never waits.
     pub events: EventSink,
+    /// Makes calls to the outside; none unless it is replaced by one that may.
+    pub external: Client,
     /// The operators that run, by name.
     pub operators: Operators,
     /// Bounds concurrent pure passes to the cores.
@@ -50,6 +52,7 @@ impl Context {
             informers: Informers::new(wire.clone(), entropy.clone()),
             crds: Crds::start(wire.clone(), entropy.clone()),
             events: EventSink::start(client, &metrics, clock.clone()),
+            external: Client::closed(),
             operators: Operators::default(),
             passes: Semaphore::new(cores),
             faults: Faults::default(),

@@ -8,7 +8,12 @@
 //!        └────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
-use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    future::pending,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use orkestra_core::{
     api::names,
@@ -61,6 +66,8 @@ struct Life {
     /// Bound, but its watches have not shown everything yet.
     next: Option<Arc<Bound>>,
     workers: Option<Workers<ObjectKey>>,
+    /// The resync period that counts.
+    resync: Duration,
     resync_at: Option<Instant>,
     look_again_at: Option<Instant>,
 }
@@ -73,12 +80,14 @@ impl Driver {
                 crd,
                 next: None,
                 workers: None,
+                resync: Duration::ZERO,
                 resync_at: None,
                 look_again_at: None,
             };
             let over = self.live(&mut life).await;
             if let Some(workers) = life.workers.take() {
                 workers.stop().await;
+                self.shared.workers.store(0, Ordering::Relaxed);
             }
             self.shared.bound.store(None);
             self.shared.clear();
@@ -136,6 +145,7 @@ impl Driver {
                 }
                 () = synced(life.next.as_deref()) => self.swap(life),
                 () = self.shared.rebind.notified() => self.rebind(life).await,
+                () = self.shared.rescale.notified() => self.adopt_figures(life),
                 () = sleep_until(life.look_again_at) => self.bind(life).await,
                 () = sleep_until(life.resync_at) => self.resync(life),
                 () = changed(current.as_deref().or(life.next.as_deref())) => {}
@@ -182,19 +192,26 @@ impl Driver {
             .is_some_and(|current| current.hash == plan.hash && current.reads == plan.reads)
             && life.next.is_none()
         {
-            self.adopt_figures(life, &plan);
+            self.adopt_figures(life);
             return;
         }
         self.bind(life).await;
     }
 
-    /// Workers and resync: nothing of a pass depends on them.
-    fn adopt_figures(&self, life: &mut Life, plan: &Arc<OperatorPlan>) {
+    /// Workers, resync and backoff: nothing of a pass depends on them.
+    fn adopt_figures(&self, life: &mut Life) {
+        let plan = self.plans.borrow().clone();
+        let pace = self.shared.pace(&plan);
         if let Some(workers) = &life.workers {
-            workers.resize(plan.workers);
+            workers.resize(pace.workers);
+            self.shared.workers.store(pace.workers, Ordering::Relaxed);
         }
         self.shared.queue.set_backoff(plan.queue.backoff);
-        self.schedule_resync(life, plan);
+        // More workers do not put off what is due.
+        if life.resync != pace.resync {
+            life.resync = pace.resync;
+            self.schedule_resync(life);
+        }
         self.shared.changed.notify_one();
     }
 
@@ -254,14 +271,18 @@ impl Driver {
         };
         let informers = &self.shared.context.informers;
         let paths = kept_paths(&plan.reads.cr, written_paths(&plan).into_iter());
-        let crs = informers.crs(watched(&served, None), &paths, Some(self.on_cr()));
+        let crs = informers.crs(custom_resources(&served, &plan), &paths, Some(self.on_cr()));
+        let managed = format!("{}=true", names::LABEL_MANAGED);
+        let marked = (plan.watched != orkestra_core::plan::Watched::default()).then(|| {
+            let marked = watched(&served, Some(managed.clone()));
+            informers.crs(marked, &[], Some(self.on_marked()))
+        });
         let mut scopes = Scopes::new();
         let mut kinds = BTreeMap::new();
         for (kind, child) in found.served {
             let reads = plan.reads.children.get(&kind).cloned().unwrap_or_default();
-            let selector = format!("{}=true", names::LABEL_MANAGED);
             let watch = informers.children(
-                watched(&child, Some(selector)),
+                watched(&child, Some(managed.clone())),
                 &reads,
                 Some(self.on_child()),
             );
@@ -274,6 +295,7 @@ impl Driver {
             facts,
             served,
             crs,
+            marked,
             kinds,
             absent: found.absent,
             scopes,
@@ -292,10 +314,32 @@ impl Driver {
                     shared.queue.let_through(&change.key, after.deleting);
                     shared.enqueue(change.key.clone(), Lane::Changed);
                 }
-                (Some(before), None) => shared.unlearn(&before.id.uid, &change.key),
+                (Some(before), None) => {
+                    shared.unlearn(&before.id.uid, &change.key);
+                    // It may have left what is watched, and still be there.
+                    if before.managed && !before.deleting {
+                        shared.enqueue(change.key.clone(), Lane::Changed);
+                    }
+                }
                 (None, None) => {}
             }
             shared.changed.notify_one();
+        })
+    }
+
+    fn on_marked(&self) -> Subscriber<CrRecord> {
+        let shared = Arc::downgrade(&self.shared);
+        Arc::new(move |change| {
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            let bound = shared.bound.load();
+            if bound
+                .as_ref()
+                .is_some_and(|bound| bound.stray(&change.key).is_some())
+            {
+                shared.enqueue(change.key.clone(), Lane::Changed);
+            }
         })
     }
 
@@ -331,37 +375,49 @@ impl Driver {
                 && before.absent == next.absent
         });
         if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {
-            for key in next.crs.store().keys() {
+            for key in next.cr_keys().into_iter().chain(next.strays()) {
                 self.shared.enqueue(key, Lane::Changed);
             }
         }
         if life.workers.is_none() && self.shared.role == Role::Reconciles {
-            life.workers = Some(work::start(&self.shared, next.plan.workers));
+            let pace = self.shared.pace(&next.plan);
+            life.workers = Some(work::start(&self.shared, pace.workers));
         }
         self.shared.set_phase(if life.crd.deleting {
             Phase::Deleting
         } else {
             Phase::Running
         });
-        let plan = self.plans.borrow().clone();
-        self.adopt_figures(life, &plan);
+        self.adopt_figures(life);
     }
 
     fn resync(&self, life: &mut Life) {
         let Some(bound) = self.shared.bound.load_full() else {
             return;
         };
-        for key in bound.crs.store().keys() {
+        for key in bound.cr_keys() {
             self.shared.enqueue(key, Lane::Resync);
         }
-        let plan = self.plans.borrow().clone();
-        self.schedule_resync(life, &plan);
+        self.schedule_resync(life);
     }
 
-    fn schedule_resync(&self, life: &mut Life, plan: &OperatorPlan) {
-        let period = plan.resync;
-        life.resync_at = (!period.is_zero())
-            .then(|| Instant::now() + self.shared.context.entropy.shorten(period, RESYNC_JITTER));
+    fn schedule_resync(&self, life: &mut Life) {
+        let (period, entropy) = (life.resync, &self.shared.context.entropy);
+        life.resync_at =
+            (!period.is_zero()).then(|| Instant::now() + entropy.shorten(period, RESYNC_JITTER));
+    }
+}
+
+/// The custom resources that a plan looks after, as far as the API server selects them.
+fn custom_resources(served: &Served, plan: &OperatorPlan) -> Watched {
+    let pinned = plan.watched.pinned().filter(|_| served.namespaced);
+    Watched {
+        served: served.clone(),
+        scope: Scope {
+            namespace: pinned.map(str::to_owned),
+            selector: plan.watched.label_selector(),
+            fields: plan.watched.field_selector(),
+        },
     }
 }
 
@@ -372,6 +428,7 @@ fn watched(served: &Served, selector: Option<String>) -> Watched {
         scope: Scope {
             namespace: None,
             selector,
+            fields: None,
         },
     }
 }

@@ -35,6 +35,10 @@ use super::{
 /// How often one object is written in a pass before the pass gives up on it.
 const ATTEMPTS: usize = 4;
 
+/// Stands for words of the API server that may hold a Secret's values.
+pub(super) const WITHHELD: &str =
+    "the API server's words are withheld: the object is made of a Secret's values";
+
 /// What a pass's writes came to.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
@@ -66,6 +70,9 @@ pub(super) async fn execute(
     for intent in &cycle.intents {
         let (key, result) = match intent {
             Intent::Apply(rendered) => (&rendered.key, writer.apply(rendered).await),
+            Intent::Create(rendered) if writer.lasts(rendered) => {
+                (&rendered.key, writer.generate(rendered).await)
+            }
             Intent::Create(rendered) => (&rendered.key, writer.create(rendered).await),
             Intent::Keep(key) => (key, Ok(Action::Unchanged)),
             Intent::Delete(deletion) => (&deletion.key, writer.delete(deletion).await),
@@ -75,7 +82,10 @@ pub(super) async fn execute(
                 key: key.clone(),
                 action,
             }),
-            Err(failure) => writer.outcome.executed.failures.push(failure),
+            Err(failure) => {
+                let failure = writer.guarded(intent, failure);
+                writer.outcome.executed.failures.push(failure);
+            }
         }
     }
     writer.outcome
@@ -94,7 +104,26 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn kind(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
+    /// The failure without words of the API server where these may hold values of a Secret.
+    fn guarded(&self, intent: &Intent, failure: Failure) -> Failure {
+        let (Intent::Apply(rendered) | Intent::Create(rendered)) = intent else {
+            return failure;
+        };
+        let plan = &self.bound.plan;
+        let has_words = matches!(
+            failure.reason,
+            Reason::Invalid | Reason::Denied | Reason::Unavailable
+        );
+        if has_words && plan.shows_secrets(&plan.children[rendered.declared]) {
+            return Failure {
+                message: WITHHELD.to_owned(),
+                ..failure
+            };
+        }
+        failure
+    }
+
+    pub(super) fn kind(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
         self.bound.kind(&key.kind).ok_or_else(|| Failure {
             reason: Reason::KindNotServed,
             at: key.to_string(),
@@ -158,7 +187,7 @@ impl Writer<'_> {
         })
     }
 
-    fn applied(
+    pub(super) fn applied(
         &mut self,
         kind: &Kind,
         rendered: &Rendered,
@@ -189,7 +218,11 @@ impl Writer<'_> {
     }
 
     /// Reads an object that refused a write. It does not enter the store: it may lack the label that the watch selects by.
-    async fn read(&self, kind: &Kind, key: &ChildKey) -> Result<Option<Arc<ChildRecord>>, Failure> {
+    pub(super) async fn read(
+        &self,
+        kind: &Kind,
+        key: &ChildKey,
+    ) -> Result<Option<Arc<ChildRecord>>, Failure> {
         match self.shared.get(&kind.served, &key.object).await {
             Ok(object) => ChildRecord::read(&key.kind, &object, &[])
                 .map(|record| Some(Arc::new(record)))
@@ -268,7 +301,7 @@ fn must_be_replaced(key: &ChildKey, error: &WireError) -> bool {
 pub(super) fn failure(key: &ChildKey, error: &WireError) -> Failure {
     let reason = match error {
         WireError::Forbidden { .. } => Reason::Forbidden,
-        WireError::Denied { .. } => Reason::Denied,
+        WireError::Denied { .. } | WireError::Terminating(_) => Reason::Denied,
         WireError::NotServed(_) => Reason::KindNotServed,
         error if error.is_permanent() => Reason::Invalid,
         WireError::Conflict { .. } | WireError::AlreadyExists(_) => Reason::WriteConflict,

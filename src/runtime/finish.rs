@@ -1,4 +1,5 @@
-//! The end of a custom resource: children that Kubernetes does not collect go, then our finalizer. No template is read.
+//! The end of a custom resource: `onDelete`, then children that Kubernetes does not collect go, then our finalizer. Past
+//! `onDelete` no template is read.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,12 +7,14 @@ use orkestra_core::{
     api::names,
     plan::ChildKey,
     reconcile::record::{ChildRecord, CrRecord},
-    value::Node,
+    value::{Key, Node},
 };
 
 use super::{
     bound::Bound,
+    end::end,
     execute::failure,
+    memory::Memory,
     pass::{Next, Passed, observe},
     shared::Shared,
     wire::WireError,
@@ -21,7 +24,12 @@ use super::{
 const WAIT: Duration = Duration::from_secs(30);
 
 /// Goes one step towards the end of `cr`, which is being deleted and whose children may still be there.
-pub(super) async fn finish(shared: &Shared, bound: &Bound, cr: &Arc<CrRecord>) -> Passed {
+pub(super) async fn finish(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &Arc<CrRecord>,
+    memory: &mut Memory,
+) -> Passed {
     if !cr.finalizer {
         return Passed::settled();
     }
@@ -38,6 +46,13 @@ pub(super) async fn finish(shared: &Shared, bound: &Bound, cr: &Arc<CrRecord>) -
             Next::After(WAIT),
             format!("children of kind {kinds} cannot be read, so they may still be there"),
         );
+    }
+    // What Kubernetes is asked to orphan is not taken down before.
+    if !cr.skips_on_delete
+        && !cr.orphans()
+        && let Some(passed) = end(shared, bound, &observed, memory).await
+    {
+        return passed;
     }
     let mut waiting = false;
     for child in observed
@@ -60,6 +75,20 @@ pub(super) async fn finish(shared: &Shared, bound: &Bound, cr: &Arc<CrRecord>) -
         return Passed::settled();
     }
     remove_finalizer(shared, bound, cr).await
+}
+
+/// Takes our marks off a custom resource that is not looked after any more. Its children stay: those that Kubernetes does
+/// not collect with it lose our labels.
+pub(super) async fn let_stray_go(shared: &Shared, bound: &Bound, cr: &Arc<CrRecord>) -> Passed {
+    for child in &observe(bound, cr).children {
+        if is_uncollected(&child.record, cr, bound)
+            && let Err(failed) = let_go(shared, bound, &child.key).await
+        {
+            return Passed::failed(Next::Retry, failed);
+        }
+    }
+    tracing::info!(operator = %bound.plan.name, object = %cr.id.key, "is not looked after any more");
+    remove_marks(shared, bound, cr).await
 }
 
 /// Whether the child is ours and has no owner reference by which Kubernetes would collect it.
@@ -111,6 +140,24 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<bool, 
     }
 }
 
+/// Takes off what we put on, but for the inventory: it says what was made once, should the resource come back.
+async fn remove_marks(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Passed {
+    let put = &cr.inventory.labels;
+    let labels = put.iter().map(|key| &**key).chain([names::LABEL_MANAGED]);
+    let labels = labels.map(|label| (Key::from(label), Node::Null));
+    let kept = |name: &&Box<str>| !cr.inventory.finalizers.contains(*name);
+    let finalizers = cr.other_finalizers.iter().filter(kept);
+    let metadata = [
+        ("resourceVersion", Node::from(&*cr.id.resource_version)),
+        ("labels", Node::Map(labels.collect())),
+        (
+            "finalizers",
+            Node::List(finalizers.map(|name| Node::from(&**name)).collect()),
+        ),
+    ];
+    patch_cr(shared, bound, cr, Node::object(metadata)).await
+}
+
 async fn remove_finalizer(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Passed {
     let others = cr
         .other_finalizers
@@ -121,13 +168,20 @@ async fn remove_finalizer(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Pass
         ("resourceVersion", Node::from(&*cr.id.resource_version)),
         ("finalizers", Node::List(others)),
     ];
-    let body = Node::object([("metadata", Node::object(metadata))]);
+    patch_cr(shared, bound, cr, Node::object(metadata)).await
+}
+
+async fn patch_cr(shared: &Shared, bound: &Bound, cr: &CrRecord, metadata: Node) -> Passed {
+    let body = Node::object([("metadata", metadata)]);
     match shared
         .patch_metadata(&bound.served, &cr.id.key, &body, &bound.manager)
         .await
     {
         Ok(answer) => {
-            bound.crs.store().answer(&answer);
+            // The answer to a stray must not enter what is looked after.
+            if bound.cr(&cr.id.key).is_some() {
+                bound.crs.store().answer(&answer);
+            }
             Passed::settled()
         }
         Err(WireError::NotFound(_)) => Passed::settled(),

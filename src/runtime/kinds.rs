@@ -19,7 +19,7 @@ pub(super) struct Found {
 
 /// The kinds of the plan and of the inventories that custom resources carry.
 pub(super) fn needed(plan: &OperatorPlan, bound: Option<&Bound>) -> BTreeSet<GroupKind> {
-    let declared = plan.children.iter().map(|child| child.kind.group_kind());
+    let declared = plan.kinds().map(ResourceType::group_kind);
     let records = bound
         .map(|bound| bound.crs.store().snapshot())
         .unwrap_or_default();
@@ -44,11 +44,7 @@ pub(super) async fn find(
 ) -> Result<Found, WireError> {
     let mut found = Found::default();
     for kind in kinds {
-        let declared = plan
-            .children
-            .iter()
-            .map(|child| &child.kind)
-            .find(|declared| declared.group_kind() == kind);
+        let declared = plan.kinds().find(|declared| declared.group_kind() == kind);
         let known = bound
             .and_then(|bound| bound.kind(&kind))
             .map(|kind| kind.served.clone());

@@ -22,6 +22,8 @@ pub(super) struct Memory {
     pub(super) ready: bool,
     /// What the last pass reported as an event: it is reported once.
     pub(super) reported: Option<String>,
+    /// What conditions could not compare in the last pass: it is told once.
+    pub(super) doubted: Option<String>,
     children: HashMap<ChildKey, ChildMemory>,
 }
 

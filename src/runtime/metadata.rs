@@ -1,11 +1,16 @@
-//! Our marks on a custom resource: finalizer, label, inventory.
+//! Our marks on a custom resource: finalizer, label, inventory; and the labels and finalizers that the Katalog declares.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use orkestra_core::{
     api::names,
     plan::ChildKey,
-    reconcile::{inventory::Inventory, record::CrRecord, step::Failure},
+    reconcile::{
+        inventory::Inventory,
+        labels::{Labels, worn_labels},
+        record::CrRecord,
+        step::Failure,
+    },
     value::{Key, Map, Node},
 };
 
@@ -13,14 +18,32 @@ use super::{bound::Bound, execute::failure, shared::Shared, wire::WireError};
 
 type Cr = Arc<CrRecord>;
 
-/// Sees to finalizer, label and inventory; none when the custom resource is gone.
+/// What shall be on a custom resource.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    pub(super) inventory: Inventory,
+    /// The labels that the Katalog declares.
+    pub(super) labels: Labels,
+}
+
+/// Sees to finalizers, labels and inventory; none when the custom resource is gone.
 pub(super) async fn write_metadata(
     shared: &Shared,
     bound: &Bound,
     cr: &Arc<CrRecord>,
-    wanted: &Inventory,
+    wanted: &Wanted,
 ) -> Result<Option<Arc<CrRecord>>, Failure> {
-    if cr.finalizer == bound.plan.finalizer && cr.managed && cr.inventory == *wanted {
+    let Wanted { inventory, labels } = wanted;
+    let others = &bound.plan.other_finalizers;
+    // None can be put on what is being deleted.
+    let has_finalizers = cr.deleting
+        || (cr.finalizer == bound.plan.finalizer
+            && others.iter().all(|name| cr.other_finalizers.contains(name)));
+    if has_finalizers
+        && cr.managed
+        && cr.inventory == *inventory
+        && worn_labels(&bound.plan, cr) == *labels
+    {
         return Ok(Some(cr.clone()));
     }
     let body = metadata_body(bound, cr, wanted);
@@ -34,7 +57,7 @@ pub(super) async fn write_metadata(
         .await
     {
         Ok(answer) => {
-            if wanted.kinds != cr.inventory.kinds {
+            if inventory.kinds != cr.inventory.kinds {
                 shared.rebind.notify_one();
             }
             Ok(bound.crs.store().answer(&answer))
@@ -56,13 +79,18 @@ pub(super) fn failure_of_cr(bound: &Bound, cr: &CrRecord, error: &WireError) -> 
 }
 
 /// What we own of the custom resource's metadata. With the uid, so that a resource that was just deleted does not come back.
-fn metadata_body(bound: &Bound, cr: &CrRecord, inventory: &Inventory) -> Node {
+fn metadata_body(bound: &Bound, cr: &CrRecord, wanted: &Wanted) -> Node {
+    let Wanted { inventory, labels } = wanted;
+    let labels = labels
+        .iter()
+        .map(|(key, value)| (&**key, Node::from(&**value)));
+    let labels = labels.chain([(names::LABEL_MANAGED, Node::from("true"))]);
     let mut metadata = vec![
         (Key::from("name"), Node::from(&*cr.id.key.name)),
         (Key::from("uid"), Node::from(&*cr.id.uid)),
         (
             Key::from("labels"),
-            Node::object([(names::LABEL_MANAGED, Node::from("true"))]),
+            Node::Map(labels.map(|(key, value)| (Key::from(key), value)).collect()),
         ),
     ];
     if let Some(namespace) = &cr.id.key.namespace {
@@ -74,11 +102,17 @@ fn metadata_body(bound: &Bound, cr: &CrRecord, inventory: &Inventory) -> Node {
             Node::object([(names::ANNOTATION_INVENTORY, Node::from(inventory.text()))]),
         ));
     }
-    if bound.plan.finalizer {
-        metadata.push((
-            Key::from("finalizers"),
-            Node::List([Node::from(names::FINALIZER)].into()),
-        ));
+    let others = bound.plan.other_finalizers.iter();
+    let others = others.filter(|name| !cr.deleting || cr.other_finalizers.contains(name));
+    let ours = bound.plan.finalizer && (cr.finalizer || !cr.deleting);
+    let finalizers: Vec<Node> = ours
+        .then_some(names::FINALIZER)
+        .into_iter()
+        .chain(others.map(|name| &**name))
+        .map(Node::from)
+        .collect();
+    if !finalizers.is_empty() {
+        metadata.push((Key::from("finalizers"), Node::List(finalizers.into())));
     }
     Node::object([
         ("apiVersion", Node::from(bound.plan.resource.api_version())),
@@ -93,16 +127,17 @@ pub(super) async fn remember_made(
     shared: &Shared,
     bound: &Bound,
     cr: Cr,
-    mut inventory: Inventory,
+    mut wanted: Wanted,
     ahead: &BTreeSet<ChildKey>,
     made: Vec<ChildKey>,
 ) -> Result<Cr, Failure> {
+    let inventory = &mut wanted.inventory;
     let written = inventory.made.clone();
     inventory.made.retain(|key| !ahead.contains(key));
     inventory.made.extend(made);
     if inventory.made == written {
         return Ok(cr);
     }
-    let now = write_metadata(shared, bound, &cr, &inventory).await?;
+    let now = write_metadata(shared, bound, &cr, &wanted).await?;
     Ok(now.unwrap_or(cr))
 }

@@ -6,14 +6,17 @@
 //!                                └───────────── answers to our writes ◄──┘
 //! ```
 
+mod autoscale;
 mod bound;
 pub mod context;
 mod decide;
 mod depends;
 mod driver;
+mod end;
 pub mod entropy;
 mod execute;
 mod finish;
+mod generate;
 pub mod health;
 mod kinds;
 mod memory;

@@ -7,6 +7,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
+    autoscale,
     context::Context,
     depends,
     driver::Driver,
@@ -24,6 +25,7 @@ pub struct Operator {
     driver: JoinHandle<()>,
     publisher: JoinHandle<()>,
     waiter: JoinHandle<()>,
+    autoscaler: JoinHandle<()>,
     listed: Entered,
     stop: DropGuard,
 }
@@ -89,8 +91,12 @@ pub struct OperatorStatus {
     pub last_pass: Option<jiff::Timestamp>,
     /// When its workers started.
     pub started_at: Option<jiff::Timestamp>,
+    /// Whether an autoscaler's `do` counts at the moment.
+    pub autoscaled: bool,
     /// Keys in the queue.
     pub queue_depth: usize,
+    /// The depth that counts as a full queue at the moment; 0 is none.
+    pub queue_max_depth: u32,
     /// Which version's entry reconciles, when this one does not: its name.
     pub yields_to: Option<String>,
 }
@@ -116,6 +122,11 @@ impl Operator {
         let stop = CancellationToken::new();
         let publisher = tokio::spawn(publish(shared.clone(), plan.clone(), sender, stop.clone()));
         let waiter = tokio::spawn(depends::follow(shared.clone(), plan.clone(), stop.clone()));
+        let autoscaler = tokio::spawn(autoscale::follow(
+            shared.clone(),
+            plan.clone(),
+            stop.clone(),
+        ));
         let driver = tokio::spawn(
             Driver {
                 shared,
@@ -130,6 +141,7 @@ impl Operator {
             driver,
             publisher,
             waiter,
+            autoscaler,
             listed,
             stop: stop.drop_guard(),
         }
@@ -159,12 +171,13 @@ impl Operator {
             driver,
             publisher,
             waiter,
+            autoscaler,
             listed,
             stop,
         } = self;
         drop(listed);
         drop(stop);
-        for task in [driver, waiter, publisher] {
+        for task in [driver, waiter, autoscaler, publisher] {
             if let Err(error) = task.await {
                 tracing::error!(operator = %plans.borrow().name, error = %error, "task of an operator ended badly");
             }

@@ -8,7 +8,7 @@ use orkestra_core::{
     reconcile::{
         reason::Reason,
         record::{CrRecord, Observed, ObservedChild},
-        sources::{Answer, Answers, ROUNDS, Sources},
+        sources::{Answer, Answers, ROUNDS, Read, Sources},
         status::{reported, status},
         step::{Cycle, Step, step},
         verdict::{Executed, verdict},
@@ -19,10 +19,10 @@ use orkestra_core::{
 
 use super::{
     bound::Bound,
-    execute::{Outcome, execute},
+    execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
-    metadata::{failure_of_cr, remember_made, write_metadata},
+    metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
     shared::Shared,
     sources,
     tell::tell,
@@ -37,6 +37,8 @@ const WAIT: Duration = Duration::from_secs(30);
 pub(super) enum Next {
     /// Nothing, until something changes.
     Settled,
+    /// The same pass again, once what it waits for is there.
+    Pending,
     /// Another pass at once: this one changed what it reads.
     Again,
     /// Another try, with backoff.
@@ -56,6 +58,13 @@ impl Passed {
     pub(super) fn settled() -> Self {
         Self {
             next: Next::Settled,
+            error: None,
+        }
+    }
+
+    pub(super) fn pending() -> Self {
+        Self {
+            next: Next::Pending,
             error: None,
         }
     }
@@ -106,24 +115,34 @@ pub(super) async fn pass(
     key: &ObjectKey,
     memory: &mut Memory,
 ) -> Passed {
-    let Some(cr) = bound.crs.store().get(key) else {
-        return Passed::settled();
+    let Some(cr) = bound.cr(key) else {
+        return match bound.stray(key) {
+            Some(stray) => finish::let_stray_go(shared, bound, &stray).await,
+            None => Passed::settled(),
+        };
     };
     if cr.deleting {
-        return finish::finish(shared, bound, &cr).await;
+        return finish::finish(shared, bound, &cr, memory).await;
     }
     let mut observed = observe(bound, &cr);
     if !observed.unseen.is_empty() {
         shared.rebind.notify_one();
     }
     shared.context.faults.run_before_pass(&bound.plan.name, key);
-    let now = shared.context.clock.now();
+    let now = shared.calls.begin(key, shared.context.clock.now());
     let Some(mut cycle) = decide(shared, bound, &mut observed, now).await else {
-        return Passed::settled();
+        return Passed::pending();
     };
+    shared.calls.end(key);
+    let read = observed.answers.keys();
+    shared.read(key, read.filter(|read| read.may_change()));
     let sources = std::mem::take(&mut cycle.sources);
-    let wake = cycle.wake;
-    let (wanted, ahead) = (cycle.inventory.clone(), cycle.ahead.clone());
+    let (wake, doubts) = (cycle.wake, std::mem::take(&mut cycle.doubts));
+    let ahead = cycle.ahead.clone();
+    let wanted = Wanted {
+        inventory: cycle.inventory.clone(),
+        labels: std::mem::take(&mut cycle.labels),
+    };
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
         Ok(None) => return Passed::settled(),
         Ok(Some(cr)) => {
@@ -157,6 +176,7 @@ pub(super) async fn pass(
         ..observe(bound, &cr)
     };
     executed.wake_at(wake);
+    executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);
@@ -191,14 +211,16 @@ async fn decide(
             Step::Need(reads) => reads,
         };
         drop(permit);
-        round += 1;
+        // Calls are as many as the plan has: they end by themselves.
+        let is_call = |read: &Read| matches!(read, Read::Call(_));
+        round += usize::from(!reads.iter().all(is_call));
         if round > ROUNDS {
             let why = Answer::Unavailable("too many reads depend on each other".into());
             let refused = reads.into_iter().map(|read| (read, why.clone()));
             observed.answers.extend(refused);
             continue;
         }
-        let heard = sources::answer(shared, &observed.cr.id.key, reads).await;
+        let heard = sources::answer(shared, &observed.cr.id.key, reads, now).await;
         if heard.pending {
             return None;
         }
@@ -214,7 +236,7 @@ fn with_snapshot(now: &Arc<CrRecord>, seen: &CrRecord) -> Arc<CrRecord> {
 }
 
 /// Writes the status where it differs.
-async fn report(
+pub(super) async fn report(
     shared: &Shared,
     bound: &Bound,
     (after, sources): (&Observed, &Sources),
@@ -252,7 +274,12 @@ async fn report(
         Err(WireError::Conflict { .. }) => Next::Retry,
         Err(WireError::Forbidden { .. }) => Next::After(WAIT),
         Err(error @ WireError::Invalid { .. }) => {
-            shared.status_refused(Some(error.to_string()));
+            let words = if bound.plan.status_shows_secrets() {
+                WITHHELD.to_owned()
+            } else {
+                error.to_string()
+            };
+            shared.status_refused(Some(words));
             Next::Settled
         }
         Err(error) => {
@@ -265,13 +292,15 @@ async fn report(
 }
 
 /// What follows: a permanent failure waits for another input, a missing right for whoever grants it, all else is tried again.
-fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
+pub(super) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
     let mut next = revisit.map_or(Next::Settled, Next::After);
     for failed in &executed.failures {
         next = soonest(
             next,
             match failed.reason {
                 Reason::Forbidden | Reason::NameTaken | Reason::KindNotServed => Next::After(WAIT),
+                // It is watched.
+                Reason::SourceMissing => Next::Settled,
                 reason if reason.is_permanent() => Next::Settled,
                 _ => Next::Retry,
             },
@@ -280,11 +309,11 @@ fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
     next
 }
 
-fn soonest(a: Next, b: Next) -> Next {
+pub(super) fn soonest(a: Next, b: Next) -> Next {
     match (a, b) {
         (Next::Retry, _) | (_, Next::Retry) => Next::Retry,
         (Next::Again, _) | (_, Next::Again) => Next::Again,
         (Next::After(a), Next::After(b)) => Next::After(a.min(b)),
-        (Next::Settled, other) | (other, Next::Settled) => other,
+        (Next::Pending | Next::Settled, other) | (other, Next::Pending | Next::Settled) => other,
     }
 }

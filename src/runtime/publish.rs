@@ -1,6 +1,9 @@
 //! What an operator says of itself, gathered when something changed and at most a few times a second.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use orkestra_core::{plan::OperatorPlan, reconcile::status::unwritable};
 use tokio::sync::watch;
@@ -55,6 +58,7 @@ fn set_gauges(shared: &Shared, status: &OperatorStatus) {
     shared.metrics.set_cache_records(records);
     shared.metrics.set_resources(status.instances);
     shared.metrics.set_queue_depth(status.queue_depth);
+    shared.metrics.set_queue_max_depth(status.queue_max_depth);
     shared.metrics.set_workers(status.workers);
 }
 
@@ -62,7 +66,6 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
     let bound = shared.bound.load_full();
     let life = lock(&shared.life).clone();
     let tally = lock(&shared.tally).clone();
-    let running = bound.is_some();
     let waits = life.waits_for.is_some() && life.phase == Phase::Running;
     OperatorStatus {
         phase: if waits { Phase::Waiting } else { life.phase },
@@ -72,12 +75,10 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
             bound.as_deref().or(life.pending.as_deref()),
             &life,
         ),
-        workers: if running && shared.role == Role::Reconciles {
-            plan.workers
-        } else {
-            0
-        },
-        instances: bound.as_ref().map_or(0, |bound| bound.crs.store().len()),
+        instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
+        workers: shared.workers.load(Ordering::Relaxed),
+        autoscaled: lock(&shared.scaled).is_some(),
+        queue_max_depth: shared.pace(plan).max_depth,
         ready: shared.ready_count(),
         passes: tally.passes,
         failures: tally.failures,
@@ -111,7 +112,11 @@ fn problems(
         });
     }
     if let Some(bound) = bound {
-        for (kind, trouble) in bound.troubles() {
+        for (kind, trouble) in bound
+            .troubles()
+            .into_iter()
+            .chain(shared.objects.troubles())
+        {
             problems.push(unwatched(kind, trouble));
         }
         for kind in &bound.absent {

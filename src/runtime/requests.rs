@@ -23,7 +23,7 @@ impl Shared {
     ) -> Result<Vec<Node>, WireError> {
         let scope = Scope {
             namespace: namespace.map(str::to_owned),
-            selector: None,
+            ..Scope::default()
         };
         let answer = self.context.wire.list_page(kind, &scope, 0, None).await;
         Ok(self.heard(Request::List, kind, answer)?.items)
@@ -65,8 +65,20 @@ impl Shared {
         key: &ObjectKey,
         uid: &str,
     ) -> Result<Option<Node>, WireError> {
+        self.delete_with(kind, key, uid, Propagation::Background)
+            .await
+    }
+
+    /// As [`Shared::delete`], and says when its dependents go.
+    pub(super) async fn delete_with(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        uid: &str,
+        propagation: Propagation,
+    ) -> Result<Option<Node>, WireError> {
         let how = Deletion {
-            propagation: Propagation::Background,
+            propagation,
             uid: Some(uid),
             resource_version: None,
         };

@@ -2,11 +2,18 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
-use orkestra_core::{plan::ObjectKey, reconcile::autoscale::Figures};
+use orkestra_core::{
+    plan::{CapacityPlan, ObjectKey, OperatorPlan},
+    reconcile::{autoscale::Figures, sources::Read},
+};
 use tokio::sync::Notify;
 
 use super::{
@@ -17,6 +24,7 @@ use super::{
     meter::Meter,
     operator::Role,
     queue::{Lane, Queue},
+    sources::{Calls, objects::Objects, readers::Readers},
     wire::{Served, WireError},
 };
 use crate::metrics::OperatorMetrics;
@@ -27,6 +35,12 @@ pub(super) struct Shared {
     pub(super) role: Role,
     pub(super) metrics: OperatorMetrics,
     pub(super) queue: Queue<ObjectKey>,
+    /// Calls to the outside that passes wait for.
+    pub(super) calls: Calls,
+    /// Who reads what beside custom resources and children.
+    pub(super) readers: Arc<Readers>,
+    /// What is known of others' objects.
+    pub(super) objects: Objects,
     /// The plan with its watches; none while the operator waits for its CRD.
     pub(super) bound: ArcSwapOption<Bound>,
     /// Wakes the driver: the kinds that must be watched may have changed.
@@ -38,8 +52,12 @@ pub(super) struct Shared {
     failing: Mutex<BTreeSet<ObjectKey>>,
     /// The recent passes.
     pub(super) meter: Meter,
-    /// Workers that take keys, and whether an autoscaler has a say in it.
-    pub(super) capacity: Mutex<Capacity>,
+    /// Workers that take keys; none before they run.
+    pub(super) workers: AtomicUsize,
+    /// What an autoscaler has count instead of what is declared.
+    pub(super) scaled: Mutex<Option<CapacityPlan>>,
+    /// Wakes the driver: `scaled` has changed.
+    pub(super) rescale: Notify,
     pub(super) life: Mutex<Life>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     /// Which custom resource has which uid, to find a child's owner.
@@ -73,13 +91,14 @@ pub(super) struct Life {
     pub(super) pending: Option<Arc<Bound>>,
 }
 
-/// What an operator works with at the moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Capacity {
-    /// Workers that take keys; none before they run.
+/// The capacity that counts at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pace {
     pub(super) workers: usize,
-    /// Whether an autoscaler's `do` counts.
-    pub(super) scaled: bool,
+    /// The depth that counts as a full queue; 0 is none.
+    pub(super) max_depth: u32,
+    /// Period of the safety net; zero is off.
+    pub(super) resync: Duration,
 }
 
 /// Counts of an operator's passes.
@@ -105,9 +124,12 @@ impl Shared {
         queue: Queue<ObjectKey>,
     ) -> Self {
         Self {
+            calls: Calls::new(context.external.clone(), queue.clone()),
             context,
             role,
             metrics,
+            readers: Arc::new(Readers::new(queue.clone())),
+            objects: Objects::default(),
             queue,
             bound: ArcSwapOption::empty(),
             rebind: Notify::new(),
@@ -115,7 +137,9 @@ impl Shared {
             tally: Mutex::default(),
             failing: Mutex::default(),
             meter: Meter::default(),
-            capacity: Mutex::default(),
+            workers: AtomicUsize::new(0),
+            scaled: Mutex::default(),
+            rescale: Notify::new(),
             life: Mutex::default(),
             memories: Mutex::default(),
             uids: Mutex::default(),
@@ -220,17 +244,27 @@ impl Shared {
         lock(&self.memories).insert(key.clone(), memory);
     }
 
+    /// The capacity that counts: what is declared, or what an autoscaler says instead.
+    pub(super) fn pace(&self, plan: &OperatorPlan) -> Pace {
+        let scaled = lock(&self.scaled).clone().unwrap_or_default();
+        Pace {
+            workers: scaled.workers.unwrap_or(plan.workers),
+            max_depth: scaled.queue_depth.unwrap_or(plan.queue.max_depth),
+            resync: scaled.resync.unwrap_or(plan.resync),
+        }
+    }
+
     /// What it measures of itself now.
     pub(super) fn figures(&self) -> Figures {
         let recent = self.meter.recent();
-        let Capacity { workers, scaled } = *lock(&self.capacity);
+        let workers = self.workers.load(Ordering::Relaxed);
         let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         // Surplus workers that end their last pass are no more than all.
         let busy = self.queue.busy().min(workers);
         Figures {
             queue_depth: whole(self.queue.depth()),
             workers: whole(workers),
-            autoscale_active: scaled,
+            autoscale_active: lock(&self.scaled).is_some(),
             workers_busy_percent: whole((busy * 100).checked_div(workers).unwrap_or(0)),
             reconcile_duration_p95_ms: u64::try_from(recent.p95.as_millis()).unwrap_or(u64::MAX),
             error_rate_percent: recent.error_percent,
@@ -257,7 +291,10 @@ impl Shared {
     pub(super) fn unlearn(&self, uid: &str, key: &ObjectKey) {
         lock(&self.uids).remove(uid);
         lock(&self.memories).remove(key);
+        self.calls.end(key);
         self.queue.remove(key);
+        let unread = self.readers.forget(key);
+        self.objects.release(&unread, &self.readers);
         let mut failing = lock(&self.failing);
         // Nobody is left who could succeed in its place.
         if failing.remove(key) && failing.is_empty() {
@@ -267,9 +304,19 @@ impl Shared {
 
     /// The CRD is gone, and all custom resources with it.
     pub(super) fn clear(&self) {
-        lock(&self.uids).clear();
+        let keys: Vec<ObjectKey> = lock(&self.uids).drain().map(|(_, key)| key).collect();
+        for key in keys {
+            self.read(&key, []);
+        }
         lock(&self.memories).clear();
+        self.calls.clear();
         lock(&self.failing).clear();
+    }
+
+    /// A pass over a custom resource has read exactly these.
+    pub(super) fn read<'r>(&self, key: &ObjectKey, reads: impl IntoIterator<Item = &'r Read>) {
+        let unread = self.readers.settle(key, reads);
+        self.objects.release(&unread, &self.readers);
     }
 
     /// Counts a pass over a custom resource; `is_known` is whether that is still there.

@@ -1,6 +1,7 @@
 //! What a pass tells people: events and logs.
 
 use orkestra_core::reconcile::{
+    reason::Reason,
     record::{CrRecord, Observed},
     verdict::{Action, Executed, Verdict},
 };
@@ -32,7 +33,9 @@ pub(super) fn tell(
             changes.join(", "),
         );
     }
-    if executed.failures.is_empty() {
+    doubt(shared, bound, &after.cr, memory, executed);
+    let is_late = matches!(executed.ending, Some((Reason::EndTimedOut, _)));
+    if executed.failures.is_empty() && !is_late {
         memory.reported = None;
         return;
     }
@@ -48,6 +51,25 @@ pub(super) fn tell(
             verdict.message.clone(),
         );
         memory.reported = Some(text);
+    }
+}
+
+/// Tells what conditions could not compare, when it is new.
+fn doubt(shared: &Shared, bound: &Bound, cr: &CrRecord, memory: &mut Memory, executed: &Executed) {
+    let Some(first) = executed.doubts.first() else {
+        memory.doubted = None;
+        return;
+    };
+    let lines = executed
+        .doubts
+        .iter()
+        .map(|doubt| format!("{}: {}", doubt.at, doubt.message));
+    let text = lines.collect::<Vec<_>>().join("; ");
+    if memory.doubted.as_ref() != Some(&text) {
+        let reason = first.reason.as_str();
+        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, error = %text, "a condition cannot be answered");
+        publish(shared, bound, cr, Severity::Warning, reason, text.clone());
+        memory.doubted = Some(text);
     }
 }
 

@@ -23,6 +23,9 @@ use served::Query;
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 const JSON: &str = "application/json";
+/// Source: Kubernetes API concepts, "Metadata-only representation".
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 /// JSON is YAML, and the content type that every server knows is this.
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
@@ -40,6 +43,15 @@ impl std::fmt::Debug for Wire {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Wire").finish_non_exhaustive()
     }
+}
+
+/// How much of objects is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// All of them.
+    Whole,
+    /// Their metadata: nobody is told what is in a Secret.
+    Metadata,
 }
 
 /// One page of a list.
@@ -60,6 +72,8 @@ pub struct Scope {
     pub namespace: Option<String>,
     /// Label selector, as `kubectl -l` takes it.
     pub selector: Option<String>,
+    /// Field selector, as `kubectl --field-selector` takes it.
+    pub fields: Option<String>,
 }
 
 /// What becomes of an object's dependents when it is deleted.
@@ -134,13 +148,33 @@ impl Wire {
         limit: u32,
         next: Option<&str>,
     ) -> Result<Page, WireError> {
+        self.list_page_as(Form::Whole, kind, scope, limit, next)
+            .await
+    }
+
+    /// One page of a list of objects in that form, as [`Wire::list_page`].
+    pub(super) async fn list_page_as(
+        &self,
+        form: Form,
+        kind: &Served,
+        scope: &Scope,
+        limit: u32,
+        next: Option<&str>,
+    ) -> Result<Page, WireError> {
         let asked = Asked::of("list", kind, scope.namespace.as_deref());
         let mut query = Query::default();
         query.add("labelSelector", scope.selector.as_deref());
+        query.add("fieldSelector", scope.fields.as_deref());
         query.add("limit", (limit > 0).then(|| limit.to_string()).as_deref());
         query.add("continue", next);
         let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
-        let text = self.text(&asked, Method::GET, &path, None).await?;
+        let accept = match form {
+            Form::Whole => JSON,
+            Form::Metadata => METADATA_LIST,
+        };
+        let text = self
+            .send(&asked, (Method::GET, accept), &path, None)
+            .await?;
         let list: List = Asked::parse(&text)?;
         Ok(Page {
             items: list.items.unwrap_or_default(),
@@ -316,10 +350,20 @@ impl Wire {
         path: &str,
         body: Option<(&str, &Node)>,
     ) -> Result<String, WireError> {
+        self.send(asked, (method, JSON), path, body).await
+    }
+
+    async fn send(
+        &self,
+        asked: &Asked<'_>,
+        (method, accept): (Method, &str),
+        path: &str,
+        body: Option<(&str, &Node)>,
+    ) -> Result<String, WireError> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header(header::ACCEPT, JSON);
+            .header(header::ACCEPT, accept);
         let mut bytes = Vec::new();
         if let Some((content_type, node)) = body {
             request = request.header(header::CONTENT_TYPE, content_type);
@@ -367,6 +411,7 @@ impl Deletion<'_> {
 /// ends after `timeout`.
 pub(super) async fn watch(
     client: &kube::Client,
+    form: Form,
     kind: &Served,
     scope: &Scope,
     resource_version: &str,
@@ -380,11 +425,16 @@ pub(super) async fn watch(
     query.add("watch", Some("true"));
     query.add("allowWatchBookmarks", Some("true"));
     query.add("labelSelector", scope.selector.as_deref());
+    query.add("fieldSelector", scope.fields.as_deref());
     query.add("resourceVersion", Some(resource_version));
     query.add("timeoutSeconds", Some(&timeout.as_secs().to_string()));
     let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
+    let accept = match form {
+        Form::Whole => JSON,
+        Form::Metadata => METADATA,
+    };
     let request = Request::get(path)
-        .header(header::ACCEPT, JSON)
+        .header(header::ACCEPT, accept)
         .body(Vec::new())
         .map_err(|_| asked.unwritable())?;
     match tokio::time::timeout(DEADLINE, client.request_events(request)).await {

@@ -38,13 +38,17 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     } else {
         Outcome::Success
     };
-    let took = started.elapsed();
-    shared.metrics.pass_ended(outcome, took);
-    shared.meter.ended(took, outcome == Outcome::Error);
-    let is_known = bound.crs.store().get(&key).is_some();
-    shared.passed(&key, is_known, passed.error);
+    if passed.next != Next::Pending {
+        let took = started.elapsed();
+        shared.metrics.pass_ended(outcome, took);
+        shared.meter.ended(took, outcome == Outcome::Error);
+        let is_known = bound.cr(&key).is_some();
+        shared.passed(&key, is_known, passed.error);
+    }
     match passed.next {
         Next::Settled => shared.queue.forget(&key),
+        // It is no pass yet: how often it failed before is still known.
+        Next::Pending => {}
         Next::Again => {
             shared.queue.forget(&key);
             shared.queue.add(key, Lane::Changed);
@@ -69,7 +73,7 @@ async fn guarded(shared: &Shared, bound: &Bound, taken: &Taken<ObjectKey>) -> Pa
     let result = AssertUnwindSafe(pass(shared, bound, key, &mut memory))
         .catch_unwind()
         .await;
-    if bound.crs.store().get(key).is_some() {
+    if bound.cr(key).is_some() {
         shared.put_memory(key, memory);
     }
     result.unwrap_or_else(|panic| {

@@ -9,7 +9,7 @@ use axum::{
 };
 use orkestra_core::{
     api::{DependencyCondition, duration},
-    plan::OperatorPlan,
+    plan::{AutoscalePlan, OperatorPlan},
 };
 use serde_json::{Value, json};
 
@@ -165,9 +165,14 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value 
         "scope": plan.resource.namespaced.map(|namespaced| if namespaced { "Namespaced" } else { "Cluster" }),
         "mode": "dynamic",
         "revision": katalog.revision,
-        "workers": {"current": status.workers, "configured": plan.workers},
+        "workers": {
+            "current": status.workers,
+            "configured": plan.workers,
+            "source": if status.autoscaled { "autoscaler" } else { "configured" },
+        },
+        "autoscaler": plan.autoscale.as_ref().map(|scale| autoscaler(scale, &status)),
         "resync": duration::format(plan.resync),
-        "queue": {"depth": status.queue_depth, "maxDepth": plan.queue.max_depth, "failureThreshold": plan.queue.failure_threshold},
+        "queue": {"depth": status.queue_depth, "maxDepth": status.queue_max_depth, "failureThreshold": plan.queue.failure_threshold},
         "dependsOn": depends_on(plan),
         "finalizer": plan.finalizer,
         "children": child_kinds(plan),
@@ -187,6 +192,20 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value 
         page.extend(more);
     }
     page
+}
+
+fn autoscaler(plan: &AutoscalePlan, status: &OperatorStatus) -> Value {
+    let capacity = &plan.capacity;
+    json!({
+        "active": status.autoscaled,
+        "interval": duration::format(plan.interval),
+        "cooldown": duration::format(plan.cooldown),
+        "do": {
+            "workers": capacity.workers,
+            "queueDepth": capacity.queue_depth,
+            "resync": capacity.resync.map(duration::format),
+        },
+    })
 }
 
 fn depends_on(plan: &OperatorPlan) -> Value {

@@ -63,7 +63,9 @@ fn status() -> OperatorStatus {
         last_error: Some("cannot apply Deployment marsh/reeds".to_owned()),
         last_pass: Some("2031-05-06T07:08:00Z".parse().unwrap()),
         started_at: Some("2031-05-06T07:00:09Z".parse().unwrap()),
+        autoscaled: false,
         queue_depth: 5,
+        queue_max_depth: 80,
         yields_to: None,
     }
 }

@@ -2,16 +2,21 @@
 //!
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
+mod autoscale;
 mod chance;
 mod claims;
 mod cli;
 mod control_plane;
+mod copies;
 mod crashes;
 mod crd_life;
 mod deletion;
+mod depends;
 mod drift;
+mod external;
 mod files;
 mod kinds;
+mod markers;
 mod motifs;
 mod names;
 mod operators;
@@ -23,6 +28,7 @@ mod revisions;
 mod rights;
 mod rights_running;
 mod scenario;
+mod secrets;
 mod statuses;
 mod unknown_fields;
 mod values;

@@ -22,3 +22,4 @@ pub mod resources;
 pub mod schema;
 pub mod template;
 pub mod value;
+pub mod window;

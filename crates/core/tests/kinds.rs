@@ -38,7 +38,8 @@ const ELSEWHERE: [&str; 8] = [
 ];
 
 /// Fields whose own tests are about how Secrets and copies live: they exclude what is set here.
-const OF_DATA: [&str; 10] = [
+const OF_DATA: [&str; 12] = [
+    "allowedSources",
     "fromConfigMap",
     "fromLimitRange",
     "fromNamespace",
@@ -46,6 +47,7 @@ const OF_DATA: [&str; 10] = [
     "fromResourceQuota",
     "fromSecret",
     "once",
+    "rollOnChange",
     "rotateAfter",
     "tls",
     "toNamespaces",
@@ -116,6 +118,7 @@ fn fixture(list: &str) -> Fixture {
         scopes: &BTreeMap::new(),
         now: jiff::Timestamp::UNIX_EPOCH,
         seen_as: None,
+        calls: &BTreeMap::new(),
     };
     let preview = preview(&plan.operators[0], assumed).unwrap();
     Fixture {

@@ -10,20 +10,28 @@
 )]
 
 mod pass {
+    mod autoscale;
+    mod calls;
     mod chance;
     mod converge;
+    mod copies;
     mod determinism;
     mod end;
+    mod ending;
     mod failures;
     mod first;
+    mod for_each;
     mod genuine;
     mod intents;
+    mod interleavings;
+    mod lasting;
     mod leaves;
     mod motifs;
     mod operator;
     mod report;
     mod report_any;
     mod report_schema;
+    mod rolling;
     mod server;
     mod strangers;
     mod values;

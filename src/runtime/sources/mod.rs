@@ -1,13 +1,21 @@
 //! What a pass asks for beside the custom resource and its children: where each kind of read is answered.
 
-mod objects;
+mod calls;
+pub(super) mod objects;
+pub(super) mod readers;
 
+use std::sync::Arc;
+
+pub(super) use calls::Calls;
+use jiff::Timestamp;
 use orkestra_core::{
     plan::ObjectKey,
-    reconcile::sources::{Answer, Answers, Read},
+    reconcile::sources::{Answer, Answers, Certificate, Read},
+    value::{Key, Node},
 };
 
 use super::shared::Shared;
+use crate::certificates;
 
 /// What came of the reads of a round.
 #[derive(Debug, Default)]
@@ -18,14 +26,43 @@ pub(super) struct Heard {
     pub(super) pending: bool,
 }
 
-/// Answers what a pass over the custom resource `key` asks.
-pub(super) async fn answer(shared: &Shared, _key: &ObjectKey, reads: Vec<Read>) -> Heard {
+/// Answers what a pass over the custom resource `key`, which began at `now`, asks.
+pub(super) async fn answer(
+    shared: &Shared,
+    key: &ObjectKey,
+    reads: Vec<Read>,
+    now: Timestamp,
+) -> Heard {
     let mut heard = Heard::default();
     for read in reads {
+        if read.may_change() {
+            shared.readers.note(key, &read);
+        }
         let answer: Answer = match &read {
             Read::Object(child) => objects::read(shared, child).await,
+            Read::Call(request) => {
+                let Some(answer) = shared.calls.answer(key, request, now) else {
+                    heard.pending = true;
+                    continue;
+                };
+                answer
+            }
+            Read::Certificate(wanted) => certificate(wanted),
+            Read::Same(..) => Answer::Unavailable("no other resource is looked at yet".into()),
         };
         heard.answers.insert(read, answer);
     }
     heard
+}
+
+/// A certificate that is made now.
+fn certificate(wanted: &Certificate) -> Answer {
+    match certificates::issue(wanted) {
+        Ok(parts) => {
+            let parts = parts.into_iter();
+            let parts = parts.map(|(name, text)| (Key::from(name), Node::from(text)));
+            Answer::Ready(Arc::new(Node::Map(parts.collect())))
+        }
+        Err(error) => Answer::Unavailable(error.to_string().into()),
+    }
 }

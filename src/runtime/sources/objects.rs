@@ -1,16 +1,125 @@
-//! Objects that others made, by name.
+//! Objects that others made, by name: Secrets, `ConfigMaps` and whatever else is copied.
+//!
+//! ```text
+//!  watch of metadata, all objects of the kind ──► which version of each there is; a change queues its readers
+//!  GET, an object that is read, a version that is not known ──► its content, kept while somebody reads it
+//! ```
+//!
+//! A pass over objects that have not changed asks nothing of the API server.
 
-use std::sync::Arc;
-
-use orkestra_core::{
-    plan::{ChildKey, built_in},
-    reconcile::sources::Answer,
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
 };
 
-use super::Shared;
-use crate::runtime::wire::{Served, WireError};
+use orkestra_core::{
+    plan::{ChildKey, GroupKind, built_in},
+    reconcile::{
+        record::Identity,
+        sources::{Answer, Read},
+    },
+    value::{Map, Node},
+};
 
-/// The object as the API server has it now.
+use super::{Shared, readers::Readers};
+use crate::runtime::{
+    shared::lock,
+    watch::{Handle, Presence, Subscriber, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served, WireError},
+};
+
+/// How long a pass waits for the first list of a kind.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What one operator reads of others' objects.
+#[derive(Default)]
+pub(in crate::runtime) struct Objects {
+    watches: Mutex<BTreeMap<GroupKind, Arc<Handle<Presence>>>>,
+    known: Arc<Mutex<Known>>,
+}
+
+/// The content of the objects that are read.
+type Known = HashMap<ChildKey, Version>;
+
+struct Version {
+    resource_version: Box<str>,
+    content: Arc<Node>,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").finish_non_exhaustive()
+    }
+}
+
+impl Objects {
+    /// Lets go of what nobody reads any more; `readers` tells what is still read.
+    pub(in crate::runtime) fn release(&self, unread: &[Read], readers: &Readers) {
+        for read in unread {
+            let Read::Object(object) = read else { continue };
+            lock(&self.known).remove(object);
+            let is_of_kind =
+                |read: &Read| matches!(read, Read::Object(other) if other.kind == object.kind);
+            let mut watches = lock(&self.watches);
+            if !readers.any(is_of_kind) {
+                watches.remove(&object.kind);
+            }
+        }
+    }
+
+    /// What keeps the watches from their work.
+    pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let watches = lock(&self.watches);
+        let trouble =
+            |(kind, watch): (&GroupKind, &Arc<Handle<Presence>>)| match &*watch.state().borrow() {
+                WatchState::Failing { problem, .. } => Some((kind.clone(), problem.clone())),
+                WatchState::Starting | WatchState::Synced => None,
+            };
+        watches.iter().filter_map(trouble).collect()
+    }
+
+    /// The watch of a kind, which starts with its first reader.
+    fn watch(&self, shared: &Shared, served: &Served) -> Arc<Handle<Presence>> {
+        let kind = served.group_kind();
+        let mut watches = lock(&self.watches);
+        let start = || {
+            let watched = Watched {
+                served: served.clone(),
+                scope: Scope::default(),
+            };
+            let subscriber = self.subscriber(&kind, &shared.readers);
+            Arc::new(shared.context.informers.presence(watched, subscriber))
+        };
+        watches.entry(kind.clone()).or_insert_with(start).clone()
+    }
+
+    /// Queues the readers of what has changed, unless that version is known already.
+    fn subscriber(&self, kind: &GroupKind, readers: &Arc<Readers>) -> Subscriber<Presence> {
+        let (kind, known) = (kind.clone(), Arc::downgrade(&self.known));
+        let readers = Arc::downgrade(readers);
+        Arc::new(move |change| {
+            let (Some(known), Some(readers)) = (known.upgrade(), readers.upgrade()) else {
+                return;
+            };
+            let object = ChildKey {
+                kind: kind.clone(),
+                object: change.key.clone(),
+            };
+            let is_known = change.after.as_ref().is_some_and(|now| {
+                let known = lock(&known);
+                let version = known.get(&object).map(|version| &*version.resource_version);
+                version == Some(&*now.id.resource_version)
+            });
+            if !is_known {
+                readers.changed(&Read::Object(object));
+            }
+        })
+    }
+}
+
+/// The object as it is now.
 pub(super) async fn read(shared: &Shared, object: &ChildKey) -> Answer {
     let kind = &object.kind;
     let Some((plural, namespaced)) = built_in(kind) else {
@@ -23,9 +132,71 @@ pub(super) async fn read(shared: &Shared, object: &ChildKey) -> Answer {
         plural: plural.into(),
         namespaced,
     };
+    let objects = &shared.objects;
+    let watch = objects.watch(shared, &served);
+    if let Some(why) = until_listed(&watch).await {
+        return Answer::Unavailable(why);
+    }
+    let Some(now) = watch.store().get(&object.object) else {
+        lock(&objects.known).remove(object);
+        return Answer::Absent;
+    };
+    let known = {
+        let known = lock(&objects.known);
+        known
+            .get(object)
+            .filter(|known| known.resource_version == now.id.resource_version)
+            .map(|known| known.content.clone())
+    };
+    if let Some(content) = known {
+        return Answer::Ready(content);
+    }
     match shared.get(&served, &object.object).await {
-        Ok(found) => Answer::Ready(Arc::new(found)),
+        Ok(found) => {
+            let content = Arc::new(content(&found));
+            if let Ok(id) = Identity::read(&found) {
+                let version = Version {
+                    resource_version: id.resource_version,
+                    content: content.clone(),
+                };
+                lock(&objects.known).insert(object.clone(), version);
+            }
+            Answer::Ready(content)
+        }
         Err(WireError::NotFound(_)) => Answer::Absent,
         Err(error) => Answer::Unavailable(error.to_string().into()),
     }
+}
+
+/// Waits until the watch has shown what there is; why not, where it cannot.
+async fn until_listed(watch: &Handle<Presence>) -> Option<Box<str>> {
+    let mut state = watch.state();
+    let started = state.wait_for(|state| *state != WatchState::Starting);
+    let state = match tokio::time::timeout(PATIENCE, started).await {
+        Ok(Ok(state)) => state.clone(),
+        _ => WatchState::Starting,
+    };
+    match state {
+        WatchState::Synced
+        | WatchState::Failing {
+            was_synced: true, ..
+        } => None,
+        WatchState::Starting => Some("the API server has not listed them yet".into()),
+        WatchState::Failing { problem, .. } => Some(match problem {
+            WatchProblem::NotServed => "the API server does not serve them".into(),
+            WatchProblem::Forbidden { message } | WatchProblem::Unavailable { message } => {
+                message.into()
+            }
+        }),
+    }
+}
+
+/// The object without its metadata.
+fn content(object: &Node) -> Node {
+    let fields = object.as_map().into_iter().flat_map(Map::iter);
+    let kept = fields.filter(|(name, _)| &***name != "metadata");
+    Node::Map(
+        kept.map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    )
 }

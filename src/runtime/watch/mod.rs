@@ -33,7 +33,7 @@ use orkestra_core::plan::ObjectKey;
 pub use self::{
     crds::Crds,
     informer::{Handle, Store},
-    record::{Record, Spec},
+    record::{Presence, Record, Spec},
     registry::{Informers, Stats},
 };
 use super::wire::{Scope, Served};

@@ -9,6 +9,8 @@ use orkestra_core::{
     value::{Node, Path},
 };
 
+use crate::runtime::wire::Form;
+
 /// What is kept of an object, instead of the object.
 pub trait Record: Send + Sync + Sized + 'static {
     /// Records `object`, as far as `spec` asks for it.
@@ -20,8 +22,11 @@ pub trait Record: Send + Sync + Sized + 'static {
     /// Who it is, and which state of it this is.
     fn identity(&self) -> &Identity;
 
-    /// Whether anything but the resourceVersion differs.
+    /// Whether somebody should hear of it: of most records, anything but the resourceVersion differs.
     fn differs(&self, before: &Self) -> bool;
+
+    /// What the API server is asked for.
+    const FORM: Form = Form::Whole;
 
     /// uid of the object that it belongs to.
     fn owner(&self) -> Option<&str> {
@@ -98,6 +103,31 @@ impl Record for ChildRecord {
 
     fn owner(&self) -> Option<&str> {
         self.owner()
+    }
+}
+
+/// That an object is there, in a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presence {
+    /// Who it is.
+    pub id: Identity,
+}
+
+impl Record for Presence {
+    const FORM: Form = Form::Metadata;
+
+    fn read(object: &Node, _: &Spec) -> Result<Self, Malformed> {
+        Ok(Self {
+            id: Identity::read(object)?,
+        })
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.id
+    }
+
+    fn differs(&self, before: &Self) -> bool {
+        self != before
     }
 }
 

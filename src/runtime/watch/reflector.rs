@@ -163,7 +163,8 @@ impl<R: Record> Reflector<'_, R> {
         loop {
             let page = self
                 .wire
-                .list_page(
+                .list_page_as(
+                    R::FORM,
                     &watched.served,
                     &watched.scope,
                     self.shared.page,
@@ -200,6 +201,7 @@ impl<R: Record> Reflector<'_, R> {
         let from = self.from.clone().unwrap_or_default();
         let stream = match wire::watch(
             self.wire.client(),
+            R::FORM,
             &watched.served,
             &watched.scope,
             &from,

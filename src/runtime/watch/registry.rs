@@ -12,7 +12,7 @@ use orkestra_core::{
 };
 
 use super::{
-    Handle, Record, Subscriber, Watched,
+    Handle, Presence, Record, Subscriber, Watched,
     informer::{Informer, Shared},
     reflector,
 };
@@ -27,6 +27,7 @@ pub struct Informers {
     entropy: Entropy,
     children: Pool<ChildRecord>,
     crs: Pool<CrRecord>,
+    presence: Pool<Presence>,
 }
 
 /// What one informer has done, for metrics.
@@ -66,6 +67,7 @@ impl Informers {
             entropy,
             children: Mutex::default(),
             crs: Mutex::default(),
+            presence: Mutex::default(),
         }
     }
 
@@ -90,10 +92,16 @@ impl Informers {
         self.join(&self.crs, watched, paths, subscriber)
     }
 
+    /// Reads which objects there are, in which versions; nothing of their content.
+    pub fn presence(&self, watched: Watched, subscriber: Subscriber<Presence>) -> Handle<Presence> {
+        self.join(&self.presence, watched, &[], Some(subscriber))
+    }
+
     /// What the informers have done that somebody reads.
     pub fn stats(&self) -> Vec<Stats> {
         let mut all = stats(&self.children, false);
         all.extend(stats(&self.crs, true));
+        all.extend(stats(&self.presence, false));
         all
     }
 

@@ -37,6 +37,7 @@ fn watched() -> Watched {
         scope: Scope {
             namespace: None,
             selector: Some("a=b".into()),
+            fields: None,
         },
     }
 }

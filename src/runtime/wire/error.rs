@@ -80,6 +80,9 @@ pub enum WireError {
         /// What the API server says.
         message: String,
     },
+    /// The object's namespace is being deleted: nothing is made there any more.
+    #[error("{0}")]
+    Terminating(String),
     /// The object is not valid.
     #[error("{message}")]
     Invalid {
@@ -235,6 +238,7 @@ impl<'a> Asked<'a> {
                 },
                 causes: causes(),
             },
+            (403, _) if is_terminating(status) => WireError::Terminating(guarded()),
             (403, _) if !lacks_right(&message) => WireError::Denied { message: guarded() },
             (403, _) => WireError::Forbidden {
                 verb: self.verb,
@@ -279,6 +283,14 @@ fn names_an_object(status: &Status) -> bool {
             .details
             .as_ref()
             .is_some_and(|details| !details.name.is_empty())
+}
+
+/// Whether a 403 says that the namespace is being deleted. Source: Kubernetes, the `NamespaceLifecycle` admission.
+fn is_terminating(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes
+        .into_iter()
+        .any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// A conflict's message names fields and managers, never values; but it is taken at its word only in that form.

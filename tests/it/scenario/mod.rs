@@ -43,10 +43,16 @@ pub(crate) struct Scenario {
     pub(crate) client: Client,
     /// Who the controller is.
     pub(crate) identity: Identity,
+    /// What its controllers log, if not the usual.
+    pub(crate) log_filter: Option<&'static str>,
     folder: PathBuf,
     grants: usize,
     controller: Option<Guarded>,
     listen: String,
+    /// Further arguments of the controller, from its next start on.
+    pub(crate) arguments: Vec<String>,
+    /// Its environment beside the test's.
+    pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 impl Scenario {
@@ -63,10 +69,13 @@ impl Scenario {
             identity: cluster.identity(&format!("ork-{namespace}"), &[])?,
             namespace,
             client,
+            log_filter: None,
             folder,
             grants: 0,
             controller: None,
             listen: String::new(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
         })
     }
 
@@ -154,6 +163,9 @@ impl Scenario {
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
         command.env("KUBECONFIG", self.identity.kubeconfig_path());
+        if let Some(filter) = self.log_filter {
+            command.env("RUST_LOG", filter);
+        }
         command
     }
 
@@ -191,6 +203,8 @@ impl Scenario {
                 "--listen",
                 &self.listen,
             ]);
+            command.args(&self.arguments);
+            command.envs(self.environment.iter().cloned());
             let mut controller = spawn_guarded(&command, &self.log_path())?;
             let answers = eventually("the controller answers", LIMIT, async || {
                 match controller.status()? {

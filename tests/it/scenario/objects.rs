@@ -85,6 +85,7 @@ fn root(plural: &str) -> Option<String> {
     let root = match plural {
         "configmaps" | "events" | "namespaces" | "pods" | "secrets" | "serviceaccounts"
         | "services" => "/api/v1",
+        "jobs" => "/apis/batch/v1",
         "controllerrevisions" | "deployments" | "replicasets" => "/apis/apps/v1",
         "horizontalpodautoscalers" => "/apis/autoscaling/v2",
         "clusterrolebindings" | "clusterroles" => "/apis/rbac.authorization.k8s.io/v1",

@@ -22,7 +22,6 @@ use super::status::KatalogStatus;
 
 /// Extension of Kubernetes: keep what the schema doesn't name.
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-
 /// The definitions of our own kinds as JSON, always the same.
 pub fn crds() -> Vec<Value> {
     let mut katalog = root_schema(&Shape::of::<KatalogSpec>(), "What the Katalog declares.");

@@ -14,6 +14,7 @@ use super::notes::Notes;
 use super::operator_box::OperatorBox;
 use super::planned::{EntryLater, SpecLater};
 use super::profiles::Profiles;
+use super::scalar::Text;
 use super::shape::Shape;
 use super::status::KatalogStatus;
 
@@ -60,10 +61,29 @@ pub struct KatalogSpec {
     /// Functions that all templates of the Katalog may call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
+    /// Finalizers that the resources of all operators get beside ours; an operator's own list counts
+    /// instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finalizers: Option<Vec<String>>,
+    /// What happens to custom resources when the Katalog is deleted. Default `keep`: they stay, with
+    /// their children, and nobody looks after them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_policy: Option<DeletionPolicy>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<SpecLater>,
+}
+
+/// What happens to custom resources when their Katalog is deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum DeletionPolicy {
+    /// They stay.
+    #[default]
+    Keep,
+    /// They are deleted, and the Katalog stays until they are gone.
+    Delete,
 }
 
 /// One operator: the custom resource definition it serves and what it does for each resource.
@@ -100,6 +120,31 @@ pub struct CrdEntry {
     /// `true` takes fields of children that another manager applies. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub force_conflict: Option<bool>,
+    /// The only namespace that is watched. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Only resources in these namespaces are reconciled. Default: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_namespaces: Vec<String>,
+    /// Resources in these namespaces are not reconciled, and no children are made there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub restricted_namespaces: Vec<String>,
+    /// Labels that resources must have to be watched. One that loses them is let go: its children stay.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub label_selector: BTreeMap<String, String>,
+    /// Fields that resources must have to be watched, as far as the API server selects by them:
+    /// `metadata.name`, and `selectableFields` of the definition.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub field_selector: BTreeMap<String, String>,
+    /// Labels that every resource gets; values may be templates.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, Text>,
+    /// Finalizers that every resource gets beside ours; those of `operatorBox` count before these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finalizers: Option<Vec<String>>,
+    /// `true` never writes a status. Default `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignore_status_patch: Option<bool>,
     /// Operators that must run first: their names, or names with what must be so of each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<DependsOn>,

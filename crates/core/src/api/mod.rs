@@ -4,6 +4,8 @@
 //! resource definitions, the check of documents for unknown, misshapen and unsupported
 //! fields, and the reference documents. Doc comments of fields are the descriptions that users read.
 
+pub mod autoscale;
+pub mod calls;
 pub mod children;
 pub mod conditions;
 mod crd;
@@ -15,6 +17,7 @@ pub mod later;
 pub mod motif;
 pub mod names;
 pub mod notes;
+mod on_delete;
 pub mod operator_box;
 pub(crate) mod planned;
 pub mod profiles;
@@ -25,12 +28,14 @@ pub mod status;
 
 pub(crate) mod katalog;
 
+pub use calls::ExternalCall;
 pub use crd::{crds, crds_yaml};
 pub use depends::{DependencyCondition, DependsOn};
-pub use gate::{GateCondition, GateOperator, Gates};
-pub use katalog::{ApiTypes, CrdEntry, Katalog, KatalogSpec};
+pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};
+pub use katalog::{ApiTypes, CrdEntry, DeletionPolicy, Katalog, KatalogSpec};
 pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};
+pub use on_delete::{DeleteGroup, OnDelete};
 pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSpec, StatusType};
 pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};

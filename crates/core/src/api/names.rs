@@ -28,6 +28,12 @@ pub const LABEL_WORKLOAD: &str = "orkestra.orkspace.io/workload";
 pub const ANNOTATION_APPLIED: &str = "orkestra.orkspace.io/applied";
 /// Annotation on children: their own `kind/name`, to tell them from copies.
 pub const ANNOTATION_CHILD: &str = "orkestra.orkspace.io/child";
+/// Annotation on Secrets that last: when their values were made, as RFC 3339 has it.
+pub const ANNOTATION_GENERATED_AT: &str = "orkestra.orkspace.io/generated-at";
+/// Annotation on Secrets with a certificate: hash of what it was issued for.
+pub const ANNOTATION_ISSUED_FOR: &str = "orkestra.orkspace.io/issued-for";
+/// Annotation on pod templates: hash of the Secrets and `ConfigMaps` that the pods use.
+pub const ANNOTATION_CONFIG_HASH: &str = "orkestra.orkspace.io/config-hash";
 /// Annotation on custom resources: the group-kinds that children of theirs have.
 pub const ANNOTATION_INVENTORY: &str = "orkestra.orkspace.io/inventory";
 /// Annotation on custom resources: a change of its value forces a pass.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::autoscale::Autoscale;
+use super::calls::ExternalCall;
 use super::children::{
     ClusterRole, ClusterRoleBinding, ConfigMap, CronJob, Custom, DaemonSet, Deployment,
     HorizontalPodAutoscaler, Ingress, Job, LimitRange, Namespace, NetworkPolicy, PersistentVolume,
@@ -12,7 +14,8 @@ use super::children::{
 use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
-use super::planned::{BoxLater, LifecycleLater, ReconcilerLater, StatusFieldLater};
+use super::on_delete::OnDelete;
+use super::planned::{BoxLater, ReconcilerLater, StatusFieldLater};
 use super::queue::Queue;
 use super::scalar::{Scalar, Text};
 
@@ -27,6 +30,9 @@ pub struct OperatorBox {
     /// Workers and resync period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconciler: Option<Reconciler>,
+    /// Calls that are made in every pass, before those of the blocks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Children that are created when they are missing. An entry with `reconcile: true` is also kept
     /// as declared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,10 +40,17 @@ pub struct OperatorBox {
     /// Children that are kept as declared, and removed when their `when` no longer holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_reconcile: Option<Lifecycle>,
+    /// What is done before a custom resource goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_delete: Option<OnDelete>,
     /// What is written to the custom resource's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,
-    /// `[]` keeps our finalizer off the custom resources. Further finalizers are not supported yet.
+    /// Changes workers and queue by conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscale: Option<Autoscale>,
+    /// Finalizers that every resource gets beside ours, which it always has; who they belong to takes
+    /// them off again. `[]` keeps ours off too. Default: those of the Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,
     /// What is not built yet.
@@ -78,6 +91,15 @@ pub struct Reconciler {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Refused(NO_SHORTHAND, "write the object out under `custom`"))]
 pub struct Lifecycle {
+    /// All must hold, or the block counts as if none of its entries were wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<GateCondition>,
+    /// One must hold, or the block counts as if none of its entries were wanted. Beside `when` both count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub or: Vec<GateCondition>,
+    /// Calls that are made before any child of the block, in order; each sees the answers of those before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
     /// Deployments (apps/v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deployments: Vec<Deployment>,
@@ -159,10 +181,6 @@ pub struct Lifecycle {
     /// Objects of any kind, written out in full.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub custom: Vec<Custom>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<LifecycleLater>,
 }
 
 /// Kinds that the language names and that have no short form.

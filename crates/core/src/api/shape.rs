@@ -186,7 +186,7 @@ mod tests {
         assert!(object(deployment).fields["image"].required);
         assert!(!object(deployment).fields["port"].required);
         assert_eq!(*field(deployment, "port"), Shape::Scalar);
-        assert_eq!(object(deployment).fields["forEach"].support, Support::Later);
+        assert_eq!(object(deployment).fields["forEach"].support, Support::Works);
         assert_eq!(object(field(deployment, "forEach")).name, "ForEach");
         assert_eq!(
             object(deployment).fields["replicas"].default.as_deref(),

@@ -143,6 +143,10 @@ codes! {
     UnknownOperator = 208, "there is no such operator";
     /// Operators that wait for each other.
     DependencyCircle = 209, "operators wait for each other in a circle";
+    /// A condition of an autoscaler on something that no operator measures.
+    UnknownMetric = 210, "there is no such metric";
+    /// A share of a queue that has no depth.
+    NoDepth = 211, "the queue has no depth";
 
     // Children.
     /// Text that is no API version.
@@ -167,6 +171,8 @@ codes! {
     Capability = 309, "this is no capability";
     /// One text where a list of words belongs.
     Words = 310, "a list of words is needed";
+    /// A copy of what a custom resource names in another namespace.
+    OpenSource = 311, "anything could be copied from another namespace";
 
     /// A patch of what identifies an object, or of what is not kept.
     PatchRefused = 320, "the patch touches what is not patched";
@@ -184,6 +190,14 @@ codes! {
     ValueWithoutOperator = 403, "the value needs an operator";
     /// A condition without a test.
     AsksNothing = 404, "the condition asks nothing";
+    /// Text that is no regular expression.
+    BadRegex = 405, "this is no regular expression";
+    /// Two numbers of which the first is greater, or not two.
+    BadBounds = 406, "these are no bounds";
+    /// A time, a day or a schedule that is none, or that never comes.
+    TimeCondition = 407, "the time of the condition is wrong";
+    /// `unique` of something that is no path of the custom resource.
+    UniqueOperand = 408, "`unique` takes a path of the custom resource";
     /// Two status fields of which one lies below the other.
     StatusOverlap = 410, "one status field lies below another";
     /// A status field that Orkestra writes.

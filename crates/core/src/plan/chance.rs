@@ -14,7 +14,8 @@ use crate::{diagnostics::Code, resources::scope::At, template::Template};
 /// Where a random value would not last, and what to do about it.
 const CHILD: (&str, &str) = (
     "the value is another one in each pass, and so is the child",
-    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`",
+    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`, or write `once: true` \
+     in a Secret",
 );
 const NAME: (&str, &str) = (
     "each pass would name another child",
@@ -33,6 +34,11 @@ const STATUS: (&str, &str) = (
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
 );
 
+const CALL: (&str, &str) = (
+    "a call is the same throughout a pass, and a random value would make it another one each time",
+    "send what the custom resource has, such as `.metadata.uid`",
+);
+
 /// Reports the templates of an operator that draw random values and do not keep them. `at` is any place of the Katalog.
 pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     let mut check = Check {
@@ -46,14 +52,23 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,
             Purpose::Status => STATUS,
+            Purpose::Call => CALL,
+            Purpose::Label => LABEL,
             Purpose::Once => return,
         };
         match expression {
             Expression::Leaf(leaf) => check.leaf(leaf, why),
             Expression::Condition(condition) => check.condition(condition, why),
+            // A path draws nothing.
+            Expression::ForEach(_) => {}
         }
     });
 }
+
+const LABEL: (&str, &str) = (
+    "the label would be another one in each pass",
+    "make it of what stays as it is",
+);
 
 struct Check<'a> {
     at: &'a At<'a>,
@@ -63,11 +78,11 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn condition(&mut self, condition: &Condition, why: (&str, &str)) {
-        if let Operand::Template(template) = &condition.operand {
+        if let Some(Operand::Template(template)) = condition.operand() {
             let place = format!("{}.field", condition.path);
             self.template(&place, template, why);
         }
-        if let Some(leaf) = condition.right() {
+        for leaf in condition.leaves() {
             self.leaf(leaf, why);
         }
     }

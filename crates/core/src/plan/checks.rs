@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ChildPlan, Gate, GroupKind, ImportPlan, InputPlan, Leaf, Mode, OperatorPlan, ResourceType,
-    Tree, describe, imports::Imported,
+    BlockPlan, ChildPlan, Gate, GroupKind, ImportPlan, InputPlan, Leaf, Mode, OperatorPlan,
+    ResourceType, Tree, describe, imports::Imported,
 };
 use crate::{
     diagnostics::Code,
@@ -36,20 +36,21 @@ pub(crate) fn only_contributes(wide: &[Imported<'_>]) {
 pub(crate) fn within(
     at: &At<'_>,
     imports: &[ImportPlan],
+    blocks: &[BlockPlan],
     children: Vec<ChildPlan>,
 ) -> Vec<ChildPlan> {
     let identify = |child: &ChildPlan| Identity::of(imports, child);
     let mut kept: Vec<(Identity, ChildPlan)> = Vec::with_capacity(children.len());
-    for (identity, child) in without_overridden(at, imports, children, identify) {
+    for (identity, child) in without_overridden(at, (imports, blocks), children, identify) {
         let Some(position) = kept.iter().position(|(other_identity, other)| {
-            *other_identity == identity && could_both_hold(&other.gate, &child.gate)
+            *other_identity == identity && could_both_hold(blocks, other, &child)
         }) else {
             kept.push((identity, child));
             continue;
         };
         let other = &kept[position].1;
         let equal = describe::tree(&other.body) == describe::tree(&child.body)
-            && describe::gate(&other.gate) == describe::gate(&child.gate)
+            && gates(blocks, other) == gates(blocks, &child)
             && other.import == child.import;
         if other.mode == Mode::Once && child.mode == Mode::Reconciled && equal {
             kept[position].1 = child;
@@ -73,7 +74,7 @@ pub(crate) fn within(
 /// The children with what tells them apart, but for those of Motifs in whose place a child of their importer stands.
 fn without_overridden(
     at: &At<'_>,
-    imports: &[ImportPlan],
+    (imports, blocks): (&[ImportPlan], &[BlockPlan]),
     children: Vec<ChildPlan>,
     identify: impl Fn(&ChildPlan) -> Identity,
 ) -> Vec<(Identity, ChildPlan)> {
@@ -87,7 +88,7 @@ fn without_overridden(
                 .import
                 .is_some_and(|inner| is_above(imports, other.import, inner))
                 && other_identity == identity
-                && could_both_hold(&other.gate, &child.gate)
+                && could_both_hold(blocks, other, child)
         });
         if let Some((_, other)) = overrider {
             let message = format!("this takes the place of {}", child.path);
@@ -113,7 +114,13 @@ struct Identity {
 impl Identity {
     fn of(imports: &[ImportPlan], child: &ChildPlan) -> Self {
         let text = |leaf: &Leaf| {
-            known_text(imports, child, leaf).unwrap_or_else(|| unknown_text(imports, child, leaf))
+            let text = known_text(imports, child.import, leaf);
+            let text = text.unwrap_or_else(|| unknown_text(imports, child, leaf));
+            match &child.for_each {
+                // Elements of two lists are two names.
+                Some(each) => format!("{} {text}", each.field),
+                None => text,
+            }
         };
         Self {
             kind: child.kind.group_kind(),
@@ -137,8 +144,7 @@ fn is_above(imports: &[ImportPlan], outer: Option<usize>, inner: usize) -> bool 
 
 /// Refuses children of different operators that are the same object whatever the custom resources are called.
 pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
-    let mut seen: BTreeMap<(GroupKind, Option<String>, String), (&str, &ChildPlan)> =
-        BTreeMap::new();
+    let mut seen: BTreeMap<_, (&OperatorPlan, &ChildPlan)> = BTreeMap::new();
     for operator in operators {
         for child in &operator.children {
             let Some(key) = fixed_object(&operator.imports, child) else {
@@ -146,7 +152,10 @@ pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
             };
             match seen.get(&key) {
                 Some((owner, other))
-                    if *owner != operator.name && could_both_hold(&other.gate, &child.gate) =>
+                    if owner.name != operator.name
+                        && (is_always(&owner.blocks, other)
+                            || is_always(&operator.blocks, child)
+                            || gates(&owner.blocks, other) == gates(&operator.blocks, child)) =>
                 {
                     problems.place(&child.path).error_hint(
                         Code::SameChildTwice,
@@ -159,7 +168,7 @@ pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
                 }
                 Some(_) => {}
                 None => {
-                    seen.insert(key, (&operator.name, child));
+                    seen.insert(key, (operator, child));
                 }
             }
         }
@@ -185,7 +194,7 @@ fn fixed_object(
     imports: &[ImportPlan],
     child: &ChildPlan,
 ) -> Option<(GroupKind, Option<String>, String)> {
-    let literal = |leaf: &Leaf| known_text(imports, child, leaf);
+    let literal = |leaf: &Leaf| known_text(imports, child.import, leaf);
     let namespace = if child.kind.namespaced == Some(false) {
         None
     } else {
@@ -194,12 +203,16 @@ fn fixed_object(
     Some((child.kind.group_kind(), namespace, literal(&child.name)?))
 }
 
-/// What a leaf of a child gives, if no custom resource has a say in it: literal text, or inputs that are.
-fn known_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Leaf) -> Option<String> {
+/// What a leaf of a child of `import` gives, if no custom resource has a say in it: literal text, or inputs that are.
+pub(crate) fn known_text(
+    imports: &[ImportPlan],
+    import: Option<usize>,
+    leaf: &Leaf,
+) -> Option<String> {
     if let Some(literal) = leaf.template.literal() {
         return Some(literal.trim().to_owned());
     }
-    let inputs = &imports.get(child.import?)?.inputs;
+    let inputs = &imports.get(import?)?.inputs;
     let known = |path: &Path| match path.steps() {
         [Step::Field(root), Step::Field(name), ..] if &**root == "inputs" => inputs
             .iter()
@@ -243,8 +256,29 @@ fn unknown_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Leaf) -> Strin
     text
 }
 
-/// Whether two gates may be open at the same time, as far as that can be told: those that differ are taken to exclude each
-/// other.
-fn could_both_hold(a: &Gate, b: &Gate) -> bool {
-    a.is_empty() || b.is_empty() || describe::gate(a) == describe::gate(b)
+/// Whether two children of an operator may be wanted at the same time, as far as that can be told: gates that differ are
+/// taken to exclude each other.
+fn could_both_hold(blocks: &[BlockPlan], a: &ChildPlan, b: &ChildPlan) -> bool {
+    is_always(blocks, a) || is_always(blocks, b) || gates(blocks, a) == gates(blocks, b)
+}
+
+fn is_always(blocks: &[BlockPlan], child: &ChildPlan) -> bool {
+    child.gate.is_empty() && block_gate(blocks, child).is_none_or(Gate::is_empty)
+}
+
+/// What must hold for a child, in words that compare.
+fn gates(blocks: &[BlockPlan], child: &ChildPlan) -> [Option<Node>; 2] {
+    let block = block_gate(blocks, child).filter(|gate| !gate.is_empty());
+    [block.map(describe::gate), Some(describe::gate(&child.gate))]
+}
+
+fn block_gate<'a>(blocks: &'a [BlockPlan], child: &ChildPlan) -> Option<&'a Gate> {
+    blocks.get(child.block).map(|block| &block.gate)
+}
+
+/// Where a child stands that may be the same object as `entry`, which belongs to the same operator.
+pub(super) fn same<'a>(plan: &'a OperatorPlan, entry: &ChildPlan) -> Option<&'a str> {
+    let identity = Identity::of(&plan.imports, entry);
+    let is_same = |child: &&ChildPlan| Identity::of(&plan.imports, child) == identity;
+    plan.children.iter().find(is_same).map(|child| &*child.path)
 }

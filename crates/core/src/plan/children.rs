@@ -1,21 +1,23 @@
 //! The children of an operatorBox: entries of its lifecycle blocks to child plans.
 
 mod blocks;
+mod config;
 
 use std::collections::BTreeMap;
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode, OnFalse,
-    ResourceType, Schemas, Tree, conditions, kinds,
+    BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode,
+    OnFalse, ResourceType, Schemas, Tree, conditions, ending, for_each, kinds,
 };
 use crate::{
     api::{
-        Lifecycle, Text,
+        Lifecycle, OnDelete, Text,
         children::{self, Control, Custom},
     },
     diagnostics::Code,
     resources::{Child, Metadata, Shorthand, Workload, custom, patch, scope::At},
     template::Template,
+    value::Node,
 };
 
 use blocks::Block;
@@ -33,9 +35,12 @@ struct Surroundings<'a> {
     /// The import that the block comes from.
     import: Option<usize>,
     force_conflict: bool,
+    /// The block's own.
+    gate: &'a Gate,
 }
 
 /// One entry on its way to a child plan: its place, and what every kind has.
+#[derive(Clone)]
 struct Entry<'a> {
     at: At<'a>,
     block: Block,
@@ -46,6 +51,8 @@ struct Entry<'a> {
     labels: &'a BTreeMap<String, Text>,
     annotations: &'a BTreeMap<String, Text>,
     control: &'a Control,
+    /// What is merged into the object.
+    patch: Option<&'a BTreeMap<String, Node>>,
 }
 
 /// The blocks of an operator, and the children of all of them in creation order; what is wrong is reported and left out.
@@ -58,11 +65,7 @@ pub(crate) fn compile(
 ) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
     let (mut compiled, mut plans) = (Vec::new(), Vec::new());
     for (position, declared) in blocks.iter().enumerate() {
-        compiled.push(BlockPlan {
-            path: declared.at.text(),
-            import: declared.import,
-            gate: Gate::default(),
-        });
+        let gate = gate_of(&declared.at, declared.lifecycle);
         let surroundings = Surroundings {
             position,
             owner,
@@ -71,23 +74,66 @@ pub(crate) fn compile(
             imports,
             import: declared.import,
             force_conflict,
+            gate: &gate,
         };
         plans.extend(surroundings.block(&declared.at, declared.block, declared.lifecycle));
+        compiled.push(BlockPlan {
+            path: declared.at.text(),
+            import: declared.import,
+            gate,
+        });
     }
     // Stable: within a rank the order of declaration stays.
     plans.sort_by_key(|plan: &ChildPlan| kinds::rank(&plan.kind.group_kind()));
     (compiled, plans)
 }
 
+/// What must hold for a block to count.
+fn gate_of(at: &At<'_>, block: &Lifecycle) -> Gate {
+    conditions::gate(at, &block.when, &block.or)
+}
+
+/// What is done before a custom resource goes: the `onDelete` of the operatorBox at `at`.
+pub(crate) fn compile_end(
+    at: &At<'_>,
+    declared: &OnDelete,
+    owner: &GroupKind,
+    schemas: &Schemas,
+) -> EndPlan {
+    let block = BlockPlan {
+        path: at.text(),
+        import: None,
+        gate: gate_of(at, &declared.lifecycle),
+    };
+    let open = Gate::default();
+    ending::compile(at, declared, block, |at, lifecycle| {
+        let surroundings = Surroundings {
+            position: 0,
+            owner,
+            schemas,
+            workloads: Vec::new(),
+            imports: &[],
+            import: None,
+            force_conflict: false,
+            gate: &open,
+        };
+        let entries = surroundings.block(at, Block::OnDelete, lifecycle);
+        (gate_of(at, lifecycle), entries)
+    })
+}
+
 impl Surroundings<'_> {
     fn block(&self, at: &At<'_>, block: Block, lifecycle: &Lifecycle) -> Vec<ChildPlan> {
-        let entries = blocks::entries(lifecycle).into_iter();
-        let mut plans: Vec<ChildPlan> = entries
-            .filter_map(|(index, entry)| {
-                let place = at.field(entry.row().list).index(index);
-                self.shorthand(place, block, entry)
-            })
+        let mut plans: Vec<ChildPlan> = blocks::entries(lifecycle)
+            .into_iter()
+            .filter_map(|(index, entry)| self.shorthand(at, index, block, entry))
             .collect();
+        for (index, entry) in lifecycle.config_maps.iter().enumerate() {
+            plans.extend(self.config_maps(&shell(at, index, block, entry), entry));
+        }
+        for (index, entry) in lifecycle.secrets.iter().enumerate() {
+            plans.extend(self.secrets(shell(at, index, block, entry), entry));
+        }
         let custom = lifecycle.custom.iter().enumerate();
         plans.extend(custom.filter_map(|(index, entry)| {
             self.custom(&at.field("custom").index(index), block, entry)
@@ -95,39 +141,28 @@ impl Surroundings<'_> {
         plans
     }
 
-    /// An entry of a kind that has a list of its own.
-    fn shorthand(&self, at: At<'_>, block: Block, entry: &dyn Shorthand) -> Option<ChildPlan> {
-        let (row, common) = (entry.row(), entry.common());
-        let name_text = row.name(common);
-        if name_text.is_none() {
-            let message = format!("a {} has no name by default: `name` is missing", row.kind);
-            at.error(Code::Missing, message);
-        }
-        let shell = Entry {
-            at,
-            block,
-            kind: row.resource(),
-            name: name_text,
-            namespace: common.meta.namespace.as_ref(),
-            labels: &common.meta.labels,
-            annotations: &common.meta.annotations,
-            control: &common.control,
-        };
-        let patch = patch::compile(&shell.at.field("patch"), &common.patch);
-        let mut plan = self.child_at(&shell, &shell.at, |metadata, name| {
+    /// The entry `index` of a list in the block at `at`.
+    fn shorthand(
+        &self,
+        at: &At<'_>,
+        index: usize,
+        block: Block,
+        entry: &dyn Shorthand,
+    ) -> Option<ChildPlan> {
+        let shell = shell(at, index, block, entry);
+        let each = shell.control.for_each.as_ref();
+        let workloads = blocks::within_reach(&self.workloads, each);
+        let plan = self.child(&shell, |metadata, name| {
             let child = Child {
                 at: shell.at.clone(),
                 kind: shell.kind.group_kind(),
                 name: name.clone(),
-                name_text: name_text.unwrap_or_default(),
-                workloads: &self.workloads,
+                name_text: shell.name.unwrap_or_default(),
+                workloads: &workloads,
             };
             entry.expand(&child, metadata)
         })?;
-        if let Some(patch) = patch {
-            plan.body = Tree::Patched(Box::new((plan.body, patch)));
-        }
-        Some(plan)
+        Some(config::rolling(&shell.at, plan, entry.roll_on_change()))
     }
 
     fn custom(&self, at: &At<'_>, block: Block, entry: &Custom) -> Option<ChildPlan> {
@@ -138,7 +173,8 @@ impl Surroundings<'_> {
             body(&GroupKind::parse(""));
             return None;
         };
-        if kind.group_kind() == *self.owner && entry.control.when.is_empty() {
+        if kind.group_kind() == *self.owner && entry.control.when.is_empty() && self.gate.is_empty()
+        {
             at.field("kind").error_hint(
                 Code::EndlessChildren,
                 format!("every {} would make another, without end", self.owner.kind),
@@ -155,9 +191,31 @@ impl Surroundings<'_> {
             labels: &entry.metadata.labels,
             annotations: &entry.metadata.annotations,
             control: &entry.control,
+            patch: None,
         };
         let place = at.field("metadata");
         self.child_at(&shell, &place, |_, _| body(&group_kind))
+    }
+
+    /// One child of a kind that has a list of its own.
+    fn child(
+        &self,
+        entry: &Entry<'_>,
+        body: impl FnOnce(&mut Metadata, &Leaf) -> Fields,
+    ) -> Option<ChildPlan> {
+        if entry.name.is_none() {
+            let kind = &entry.kind.kind;
+            let message = format!("a {kind} has no name by default: `name` is missing");
+            entry.at.error(Code::Missing, message);
+        }
+        let patch = entry
+            .patch
+            .and_then(|patch| patch::compile(&entry.at.field("patch"), patch));
+        let mut plan = self.child_at(entry, &entry.at, body)?;
+        if let Some(patch) = patch {
+            plan.body = Tree::Patched(Box::new((plan.body, patch)));
+        }
+        Some(plan)
     }
 
     /// One child, whose name and metadata are declared at `meta`. Every part is looked at, whatever is wrong with others.
@@ -198,6 +256,10 @@ impl Surroundings<'_> {
         root.put("metadata", metadata.into_optional());
 
         let gate = conditions::gate(at, &control.when, &control.or);
+        let for_each = for_each::compile(at, control.for_each.as_ref());
+        if control.for_each.is_some() && for_each.is_none() {
+            return None;
+        }
         let mode = mode(at, *block, &group_kind, control);
         Some(ChildPlan {
             path: at.text(),
@@ -205,10 +267,11 @@ impl Surroundings<'_> {
             block: self.position,
             kind: kind.clone(),
             mode,
-            on_false: on_false(at, mode, control).unwrap_or_else(|| {
+            on_false: on_false(at, mode, control, self.gate).unwrap_or_else(|| {
                 let import = self.import.and_then(|import| self.imports.get(import));
-                conditions::default_on_false([&gate], import)
+                conditions::default_on_false([self.gate, &gate], import, for_each.as_ref())
             }),
+            for_each,
             gate,
             name: name?,
             name_rule,
@@ -216,7 +279,27 @@ impl Surroundings<'_> {
             body: root.into_tree(),
             force_conflict: control.force_conflict.unwrap_or(self.force_conflict),
             adopt: control.adopt.unwrap_or(false),
+            lasting: None,
+            copy: None,
+            rolls: false,
+            spread: false,
         })
+    }
+}
+
+/// The entry `index` of a list in the block at `at`, with what every kind has.
+fn shell<'a>(at: &At<'a>, index: usize, block: Block, entry: &'a dyn Shorthand) -> Entry<'a> {
+    let (row, common) = (entry.row(), entry.common());
+    Entry {
+        at: at.field(row.list).index(index),
+        block,
+        kind: row.resource(),
+        name: row.name(common),
+        namespace: common.meta.namespace.as_ref(),
+        labels: &common.meta.labels,
+        annotations: &common.meta.annotations,
+        control: &common.control,
+        patch: Some(&common.patch),
     }
 }
 
@@ -250,6 +333,13 @@ fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
 }
 
 fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode {
+    if block == Block::OnDelete {
+        if control.reconcile.is_some() {
+            let message = "what is done before the end is done once";
+            at.field("reconcile").warn(Code::NoEffect, message);
+        }
+        return Mode::Once;
+    }
     let wanted = match (block, control.reconcile) {
         (Block::OnReconcile, Some(false)) => {
             at.field("reconcile").error_hint(
@@ -260,7 +350,7 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
             Mode::Reconciled
         }
         (Block::OnReconcile, _) | (Block::OnCreate, Some(true)) => Mode::Reconciled,
-        (Block::OnCreate, _) => Mode::Once,
+        (Block::OnCreate | Block::OnDelete, _) => Mode::Once,
     };
     if wanted == Mode::Reconciled && *kind == GroupKind::parse("Job.batch") {
         at.warn(
@@ -273,10 +363,15 @@ fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode 
 }
 
 /// What the entry itself declares.
-fn on_false(at: &At<'_>, mode: Mode, control: &Control) -> Option<OnFalse> {
+fn on_false(at: &At<'_>, mode: Mode, control: &Control, block: &Gate) -> Option<OnFalse> {
     let declared = control.on_false?;
     let at = at.field("onFalse");
-    if control.when.is_empty() {
+    let gates = [
+        control.when.is_empty(),
+        control.or.is_empty(),
+        block.is_empty(),
+    ];
+    if gates == [true; 3] && control.for_each.is_none() {
         at.warn(Code::NoEffect, "without `when` this has no effect");
     } else if mode == Mode::Once {
         at.warn(

@@ -1,8 +1,11 @@
 //! `when` and `or` lists.
 
-use super::{Coerce, Condition, Gate, ImportPlan, Leaf, OnFalse, Operand, Test};
+pub(crate) mod relations;
+mod windows;
+
+use super::{Asks, Condition, ForEach, Gate, ImportPlan, OnFalse, Operand, reads::CR_ROOTS};
 use crate::{
-    api::{GateCondition, GateOperator, scalar::Scalar},
+    api::GateCondition,
     diagnostics::Code,
     resources::scope::At,
     value::{Path, Step},
@@ -20,30 +23,55 @@ pub(crate) fn gate(at: &At<'_>, when: &[GateCondition], or: &[GateCondition]) ->
 fn compile(at: &At<'_>, list: &[GateCondition]) -> Box<[Condition]> {
     list.iter()
         .enumerate()
-        .flat_map(|(index, condition)| one(&at.index(index), condition))
+        .filter_map(|(index, declared)| condition(&at.index(index), declared))
         .collect()
 }
 
-/// One declared condition: a compiled one for each of its operators, which must all hold.
-fn one(at: &At<'_>, condition: &GateCondition) -> Vec<Condition> {
-    let tests = tests(at, condition);
-    if tests.is_empty() {
-        return Vec::new();
-    }
-    let Some(operand) = operand(&at.field("field"), &condition.field) else {
-        return Vec::new();
+/// Compiles the condition at `at`; nothing where it is wrong, which is reported.
+pub(crate) fn condition(at: &At<'_>, declared: &GateCondition) -> Option<Condition> {
+    let windows = windows::compile(at, declared);
+    let tests = relations::compile(at, declared);
+    let asks = match (&declared.field, windows) {
+        (None, Some(windows)) => {
+            if tests.is_some_and(|tests| !tests.is_empty()) {
+                without_field(at);
+                return None;
+            }
+            Asks::Time(windows?)
+        }
+        (Some(_), Some(_)) => {
+            at.error_hint(
+                Code::TimeCondition,
+                "a condition asks for a field or for the time",
+                "make two conditions of it",
+            );
+            return None;
+        }
+        (None, None) => {
+            without_field(at);
+            return None;
+        }
+        (Some(field), None) => {
+            let operand = operand(&at.field("field"), field);
+            let (operand, tests) = (operand?, tests?);
+            let condition = Asks::Value(operand, tests);
+            check_unique(at, &condition)?;
+            condition
+        }
     };
-    let mut operands = vec![operand; tests.len()].into_iter();
-    tests
-        .into_iter()
-        .filter_map(|test| {
-            Some(Condition {
-                operand: operands.next()?,
-                test,
-                path: at.text(),
-            })
-        })
-        .collect()
+    Some(Condition {
+        asks,
+        negate: declared.negate.unwrap_or(false),
+        path: at.text(),
+    })
+}
+
+fn without_field(at: &At<'_>) {
+    at.error_hint(
+        Code::ConditionWithoutField,
+        "a condition asks for a field",
+        "name one, such as `spec.environment`, or write a template",
+    );
 }
 
 fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
@@ -53,11 +81,7 @@ fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
     }
     let (written, text) = (text, text.trim());
     if text.trim_matches('.').is_empty() {
-        at.error_hint(
-            Code::ConditionWithoutField,
-            "a condition asks for a field",
-            "name one, such as `spec.environment`, or write a template",
-        );
+        without_field(at);
         return None;
     }
     match Path::parse(text) {
@@ -69,108 +93,43 @@ fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
     }
 }
 
-fn tests(at: &At<'_>, condition: &GateCondition) -> Vec<Test> {
-    let GateCondition {
-        field: _,
-        equals,
-        not_equals,
-        exists,
-        not_exists,
-        operator,
-        value,
-        later: _,
-    } = condition;
-    let mut tests = Vec::new();
-    let leaf = |name: &str, scalar: &Scalar| {
-        at.field(name)
-            .leaf(&scalar.to_string(), Coerce::OptionalText)
+/// Other custom resources are looked at as the API server has them: only what stands on them can be compared.
+fn check_unique(at: &At<'_>, asks: &Asks) -> Option<()> {
+    let Asks::Value(operand, tests) = asks else {
+        return Some(());
     };
-    tests.extend(
-        equals
-            .as_ref()
-            .map(|scalar| leaf("equals", scalar).map(Test::Equals)),
+    if !tests.iter().any(relations::is_unique) {
+        return Some(());
+    }
+    let on_cr = |path: &Path| matches!(path.steps().first(), Some(Step::Field(root)) if CR_ROOTS.contains(&&**root));
+    if matches!(operand, Operand::Path(path) if on_cr(path)) {
+        return Some(());
+    }
+    at.field("field").error_hint(
+        Code::UniqueOperand,
+        "`unique` compares one field of the custom resources",
+        "name its path, such as `spec.host`",
     );
-    tests.extend(
-        not_equals
-            .as_ref()
-            .map(|scalar| leaf("notEquals", scalar).map(Test::NotEquals)),
-    );
-    tests.extend(exists.map(|wanted| {
-        Some(if wanted {
-            Test::Exists
-        } else {
-            Test::NotExists
-        })
-    }));
-    tests.extend(not_exists.map(|wanted| {
-        Some(if wanted {
-            Test::NotExists
-        } else {
-            Test::Exists
-        })
-    }));
-    if let Some(operator) = operator {
-        tests.push(match (operator, value) {
-            (GateOperator::Equals, Some(scalar)) => leaf("value", scalar).map(Test::Equals),
-            (GateOperator::NotEquals, Some(scalar)) => leaf("value", scalar).map(Test::NotEquals),
-            (GateOperator::Equals | GateOperator::NotEquals, None) => {
-                at.field("operator")
-                    .error(Code::OperatorWithoutValue, "the operator needs a `value`");
-                None
-            }
-            (GateOperator::Exists, _) => Some(Test::Exists),
-            (GateOperator::NotExists, _) => Some(Test::NotExists),
-        });
-    } else if value.is_some() {
-        at.field("value").error_hint(
-            Code::ValueWithoutOperator,
-            "a `value` without an operator",
-            "write `equals`, or `operator: equals` beside `value`",
-        );
-        return Vec::new();
-    }
-    if tests.is_empty() {
-        at.error_hint(
-            Code::AsksNothing,
-            "the condition asks nothing",
-            "add `equals`, `notEquals`, `exists: true` or `notExists: true`",
-        );
-    }
-    tests.into_iter().flatten().collect()
-}
-
-impl Condition {
-    /// Calls `visit` with every path that is read to answer it.
-    pub(crate) fn visit_reads(&self, visit: &mut dyn FnMut(&Path)) {
-        match &self.operand {
-            Operand::Path(path) => visit(path),
-            Operand::Template(template) => template.reads().iter().for_each(&mut *visit),
-        }
-        if let Some(leaf) = self.right() {
-            leaf.template.reads().iter().for_each(visit);
-        }
-    }
-
-    /// The right side, where the test has one.
-    pub fn right(&self) -> Option<&Leaf> {
-        match &self.test {
-            Test::Equals(leaf) | Test::NotEquals(leaf) => Some(leaf),
-            Test::Exists | Test::NotExists => None,
-        }
-    }
+    None
 }
 
 /// What becomes of a child whose gate closes, when nothing is declared: it is deleted when the user's intent alone decides,
-/// and kept when the live world has a say. `import` is where a Motif's child comes from.
+/// and kept when the live world has a say. `import` is where a Motif's child comes from, `each` what it is made for each of.
 ///
 /// Source: language reference, lifecycle blocks.
 pub(crate) fn default_on_false<'a>(
     gates: impl IntoIterator<Item = &'a Gate>,
     import: Option<&ImportPlan>,
+    each: Option<&ForEach>,
 ) -> OnFalse {
-    let mut intent = true;
+    let mut intent = each.is_none_or(|each| each.is_intent(import));
+    // An element is what its list is.
+    let is_element = |path: &Path| each.is_some_and(|each| each.is_read_by(path));
     for condition in gates.into_iter().flat_map(Gate::iter) {
-        condition.visit_reads(&mut |path| intent &= is_intent(path, import));
+        intent &= !condition.asks_elsewhere();
+        condition.visit_reads(&mut |path| {
+            intent &= (is_element(path) && !path.is_empty()) || is_intent(path, import);
+        });
     }
     if intent {
         OnFalse::Delete

@@ -1,13 +1,22 @@
 //! A plan as a tree of plain values: what its hash covers, and what tests compare.
 
+mod calls;
+mod gate;
+mod upkeep;
+
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{
-    BlockPlan, ChildPlan, Coerce, Condition, Gate, ImportPlan, InputPlan, Leaf, Mode, Number,
-    OnFalse, Operand, OperatorPlan, Reads, StatusField, Test, Tree,
+    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, Coerce, EndPlan, EndStep, ForEach,
+    ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, OperatorPlan, Reads, StatusField, Tree,
+    Watched,
 };
 use crate::{
     template::Template,
     value::{self, Key, Map, Node, Path},
 };
+
+pub(crate) use gate::gate;
 
 /// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
 pub(crate) fn hash(plan: &OperatorPlan) -> String {
@@ -22,12 +31,18 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resource,
         workers: _,
         resync: _,
+        watched,
+        labels,
         queue: _,
+        autoscale: _,
         depends_on: _,
         finalizer,
+        other_finalizers,
         imports,
+        calls,
         blocks,
         children,
+        ending,
         status,
         reads,
         children_names,
@@ -41,6 +56,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         };
         (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
     });
+    let calls = (!calls.is_empty()).then(|| list(calls.iter().map(self::calls::call)));
     let imports = (!imports.is_empty()).then(|| list(imports.iter().map(import)));
     let operator = [
         ("katalog", Node::from(katalog.to_string())),
@@ -66,9 +82,105 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    map(operator
+    let labels = labels.iter().map(|(key, value)| (&**key, leaf(value)));
+    let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
+    let parts = [
+        ("imports", imports),
+        ("calls", calls),
+        (
+            "watched",
+            (*watched != Watched::default()).then(|| self::watched(watched)),
+        ),
+        ("labels", Some(map(labels)).filter(has_any)),
+        ("finalizers", Some(list(finalizers)).filter(has_any)),
+        ("ending", ending.as_ref().map(self::ending)),
+    ];
+    let parts = parts
         .into_iter()
-        .chain(imports.map(|all| ("imports", all))))
+        .filter_map(|(key, part)| Some((key, part?)));
+    map(operator.into_iter().chain(parts))
+}
+
+fn has_any(node: &Node) -> bool {
+    !node.is_empty_value()
+}
+
+fn watched(plan: &Watched) -> Node {
+    let Watched {
+        allowed,
+        restricted,
+        labels,
+        fields,
+    } = plan;
+    let names = |names: &BTreeSet<Box<str>>| list(names.iter().map(|name| Node::from(&**name)));
+    let pairs = |pairs: &BTreeMap<Box<str>, Box<str>>| {
+        map(pairs
+            .iter()
+            .map(|(key, value)| (&**key, Node::from(&**value))))
+    };
+    map([
+        ("allowed", names(allowed)),
+        ("restricted", names(restricted)),
+        ("labels", pairs(labels)),
+        ("fields", pairs(fields)),
+    ])
+}
+
+fn ending(plan: &EndPlan) -> Node {
+    let EndPlan {
+        block: whole,
+        ordered,
+        timeout,
+        steps,
+    } = plan;
+    let step = |step: &EndStep| {
+        let EndStep {
+            name,
+            gate,
+            made,
+            deleted,
+        } = step;
+        map([
+            ("name", Node::from(&**name)),
+            ("gate", self::gate(gate)),
+            ("made", list(made.iter().map(child))),
+            ("deleted", list(deleted.iter().map(child))),
+        ])
+    };
+    map([
+        ("block", block(whole)),
+        ("ordered", Node::from(*ordered)),
+        ("timeout", Node::from(format!("{timeout:?}"))),
+        ("steps", list(steps.iter().map(step))),
+    ])
+}
+
+/// The hash over everything of an autoscaler.
+pub(crate) fn autoscale_hash(plan: &AutoscalePlan) -> String {
+    let AutoscalePlan {
+        interval,
+        cooldown,
+        gate,
+        cross,
+        capacity:
+            CapacityPlan {
+                workers,
+                queue_depth,
+                resync,
+            },
+        hash: _,
+    } = plan;
+    let text = |value: &dyn std::fmt::Debug| Node::from(format!("{value:?}"));
+    let all = [
+        ("interval", text(interval)),
+        ("cooldown", text(cooldown)),
+        ("gate", self::gate(gate)),
+        ("cross", text(cross)),
+        ("workers", text(workers)),
+        ("queueDepth", text(queue_depth)),
+        ("resync", text(resync)),
+    ];
+    value::hash(&map(all))
 }
 
 fn import(plan: &ImportPlan) -> Node {
@@ -113,15 +225,6 @@ fn block(plan: &BlockPlan) -> Node {
     map(block.into_iter().chain(place("import", *import)))
 }
 
-/// A gate.
-pub(crate) fn gate(gate: &Gate) -> Node {
-    let Gate { all, any } = gate;
-    let any = (!any.is_empty()).then(|| ("or", list(any.iter().map(condition))));
-    map([("when", list(all.iter().map(condition)))]
-        .into_iter()
-        .chain(any))
-}
-
 fn child(plan: &ChildPlan) -> Node {
     let ChildPlan {
         path,
@@ -129,6 +232,7 @@ fn child(plan: &ChildPlan) -> Node {
         block,
         kind,
         mode,
+        for_each,
         gate,
         on_false,
         name,
@@ -137,6 +241,10 @@ fn child(plan: &ChildPlan) -> Node {
         body,
         force_conflict,
         adopt,
+        lasting: _,
+        copy: _,
+        rolls: _,
+        spread: _,
     } = plan;
     let child = [
         ("path", Node::from(&**path)),
@@ -175,7 +283,23 @@ fn child(plan: &ChildPlan) -> Node {
     let places = place("import", *import)
         .into_iter()
         .chain(place("block", Some(*block)));
-    map(child.into_iter().chain(places))
+    let each = for_each
+        .as_ref()
+        .map(|each| ("forEach", self::for_each(each)));
+    let upkeep = upkeep::of(plan);
+    map(child.into_iter().chain(places).chain(each).chain(upkeep))
+}
+
+fn for_each(each: &ForEach) -> Node {
+    let ForEach {
+        field,
+        name,
+        path: _,
+    } = each;
+    map([
+        ("field", Node::from(field.to_string())),
+        ("as", Node::from(&**name)),
+    ])
 }
 
 fn field(field: &StatusField) -> Node {
@@ -193,20 +317,6 @@ fn field(field: &StatusField) -> Node {
         ("gate", self::gate(gate)),
     ];
     map(field.into_iter().chain(place("import", *import)))
-}
-
-fn condition(condition: &Condition) -> Node {
-    let operand = match &condition.operand {
-        Operand::Path(path) => Node::from(path.to_string()),
-        Operand::Template(template) => of_template("$template", template),
-    };
-    let (test, right) = match &condition.test {
-        Test::Equals(right) => ("equals", leaf(right)),
-        Test::NotEquals(right) => ("notEquals", leaf(right)),
-        Test::Exists => ("exists", Node::from(true)),
-        Test::NotExists => ("notExists", Node::from(true)),
-    };
-    map([("field", operand), (test, right)])
 }
 
 fn read(reads: &Reads) -> Node {

@@ -68,10 +68,12 @@ pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
 
 /// Whether an operator notices nothing when one plan takes the other's place.
 fn runs_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
+    let hash = |plan: &OperatorPlan| plan.autoscale.as_ref().map(|scale| scale.hash.clone());
     before.hash == after.hash
         && before.workers == after.workers
         && before.resync == after.resync
         && before.queue == after.queue
         && before.depends_on == after.depends_on
+        && hash(before) == hash(after)
         && before.resource == after.resource
 }

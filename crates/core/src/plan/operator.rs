@@ -1,21 +1,20 @@
 //! One entry of a Katalog to the plan of its operator.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
-    BlockPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan, KatalogRef, Lexicon,
-    Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed, api_types, chance, checks,
-    children, describe,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, GroupKind, ImportPlan,
+    KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan, Typed,
+    api_types, autoscale, calls, chance, checks, children, describe, ending, for_each,
     imports::{self, Imported},
     reads::{self, Unreadable},
-    reconciler, status,
+    reconciler::{self, Pace},
+    status,
     typing::{Known, Typing},
+    watched,
 };
 use crate::{
-    api::{
-        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
-        names,
-    },
+    api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
@@ -42,9 +41,10 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let (owner, schemas) = (GroupKind::parse(""), Schemas::default());
     let (declared, entry) = (OperatorBox::default(), CrdEntry::default());
     let all = (&*imported, &*imports);
-    let (blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
+    let (calls, blocks, children) = children(&at, &declared, &owner, all, &entry, &schemas);
     let mut plan = OperatorPlan {
         imports,
+        calls,
         blocks: blocks.into(),
         children: children.into(),
         status: status(&at, None, &imported, None, library),
@@ -56,6 +56,9 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
         built_in: &built_in,
     };
     Typing::new(&at, known, None, &plan.children, None).check(&mut plan);
+    for child in &plan.children {
+        for_each::check_name(&at, child);
+    }
     report(&at, reads::gather(&plan, false).unreadable);
     let mut found = problems.into_inner();
     let elsewhere = [Code::ServiceSelector, Code::NoPort];
@@ -136,7 +139,8 @@ fn with_names(
     }
     let imports = imports::plans(at, imported);
     let imported_here = (imported, &*imports);
-    let (blocks, children) = children(&box_at, declared, &owner, imported_here, entry, schemas);
+    let (calls, blocks, children) =
+        children(&box_at, declared, &owner, imported_here, entry, schemas);
     let version = resource
         .as_ref()
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
@@ -147,17 +151,32 @@ fn with_names(
         version,
         context.library,
     );
+    let status = match entry.ignore_status_patch {
+        Some(true) => silent(&box_at, status),
+        _ => status,
+    };
+    let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
+    let ending = declared.on_delete.as_ref().map(|declared| {
+        let at = box_at.field("onDelete");
+        children::compile_end(&at, declared, &owner, schemas)
+    });
     let mut plan = OperatorPlan {
         katalog: context.katalog.clone(),
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
         resync: pace.resync,
+        autoscale: autoscale(&box_at, declared, &pace, context),
         queue: pace.queue,
         depends_on: depends_on(entry),
-        finalizer: finalizer(&box_at, declared.finalizers.as_deref()),
+        watched: watched::compile(at, entry),
+        labels: watched::labels(at, &entry.labels),
+        finalizer,
+        other_finalizers,
         imports,
+        calls,
         blocks: blocks.into(),
         children: children.into(),
+        ending,
         status,
         ..OperatorPlan::of_nothing()
     };
@@ -180,17 +199,26 @@ fn check(
     if context.known.schemas.is_trusting() {
         at.demote_from(before);
     }
+    for child in &plan.children {
+        for_each::check_name(at, child);
+    }
     let gathered = reads::gather(plan, true);
     chance::check(at, plan);
+    ending::check(at, plan);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
+    // What somebody does to the labels is seen.
+    let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
+    plan.reads.cr.extend(labels);
+    plan.reads.cr.sort();
+    plan.reads.cr.dedup();
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 
-/// The children of Motifs and of the operatorBox at `at`.
+/// The calls and children of Motifs and of the operatorBox at `at`.
 fn children(
     at: &At<'_>,
     declared: &OperatorBox,
@@ -198,7 +226,7 @@ fn children(
     (imported, imports): (&[Imported<'_>], &[ImportPlan]),
     entry: &CrdEntry,
     schemas: &Schemas,
-) -> (Vec<BlockPlan>, Vec<ChildPlan>) {
+) -> (Box<[CallPlan]>, Vec<BlockPlan>, Vec<ChildPlan>) {
     let mut blocks = Vec::new();
     for index in imports::merge_order(imported) {
         let Imported {
@@ -210,9 +238,11 @@ fn children(
         }
     }
     blocks.extend(children::of_box(at, declared));
+    let calls = calls::compile(&at.field("external"), &declared.external, &blocks);
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) = children::compile(&blocks, imports, owner, schemas, force_conflict);
-    (blocks, checks::within(at, imports, compiled))
+    let children = checks::within(at, imports, &blocks, compiled);
+    (calls, blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.
@@ -249,6 +279,33 @@ fn status<'a>(
     status::compile(&lists, conditions.unwrap_or(true), version)
 }
 
+/// When the operator works with another capacity.
+fn autoscale(
+    at: &At<'_>,
+    declared: &OperatorBox,
+    pace: &Pace,
+    context: &Context<'_>,
+) -> Option<AutoscalePlan> {
+    let names = autoscale::Names {
+        cross: BTreeMap::new(),
+        entries: context.spec.crds.keys().map(String::as_str).collect(),
+    };
+    let declared = declared.autoscale.as_ref()?;
+    autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
+}
+
+/// The status that is never written.
+fn silent(at: &At<'_>, status: StatusPlan) -> StatusPlan {
+    if !status.fields.is_empty() {
+        let message = "with `ignoreStatusPatch: true` no status is written";
+        at.field("status").warn(Code::NoEffect, message);
+    }
+    StatusPlan {
+        conditions: false,
+        fields: Box::default(),
+    }
+}
+
 /// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
 fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
     let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
@@ -258,21 +315,4 @@ fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
             condition,
         })
         .collect()
-}
-
-/// Whether the custom resources get our finalizer.
-fn finalizer(at: &At<'_>, declared: Option<&[String]>) -> bool {
-    match declared {
-        None => true,
-        Some([]) => false,
-        Some([only]) if only == names::FINALIZER => true,
-        Some(_) => {
-            at.field("finalizers").error_hint(
-                Code::Finalizers,
-                "finalizers of your own are not supported yet",
-                "write `[]` to go without ours, or leave it out",
-            );
-            true
-        }
-    }
 }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ChildPlan, Mode, OperatorPlan, Plan, ResourceType, kinds};
+use super::{ChildPlan, Mode, OperatorPlan, Plan, ResourceType, Token, kinds, references};
 use crate::api::names;
 
 /// Namespace that the runtime is installed in.
@@ -93,10 +93,25 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
     let mut rights = Rights::default();
     for operator in &plan.operators {
         custom_resource(&mut rights, operator);
+        for call in &operator.calls {
+            if let Some(Token::Secret { .. }) = call.token {
+                rights.add("", "secrets", &["get"]);
+            }
+        }
         for child in &operator.children {
             add_child(&mut rights, child);
         }
         granted::add(&mut rights, operator);
+        for step in operator.ending.iter().flat_map(|ending| &ending.steps) {
+            for job in &step.made {
+                let verbs = ["get", "list", "watch", "create", "delete", "patch"];
+                rights.add(&job.kind.group, plural(&job.kind), &verbs);
+            }
+            for child in &step.deleted {
+                let verbs = ["get", "list", "watch", "delete"];
+                rights.add(&child.kind.group, plural(&child.kind), &verbs);
+            }
+        }
     }
     rights.into_rules()
 }
@@ -122,8 +137,16 @@ fn add_child(rights: &mut Rights, child: &ChildPlan) {
     // Children made once are posted and never patched, but for the label that stands in for an owner reference where
     // one is illegal: it comes off when they are released.
     let outside = child.namespace.is_some() || child.kind.namespaced != Some(true);
-    if child.mode == Mode::Reconciled || outside || child.adopt {
+    if child.mode == Mode::Reconciled || outside || child.adopt || child.lasting.is_some() {
         rights.add(group, plural(&child.kind), &["patch"]);
+    }
+    // What is copied, and what pods roll with, is found by a watch and read one by one.
+    let copied = child.copy.iter().map(|copy| copy.kind.clone());
+    let used = child.rolls.then(|| references::kinds(&child.body));
+    for kind in copied.chain(used.into_iter().flatten()) {
+        if let Some((plural, _)) = kinds::built_in(&kind) {
+            rights.add(&kind.group, plural, &["get", "list", "watch"]);
+        }
     }
     // On a conflict over `replicas` the runtime looks for an autoscaler of the object.
     if &**group == "apps" && child.mode == Mode::Reconciled && child.body.has(&["spec", "replicas"])

@@ -5,10 +5,11 @@ mod children;
 use std::collections::BTreeSet;
 
 use super::{
-    ChildAlias, Condition, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads, kinds,
-    walk::Expression,
+    ChildAlias, Condition, ForEach, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads,
+    for_each::ITEM, kinds, walk::Expression,
 };
 use crate::{
+    api::names,
     diagnostics::{Code, nearest},
     template,
     value::{Key, Path, Step},
@@ -20,11 +21,11 @@ pub(crate) use children::names;
 /// Roots of the custom resource itself.
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
-const LATER_ROOTS: [&str; 8] = [
-    "cross", "events", "external", "health", "item", "metrics", "request", "value",
-];
+const LATER_ROOTS: [&str; 6] = ["cross", "events", "health", "metrics", "request", "value"];
 /// Root of what an import gives, inside of Motifs.
 const INPUTS: &str = "inputs";
+/// Root of the answers to calls.
+pub(crate) const EXTERNAL: &str = "external";
 
 /// A read that cannot be answered.
 pub(crate) struct Unreadable {
@@ -60,21 +61,70 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
         gathered.reads.children.entry(kind.clone()).or_default();
     }
     plan.visit(&mut |expression, place| {
-        let inputs = place.import.and_then(|import| plan.imports.get(import));
+        let around = Around {
+            known: &known,
+            inputs: place.import.and_then(|import| plan.imports.get(import)),
+            each: place.each,
+            calls: Calls(plan, place.import),
+        };
         match expression {
-            Expression::Leaf(leaf) => gathered.leaf(leaf, (&known, inputs)),
-            Expression::Condition(condition) => gathered.condition(condition, (&known, inputs)),
+            Expression::Leaf(leaf) => gathered.leaf(leaf, around),
+            Expression::Condition(condition) => gathered.condition(condition, around),
+            Expression::ForEach(each) => {
+                let field = format!("{}.field", each.path);
+                let place = Place {
+                    field: &field,
+                    source: None,
+                };
+                gathered.add(&each.field, place, around);
+            }
         }
     });
+    for child in plan.children.iter().filter(|child| child.lasting.is_some()) {
+        let kept = gathered.reads.children.entry(child.kind.group_kind());
+        kept.or_default().extend(LASTING.map(annotation));
+    }
     gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
+    gathered.reads.unique.sort();
+    gathered.reads.unique.dedup();
     for paths in gathered.reads.children.values_mut() {
         *paths = without_covered(std::mem::take(paths));
     }
     gathered
 }
 
-/// What can be read beside the custom resource: the children, and the inputs of a Motif.
-type Around<'a> = (&'a Known, Option<&'a ImportPlan>);
+/// What tells of a Secret that lasts how old it is, and what it was made for.
+const LASTING: [&str; 2] = [names::ANNOTATION_GENERATED_AT, names::ANNOTATION_ISSUED_FOR];
+
+fn annotation(name: &str) -> Path {
+    let steps = ["metadata", "annotations", name];
+    steps
+        .into_iter()
+        .map(|step| Step::Field(Key::from(step)))
+        .collect()
+}
+
+/// The calls that one import, or the Katalog, makes.
+#[derive(Clone, Copy)]
+struct Calls<'a>(&'a OperatorPlan, Option<usize>);
+
+impl<'a> Calls<'a> {
+    fn names(self) -> impl Iterator<Item = &'a str> {
+        let Self(plan, import) = self;
+        let here = plan.calls.iter().filter(move |call| call.import == import);
+        here.map(|call| &*call.name)
+    }
+}
+
+/// What can be read beside the custom resource: the children, the inputs of a Motif, the element of a list, and the
+/// answers to calls.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    known: &'a Known,
+    inputs: Option<&'a ImportPlan>,
+    each: Option<&'a ForEach>,
+    calls: Calls<'a>,
+}
 
 /// Where something is read: a field and, if it is a template, its text.
 #[derive(Clone, Copy)]
@@ -96,9 +146,12 @@ impl Gathered {
     }
 
     fn condition(&mut self, condition: &Condition, around: Around<'_>) {
+        let unique = condition.unique();
+        self.reads.unique.extend(unique.cloned());
         let field = format!("{}.field", condition.path);
-        match &condition.operand {
-            Operand::Path(path) => self.add(
+        match condition.operand() {
+            None => {}
+            Some(Operand::Path(path)) => self.add(
                 path,
                 Place {
                     field: &field,
@@ -106,7 +159,7 @@ impl Gathered {
                 },
                 around,
             ),
-            Operand::Template(template) => {
+            Some(Operand::Template(template)) => {
                 let place = Place {
                     field: &field,
                     source: Some(template.source()),
@@ -117,13 +170,18 @@ impl Gathered {
                     .for_each(|path| self.add(path, place, around));
             }
         }
-        if let Some(leaf) = condition.right() {
+        for leaf in condition.leaves() {
             self.leaf(leaf, around);
         }
     }
 
     fn add(&mut self, path: &Path, place: Place<'_>, around: Around<'_>) {
-        let (known, inputs) = around;
+        let Around {
+            known,
+            inputs,
+            each,
+            calls,
+        } = around;
         let Some((root, below)) = path.steps().split_first() else {
             // The whole: everything that there is.
             self.reads.cr.extend(
@@ -138,6 +196,13 @@ impl Gathered {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
             Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
+            Step::Field(name) if &**name == EXTERNAL => self.call(below, place, calls),
+            Step::Field(_) if each.is_some_and(|each| each.is_read_by(path)) => {}
+            Step::Field(name) if &**name == ITEM => {
+                let message = "there is no `.item` here".to_owned();
+                let hint = "only entries with `forEach` read `.item`";
+                self.refuse(place, name, message, Some(hint.to_owned()));
+            }
             // What a custom resource may be enriched with: it is not there, and notes take that.
             Step::Field(name) if template::is_added_key(name) => {}
             Step::Field(name) if LATER_ROOTS.contains(&&**name) => {
@@ -153,7 +218,9 @@ impl Gathered {
                     "Namespace" | "namespace" => Some("metadata.namespace"),
                     other => {
                         let inside = inputs.map(|_| INPUTS);
+                        let each = each.map(ForEach::names).into_iter().flatten();
                         let roots = CR_ROOTS.into_iter().chain(["children"]).chain(inside);
+                        let roots = roots.chain(each);
                         nearest(other, roots)
                     }
                 };
@@ -197,6 +264,23 @@ impl Gathered {
         let message = format!("`{}` has no input `{name}`", import.motif);
         let read = format!("{INPUTS}.{name}");
         self.unreadable(Code::UnknownInput, place, &read, message, Some(hint));
+    }
+
+    /// `.external`: the answers to the calls that are declared beside what reads.
+    fn call(&mut self, below: &[Step], place: Place<'_>, calls: Calls<'_>) {
+        let Some(Step::Field(name)) = below.first() else {
+            return;
+        };
+        if calls.names().any(|known| known == &**name) {
+            return;
+        }
+        let hint = match nearest(name, calls.names()) {
+            Some(near) => format!("did you mean `.{EXTERNAL}.{near}`?"),
+            None => "calls are declared under `external`, in a block of the operatorBox or in the Motif that reads them".to_owned(),
+        };
+        let message = format!("there is no call `{name}`");
+        let read = format!("{EXTERNAL}.{name}");
+        self.unreadable(Code::UnknownData, place, &read, message, Some(hint));
     }
 
     fn child(&mut self, below: &[Step], place: Place<'_>, known: &Known) {

@@ -19,7 +19,7 @@ use crate::{
 /// Passes at a time, where nothing is declared.
 const DEFAULT_WORKERS: u32 = 3;
 /// Most passes at a time that one operator may declare.
-const MOST_WORKERS: u32 = 1000;
+pub(crate) const MOST_WORKERS: u32 = 1000;
 /// Period of the safety net, where nothing is declared.
 const DEFAULT_RESYNC: Duration = Duration::from_mins(10);
 

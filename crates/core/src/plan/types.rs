@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{GroupKind, KatalogRef, ResourceType};
+use super::{
+    CallPlan, CopyPlan, EndPlan, Gate, GroupKind, KatalogRef, LastingPlan, ResourceType, Watched,
+};
 use crate::{
     api::{DependencyCondition, names},
     template::Template,
@@ -31,19 +33,31 @@ pub struct OperatorPlan {
     pub workers: usize,
     /// Period of the safety net; zero is off.
     pub resync: Duration,
+    /// Which custom resources it looks after.
+    pub watched: Watched,
+    /// Labels that every custom resource gets.
+    pub labels: Box<[(Key, Leaf)]>,
     /// How it works through its queue.
     pub queue: QueuePlan,
+    /// When it works with another capacity.
+    pub autoscale: Option<AutoscalePlan>,
     /// The operators of the Katalog that it waits for, by name.
     pub depends_on: Box<[Dependency]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
+    /// Finalizers of others that custom resources get beside ours.
+    pub other_finalizers: Box<[Box<str>]>,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
+    /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
+    pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
     pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
     /// others), then as declared.
     pub children: Box<[ChildPlan]>,
+    /// What is done before a custom resource goes.
+    pub ending: Option<EndPlan>,
     /// What is written to the custom resource's status.
     pub status: StatusPlan,
     /// What the templates read.
@@ -72,12 +86,18 @@ impl OperatorPlan {
             },
             workers: 1,
             resync: Duration::ZERO,
+            watched: Watched::default(),
+            labels: Box::default(),
             queue: QueuePlan::default(),
+            autoscale: None,
             depends_on: Box::default(),
             finalizer: true,
+            other_finalizers: Box::default(),
             imports: Box::default(),
+            calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
+            ending: None,
             status: StatusPlan {
                 conditions: true,
                 fields: Box::default(),
@@ -148,6 +168,34 @@ impl Default for Backoff {
     }
 }
 
+/// When an operator works with another capacity, and which.
+#[derive(Debug)]
+pub struct AutoscalePlan {
+    /// How often the gate is looked at.
+    pub interval: Duration,
+    /// How long the gate must be closed before everything is as declared again.
+    pub cooldown: Duration,
+    /// What must hold; it reads nothing but metrics.
+    pub gate: Gate,
+    /// The operators whose metrics the gate reads: the name below `.cross`, and the entry.
+    pub cross: Box<[(Key, Box<str>)]>,
+    /// What counts while it holds.
+    pub capacity: CapacityPlan,
+    /// Hash over all of it.
+    pub hash: String,
+}
+
+/// What counts instead of what is declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapacityPlan {
+    /// Concurrent passes, at least 1.
+    pub workers: Option<usize>,
+    /// The depth that counts as a full queue; 0 is none.
+    pub queue_depth: Option<u32>,
+    /// Period of the safety net; zero is off.
+    pub resync: Option<Duration>,
+}
+
 /// An operator that another one waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
@@ -165,6 +213,8 @@ pub struct Reads {
     pub cr: Vec<Path>,
     /// Paths of children, by kind, that templates read. Every declared kind has an entry, if an empty one.
     pub children: BTreeMap<GroupKind, Vec<Path>>,
+    /// Paths of the custom resource whose text is compared with that of all others of the kind.
+    pub unique: Vec<Path>,
 }
 
 /// A name below `.children`. Every declared kind has several: `.children.configMap`, `.children.configmap`,
@@ -237,15 +287,17 @@ pub struct ChildPlan {
     pub path: Box<str>,
     /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
     pub import: Option<usize>,
-    /// The block that it stands in, by its place in [`OperatorPlan::blocks`].
+    /// The block that it stands in, by its place in [`OperatorPlan::blocks`]; without meaning in `onDelete`.
     pub block: usize,
     /// Its kind.
     pub kind: ResourceType,
     /// How it is kept.
     pub mode: Mode,
+    /// What it is made for each of; none is one child.
+    pub for_each: Option<ForEach>,
     /// What must hold for the child to exist.
     pub gate: Gate,
-    /// What becomes of an existing child when its gate is closed; only for [`Mode::Reconciled`].
+    /// What becomes of an existing child when its gate is closed or its element is gone; only for [`Mode::Reconciled`].
     pub on_false: OnFalse,
     /// Its name; rendered text is trimmed.
     pub name: Leaf,
@@ -260,6 +312,25 @@ pub struct ChildPlan {
     pub force_conflict: bool,
     /// An object of this name that is not ours is taken over (`adopt`).
     pub adopt: bool,
+    /// A Secret whose values are made once, and how long they last.
+    pub lasting: Option<Box<LastingPlan>>,
+    /// The object that it is a copy of; what the body has wins.
+    pub copy: Option<Box<CopyPlan>>,
+    /// Whether its pods roll when a Secret or a `ConfigMap` changes that they use.
+    pub rolls: bool,
+    /// Whether its entry makes one in each of several namespaces: where `namespace` renders to nothing, there is none.
+    pub spread: bool,
+}
+
+/// A list or map whose elements each make a child.
+#[derive(Clone, Debug)]
+pub struct ForEach {
+    /// Where it lies, from the roots of the templates on.
+    pub field: Path,
+    /// What templates call the element, beside `.item`.
+    pub name: Key,
+    /// Where it stands in the Katalog, for messages: `….deployments[0].forEach`.
+    pub path: Box<str>,
 }
 
 /// How a child is kept.
@@ -355,62 +426,6 @@ pub enum Tree {
     Patched(Box<(Tree, Tree)>),
     /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
     Workload(Box<(GroupKind, Leaf)>),
-}
-
-/// What must hold: all of one list, and one of the other where that has any.
-///
-/// Source: language reference, condition language.
-#[derive(Debug, Default)]
-pub struct Gate {
-    /// `when`: all must hold.
-    pub all: Box<[Condition]>,
-    /// `or`: one must hold, if there is any.
-    pub any: Box<[Condition]>,
-}
-
-impl Gate {
-    /// Whether it asks nothing, and is always open.
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty() && self.any.is_empty()
-    }
-
-    /// Every condition of both lists.
-    pub fn iter(&self) -> impl Iterator<Item = &Condition> {
-        self.all.iter().chain(&self.any)
-    }
-}
-
-/// One entry of a `when` or `or` list.
-#[derive(Debug)]
-pub struct Condition {
-    /// Left side.
-    pub operand: Operand,
-    /// What is asked of it.
-    pub test: Test,
-    /// Where it stands in the Katalog, for messages.
-    pub path: Box<str>,
-}
-
-/// Left side of a condition.
-#[derive(Clone, Debug)]
-pub enum Operand {
-    /// A plain path such as `spec.environment`.
-    Path(Path),
-    /// A template; its text is the operand.
-    Template(Template),
-}
-
-/// What a condition asks. Both sides are compared as trimmed text.
-#[derive(Debug)]
-pub enum Test {
-    /// Equal to the rendered text.
-    Equals(Leaf),
-    /// Not equal to it; an absent operand is not equal to anything but the empty text.
-    NotEquals(Leaf),
-    /// Present and not empty.
-    Exists,
-    /// Absent or empty.
-    NotExists,
 }
 
 /// What is written to the custom resource's status.

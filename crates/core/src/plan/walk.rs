@@ -1,12 +1,14 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
-use super::{Condition, Gate, InputPlan, Leaf, Mode, OperatorPlan};
+use super::{ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan};
 
 /// An expression of a plan.
 #[derive(Clone, Copy)]
 pub(crate) enum Expression<'a> {
     Leaf(&'a Leaf),
     Condition(&'a Condition),
+    /// The list that an entry is made for each of.
+    ForEach(&'a ForEach),
 }
 
 /// What an expression is for.
@@ -24,57 +26,86 @@ pub(crate) enum Purpose {
     Reconciled,
     /// A field of the custom resource's status.
     Status,
+    /// A part of what is sent to the outside.
+    Call,
+    /// A label of the custom resource.
+    Label,
 }
 
 /// Where an expression stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Place<'a> {
     /// What it is for.
     pub(crate) purpose: Purpose,
     /// The import whose inputs it reads, by its place in [`OperatorPlan::imports`].
     pub(crate) import: Option<usize>,
+    /// The element that it reads, where its entry is made for each of a list.
+    pub(crate) each: Option<&'a ForEach>,
 }
 
 impl OperatorPlan {
     /// Calls `visit` with every expression.
-    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
+    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         self.visit_inputs(visit);
+        for call in &self.calls {
+            call.visit(&mut |expression| {
+                let purpose = match expression {
+                    Expression::Condition(_) => Purpose::Gate,
+                    _ => Purpose::Call,
+                };
+                let place = Place {
+                    purpose,
+                    import: call.import,
+                    each: None,
+                };
+                visit(expression, place);
+            });
+        }
         for block in &self.blocks {
-            visit_gate(&block.gate, block.import, visit);
+            visit_gate(&block.gate, (block.import, None), visit);
+        }
+        for (_, label) in &self.labels {
+            let place = Place {
+                purpose: Purpose::Label,
+                import: None,
+                each: None,
+            };
+            visit(Expression::Leaf(label), place);
         }
         for child in &self.children {
-            let mut leaf = |purpose, leaf| {
-                let import = child.import;
-                visit(Expression::Leaf(leaf), Place { purpose, import });
-            };
-            leaf(Purpose::Name, &child.name);
-            if let Some(namespace) = &child.namespace {
-                leaf(Purpose::Name, namespace);
+            visit_child(child, true, visit);
+        }
+        if let Some(ending) = &self.ending {
+            visit_gate(&ending.block.gate, (None, None), visit);
+            for step in &ending.steps {
+                visit_gate(&step.gate, (None, None), visit);
+                step.made
+                    .iter()
+                    .for_each(|child| visit_child(child, true, visit));
+                step.deleted
+                    .iter()
+                    .for_each(|child| visit_child(child, false, visit));
             }
-            let purpose = match child.mode {
-                Mode::Once => Purpose::Once,
-                Mode::Reconciled => Purpose::Reconciled,
-            };
-            child.body.visit(&mut |part| leaf(purpose, part));
-            visit_gate(&child.gate, child.import, visit);
         }
         for field in &self.status.fields {
             let place = Place {
                 purpose: Purpose::Status,
                 import: field.import,
+                each: None,
             };
             visit(Expression::Leaf(&field.value), place);
-            visit_gate(&field.gate, field.import, visit);
+            visit_gate(&field.gate, (field.import, None), visit);
         }
     }
 
-    fn visit_inputs<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place)) {
+    fn visit_inputs<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         for import in &self.imports {
             for InputPlan { given, default, .. } in &import.inputs {
                 for (tree, import) in [(given, import.outer), (default, None)] {
                     let place = Place {
                         purpose: Purpose::Input,
                         import,
+                        each: None,
                     };
                     if let Some(tree) = tree {
                         tree.visit(&mut |leaf| visit(Expression::Leaf(leaf), place));
@@ -87,11 +118,55 @@ impl OperatorPlan {
 
 fn visit_gate<'a>(
     gate: &'a Gate,
-    import: Option<usize>,
-    visit: &mut dyn FnMut(Expression<'a>, Place),
+    (import, each): (Option<usize>, Option<&'a ForEach>),
+    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
 ) {
-    let purpose = Purpose::Gate;
     for condition in gate.iter() {
-        visit(Expression::Condition(condition), Place { purpose, import });
+        let place = Place {
+            purpose: Purpose::Gate,
+            import,
+            each,
+        };
+        visit(Expression::Condition(condition), place);
     }
+}
+
+/// The expressions of one entry; its body's only where that is looked at.
+fn visit_child<'a>(
+    child: &'a ChildPlan,
+    with_body: bool,
+    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
+) {
+    let (import, each) = (child.import, child.for_each.as_ref());
+    if let Some(each) = each {
+        let place = Place {
+            purpose: Purpose::Gate,
+            import,
+            each: None,
+        };
+        visit(Expression::ForEach(each), place);
+    }
+    let mut leaf = |purpose, leaf| {
+        let place = Place {
+            purpose,
+            import,
+            each,
+        };
+        visit(Expression::Leaf(leaf), place);
+    };
+    leaf(Purpose::Name, &child.name);
+    if let Some(namespace) = &child.namespace {
+        leaf(Purpose::Name, namespace);
+    }
+    // What a copy is of, or a certificate for, must be the same in each pass.
+    child.upkeep().for_each(|part| leaf(Purpose::Name, part));
+    let purpose = if child.draws_once() {
+        Purpose::Once
+    } else {
+        Purpose::Reconciled
+    };
+    if with_body {
+        child.body.visit(&mut |part| leaf(purpose, part));
+    }
+    visit_gate(&child.gate, (import, each), visit);
 }

@@ -1,6 +1,27 @@
-//! What an operator measures of itself.
+//! The capacity of an operator: what it measures of itself, and when it gets another one.
+//!
+//! ```text
+//!  Figures of its own and of others ── look ──► Look { holds, turns }
+//!                                                 │ Scaling, now
+//!                                                 ▼
+//!                                      Scaling::after: whether `do` counts, and when to look again
+//! ```
 
-use crate::value::{Key, Map, Node};
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    gate::Turns,
+    reason::Reason,
+    render::{Frame, RenderError, Renderer},
+    sources::Sources,
+};
+use crate::{
+    plan::{AutoscalePlan, GroupKind, ObjectKey},
+    template::{Budget, Data},
+    value::{Key, Map, Node, Path, Step},
+};
 
 /// What an operator measures of itself, as templates read it below `.metrics`; percentages are whole numbers up to 100.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +110,135 @@ impl Figures {
         let entries = Metric::ALL.map(|metric| (Key::from(metric.name()), self.get(metric)));
         Node::Map(entries.into_iter().collect::<Map>())
     }
+}
+
+/// What the conditions of an autoscaler say at one moment.
+#[derive(Debug)]
+pub struct Look {
+    /// Whether they hold. What reads an operator that does not run, or cannot be rendered, does not.
+    pub holds: bool,
+    /// When one that asks for the time gives another answer.
+    pub turns: Option<Timestamp>,
+    /// What cannot be rendered.
+    pub failure: Option<RenderError>,
+}
+
+/// Looks at the conditions. `cross` has the figures of the operators that run, by the name below `.cross`.
+pub fn look(
+    plan: &AutoscalePlan,
+    own: &Figures,
+    cross: &BTreeMap<Key, Figures>,
+    now: Timestamp,
+) -> Look {
+    let metrics = own.to_node();
+    let entries = cross.iter().map(|(name, figures)| {
+        let entry = Map::from_iter([(Key::from("metrics"), figures.to_node())]);
+        (name.clone(), Node::Map(entry))
+    });
+    let others = Node::Map(entries.collect::<Map>());
+    let absent = plan
+        .cross
+        .iter()
+        .filter(|(name, _)| !cross.contains_key(name));
+    let sources = Sources {
+        unavailable: absent
+            .map(|(name, entry)| {
+                let why = format!("no operator `{entry}` runs");
+                let path = [Key::from("cross"), name.clone()].map(Step::Field);
+                (Path::from_iter(path), why.into())
+            })
+            .collect(),
+        ..Sources::default()
+    };
+    let turns = Turns::default();
+    // Of no custom resource: nothing that a condition renders has a name of its own.
+    let nobody = ObjectKey {
+        namespace: None,
+        name: "".into(),
+    };
+    let owner = (GroupKind::parse(""), nobody);
+    let data = Data::new()
+        .with("metrics", &metrics)
+        .with("cross", &others)
+        .at(now);
+    let open = Renderer {
+        data: &data,
+        budget: &mut Budget::default(),
+        frame: Frame {
+            owner: (&owner.0, &owner.1),
+            sources: &sources,
+            turns: &turns,
+        },
+    }
+    .gate(&plan.gate);
+    let (holds, failure) = match open {
+        Ok(holds) => (holds, None),
+        Err(error) => (
+            false,
+            (error.reason != Reason::Unavailable).then_some(error),
+        ),
+    };
+    Look {
+        holds,
+        turns: turns.first(),
+        failure,
+    }
+}
+
+/// Where an autoscaler stands; it starts with what is declared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scaling {
+    /// What is declared counts.
+    #[default]
+    Baseline,
+    /// `do` counts, and the conditions hold.
+    Active,
+    /// `do` still counts; the conditions have not held since then.
+    Cooling(Timestamp),
+}
+
+impl Scaling {
+    /// Whether `do` counts.
+    pub fn is_active(self) -> bool {
+        self != Self::Baseline
+    }
+
+    /// Where it stands after a look: up at once, and back when the conditions have not held for the cooldown.
+    #[must_use]
+    pub fn after(self, plan: &AutoscalePlan, holds: bool, now: Timestamp) -> Self {
+        let since = match self {
+            _ if holds => return Self::Active,
+            Self::Baseline => return self,
+            Self::Active => now,
+            Self::Cooling(since) => since,
+        };
+        if now >= plus(since, plan.cooldown) {
+            Self::Baseline
+        } else {
+            Self::Cooling(since)
+        }
+    }
+
+    /// When to look again, after a look at `now`: in an interval, or before where something is due, such as a condition
+    /// that `turns`.
+    pub fn next_look(
+        self,
+        plan: &AutoscalePlan,
+        turns: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Timestamp {
+        let cooled = match self {
+            Self::Cooling(since) => Some(plus(since, plan.cooldown)),
+            Self::Baseline | Self::Active => None,
+        };
+        let due = cooled.into_iter().chain(turns).filter(|at| *at > now);
+        due.fold(plus(now, plan.interval), Timestamp::min)
+    }
+}
+
+fn plus(at: Timestamp, span: std::time::Duration) -> Timestamp {
+    let span = SignedDuration::try_from(span).unwrap_or(SignedDuration::MAX);
+    at.checked_add(span).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use super::{
+    expand::Elements,
     inputs::Inputs,
     record::{ChildRecord, Observed},
     render::{Frame, Renderer},
 };
 use crate::{
     plan::{GroupKind, Number, OperatorPlan},
-    template::Budget,
+    template::{Budget, Data},
     value::{Key, Map, Node},
 };
 
@@ -73,20 +74,39 @@ impl DeclaredOrder {
         let inputs = Inputs::of(plan, &data, frame);
         let around = inputs.around(data.clone());
         let mut positions = BTreeMap::new();
-        for (index, child) in plan.children.iter().enumerate() {
+        for child in &plan.children {
             let mut budget = Budget::default();
-            let name = around.of(child.import).and_then(|data| {
+            let Ok(data) = around.of(child.import) else {
+                continue;
+            };
+            let renderer = Renderer {
+                data,
+                budget: &mut budget,
+                frame,
+            };
+            let elements = match &child.for_each {
+                None => None,
+                Some(each) => match Elements::of(each, &renderer) {
+                    Ok(elements) => Some(elements),
+                    Err(_) => continue,
+                },
+            };
+            let mut name = |data: &Data<'_>| {
                 let mut renderer = Renderer {
                     data,
                     budget: &mut budget,
                     frame,
                 };
-                renderer.text(&child.name)
-            });
-            if let Ok(name) = name {
-                positions
-                    .entry((child.kind.group_kind(), name))
-                    .or_insert(index);
+                if let Ok(name) = renderer.text(&child.name) {
+                    let position = positions.len();
+                    positions
+                        .entry((child.kind.group_kind(), name))
+                        .or_insert(position);
+                }
+            };
+            match &elements {
+                None => name(data),
+                Some(elements) => elements.data(data).for_each(|(_, data)| name(&data)),
             }
         }
         Self(positions)

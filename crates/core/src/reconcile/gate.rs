@@ -1,37 +1,66 @@
 //! Whether what a gate asks holds.
 
-use std::cell::Cell;
+mod relate;
+
+use std::{
+    borrow::Cow,
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+};
 
 use jiff::Timestamp;
 
 use super::{
     reason::Reason,
     render::{RenderError, Renderer},
+    step::Failure,
 };
 use crate::{
-    plan::{Coerce, Condition, Gate, Leaf, Operand, Test},
+    cron::Schedule,
+    plan::{Asks, Coerce, Condition, Gate, Leaf, Operand, Test, Window},
     template::Data,
     value::{Node, Path, Step},
+    window::{self, Daily, Look, time_of_day},
 };
 
-/// The moment at which the first of the conditions that ask for the time, as far as a pass has asked, gives another answer.
+/// What the gates of a pass say beside their answers: when the first of them turns that asks for the time, and what could not
+/// be compared.
 #[derive(Debug, Default)]
-pub struct Turns(Cell<Option<Timestamp>>);
+pub struct Turns {
+    first: Cell<Option<Timestamp>>,
+    doubts: RefCell<BTreeSet<(Box<str>, String)>>,
+}
 
 impl Turns {
     /// Something changes at that moment.
     pub fn at(&self, moment: Timestamp) {
-        let first = self.0.get().map_or(moment, |known| known.min(moment));
-        self.0.set(Some(first));
+        let first = self.first.get().map_or(moment, |known| known.min(moment));
+        self.first.set(Some(first));
     }
 
     /// The first of all.
     pub fn first(&self) -> Option<Timestamp> {
-        self.0.get()
+        self.first.get()
+    }
+
+    /// The condition at `path` could not be answered as it is asked, and does not hold for that.
+    pub(crate) fn doubt(&self, path: &str, message: String) {
+        self.doubts.borrow_mut().insert((path.into(), message));
+    }
+
+    /// What could not be compared, as it is told.
+    pub fn doubts(&self) -> Vec<Failure> {
+        let doubts = self.doubts.borrow();
+        let doubt = |(path, message): &(Box<str>, String)| Failure {
+            reason: Reason::NotCompared,
+            at: path.to_string(),
+            message: message.clone(),
+        };
+        doubts.iter().map(doubt).collect()
     }
 }
 
-impl Renderer<'_, '_> {
+impl<'d> Renderer<'_, 'd> {
     /// Whether the gate is open.
     ///
     /// # Errors
@@ -67,17 +96,35 @@ impl Renderer<'_, '_> {
     /// # Errors
     /// As [`Renderer::gate`].
     pub fn holds(&mut self, condition: &Condition) -> Result<bool, RenderError> {
-        let operand = self.operand(condition)?;
-        Ok(match &condition.test {
-            Test::Equals(leaf) => operand == self.text(leaf)?,
-            Test::NotEquals(leaf) => operand != self.text(leaf)?,
-            Test::Exists => !operand.is_empty(),
-            Test::NotExists => operand.is_empty(),
-        })
+        let holds = match &condition.asks {
+            Asks::Value(operand, tests) => self.all_hold(condition, operand, tests)?,
+            Asks::Time(windows) => self.is_time(condition, windows)?,
+        };
+        Ok(holds != condition.negate)
     }
 
-    fn operand(&mut self, condition: &Condition) -> Result<String, RenderError> {
-        match &condition.operand {
+    fn all_hold(
+        &mut self,
+        condition: &Condition,
+        operand: &Operand,
+        tests: &[Test],
+    ) -> Result<bool, RenderError> {
+        let operand = self.operand(condition, operand)?;
+        for test in tests {
+            if !self.test(condition, &operand, test)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The left side, as it is; what a template gives that is not all of it is text.
+    fn operand(
+        &mut self,
+        condition: &Condition,
+        operand: &Operand,
+    ) -> Result<Cow<'d, Node>, RenderError> {
+        match operand {
             Operand::Path(path) => {
                 if let Some(message) = self.frame.sources.why_not([path]) {
                     return Err(RenderError {
@@ -86,23 +133,88 @@ impl Renderer<'_, '_> {
                         reason: Reason::Unavailable,
                     });
                 }
-                Ok(at(self.data, path)
-                    .map(|node| node.to_text().trim().to_owned())
-                    .unwrap_or_default())
+                Ok(at(self.data, path).map_or_else(Cow::default, Cow::Borrowed))
             }
-            Operand::Template(template) => self.text(&Leaf {
-                template: template.clone(),
-                coerce: Coerce::Text,
-                path: condition.path.clone(),
-            }),
+            Operand::Template(template) => {
+                let leaf = Leaf {
+                    template: template.clone(),
+                    coerce: Coerce::Native,
+                    path: condition.path.clone(),
+                };
+                Ok(Cow::Owned(self.leaf(&leaf)?.unwrap_or_default()))
+            }
         }
+    }
+
+    /// Whether it is the time. Each window that is asked tells when it turns; one that is shut is enough.
+    fn is_time(&mut self, condition: &Condition, windows: &[Window]) -> Result<bool, RenderError> {
+        for window in windows {
+            let Look { holds, until } = self.look(condition, window)?;
+            until
+                .into_iter()
+                .for_each(|moment| self.frame.turns.at(moment));
+            if !holds {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn look(&mut self, condition: &Condition, window: &Window) -> Result<Look, RenderError> {
+        let now = self.data.now();
+        Ok(match window {
+            Window::Daily(daily) => daily.look(now),
+            Window::Rendered(after, before) => Daily {
+                after: self.time(after.as_ref())?,
+                before: self.time(before.as_ref())?,
+            }
+            .look(now),
+            Window::Days(days) => days.look(now),
+            Window::Cron(schedule, length) => {
+                let text = self.text(schedule)?;
+                let parsed = Schedule::parse(&text).map_err(|error| RenderError {
+                    path: condition.path.clone(),
+                    message: error.to_string(),
+                    reason: Reason::WrongType,
+                })?;
+                window::after_each(&parsed, *length, now)
+            }
+        })
+    }
+
+    /// A time of the day; none where nothing is given.
+    fn time(&mut self, leaf: Option<&Leaf>) -> Result<Option<jiff::civil::Time>, RenderError> {
+        let Some(leaf) = leaf else {
+            return Ok(None);
+        };
+        let text = self.text(leaf)?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let wrong = || RenderError {
+            path: leaf.path.clone(),
+            message: format!(
+                "`{}` must give a time of the day, `HH:MM`",
+                leaf.template.source()
+            ),
+            reason: Reason::WrongType,
+        };
+        time_of_day(&text).map(Some).ok_or_else(wrong)
     }
 }
 
 /// The node at a path that starts with a root's name.
-fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
+pub(super) fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
     let (Step::Field(root), rest) = path.steps().split_first()? else {
         return None;
     };
     data.get(root)?.at(&rest.iter().cloned().collect::<Path>())
+}
+
+/// A value's text, without white space around it.
+fn trimmed(node: &Node) -> Cow<'_, str> {
+    match node.to_text() {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+    }
 }

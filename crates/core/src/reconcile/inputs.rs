@@ -1,6 +1,9 @@
 //! `.inputs`: what the imports of a plan give to their Motifs.
 
-use super::render::{Frame, RenderError, Renderer, wanted};
+use super::{
+    render::{Frame, RenderError, Renderer, wanted},
+    sources::Sources,
+};
 use crate::{
     plan::{ImportPlan, InputPlan, OperatorPlan},
     template::{Budget, Data},
@@ -8,33 +11,42 @@ use crate::{
 };
 
 /// The inputs of every import, evaluated once a pass.
-pub(super) struct Inputs(Vec<Result<Node, RenderError>>);
+pub(super) struct Inputs<'s> {
+    sources: &'s Sources,
+    given: Vec<Result<Node, RenderError>>,
+}
 
-impl Inputs {
+impl<'s> Inputs<'s> {
     /// Evaluates them on `data`, for the custom resource of kind and key `owner`.
-    pub(super) fn of(plan: &OperatorPlan, data: &Data<'_>, frame: Frame<'_>) -> Self {
-        let mut inputs = Self(Vec::with_capacity(plan.imports.len()));
+    pub(super) fn of(plan: &OperatorPlan, data: &Data<'_>, frame: Frame<'s>) -> Self {
+        let mut inputs = Self {
+            sources: frame.sources,
+            given: Vec::with_capacity(plan.imports.len()),
+        };
         for import in &plan.imports {
             // Outer ones come first.
             let evaluated = inputs
                 .data(data, import.outer)
                 .and_then(|around| evaluate(import, data, &around, frame));
-            inputs.0.push(evaluated);
+            inputs.given.push(evaluated);
         }
         inputs
     }
 
     fn data<'d>(&'d self, data: &Data<'d>, import: Option<usize>) -> Result<Data<'d>, RenderError> {
-        match import.and_then(|import| self.0.get(import)) {
+        match import.and_then(|import| self.given.get(import)) {
             None => Ok(data.clone()),
-            Some(Ok(inputs)) => Ok(data.clone().with("inputs", inputs)),
+            Some(Ok(inputs)) => {
+                let data = data.clone().with("inputs", inputs);
+                Ok(self.sources.with_calls(data, import))
+            }
             Some(Err(error)) => Err(error.clone()),
         }
     }
 
     /// What templates read: `data`, and inside of Motifs the inputs beside it.
     pub(super) fn around<'d>(&'d self, data: Data<'d>) -> Around<'d> {
-        let imports = (0..self.0.len()).map(|import| self.data(&data, Some(import)));
+        let imports = (0..self.given.len()).map(|import| self.data(&data, Some(import)));
         Around {
             imports: imports.collect(),
             own: data,

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::plan::{ChildKey, GroupKind, ObjectKey};
 
-/// Group-kinds that may hold children of a custom resource, and which children were made once.
+/// Group-kinds that may hold children of a custom resource, which children were made once, and what else of ours is on it.
 ///
-/// Its text is `kinds` separated by commas, then for each child made once a `!kind=namespace/name`:
+/// Its text is `kinds` separated by commas, then for each child made once a `!kind=namespace/name`, for each Job of its
+/// end a `~kind=namespace/name`, for each label a `@key` and for each finalizer of others a `+name`:
 /// `ConfigMap,Deployment.apps,!Secret=shop/db`. Names of Kubernetes objects hold neither comma, `!` nor `=`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory {
@@ -14,6 +15,12 @@ pub struct Inventory {
     pub kinds: BTreeSet<GroupKind>,
     /// Children of plain `onCreate` entries that have been made: they are not made again when somebody deletes them.
     pub made: BTreeSet<ChildKey>,
+    /// Jobs of `onDelete` that have been made: they are not made again when they are gone.
+    pub ended: BTreeSet<ChildKey>,
+    /// Keys of the labels that we put on it.
+    pub labels: BTreeSet<Box<str>>,
+    /// Finalizers of others that we put on it.
+    pub finalizers: BTreeSet<Box<str>>,
 }
 
 impl Inventory {
@@ -25,24 +32,16 @@ impl Inventory {
             .map(str::trim)
             .filter(|item| !item.is_empty())
         {
-            match item.strip_prefix('!') {
-                None => {
-                    inventory.kinds.insert(GroupKind::parse(item));
-                }
-                Some(made) => {
-                    if let Some((kind, object)) = made.split_once('=') {
-                        let (namespace, name) = object
-                            .split_once('/')
-                            .map_or((None, object), |(namespace, name)| (Some(namespace), name));
-                        inventory.made.insert(ChildKey {
-                            kind: GroupKind::parse(kind),
-                            object: ObjectKey {
-                                namespace: namespace.map(Box::from),
-                                name: name.into(),
-                            },
-                        });
-                    }
-                }
+            if let Some(made) = item.strip_prefix('!') {
+                inventory.made.extend(child(made));
+            } else if let Some(ended) = item.strip_prefix('~') {
+                inventory.ended.extend(child(ended));
+            } else if let Some(label) = item.strip_prefix('@') {
+                inventory.labels.insert(label.into());
+            } else if let Some(finalizer) = item.strip_prefix('+') {
+                inventory.finalizers.insert(finalizer.into());
+            } else {
+                inventory.kinds.insert(GroupKind::parse(item));
             }
         }
         inventory
@@ -50,13 +49,38 @@ impl Inventory {
 
     /// The annotation's text; equal inventories have equal texts.
     pub fn text(&self) -> String {
-        let kinds = self.kinds.iter().map(ToString::to_string);
-        let made = self
-            .made
-            .iter()
-            .map(|child| format!("!{}={}", child.kind, child.object));
-        kinds.chain(made).collect::<Vec<_>>().join(",")
+        let Self {
+            kinds,
+            made,
+            ended,
+            labels,
+            finalizers,
+        } = self;
+        let mut items: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+        let children = |mark, children: &BTreeSet<ChildKey>| {
+            let text = |child: &ChildKey| format!("{mark}{}={}", child.kind, child.object);
+            children.iter().map(text).collect::<Vec<_>>()
+        };
+        items.extend(children('!', made));
+        items.extend(children('~', ended));
+        items.extend(labels.iter().map(|key| format!("@{key}")));
+        items.extend(finalizers.iter().map(|name| format!("+{name}")));
+        items.join(",")
     }
+}
+
+fn child(text: &str) -> Option<ChildKey> {
+    let (kind, object) = text.split_once('=')?;
+    let (namespace, name) = object
+        .split_once('/')
+        .map_or((None, object), |(namespace, name)| (Some(namespace), name));
+    Some(ChildKey {
+        kind: GroupKind::parse(kind),
+        object: ObjectKey {
+            namespace: namespace.map(Box::from),
+            name: name.into(),
+        },
+    })
 }
 
 #[cfg(test)]
@@ -65,10 +89,12 @@ mod tests {
 
     #[test]
     fn the_text_reads_back_as_the_same_inventory() {
-        let text = "ConfigMap,Deployment.apps,!Namespace=shop,!Job.batch=shop/build";
+        let text = "ConfigMap,Deployment.apps,!Namespace=shop,!Job.batch=shop/build,~Job.batch=shop/drain,\
+                    @example.org/tier,+example.org/backup";
         let inventory = Inventory::parse(text);
         assert_eq!(inventory.kinds.len(), 2);
         assert_eq!(inventory.made.len(), 2);
+        assert_eq!(inventory.ended.len(), 1);
         assert_eq!(inventory.text(), text);
     }
 

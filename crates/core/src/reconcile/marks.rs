@@ -60,6 +60,15 @@ impl<'a> Marks<'a> {
 
     /// Puts them in, with the child's name.
     pub(super) fn put(&self, object: &mut Node, key: &ChildKey) {
+        self.put_with(object, key, may_reference(self.owner, &key.object));
+    }
+
+    /// Puts them in for a child that is not to be collected with its owner.
+    pub(super) fn put_unowned(&self, object: &mut Node, key: &ChildKey) {
+        self.put_with(object, key, false);
+    }
+
+    fn put_with(&self, object: &mut Node, key: &ChildKey, owned: bool) {
         let metadata = map_at(object, &KEYS.metadata);
         add(map_at(metadata, &KEYS.labels), self.labels.iter().cloned());
         let mark = child_mark(&key.kind, &key.object.name);
@@ -68,7 +77,7 @@ impl<'a> Marks<'a> {
         let name = (KEYS.name.clone(), Node::from(&*key.object.name));
         let namespace = key.object.namespace.as_deref();
         let namespace = namespace.map(|text| (KEYS.namespace.clone(), Node::from(text)));
-        let reference = may_reference(self.owner, &key.object).then(|| {
+        let reference = owned.then(|| {
             let references = Node::List([self.reference.clone()].into());
             (KEYS.owner_references.clone(), references)
         });

@@ -15,13 +15,17 @@
 //! Nothing here awaits, locks or reads a clock.
 
 pub mod autoscale;
+pub mod calls;
 mod children;
 pub mod crd;
 pub mod differ;
+mod expand;
+pub mod finish;
 pub mod gate;
 mod inputs;
 pub mod inventory;
 pub mod kstatus;
+pub mod labels;
 mod marks;
 pub mod owned;
 mod patch;
@@ -32,4 +36,5 @@ pub mod render;
 pub mod sources;
 pub mod status;
 pub mod step;
+pub mod unique;
 pub mod verdict;

@@ -86,6 +86,10 @@ pub struct CrRecord {
     pub generation: i64,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// When it was deleted, where that can be read.
+    pub deleted: Option<jiff::Timestamp>,
+    /// Whether its end waits for nothing: its annotation says that `onDelete` is passed over.
+    pub skips_on_delete: bool,
     /// Whether it carries our finalizer.
     pub finalizer: bool,
     /// The finalizers of others, in their order.
@@ -119,6 +123,10 @@ impl CrRecord {
                 .and_then(Node::as_i64)
                 .unwrap_or_default(),
             deleting: meta(object, "deletionTimestamp").is_some(),
+            deleted: meta(object, "deletionTimestamp")
+                .and_then(Node::as_str)
+                .and_then(|text| text.parse().ok()),
+            skips_on_delete: annotation(object, names::ANNOTATION_SKIP_ON_DELETE) == Some("true"),
             finalizer: !ours.is_empty(),
             other_finalizers: others.into_iter().map(Box::from).collect(),
             managed: label(object, names::LABEL_MANAGED) == Some("true"),
@@ -141,6 +149,8 @@ impl CrRecord {
             id,
             generation,
             deleting,
+            deleted,
+            skips_on_delete,
             finalizer,
             other_finalizers,
             managed,
@@ -151,6 +161,8 @@ impl CrRecord {
         id.uid != before.id.uid
             || *generation != before.generation
             || *deleting != before.deleting
+            || *deleted != before.deleted
+            || *skips_on_delete != before.skips_on_delete
             || *finalizer != before.finalizer
             || *other_finalizers != before.other_finalizers
             || *managed != before.managed

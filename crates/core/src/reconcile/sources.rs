@@ -2,9 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::record::Observed;
+use jiff::Timestamp;
+
+use super::{calls::Request, record::Observed, step::Failure, unique};
 use crate::{
-    plan::{ChildKey, Number, OperatorPlan},
+    plan::{ChildKey, EXTERNAL, Number, OperatorPlan},
     template::Data,
     value::{Key, Node, Path, Step},
 };
@@ -12,9 +14,40 @@ use crate::{
 /// Something that a pass must know and that its records do not tell. Equal reads have one answer in a pass.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
-    /// An object that somebody else made, whole: what a child copies or refers to.
+    /// An object that somebody else made: what a child copies or refers to. All but its metadata is there.
     Object(ChildKey),
+    /// A call to the outside; [`answered`](super::calls::answered) makes its answer.
+    Call(Box<Request>),
+    /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
+    Certificate(Certificate),
+    /// Another custom resource of the operator that has this text at this path: its key.
+    Same(Path, Box<str>),
 }
+
+impl Read {
+    /// Whether its answer may become another, so that whoever read it has a pass. A call is made anew by each pass.
+    pub fn may_change(&self) -> bool {
+        !matches!(self, Self::Call(_))
+    }
+}
+
+/// What a certificate is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Certificate {
+    /// The Secret that it is made for: each gets one of its own.
+    pub holder: ChildKey,
+    /// The common name, at most 64 characters.
+    pub common_name: Option<String>,
+    /// DNS names, wildcards too, and addresses.
+    pub hosts: Vec<String>,
+    /// When it begins to be valid.
+    pub not_before: Timestamp,
+    /// When it ceases to be.
+    pub not_after: Timestamp,
+}
+
+/// The parts of a certificate: chain, private key and the authority's certificate. Source: Kubernetes, "TLS Secrets".
+pub const CERTIFICATE_PARTS: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
 /// What came of a read. It is kept for the pass, whatever it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +74,12 @@ pub struct Sources {
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
+    /// `.external`, as the Katalog sees it and as the Motif of each import does.
+    pub external: BTreeMap<Option<usize>, Node>,
+    /// Why the pass can decide nothing, if it cannot.
+    pub failed: Option<Failure>,
+    /// Whether others have what the custom resource has at the paths where `unique` asks for it.
+    pub same: BTreeMap<Path, Answer>,
 }
 
 impl Sources {
@@ -49,15 +88,35 @@ impl Sources {
     /// # Errors
     /// The reads that are not answered yet.
     pub(super) fn of(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
+        let same = unique::of(plan, observed)?;
         Ok(Self {
+            same,
             cr: None,
             unavailable: unseen_children(plan, observed),
+            ..Self::default()
         })
+    }
+
+    /// What is seen of a custom resource that is being deleted: it and its children.
+    pub(super) fn at_the_end(plan: &OperatorPlan, observed: &Observed) -> Self {
+        Self {
+            unavailable: unseen_children(plan, observed),
+            ..Self::default()
+        }
     }
 
     /// The roots of the templates, without `.children`.
     pub(super) fn data<'a>(&'a self, observed: &'a Observed) -> Data<'a> {
-        Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view))
+        let data = Data::of(self.cr.as_ref().unwrap_or(&observed.cr.view));
+        self.with_calls(data, None)
+    }
+
+    /// `data` with the answers to the calls of an import, or of the Katalog.
+    pub(super) fn with_calls<'a>(&'a self, data: Data<'a>, import: Option<usize>) -> Data<'a> {
+        match self.external.get(&import) {
+            Some(external) => data.with(EXTERNAL, external),
+            None => data,
+        }
     }
 
     /// Why one of `paths` cannot be read, if one of them cannot.

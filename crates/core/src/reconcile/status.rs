@@ -140,7 +140,10 @@ pub fn status(
     let live = observed.cr.view.get("status").cloned();
     let live = live.unwrap_or_else(|| Node::Map(Map::default()));
     let mut wanted = live.clone();
-    declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now);
+    // What is declared is said of a custom resource with its children, and they go.
+    if !observed.cr.deleting {
+        declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now);
+    }
     if plan.status.conditions {
         write_conditions(facts, observed, executed, &mut wanted, now);
     }
@@ -203,6 +206,7 @@ fn declared_fields(
         }
     }
     executed.wake_at(turns.first());
+    executed.doubt(turns.doubts());
 }
 
 /// What a declared field says.

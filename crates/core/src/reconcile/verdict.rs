@@ -14,14 +14,27 @@ pub struct Executed {
     pub failures: Vec<Failure>,
     /// Fields that others hold: child, field and manager.
     pub held: Vec<(ChildKey, Held)>,
+    /// What the end of a custom resource that is being deleted waits for, and why.
+    pub ending: Option<(Reason, String)>,
     /// When another pass is due though nothing changes: a condition turns, something expires.
     pub wake: Option<Timestamp>,
+    /// What conditions could not compare: people are told, nothing else follows.
+    pub doubts: Vec<Failure>,
 }
 
 impl Executed {
     /// Another pass is due then, if not before.
     pub fn wake_at(&mut self, moment: Option<Timestamp>) {
         self.wake = self.wake.into_iter().chain(moment).min();
+    }
+
+    /// Takes in what conditions could not compare, each once.
+    pub fn doubt(&mut self, doubts: Vec<Failure>) {
+        for doubt in doubts {
+            if !self.doubts.contains(&doubt) {
+                self.doubts.push(doubt);
+            }
+        }
     }
 }
 
@@ -82,6 +95,14 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
             reason: worst.reason,
             message: lines.collect::<Vec<_>>().join("; "),
             stalled: permanent,
+        };
+    }
+    if let Some((reason, message)) = &executed.ending {
+        return Verdict {
+            ready: false,
+            reason: *reason,
+            message: message.clone(),
+            stalled: *reason == Reason::EndTimedOut,
         };
     }
     let (mut failed, mut awaited) = (Vec::new(), Vec::new());

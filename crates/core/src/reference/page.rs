@@ -49,10 +49,13 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/services", "Services", "katalog.spec.crds.operatorBox.onCreate.services", "A Service for the pods of a workload of the same box.";
     "katalog/config-maps", "ConfigMaps", "katalog.spec.crds.operatorBox.onCreate.configMaps", "Values may be templates; what is no text becomes text.";
     "katalog/secrets", "Secrets", "katalog.spec.crds.operatorBox.onCreate.secrets", "Values are written plain, and encoded on the way to the cluster.";
-    "katalog/secrets-once", "Secrets that are made once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values stay as they were made, so that they may be random.";
+    "katalog/secrets-once", "Secrets that are made once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values stay as they were made, so that they may be random. Such a Secret is made again when somebody deletes it, and its values are replaced in place when they are older than `rotateAfter`.";
+    "katalog/certificates", "Certificates", "katalog.spec.crds.operatorBox.onCreate.secrets.tls", "A Secret with a certificate for its hosts, signed by an authority of its own, whose key nobody keeps. It is renewed after two thirds of its life.";
+    "katalog/copies", "Copies", "katalog.spec.crds.operatorBox.onCreate.secrets.fromSecret", "An object that follows another one, in its namespace or in several. While its source is missing it waits, or stays as it is.";
+    "katalog/rolling", "Pods that roll with their configuration", "katalog.spec.crds.operatorBox.onCreate.deployments.rollOnChange", "Pods read variables once, when they start. A hash of the Secrets and ConfigMaps that they use stands on their template.";
     "katalog/service-accounts", "ServiceAccounts", "katalog.spec.crds.operatorBox.onCreate.serviceAccounts", "They have what every child has, and no more.";
     "katalog/custom", "Objects of any kind", "katalog.spec.crds.operatorBox.onCreate.custom", "An object written out in full. Every text in it may be a template.";
-    "katalog/for-each", "Children for each element", "katalog.spec.crds.operatorBox.onCreate.deployments.forEach", "One declaration, and an object for each element of a list.";
+    "katalog/for-each", "Children for each element", "katalog.spec.crds.operatorBox.onCreate.deployments.forEach", "One declaration, and an object for each element of a list or map. Elements are expanded first; conditions are asked for each. Of names that are equal the first has its object, the others are an error. What becomes of an element's object when the element is gone, `onFalse` says.";
     "katalog/workloads", "StatefulSets", "katalog.spec.crds.operatorBox.onCreate.statefulSets", "Pods with names and volumes of their own. Kubernetes refuses a change of `serviceName` and of `volumeClaimTemplates`; a condition then names the field.";
     "katalog/daemon-sets", "DaemonSets", "katalog.spec.crds.operatorBox.onCreate.daemonSets", "A pod on every node.";
     "katalog/replica-sets", "ReplicaSets", "katalog.spec.crds.operatorBox.onCreate.replicaSets", "Pods without a rollout.";
@@ -76,7 +79,7 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/limit-ranges", "LimitRanges", "katalog.spec.crds.operatorBox.onCreate.limitRanges", "What objects of a namespace may use each.";
     "katalog/priority-classes", "PriorityClasses", "katalog.spec.crds.operatorBox.onCreate.priorityClasses", "What comes first.";
     "katalog/status", "Status", "katalog.spec.crds.operatorBox.status", "What is written to the status of the custom resource, beside the automatic conditions.";
-    "katalog/on-delete", "Deletion", "katalog.spec.crds.operatorBox.onDelete", "What is done before a custom resource goes.";
+    "katalog/on-delete", "Deletion", "katalog.spec.crds.operatorBox.onDelete", "What is done before a custom resource goes: Jobs are made without an owner, awaited and then removed; other entries are children that are deleted, of which kind, name and namespace count. While it lasts the resource stays; the annotation `orkestra.orkspace.io/skip-on-delete: \"true\"` lets it go. In a namespace that is being deleted no Job can be made: those left are passed over.";
     "katalog/cross", "Other custom resources", "katalog.spec.crds.operatorBox.cross", "What templates read of other operators, at `.cross.<as>`.";
     "katalog/external", "Calls to the outside", "katalog.spec.crds.operatorBox.onCreate.external", "What templates read of the answer is at `.external.<name>`.";
     "katalog/observe", "Other triggers", "katalog.spec.crds.operatorBox.observe", "What leads to a pass beside the resource and its children.";

@@ -15,6 +15,9 @@ use crate::{
 /// Longest key of a `ConfigMap` or Secret, in bytes.
 const KEY_BYTES: usize = 253;
 
+/// The type of a Secret with a certificate. Source: Kubernetes, "Types of Secret".
+const TLS_TYPE: &str = "kubernetes.io/tls";
+
 impl Shorthand for ConfigMap {
     fn row(&self) -> &'static Row {
         &Row {
@@ -56,7 +59,7 @@ impl Shorthand for Secret {
 }
 
 /// The root fields of a `ConfigMap`.
-fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
+pub(crate) fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
     let mut root = Fields::default();
     root.put("data", data(&at.field("data"), &entry.data, Coerce::Text));
     root
@@ -64,11 +67,17 @@ fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
 
 /// The root fields of a Secret. Its texts go to `data`, not to `stringData`: the API server keeps our ownership of
 /// `stringData` whatever happens to `data`.
-fn secret(at: &At<'_>, entry: &Secret) -> Fields {
+pub(crate) fn secret(at: &At<'_>, entry: &Secret) -> Fields {
     let mut root = Fields::default();
-    match &entry.type_ {
-        Some(text) => root.put("type", at.text_field("type", Some(text))),
-        None => root.put_text("type", "Opaque"),
+    match (&entry.tls, &entry.type_) {
+        // Its data is made with it.
+        (Some(_), _) => {
+            root.put_text("type", TLS_TYPE);
+            return root;
+        }
+        (None, Some(text)) => root.put("type", at.text_field("type", Some(text))),
+        (None, None) if entry.from_secret.is_some() => {}
+        (None, None) => root.put_text("type", "Opaque"),
     }
     root.put("data", data(&at.field("data"), &entry.data, Coerce::Base64));
     root

@@ -30,6 +30,10 @@ impl Shorthand for Deployment {
         Some(Pods { port })
     }
 
+    fn roll_on_change(&self) -> Option<bool> {
+        self.roll_on_change
+    }
+
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
         let Deployment {
             common: _,
@@ -37,6 +41,7 @@ impl Shorthand for Deployment {
             serving,
             replicas,
             rolling_update,
+            roll_on_change: _,
             later: _,
         } = self;
         let at = &child.at;

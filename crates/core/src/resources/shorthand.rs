@@ -21,6 +21,11 @@ pub(crate) trait Shorthand {
     fn pods(&self) -> Option<Pods<'_>> {
         None
     }
+
+    /// Whether its pods roll when what they use changes.
+    fn roll_on_change(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// Pods that can be selected.

@@ -5,18 +5,25 @@ use super::{
     scope::{At, Problems},
 };
 use crate::{
-    api::{children::RollingUpdate, names, scalar::Scalar},
+    api::{
+        children::{ForEach, RollingUpdate},
+        names,
+        scalar::Scalar,
+    },
     diagnostics::Code,
     plan::{Coerce, Fields, GroupKind, Leaf, Tree, resolve_profile},
     template::Template,
 };
 
 /// A workload of the box that a Service, an autoscaler or a budget can be about.
+#[derive(Clone)]
 pub(crate) struct Workload<'a> {
     /// Its kind.
     pub(crate) kind: GroupKind,
     /// Its name, as the Katalog has it.
     pub(crate) name: String,
+    /// What it is made for each of.
+    pub(crate) each: Option<&'a ForEach>,
     /// Its port, as the Katalog has it, and where.
     pub(crate) port: Option<(At<'a>, &'a Scalar)>,
 }

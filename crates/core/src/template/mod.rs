@@ -45,3 +45,4 @@ pub use template::Template;
 
 pub(crate) use infer::{explain_no_field, explain_word};
 pub(crate) use notes::is_added_key;
+pub(crate) use notes::number::Number;

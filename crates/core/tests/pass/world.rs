@@ -7,7 +7,7 @@ use orkestra_core::{
     reconcile::{
         differ::{Difference, Held, difference, without},
         record::{ChildRecord, CrRecord, Observed, ObservedChild},
-        sources::{Answer, Answers, ROUNDS},
+        sources::{Answer, Answers, CERTIFICATE_PARTS, Certificate, ROUNDS, Read},
         step::{Cycle, Intent, Rendered, Scopes, Step, step},
     },
     template::Entropy,
@@ -105,7 +105,11 @@ impl World {
                 Step::Need(reads) => reads,
             };
             for read in reads {
-                let answer = self.outside.get(&read).cloned().unwrap_or(Answer::Absent);
+                let answer = match (self.outside.get(&read), &read) {
+                    (Some(answer), _) => answer.clone(),
+                    (None, Read::Certificate(wanted)) => certificate(wanted),
+                    (None, _) => Answer::Absent,
+                };
                 assert_eq!(observed.answers.insert(read, answer), None, "asked twice");
             }
         }
@@ -114,29 +118,49 @@ impl World {
 
     /// Decides and writes, the inventory first.
     pub(crate) fn pass(&mut self) -> Pass {
+        let cycle = self.decide();
+        self.execute(cycle, usize::MAX)
+    }
+
+    /// Writes what a cycle wants, the inventory first. After so many writes of children a crash comes. What was decided on
+    /// may be over: a name is taken, another object has it.
+    pub(crate) fn execute(&mut self, cycle: Cycle, writes: usize) -> Pass {
         let mut pass = Pass {
-            cycle: self.decide(),
+            cycle,
             ..Pass::default()
         };
         let mut inventory = pass.cycle.inventory.clone();
+        self.remember(&inventory.text());
         for intent in pass.cycle.intents.clone() {
+            if pass.written.len() >= writes {
+                return pass;
+            }
             match intent {
                 Intent::Apply(rendered) => self.apply(&rendered, &mut pass),
                 Intent::Create(rendered) => {
-                    self.make(&rendered, Operation::Update);
-                    inventory.made.insert(rendered.key.clone());
-                    pass.written.push(rendered.key);
+                    let stays_gone = self.plan.children[rendered.declared].stays_gone();
+                    if !self.objects.contains_key(&rendered.key) {
+                        let once = [Operation::Apply, Operation::Update];
+                        self.make(&rendered, once[usize::from(stays_gone)]);
+                        pass.written.push(rendered.key.clone());
+                    }
+                    if stays_gone {
+                        inventory.made.insert(rendered.key);
+                    }
                 }
                 Intent::Keep(_) => {}
                 Intent::Delete(deletion) => {
-                    let uid = self.objects[&deletion.key].object()["metadata"]["uid"].clone();
-                    assert_eq!(uid, *deletion.uid);
-                    self.objects.remove(&deletion.key);
-                    pass.written.push(deletion.key);
+                    let found = self.objects.get(&deletion.key).map(Stored::object);
+                    if found.is_some_and(|found| found["metadata"]["uid"] == *deletion.uid) {
+                        self.objects.remove(&deletion.key);
+                        pass.written.push(deletion.key);
+                    }
                 }
             }
         }
-        self.remember(&inventory.text());
+        if pass.written.len() < writes {
+            self.remember(&inventory.text());
+        }
         pass
     }
 
@@ -209,10 +233,17 @@ impl World {
     }
 }
 
+/// A certificate that tells what it is for.
+fn certificate(wanted: &Certificate) -> Answer {
+    let hosts = wanted.hosts.join(",");
+    let text = format!("{hosts} until {}", wanted.not_after);
+    let part = |name: &'static str| (name, Node::from(format!("{name} for {text}")));
+    Answer::Ready(Arc::new(Node::object(CERTIFICATE_PARTS.map(part))))
+}
+
 /// The scopes of a plan's kinds, those that it does not know taken for namespaced.
 pub(crate) fn scopes(plan: &OperatorPlan) -> Scopes {
-    let kinds = plan.children.iter().map(|child| &child.kind);
-    kinds
+    plan.kinds()
         .map(|kind| (kind.group_kind(), kind.namespaced.unwrap_or(true)))
         .collect()
 }

@@ -129,6 +129,7 @@ async fn an_answer_from_another_namespace_is_not_ours_to_keep() {
     let scope = Scope {
         namespace: Some("garden".to_owned()),
         selector: None,
+        fields: None,
     };
     let handle = informers(&server).crs(Watched { scope, ..watched() }, &[], None);
     handle.synced().await;

@@ -60,8 +60,12 @@ pub struct Control {
     /// One must hold for the object to be wanted. Beside `when` both count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
-    /// What happens to the object when `when` and `or` no longer hold. Default: `delete` when all conditions
-    /// ask for the custom resource's metadata or spec, else `keep`.
+    /// Makes an object for each element of a list or map.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_each: Option<ForEach>,
+    /// What happens to the object when `when` and `or` no longer hold, or its element of `forEach` is
+    /// gone. Default: `delete` when all conditions ask for the custom resource's metadata or spec, else
+    /// `keep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_false: Option<OnFalse>,
     /// `true` takes fields that another manager applies. Default: the entry's.
@@ -74,6 +78,18 @@ pub struct Control {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<ControlLater>,
+}
+
+/// A list or map whose elements are gone through. Templates of the entry read an element of a list as
+/// `.item`, one of a map as `.item.key` and `.item.value`, and its place, from 0, as `.index`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForEach {
+    /// Path of the list or map, such as `spec.regions`. Where there is none, no object is made.
+    pub field: Text,
+    /// What templates call the element, beside `.item`. Default `item`.
+    #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+    pub as_: Option<String>,
 }
 
 /// What happens to a child when its `when` no longer holds.

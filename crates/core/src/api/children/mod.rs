@@ -10,8 +10,8 @@ mod pod;
 mod storage;
 mod workload;
 
-pub use common::{Common, Control, Meta, OnFalse};
-pub use config::{ConfigMap, Secret};
+pub use common::{Common, Control, ForEach, Meta, OnFalse};
+pub use config::{ConfigMap, Copies, Secret, SecretTls};
 pub use custom::{Custom, CustomMeta};
 pub use env::{
     Env, EnvFrom, EnvFromObject, EnvFromSource, EnvSource, EnvValue, EnvVar, KeyRef, NameRef,

@@ -119,6 +119,10 @@ pub struct Deployment {
     /// How a change is rolled out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdate>,
+    /// `true` rolls the pods when a Secret or a `ConfigMap` changes that they take variables, files or credentials from.
+    /// Default `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roll_on_change: Option<bool>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

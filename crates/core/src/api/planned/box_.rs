@@ -4,29 +4,22 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{Cross, ExternalCall};
+use super::calls::Cross;
 use super::rules::Normalize;
-use crate::api::duration::Span;
+use crate::api::calls::ExternalCall;
 use crate::api::gate::{GateCondition, Gates};
-use crate::api::operator_box::Lifecycle;
 use crate::api::scalar::{Scalar, Text};
 
 /// Further blocks of `operatorBox`.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BoxLater {
-    /// What is done before a custom resource goes.
-    on_delete: Option<OnDelete>,
     /// All must hold, or nothing of the box is done.
     when: Option<Vec<GateCondition>>,
     /// One must hold, or nothing of the box is done. Beside `when` both count.
     or: Option<Vec<GateCondition>>,
     /// Other custom resources that are read.
     cross: Option<Vec<Cross>>,
-    /// Calls that are made in every pass, before the blocks.
-    external: Option<Vec<ExternalCall>>,
-    /// Changes workers and queue by conditions.
-    autoscale: Option<Autoscale>,
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
     /// Values of the spec, brought to one form before anything is made.
@@ -42,62 +35,6 @@ pub(crate) struct BoxLater {
     hooks: Option<Hooks>,
     /// A reconciler in Go that runs instead of the declared blocks.
     constructor: Option<Constructor>,
-}
-
-/// What is done before a custom resource goes: Jobs are made and awaited, everything else that is listed is deleted.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct OnDelete {
-    #[serde(flatten)]
-    lifecycle: Lifecycle,
-    /// `true` goes through `groups` one after the other. Default `false`.
-    ordered: Option<bool>,
-    /// How long all of it may take; the resource stays after that. Default `5m`.
-    timeout: Option<Span>,
-    /// Steps, each with children of its own.
-    groups: Option<Vec<DeleteGroup>>,
-}
-
-/// A step of `onDelete`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DeleteGroup {
-    /// What the step is called.
-    name: Option<String>,
-    #[serde(flatten)]
-    lifecycle: Lifecycle,
-}
-
-/// Changes workers and queue by conditions.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Autoscale {
-    /// How often the conditions are looked at. Default `15s`.
-    interval: Option<Span>,
-    /// How long they must not hold before everything is as declared again. Default `2m`.
-    cooldown: Option<Span>,
-    /// When `do` counts: on `metrics.…` and `cross.<as>.metrics.…`.
-    conditions: Option<Gates>,
-    /// What counts while they hold.
-    #[serde(rename = "do")]
-    do_: Option<Capacity>,
-    /// A built-in profile that stands for the other fields: `burst`, `steady`, `batch`, `latency-sensitive` or
-    /// `cost-optimized`.
-    profile: Option<String>,
-}
-
-/// What counts while an autoscaler's conditions hold.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Capacity {
-    /// Workers.
-    #[schemars(range(min = 1, max = 1000))]
-    workers: Option<u32>,
-    /// The depth that counts as a full queue.
-    #[schemars(range(min = 0, max = 1_000_000_000))]
-    queue_depth: Option<u32>,
-    /// The resync period.
-    resync: Option<Span>,
 }
 
 /// A resource outside of the cluster: its type, and the fields of that.

@@ -5,85 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 
 use crate::api::duration::Span;
-use crate::api::gate::GateCondition;
 use crate::api::motif::SecretRef;
-use crate::api::scalar::{Scalar, Text};
-
-/// A call to the outside. Its answer is at `.external.<name>`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ExternalCall {
-    /// The key under `.external`.
-    name: String,
-    /// Where the call goes.
-    url: Text,
-    /// The HTTP method. Default `GET`.
-    method: Option<Method>,
-    /// The only status that counts as success. Default: all but 4xx and 5xx.
-    expected_status: Option<Scalar>,
-    /// `true` goes on when the call fails, with the reason in `.error`. Default `false`.
-    continue_on_error: Option<bool>,
-    /// How long the call may take. Default `5s`.
-    timeout: Option<Span>,
-    /// What is sent; JSON unless `headers` say otherwise.
-    body: Option<Text>,
-    /// Headers.
-    headers: Option<BTreeMap<String, Text>>,
-    /// A bearer token; `$VAR` is read from the environment.
-    token: Option<Text>,
-    /// Credentials from a Secret.
-    auth: Option<CallAuth>,
-    /// All must hold, or the call is left out.
-    when: Option<Vec<GateCondition>>,
-    /// One must hold, or the call is left out. Beside `when` both count.
-    or: Option<Vec<GateCondition>>,
-    /// Waits before the call, in tests of a Katalog.
-    sleep: Option<Span>,
-    /// How long an answer is used again. Default: not at all.
-    cache_for: Option<Span>,
-    /// Tries a failed call again.
-    retry_backoff: Option<RetryBackoff>,
-    /// When the call is made.
-    fires: Option<Fires>,
-    /// What is spoken. Default `http`.
-    protocol: Option<Protocol>,
-    /// What is asked, in the protocol's own language.
-    query: Option<Text>,
-}
-
-/// An HTTP method.
-#[derive(JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub(crate) enum Method {
-    Get,
-    Post,
-    Put,
-    Patch,
-    Delete,
-}
-
-/// What a call speaks.
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Protocol {
-    Http,
-    Prometheus,
-    Redis,
-    Postgres,
-    Mongo,
-    Kafka,
-    Grpc,
-    Nats,
-    Mqtt,
-}
-
-/// Credentials of a call.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct CallAuth {
-    /// The key of a Secret.
-    secret_ref: Option<SecretRef>,
-}
+use crate::api::scalar::Text;
 
 /// When a rule or a call of the admission acts.
 #[derive(JsonSchema)]
@@ -93,29 +16,16 @@ pub(crate) struct Fires {
     reconcile: Option<bool>,
 }
 
-/// How something that failed is tried again within a pass.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum RetryBackoff {
-    /// The first wait alone.
-    Initial(Span),
-    /// All of it.
-    Full(Backoff),
-}
-
-/// Waits between tries, each longer than the one before.
+/// Further fields of a call.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Backoff {
-    /// The first wait. Default `500ms`.
-    initial: Option<Span>,
-    /// The longest wait. Default `30s`.
-    max: Option<Span>,
-    /// How many times as long each wait is. Default `2.0`.
-    multiplier: Option<Scalar>,
-    /// Tries in all. Default `3`.
-    max_attempts: Option<Scalar>,
+pub(crate) struct CallLater {
+    /// Waits before the call, in tests of a Katalog.
+    sleep: Option<Span>,
+    /// When the call is made.
+    fires: Option<Fires>,
+    /// What is asked, in the protocol's own language.
+    query: Option<Text>,
 }
 
 /// A read of another custom resource. It is at `.cross.<as>`.

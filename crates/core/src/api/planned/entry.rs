@@ -6,25 +6,11 @@ use schemars::JsonSchema;
 
 use super::rules::{Conversion, Mutation, Normalize, Validation};
 use crate::api::gate::Gates;
-use crate::api::scalar::Text;
 
 /// Further fields of an operator.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EntryLater {
-    /// Only resources in these namespaces are reconciled. Default: all.
-    allowed_namespaces: Option<Vec<String>>,
-    /// Resources in these namespaces are refused, and children are not made there. They replace those of
-    /// `security.namespaceProtection`.
-    restricted_namespaces: Option<Vec<String>>,
-    /// The only namespace that is watched. Default: all.
-    namespace: Option<String>,
-    /// Labels that resources must have to be watched.
-    label_selector: Option<BTreeMap<String, String>>,
-    /// Fields that resources must have to be watched.
-    field_selector: Option<BTreeMap<String, String>>,
-    /// Labels that every resource gets.
-    labels: Option<BTreeMap<String, Text>>,
     /// Rules that resources must keep.
     validation: Option<Validation>,
     /// Rules that complete resources.
@@ -43,13 +29,11 @@ pub(crate) struct EntryLater {
     enrich_all: Option<bool>,
     /// Which pages the operator has.
     endpoints: Option<Endpoints>,
-    /// Further finalizers of the resources.
-    finalizers: Option<Vec<String>>,
-    /// `true` never writes a status. Default `false`.
-    ignore_status_patch: Option<bool>,
-    /// `true` reconciles also when the generation was seen before. Default `false`.
+    /// Every change is reconciled, whatever generation was seen before.
+    #[schemars(extend("x-orkestra-support" = "ignored"))]
     ignore_observed_generation: Option<bool>,
-    /// `true` takes all finalizers off a resource that is deleted. Default `false`.
+    /// Takes all finalizers off a resource that is deleted.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "it would take off what other controllers wait for: each takes off its own"))]
     remove_finalizers: Option<bool>,
     /// The operator's self-service pages.
     serve: Option<serde_json::Value>,

@@ -16,12 +16,10 @@ mod security;
 mod workloads;
 
 pub(crate) use box_::{BoxLater, QueueLater, ReconcilerLater, StatusFieldLater};
-pub(crate) use copies::{
-    ConfigMapLater, IngressTlsLater, LimitRangeLater, NetworkPolicyLater, ResourceQuotaLater,
-    SecretLater,
-};
+pub(crate) use calls::CallLater;
+pub(crate) use copies::{IngressTlsLater, LimitRangeLater, NetworkPolicyLater, ResourceQuotaLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use rules::AdmissionLater;
 pub(crate) use security::SpecLater;
-pub(crate) use workloads::{LifecycleLater, ReplicaSetLater, WorkloadLater};
+pub(crate) use workloads::{ReplicaSetLater, WorkloadLater};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::calls::{ExternalCall, Fires};
-use super::gate::ValueType;
-use crate::api::gate::{GateCondition, Gates};
+use super::calls::Fires;
+use crate::api::calls::ExternalCall;
+use crate::api::gate::{GateCondition, Gates, ValueType};
 use crate::api::scalar::{Scalar, Text};
 
 /// Rules that a Motif adds to the operator that imports it.

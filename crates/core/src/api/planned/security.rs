@@ -22,22 +22,8 @@ pub(crate) struct SpecLater {
     sources: Option<Sources>,
     /// The REST surface and other clusters.
     gateway: Option<serde_json::Value>,
-    /// Further finalizers of the resources of all operators.
-    finalizers: Option<Vec<String>>,
-    /// What happens to custom resources when the Katalog is deleted. Default `keep`.
-    deletion_policy: Option<DeletionPolicy>,
     /// `true` stops all operators. Default `false`.
     suspend: Option<bool>,
-}
-
-/// What happens to custom resources when their Katalog is deleted.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum DeletionPolicy {
-    /// They stay.
-    Keep,
-    /// They are deleted.
-    Delete,
 }
 
 /// Protection and webhooks. All share one server and one certificate.

@@ -1,24 +1,11 @@
-//! Blocks of children, and workloads.
+//! Workloads.
 
 use schemars::JsonSchema;
 
-use super::calls::ExternalCall;
 use crate::api::children::RollingUpdate;
 use crate::api::duration::Span;
-use crate::api::gate::{GateCondition, Gates};
+use crate::api::gate::Gates;
 use crate::api::scalar::Scalar;
-
-/// Further fields of a block of children.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct LifecycleLater {
-    /// All must hold, or the block is skipped.
-    when: Option<Vec<GateCondition>>,
-    /// One must hold, or the block is skipped. Beside `when` both count.
-    or: Option<Vec<GateCondition>>,
-    /// Calls that are made before any child of the block, in order.
-    external: Option<Vec<ExternalCall>>,
-}
 
 /// Further fields of a workload whose pods can be more or fewer.
 #[derive(JsonSchema)]

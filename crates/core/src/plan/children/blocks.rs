@@ -1,7 +1,7 @@
 //! The lifecycle blocks of an operator: its own, and those of the Motifs that it imports.
 
 use crate::{
-    api::{Lifecycle, OperatorBox, motif::MotifResources},
+    api::{Lifecycle, OperatorBox, children::ForEach, motif::MotifResources},
     resources::{Pods, Shorthand, Workload, scope::At},
 };
 
@@ -10,16 +10,17 @@ use crate::{
 pub(crate) enum Block {
     OnCreate,
     OnReconcile,
+    OnDelete,
 }
 
 /// A lifecycle block of the operatorBox, or of a Motif.
 pub(crate) struct Declared<'a> {
     /// Where it stands.
-    pub(super) at: At<'a>,
+    pub(crate) at: At<'a>,
     pub(super) block: Block,
-    pub(super) lifecycle: &'a Lifecycle,
+    pub(crate) lifecycle: &'a Lifecycle,
     /// The import that it comes from.
-    pub(super) import: Option<usize>,
+    pub(crate) import: Option<usize>,
 }
 
 /// The blocks of the operatorBox at `at`.
@@ -87,15 +88,25 @@ pub(super) fn selectable<'a>(blocks: &[Declared<'a>], import: Option<usize>) -> 
     others
 }
 
+/// The workloads whose names can be told where an entry is made for `each` element, or for none.
+pub(super) fn within_reach<'a>(
+    workloads: &[Workload<'a>],
+    each: Option<&ForEach>,
+) -> Vec<Workload<'a>> {
+    let is_near = |workload: &&Workload<'_>| workload.each.is_none() || workload.each == each;
+    workloads.iter().filter(is_near).cloned().collect()
+}
+
 /// The workloads that Services can select. Their own compilation reports what is wrong with them.
 fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
     let workload = |(index, entry): (usize, &'a dyn Shorthand)| {
         let Pods { port } = entry.pods()?;
-        let row = entry.row();
+        let (row, common) = (entry.row(), entry.common());
         let at = at.field(row.list).index(index);
         Some(Workload {
             kind: row.resource().group_kind(),
-            name: row.name(entry.common())?.to_owned(),
+            name: row.name(common)?.to_owned(),
+            each: common.control.for_each.as_ref(),
             port: port.map(|port| (at.field("port"), port)),
         })
     };
@@ -105,7 +116,7 @@ fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
         .collect()
 }
 
-/// The entries of all kinds that have a list of their own, each with its place in that.
+/// The entries of the kinds that have a list of their own, each with its place in that.
 pub(super) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
     let Lifecycle {
         deployments,
@@ -118,8 +129,9 @@ pub(super) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
         services,
         ingresses,
         network_policies,
-        config_maps,
-        secrets,
+        // They may be several objects each.
+        config_maps: _,
+        secrets: _,
         service_accounts,
         roles,
         role_bindings,
@@ -135,7 +147,9 @@ pub(super) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
         limit_ranges,
         priority_classes,
         custom: _,
-        later: _,
+        when: _,
+        or: _,
+        external: _,
     } = lifecycle;
     let mut all = Vec::new();
     add(&mut all, deployments);
@@ -148,8 +162,6 @@ pub(super) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
     add(&mut all, services);
     add(&mut all, ingresses);
     add(&mut all, network_policies);
-    add(&mut all, config_maps);
-    add(&mut all, secrets);
     add(&mut all, service_accounts);
     add(&mut all, roles);
     add(&mut all, role_bindings);

@@ -2,28 +2,37 @@
 
 use super::{Typing, problem};
 use crate::{
+    api::ValueType,
     diagnostics::{Code, Severity},
-    plan::{Condition, Gate, Leaf, Operand, Test},
+    plan::{Asks, Coerce, Condition, Gate, Leaf, Members, Operand, Pattern, Relation, Test},
     schema::{Kinds, Type, with_article},
     template::{TemplateError, explain_no_field},
-    value::{Path, Step},
+    value::{Node, Path, Step},
 };
 
 impl<'s> Typing<'_, 's> {
     /// Checks the conditions of one gate.
     pub(super) fn gate(&self, gate: &Gate) {
-        for condition in gate.iter() {
-            let left = self.operand(condition);
-            match &condition.test {
-                Test::Equals(leaf) | Test::NotEquals(leaf) => self.compared(condition, &left, leaf),
-                Test::Exists | Test::NotExists => {}
+        gate.iter().for_each(|condition| self.condition(condition));
+    }
+
+    /// Checks one condition.
+    pub(super) fn condition(&self, condition: &Condition) {
+        let Asks::Value(operand, tests) = &condition.asks else {
+            for leaf in condition.leaves() {
+                self.rendered(leaf);
             }
+            return;
+        };
+        let left = (operand, self.operand(condition, operand));
+        for test in tests {
+            self.test(condition, (left.0, &left.1), test);
         }
     }
 
-    fn operand(&self, condition: &Condition) -> Type<'s> {
+    fn operand(&self, condition: &Condition, operand: &Operand) -> Type<'s> {
         let field = format!("{}.field", condition.path);
-        match &condition.operand {
+        match operand {
             Operand::Path(path) => self.path(path).unwrap_or_else(|found| {
                 self.tell(&field, Severity::Error, found);
                 Type::any()
@@ -37,8 +46,96 @@ impl<'s> Typing<'_, 's> {
         }
     }
 
+    fn test(&self, condition: &Condition, (operand, left): (&Operand, &Type<'s>), test: &Test) {
+        let numbers = |leaves: &[Leaf]| {
+            self.never_a_number(condition, operand, left);
+            for leaf in leaves {
+                self.number(leaf);
+            }
+        };
+        match &test.relation {
+            Relation::Equals(leaf, ValueType::String) => {
+                self.compared(operand, left, leaf, &self.rendered(leaf));
+            }
+            Relation::In(members, ValueType::String) => self.members(operand, left, members),
+            Relation::Is(_, leaf) => numbers(std::slice::from_ref(leaf)),
+            Relation::Between(members) => numbers(members.leaves()),
+            Relation::Equals(leaf, _)
+            | Relation::Contains(leaf)
+            | Relation::Prefix(leaf)
+            | Relation::Suffix(leaf)
+            | Relation::Matches(Pattern::Rendered(leaf)) => {
+                self.rendered(leaf);
+            }
+            Relation::In(members, _) => members.leaves().iter().for_each(|leaf| {
+                self.rendered(leaf);
+            }),
+            Relation::Exists
+            | Relation::Unique
+            | Relation::Type(_)
+            | Relation::Matches(Pattern::Fixed(_)) => {}
+        }
+    }
+
+    /// Checks the template of a right side.
+    fn rendered(&self, leaf: &Leaf) -> Type<'s> {
+        let inference = leaf.template.infer(self.root(), self.listed.is_some());
+        self.report(&leaf.path, &inference);
+        self.list(&leaf.path, &leaf.template, &inference, None);
+        inference.gives
+    }
+
+    /// The values of a list: each of them may be one that the left side never is.
+    fn members(&self, operand: &Operand, left: &Type<'s>, members: &Members) {
+        for leaf in members.leaves() {
+            let given = self.rendered(leaf);
+            let split = matches!(members, Members::Split(_));
+            match leaf.template.literal() {
+                Some(text) if split => {
+                    for item in text.split(',') {
+                        let item = Type::constant(&Node::from(item.trim()), 0);
+                        self.compared(operand, left, leaf, &item);
+                    }
+                }
+                _ if split => {}
+                _ => self.compared(operand, left, leaf, &given),
+            }
+        }
+    }
+
+    /// Tells of a left side that is never a number.
+    fn never_a_number(&self, condition: &Condition, operand: &Operand, left: &Type<'s>) {
+        let numbers = Kinds::INT_TEXT | Kinds::FLOAT_TEXT | Kinds::BLANK;
+        let words = left.schema().and_then(|schema| schema.words());
+        let never = left.may != Kinds::NONE && !left.may.as_text().meets(numbers);
+        let no_word = |word: &Node| Coerce::Float.apply(Node::from(&*word.to_text())).is_err();
+        if never || words.is_some_and(|words| words.iter().all(no_word)) {
+            let left = with_article(&left.to_string());
+            let message = format!("{} is {left}, which is never a number", named(operand));
+            let field = format!("{}.field", condition.path);
+            let found = problem(Code::ComparedTypes, 0, message);
+            self.tell(&field, Severity::Warning, found);
+        }
+    }
+
+    /// Checks a right side that takes a number.
+    fn number(&self, leaf: &Leaf) {
+        let given = self.rendered(leaf);
+        if leaf.template.literal().is_some() {
+            return;
+        }
+        let numbers = Kinds::INT_TEXT | Kinds::FLOAT_TEXT | Kinds::BLANK;
+        let may = given.may;
+        if may != Kinds::NONE && !may.meets(Kinds::LIST) && !may.as_text().meets(numbers) {
+            let given = with_article(&given.to_string());
+            let message = format!("this takes a number, and the template gives {given}");
+            let found = problem(Code::WrongValue, 0, message);
+            self.tell(&leaf.path, Severity::Error, found);
+        }
+    }
+
     /// What lies at a plain path.
-    fn path(&self, path: &Path) -> Result<Type<'s>, TemplateError> {
+    pub(super) fn path(&self, path: &Path) -> Result<Type<'s>, TemplateError> {
         let mut given = self.root().clone();
         for step in path.steps() {
             let is_list = given.may == Kinds::LIST;
@@ -58,11 +155,7 @@ impl<'s> Typing<'_, 's> {
     }
 
     /// Checks the right side; both sides are compared as text.
-    fn compared(&self, condition: &Condition, left: &Type<'s>, leaf: &Leaf) {
-        let inference = leaf.template.infer(self.root(), self.listed.is_some());
-        self.report(&leaf.path, &inference);
-        self.list(&leaf.path, &leaf.template, &inference, None);
-        let right = inference.gives;
+    fn compared(&self, operand: &Operand, left: &Type<'s>, leaf: &Leaf, right: &Type<'s>) {
         if let Some(words) = left.schema().and_then(|schema| schema.words()) {
             for constant in right.constants() {
                 self.word(&leaf.path, &constant.node, words, constant.at as usize);
@@ -77,15 +170,19 @@ impl<'s> Typing<'_, 's> {
                 }
                 _ => with_article(&right.to_string()),
             };
-            let operand = match &condition.operand {
-                Operand::Path(path) => format!("`{path}`"),
-                Operand::Template(_) => "the template".to_owned(),
-            };
+            let operand = named(operand);
             let left = with_article(&left.to_string());
             let message = format!("{operand} is {left}, which is never {shown}");
             let found = problem(Code::ComparedTypes, 0, message);
             self.tell(&leaf.path, Severity::Warning, found);
         }
+    }
+}
+
+fn named(operand: &Operand) -> String {
+    match operand {
+        Operand::Path(path) => format!("`{path}`"),
+        Operand::Template(_) => "the template".to_owned(),
     }
 }
 

@@ -8,6 +8,7 @@
 //! Of what no schema tells nothing is said: a Katalog without definitions compiles as it would without this.
 
 mod conditions;
+mod each;
 mod fixed;
 mod inputs;
 mod list;
@@ -24,6 +25,7 @@ use target::{Target, made_by};
 
 use super::{
     ChildPlan, GroupKind, Leaf, Number, OperatorPlan, ResourceType, Schemas, StatusField, reads,
+    walk::Expression,
 };
 use crate::{
     diagnostics::{Code, Severity},
@@ -67,6 +69,8 @@ pub(crate) struct Typing<'a, 's> {
     inside: Vec<Type<'s>>,
     /// The import that is looked at.
     import: Cell<Option<usize>>,
+    /// The same as `root` for the element that is looked at, where an entry is made for each of a list.
+    element: Option<Type<'s>>,
     /// What was told: leaves stand in several places of a child.
     told: RefCell<HashSet<(Box<str>, String)>>,
     listed: Option<&'a RefCell<Vec<Typed>>>,
@@ -94,6 +98,7 @@ impl<'a, 's> Typing<'a, 's> {
             root: Type::of_names(names),
             inside: Vec::new(),
             import: Cell::default(),
+            element: None,
             told: RefCell::default(),
             listed,
         }
@@ -102,19 +107,47 @@ impl<'a, 's> Typing<'a, 's> {
     /// Checks everything that the operator renders and asks. Leaves of objects that are written out get what their
     /// field takes.
     pub(crate) fn check(&mut self, plan: &mut OperatorPlan) {
+        self.root = self
+            .root
+            .clone()
+            .with_name(reads::EXTERNAL, of_calls(plan, None));
         self.imports(&plan.imports);
+        for (import, inside) in self.inside.iter_mut().enumerate() {
+            let calls = of_calls(plan, Some(import));
+            *inside = inside.clone().with_name(reads::EXTERNAL, calls);
+        }
+        for call in &plan.calls {
+            self.import.set(call.import);
+            call.visit(&mut |expression| {
+                if let Expression::Leaf(leaf) = expression {
+                    self.leaf(leaf, None);
+                }
+            });
+            self.gate(&call.gate);
+        }
         for block in &plan.blocks {
             self.import.set(block.import);
             self.gate(&block.gate);
         }
+        self.import.set(None);
+        for (_, label) in &plan.labels {
+            self.leaf(label, None);
+        }
         for child in &mut plan.children {
-            self.import.set(child.import);
-            self.leaf(&child.name, None);
-            if let Some(namespace) = &child.namespace {
-                self.leaf(namespace, None);
+            self.child(child);
+        }
+        if let Some(ending) = &mut plan.ending {
+            self.import.set(None);
+            self.gate(&ending.block.gate);
+            for step in &mut ending.steps {
+                self.gate(&step.gate);
+                step.made.iter_mut().for_each(|child| self.child(child));
+                for child in &step.deleted {
+                    self.names(child);
+                    self.gate(&child.gate);
+                    self.element = None;
+                }
             }
-            self.object(child);
-            self.gate(&child.gate);
         }
         for field in &plan.status.fields {
             self.import.set(field.import);
@@ -123,10 +156,32 @@ impl<'a, 's> Typing<'a, 's> {
         }
     }
 
+    fn child(&mut self, child: &mut ChildPlan) {
+        self.names(child);
+        for leaf in child.upkeep() {
+            self.leaf(leaf, None);
+        }
+        self.object(child);
+        self.gate(&child.gate);
+        self.element = None;
+    }
+
+    /// What says which objects an entry means; what follows is looked at where the entry stands.
+    fn names(&mut self, child: &ChildPlan) {
+        self.import.set(child.import);
+        self.element = None;
+        self.element = child.for_each.as_ref().map(|each| self.element(each));
+        self.leaf(&child.name, None);
+        if let Some(namespace) = &child.namespace {
+            self.leaf(namespace, None);
+        }
+    }
+
     /// What is read where the look is at the moment.
     fn root(&self) -> &Type<'s> {
         let inside = self.import.get().and_then(|import| self.inside.get(import));
-        inside.unwrap_or(&self.root)
+        let around = inside.unwrap_or(&self.root);
+        self.element.as_ref().unwrap_or(around)
     }
 
     fn status_field(&self, field: &StatusField) {
@@ -320,6 +375,16 @@ fn of_root<'s>(schema: Option<Schema<'s>>, root: &str, built_in: &'s BuiltIn) ->
         Below::Nowhere => Type::of_schema(Schema::empty()),
         below => Type::of_below(below),
     }
+}
+
+/// What is known below `.external`, where `import` reads.
+fn of_calls<'s>(plan: &OperatorPlan, import: Option<usize>) -> Type<'s> {
+    let answer = || {
+        let texts = ["status", "body", "error", "called"];
+        Type::of_names(texts.map(|name| (name.to_owned(), Type::of(Kinds::TEXT))))
+    };
+    let here = plan.calls.iter().filter(|call| call.import == import);
+    Type::of_names(here.map(|call| (call.name.to_string(), answer())))
 }
 
 /// What is known below `.children`.

@@ -1,10 +1,14 @@
 //! What an API server would have put into objects that come from files, and takes out of what is shown.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use jiff::Timestamp;
 
 use super::super::{
+    calls,
     marks::set_in,
     record::{CrRecord, Malformed, child_mark},
+    sources::{Answer, CERTIFICATE_PARTS, Read},
 };
 use crate::{
     api::names,
@@ -106,6 +110,43 @@ pub(super) fn child(
         );
     }
     Ok(object)
+}
+
+/// What a pass finds when it asks: the objects that are given, and a certificate that is none.
+pub(super) fn answer(read: &Read, objects: &[Node], calls: &BTreeMap<String, Node>) -> Answer {
+    match read {
+        Read::Object(key) => {
+            let is_meant = |object: &&Node| {
+                let text = |name| field(object, name).and_then(Node::as_str);
+                kind(object).is_ok_and(|kind| kind == key.kind)
+                    && text("name") == Some(&*key.object.name)
+                    && text("namespace") == key.object.namespace.as_deref()
+            };
+            let found = objects.iter().find(is_meant);
+            found.map_or(Answer::Absent, |object| {
+                Answer::Ready(Arc::new(object.clone()))
+            })
+        }
+        Read::Certificate(_) => {
+            let part = |name: &'static str| (name, Node::from("made by the operator"));
+            Answer::Ready(Arc::new(Node::object(CERTIFICATE_PARTS.map(part))))
+        }
+        Read::Call(request) => called(request, calls),
+        // It is alone.
+        Read::Same(..) => Answer::Absent,
+    }
+}
+
+/// The answer that a call is assumed to have.
+fn called(request: &calls::Request, given: &BTreeMap<String, Node>) -> Answer {
+    match given
+        .get(&*request.name)
+        .map(|answer| calls::assumed(answer, request))
+    {
+        None => Answer::Absent,
+        Some(Ok(answer)) => calls::answered(&answer),
+        Some(Err(why)) => Answer::Unavailable(why.into()),
+    }
 }
 
 /// Takes out of a rendered object what a uid is part of, if the uid is made up: a collector would delete the object for it.

@@ -32,8 +32,12 @@ pub struct LeftOut {
 pub enum Why {
     /// The condition that stands there, below the child, does not hold.
     Gate(String),
+    /// The list there has no element that makes one.
+    NoElement(String),
     /// It is made once, and it was.
     Made,
+    /// One of its namespaces, which renders to nothing.
+    Nowhere,
     /// It could not be rendered; a failure tells more.
     Failed,
 }
@@ -42,7 +46,9 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gate(path) => write!(f, "{path} does not hold"),
+            Self::NoElement(field) => write!(f, "no element of `{field}` makes one"),
             Self::Made => f.write_str("it is made once, and was"),
+            Self::Nowhere => f.write_str("its namespace renders to nothing"),
             Self::Failed => f.write_str("it cannot be rendered"),
         }
     }
@@ -100,6 +106,9 @@ fn why(renderer: &mut Renderer<'_, '_>, child: &ChildPlan) -> Why {
         let below = path.strip_prefix(&*child.path).unwrap_or(path);
         Why::Gate(below.trim_start_matches('.').to_owned())
     };
+    if let Some(each) = &child.for_each {
+        return Why::NoElement(each.field.to_string());
+    }
     for condition in &child.gate.all {
         *renderer.budget = Budget::default();
         match renderer.holds(condition) {
@@ -114,8 +123,13 @@ fn why(renderer: &mut Renderer<'_, '_>, child: &ChildPlan) -> Why {
         (Err(_), _) => return Why::Failed,
         _ => {}
     }
-    match child.mode {
-        Mode::Once => Why::Made,
-        Mode::Reconciled => Why::Failed,
+    let namespace = child.namespace.as_ref().filter(|_| child.spread);
+    if namespace.is_some_and(|leaf| renderer.text(leaf).is_ok_and(|text| text.is_empty())) {
+        return Why::Nowhere;
+    }
+    if child.mode == Mode::Once || child.lasting.is_some() {
+        Why::Made
+    } else {
+        Why::Failed
     }
 }

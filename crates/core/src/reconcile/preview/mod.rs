@@ -20,7 +20,7 @@ pub use left_out::LeftOut;
 use super::{
     crd::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
-    sources::{Answer, Answers},
+    sources::Answers,
     status::{reported, status, written_paths},
     step::{Cycle, Failure, Intent, Scopes, Step, step},
     verdict::{Action, Done, Executed},
@@ -44,6 +44,8 @@ pub struct Assumed<'a> {
     pub children: &'a [Node],
     /// Its definition's version; without it nothing is defaulted and its status takes anything.
     pub version: Option<&'a CrdVersion>,
+    /// Answers to calls, by the call's name; a call without one fails.
+    pub calls: &'a BTreeMap<String, Node>,
     /// Kinds of which it is known whether they live in namespaces, beyond what the plan knows; others are taken to.
     pub scopes: &'a BTreeMap<GroupKind, bool>,
     /// The moment.
@@ -102,7 +104,13 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         cr: record,
     };
     let entropy = assume::entropy(plan, &observed.cr.id.key);
-    let cycle = decide(plan, &scopes, &mut observed, assumed.now, &entropy);
+    let cycle = decide(
+        plan,
+        &scopes,
+        &mut observed,
+        (assumed.now, assumed.children, assumed.calls),
+        &entropy,
+    );
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
     if let Some(patch) = status(
@@ -143,7 +151,7 @@ fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     observed: &mut Observed,
-    now: Timestamp,
+    (now, objects, calls): (Timestamp, &[Node], &BTreeMap<String, Node>),
     entropy: &Entropy,
 ) -> Cycle {
     loop {
@@ -151,8 +159,11 @@ fn decide(
             Step::Done(cycle) => return *cycle,
             // Each of them is new, so this ends.
             Step::Need(reads) => {
-                let absent = reads.into_iter().map(|read| (read, Answer::Absent));
-                observed.answers.extend(absent);
+                let answer = |read| {
+                    let answer = assume::answer(&read, objects, calls);
+                    (read, answer)
+                };
+                observed.answers.extend(reads.into_iter().map(answer));
             }
         }
     }
@@ -161,9 +172,9 @@ fn decide(
 /// The scopes of the declared kinds, and those that had to be guessed.
 fn scopes(plan: &OperatorPlan, known: &BTreeMap<GroupKind, bool>) -> (Scopes, Vec<GroupKind>) {
     let (mut scopes, mut guessed) = (Scopes::new(), Vec::new());
-    for child in &plan.children {
-        let kind = child.kind.group_kind();
-        let told = child.kind.namespaced.or_else(|| known.get(&kind).copied());
+    for declared in plan.kinds() {
+        let kind = declared.group_kind();
+        let told = declared.namespaced.or_else(|| known.get(&kind).copied());
         if told.is_none() && !guessed.contains(&kind) {
             guessed.push(kind.clone());
         }

@@ -2,35 +2,42 @@
 //!
 //! ```text
 //!  Observed ── Sources::of ──► what is missing: Step::Need
-//!                  │
+//!                  │ `calls` ──► what is missing: Step::Need
 //!               `pass`    gates of the blocks, then child by child: which shall be, stay or go
-//!               `object`  a child's name, and the child as it shall be
+//!               `object`  a child's name, and the child as it shall be: `lasting`, `copies` and `rolling` add to it what is
+//!                         asked for while it is rendered, and the pass is called again: Step::Need
 //!               `rest`    what nobody declares any more goes; what is remembered: Step::Done(Cycle)
 //! ```
 
+mod copies;
+mod lasting;
 mod object;
 mod pass;
 mod rest;
+mod rolling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
 use super::{
+    calls,
     children::children_data,
     gate::Turns,
     inputs::Inputs,
     inventory::Inventory,
+    labels::{Labels, labels},
     marks::Marks,
     reason::Reason,
     record::Observed,
-    render::{Frame, RenderError, Renderer},
+    render::{Frame, RenderError},
     sources::{Read, Sources},
 };
 use crate::{
     plan::{ChildKey, GroupKind, OperatorPlan},
-    template::{Budget, Entropy},
+    template::Entropy,
     value::Node,
 };
 
@@ -57,11 +64,26 @@ pub struct Cycle {
     pub inventory: Inventory,
     /// What the pass saw beside custom resource and children; the status is made from the same.
     pub sources: Sources,
+    /// The labels that the custom resource shall have.
+    pub labels: Labels,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
+    /// What conditions could not compare; they do not hold for that, and nothing fails.
+    pub doubts: Vec<Failure>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
     /// taken out again before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
+}
+
+impl Cycle {
+    /// Nothing is decided, and everything stays as it is: why.
+    fn untouched(observed: &Observed, failure: Failure) -> Self {
+        Self {
+            failures: vec![failure],
+            inventory: observed.cr.inventory.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// What is wanted of one child.
@@ -134,18 +156,31 @@ pub fn step(
         Ok(sources) => sources,
         Err(reads) => return Step::Need(reads),
     };
-    let mut cycle = decide(plan, scopes, (observed, &sources), now, entropy);
-    cycle.sources = sources;
-    Step::Done(Box::new(cycle))
+    let sources = match calls::make(plan, observed, sources, now) {
+        Ok(sources) => sources,
+        Err(read) => return Step::Need(vec![read]),
+    };
+    let decided = match &sources.failed {
+        Some(failure) => Ok(Cycle::untouched(observed, failure.clone())),
+        None => decide(plan, scopes, (observed, &sources), now, entropy),
+    };
+    match decided {
+        Ok(mut cycle) => {
+            cycle.sources = sources;
+            Step::Done(Box::new(cycle))
+        }
+        Err(reads) => Step::Need(reads),
+    }
 }
 
+/// The pass, or what it must know first.
 fn decide(
     plan: &OperatorPlan,
     scopes: &Scopes,
     (observed, sources): (&Observed, &Sources),
     now: Timestamp,
     entropy: &Entropy,
-) -> Cycle {
+) -> Result<Cycle, Vec<Read>> {
     let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
     let turns = Turns::default();
     let frame = Frame {
@@ -157,36 +192,38 @@ fn decide(
     let data = sources.data(observed).with("children", &children).at(now);
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
-    let mut budget = Budget::default();
-    let renderer = Renderer {
-        data: &data,
-        budget: &mut budget,
-        frame,
-    };
     let mut pass = Pass {
         plan,
         scopes,
         observed,
         manager,
         marks: Marks::of(plan, observed),
-        renderer,
+        frame,
         around: &around,
         entropy,
+        now,
+        needs: Vec::new(),
         blocks: Vec::with_capacity(plan.blocks.len()),
         wanted: BTreeSet::new(),
-        open: BTreeSet::new(),
+        open: BTreeMap::new(),
         closed: Vec::new(),
+        spared: BTreeSet::new(),
         declared_once: BTreeSet::new(),
         complete: true,
         cycle: Cycle::default(),
     };
     pass.blocks();
     for index in 0..plan.children.len() {
-        if let Err(failure) = pass.child(index) {
-            pass.fail(failure);
-        }
+        pass.child(index);
     }
+    if !pass.needs.is_empty() {
+        return Err(pass.needs);
+    }
+    let (labels, failed) = labels(plan, &observed.cr, &data, frame);
+    failed.into_iter().for_each(|failure| pass.fail(failure));
+    pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.wake = turns.first();
-    cycle
+    cycle.doubts = turns.doubts();
+    Ok(cycle)
 }

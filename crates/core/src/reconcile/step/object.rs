@@ -1,72 +1,57 @@
 //! A child's name, and the child as it shall be.
 
-use super::{Failure, Rendered, pass::Pass};
+use super::{Failure, Rendered, Scopes, pass::Pass};
 use crate::{
-    plan::{ChildKey, ChildPlan, Leaf, Mode, NameRule, ObjectKey},
-    reconcile::{marks, reason::Reason, render::RenderError},
+    plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey, OperatorPlan},
+    reconcile::{
+        marks,
+        reason::Reason,
+        record::Observed,
+        render::{RenderError, Renderer},
+    },
     value::{Node, hash},
 };
 
 impl Pass<'_, '_> {
     /// Which object a declaration means.
-    pub(super) fn key(&mut self, declared: &ChildPlan) -> Result<ChildKey, Failure> {
-        let kind = declared.kind.group_kind();
-        let Some(namespaced) = self.scopes.get(&kind).copied() else {
-            return Err(Failure {
-                reason: Reason::KindNotServed,
-                at: declared.path.to_string(),
-                message: format!(
-                    "the API server serves no {kind} in version {}; install its CRD",
-                    declared.kind.version
-                ),
-            });
+    pub(super) fn key(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        declared: &ChildPlan,
+    ) -> Result<ChildKey, Failure> {
+        let place = Place {
+            plan: self.plan,
+            scopes: self.scopes,
+            observed: self.observed,
         };
-        let name = self.renderer.text(&declared.name)?;
-        check_name(declared.name_rule, &declared.name, &name)?;
-        let namespace = if namespaced {
-            self.namespace(declared)?
-        } else {
-            None
-        };
-        if namespaced && namespace.is_none() {
-            return Err(Failure {
-                reason: Reason::InvalidName,
-                at: declared.path.to_string(),
-                message: format!(
-                    "{kind} lives in a namespace and {} does not: say `namespace`",
-                    self.plan.resource.kind
-                ),
-            });
-        }
-        Ok(ChildKey {
-            kind,
-            object: ObjectKey {
-                namespace,
-                name: name.into(),
-            },
-        })
+        key_of(place, renderer, declared)
     }
 
-    /// The declared namespace; where that is left out, the custom resource's own.
-    fn namespace(&mut self, declared: &ChildPlan) -> Result<Option<Box<str>>, Failure> {
-        if let Some(leaf) = &declared.namespace {
-            let text = self.renderer.text(leaf)?;
-            if !text.is_empty() {
-                check_name(NameRule::Label1123, leaf, &text)?;
-                return Ok(Some(text.into()));
-            }
-        }
-        Ok(self.observed.cr.id.key.namespace.clone())
+    /// Whether the declaration is one of several, of which this has no namespace to be in.
+    pub(super) fn is_nowhere(renderer: &mut Renderer<'_, '_>, declared: &ChildPlan) -> bool {
+        let leaf = declared.namespace.as_ref().filter(|_| declared.spread);
+        // What cannot be rendered is told with the name.
+        leaf.is_some_and(|leaf| renderer.text(leaf).is_ok_and(|text| text.is_empty()))
     }
 
     /// The whole object of a declaration.
     pub(super) fn render(
         &mut self,
+        renderer: &mut Renderer<'_, '_>,
         key: &ChildKey,
         declared: &ChildPlan,
         index: usize,
     ) -> Result<Rendered, RenderError> {
-        let mut object = self.body(key, declared)?;
+        let mut object = self.body(renderer, key, declared)?;
+        if let Some(copy) = &declared.copy {
+            self.copy(renderer, &mut object, key, (declared, copy))?;
+        }
+        if let Some(lasting) = &declared.lasting {
+            self.generate(renderer, &mut object, key, lasting)?;
+        }
+        if declared.rolls {
+            self.roll(&mut object, key, &declared.path)?;
+        }
         self.marks.put(&mut object, key);
         let hash = hash(&object);
         marks::put_applied(&mut object, &hash);
@@ -80,22 +65,123 @@ impl Pass<'_, '_> {
 
     /// The object without what ownership adds. What is made once may draw random bytes: each child its own, so that none
     /// depends on what else a pass makes.
-    fn body(&mut self, key: &ChildKey, declared: &ChildPlan) -> Result<Node, RenderError> {
-        let rendered = if declared.mode == Mode::Once {
-            let purpose = format!("{} {key}", self.observed.cr.id.uid);
+    fn body(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        key: &ChildKey,
+        declared: &ChildPlan,
+    ) -> Result<Node, RenderError> {
+        let rendered = if declared.draws_once() {
+            let mut purpose = format!("{} {key}", self.observed.cr.id.uid);
+            if self.observed.child(key).is_some() {
+                // Made anew, of the same source: other bytes than before.
+                purpose = format!("{purpose} {}", self.now);
+            }
             let entropy = self.entropy.fork(&purpose);
-            self.renderer.random_tree(&declared.body, &entropy)
+            renderer.random_tree(&declared.body, &entropy)
         } else {
-            self.renderer.tree(&declared.body)
+            renderer.tree(&declared.body)
         };
         Ok(rendered?.unwrap_or_default())
     }
 }
 
-fn check_name(rule: NameRule, leaf: &Leaf, name: &str) -> Result<(), Failure> {
-    rule.check(name).map_err(|message| Failure {
-        reason: Reason::InvalidName,
-        at: leaf.path.to_string(),
+/// What says where a declaration's object lives.
+#[derive(Clone, Copy)]
+pub(in crate::reconcile) struct Place<'a> {
+    pub(in crate::reconcile) plan: &'a OperatorPlan,
+    pub(in crate::reconcile) scopes: &'a Scopes,
+    pub(in crate::reconcile) observed: &'a Observed,
+}
+
+/// Which object a declaration means.
+pub(in crate::reconcile) fn key_of(
+    place: Place<'_>,
+    renderer: &mut Renderer<'_, '_>,
+    declared: &ChildPlan,
+) -> Result<ChildKey, Failure> {
+    let kind = declared.kind.group_kind();
+    let failure = |reason, message| Failure {
+        reason,
+        at: declared.path.to_string(),
         message,
+    };
+    let Some(namespaced) = place.scopes.get(&kind).copied() else {
+        let version = &declared.kind.version;
+        let message =
+            format!("the API server serves no {kind} in version {version}; install its CRD");
+        return Err(failure(Reason::KindNotServed, message));
+    };
+    let name = renderer.text(&declared.name)?;
+    check_name(
+        place.plan,
+        declared,
+        &declared.name,
+        (declared.name_rule, &name),
+    )?;
+    let namespace = if namespaced {
+        let own = &place.observed.cr.id.key.namespace;
+        Some(
+            namespace(place.plan, renderer, declared)?
+                .or_else(|| own.clone())
+                .ok_or_else(|| {
+                    let owner = &place.plan.resource.kind;
+                    let message = format!(
+                        "{kind} lives in a namespace and {owner} does not: say `namespace`"
+                    );
+                    failure(Reason::InvalidName, message)
+                })?,
+        )
+    } else {
+        None
+    };
+    if let Some(refused) = namespace
+        .as_deref()
+        .filter(|namespace| place.plan.watched.restricted.contains(*namespace))
+    {
+        let message = format!("`restrictedNamespaces` has `{refused}`: nothing is made there");
+        return Err(failure(Reason::RestrictedNamespace, message));
+    }
+    Ok(ChildKey {
+        kind,
+        object: ObjectKey {
+            namespace,
+            name: name.into(),
+        },
+    })
+}
+
+/// The declared namespace; none is the custom resource's own.
+fn namespace(
+    plan: &OperatorPlan,
+    renderer: &mut Renderer<'_, '_>,
+    declared: &ChildPlan,
+) -> Result<Option<Box<str>>, Failure> {
+    let Some(leaf) = &declared.namespace else {
+        return Ok(None);
+    };
+    let text = renderer.text(leaf)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    check_name(plan, declared, leaf, (NameRule::Label1123, &text))?;
+    Ok(Some(text.into()))
+}
+
+/// Whether a name that `leaf` gave, for `declared`, is legal. One that is made of a Secret is not told.
+pub(super) fn check_name(
+    plan: &OperatorPlan,
+    declared: &ChildPlan,
+    leaf: &Leaf,
+    (rule, name): (NameRule, &str),
+) -> Result<(), RenderError> {
+    rule.check(name).map_err(|message| RenderError {
+        path: leaf.path.clone(),
+        message: if plan.reads_secrets(declared.import, &leaf.template) {
+            "this gives no legal name, which is withheld: it is made of a Secret".to_owned()
+        } else {
+            message
+        },
+        reason: Reason::InvalidName,
     })
 }

@@ -1,16 +1,20 @@
 //! Which children shall be, one after the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
 
 use super::{Cycle, Failure, Intent, Scopes};
 use crate::{
-    plan::{ChildKey, ChildPlan, Mode, OnFalse, OperatorPlan},
+    plan::{ChildKey, ChildPlan, GroupKind, Mode, OnFalse, OperatorPlan},
     reconcile::{
+        expand::Elements,
         inputs::Around,
         marks::Marks,
         reason::Reason,
         record::Observed,
-        render::{RenderError, Renderer},
+        render::{Frame, RenderError, Renderer},
+        sources::{Answer, Read},
     },
     template::{Budget, Entropy},
 };
@@ -22,17 +26,22 @@ pub(super) struct Pass<'a, 'd> {
     pub(super) observed: &'a Observed,
     pub(super) manager: String,
     pub(super) marks: Marks<'a>,
-    pub(super) renderer: Renderer<'a, 'd>,
+    pub(super) frame: Frame<'a>,
     pub(super) around: &'a Around<'d>,
     pub(super) entropy: &'a Entropy,
+    pub(super) now: Timestamp,
+    /// What must be known that is not.
+    pub(super) needs: Vec<Read>,
     /// Whether the gate of each block is open.
     pub(super) blocks: Vec<Result<bool, RenderError>>,
     /// Children that shall exist or stay.
     pub(super) wanted: BTreeSet<ChildKey>,
-    /// Those among them that a declaration with an open gate makes.
-    pub(super) open: BTreeSet<ChildKey>,
+    /// Those among them that a declaration with an open gate makes, and its place.
+    pub(super) open: BTreeMap<ChildKey, usize>,
     /// Children whose gate is closed and that go, unless another declaration wants the same one.
     pub(super) closed: Vec<ChildKey>,
+    /// Kinds of which declarations spare what nobody declares any more: the live world says which elements there are.
+    pub(super) spared: BTreeSet<GroupKind>,
     /// Every name that a plain `onCreate` entry declares, open or not.
     pub(super) declared_once: BTreeSet<ChildKey>,
     /// Whether every name is known; else nothing may be concluded to be superfluous.
@@ -44,10 +53,14 @@ impl Pass<'_, '_> {
     /// Evaluates the gates of the blocks, each once.
     pub(super) fn blocks(&mut self) {
         for block in &self.plan.blocks {
-            *self.renderer.budget = Budget::default();
+            let mut budget = Budget::default();
             let open = self.around.of(block.import).and_then(|data| {
-                self.renderer.data = data;
-                self.renderer.gate(&block.gate)
+                let mut renderer = Renderer {
+                    data,
+                    budget: &mut budget,
+                    frame: self.frame,
+                };
+                renderer.gate(&block.gate)
             });
             self.blocks.push(open);
         }
@@ -60,22 +73,63 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Decides on one declaration.
-    pub(super) fn child(&mut self, index: usize) -> Result<(), Failure> {
+    /// Decides on one declaration: on its child, or on one for each element.
+    pub(super) fn child(&mut self, index: usize) {
         let plan = self.plan;
         let declared = &plan.children[index];
         // A child that uses up its budget leaves the others theirs.
-        *self.renderer.budget = Budget::default();
-        self.renderer.data = match self.around.of(declared.import) {
+        let mut budget = Budget::default();
+        let around = self.around;
+        let data = match around.of(declared.import) {
             Ok(data) => data,
-            Err(error) => {
-                self.complete = false;
-                return Err(error.into());
-            }
+            Err(error) => return self.unknown(error.into()),
         };
-        let key = self.key(declared);
+        let mut renderer = Renderer {
+            data,
+            budget: &mut budget,
+            frame: self.frame,
+        };
+        let Some(each) = &declared.for_each else {
+            if let Err(failure) = self.one(&mut renderer, index) {
+                self.fail(failure);
+            }
+            return;
+        };
+        let elements = match Elements::of(each, &renderer) {
+            Ok(elements) => elements,
+            Err(error) => return self.unknown(error.into()),
+        };
+        if !goes(declared) && declared.mode == Mode::Reconciled {
+            self.spared.insert(declared.kind.group_kind());
+        }
+        for (place, data) in elements.data(data) {
+            let mut renderer = Renderer {
+                data: &data,
+                budget: &mut budget,
+                frame: self.frame,
+            };
+            if let Err(mut failure) = self.one(&mut renderer, index) {
+                failure.message = format!("{place}: {}", failure.message);
+                self.fail(failure);
+            }
+        }
+    }
+
+    /// Which children a declaration has is not known.
+    fn unknown(&mut self, failure: Failure) {
+        self.complete = false;
+        self.fail(failure);
+    }
+
+    fn one(&mut self, renderer: &mut Renderer<'_, '_>, index: usize) -> Result<(), Failure> {
+        let plan = self.plan;
+        let declared = &plan.children[index];
+        if Self::is_nowhere(renderer, declared) {
+            return Ok(());
+        }
+        let key = self.key(renderer, declared);
         let open = match &self.blocks[declared.block] {
-            Ok(true) => self.renderer.gate(&declared.gate),
+            Ok(true) => renderer.gate(&declared.gate),
             closed => closed.clone(),
         };
         let key = match key {
@@ -90,7 +144,7 @@ impl Pass<'_, '_> {
                 return Err(failure);
             }
         };
-        if declared.mode == Mode::Once {
+        if declared.stays_gone() {
             self.declared_once.insert(key.clone());
         }
         let open = match open {
@@ -108,41 +162,77 @@ impl Pass<'_, '_> {
             }
             return Ok(());
         }
-        if !self.open.insert(key.clone()) {
+        if let Some(other) = self.open.insert(key.clone(), index) {
+            // One entry may come to the same namespace twice.
+            let is_same = plan.children[other].path == declared.path;
+            if declared.spread && declared.for_each.is_none() && is_same {
+                return Ok(());
+            }
             // Which name was meant is not known.
             self.complete = false;
             return Err(Failure {
                 reason: Reason::DuplicateChild,
                 at: declared.path.to_string(),
-                message: format!("another entry makes {key} too; give one of them another name"),
+                message: match &declared.for_each {
+                    None => {
+                        format!("another entry makes {key} too; give one of them another name")
+                    }
+                    Some(_) => format!("another element or entry makes {key} too"),
+                },
             });
         }
-        self.open(key, index)
+        self.open(renderer, key, index)
     }
 
-    fn open(&mut self, key: ChildKey, index: usize) -> Result<(), Failure> {
+    fn open(
+        &mut self,
+        renderer: &mut Renderer<'_, '_>,
+        key: ChildKey,
+        index: usize,
+    ) -> Result<(), Failure> {
         let declared = &self.plan.children[index];
+        if let Some(lasting) = &declared.lasting {
+            return self.lasting(renderer, key, index, lasting);
+        }
         if declared.mode == Mode::Once && self.is_made(&key) {
             self.keep(key);
             return Ok(());
         }
         // A body that cannot be rendered says nothing of whether the object shall exist: it stays.
-        let rendered = match self.render(&key, declared, index) {
+        let rendered = match self.render(renderer, &key, declared, index) {
             Ok(rendered) => Box::new(rendered),
             Err(error) => {
                 self.keep(key);
                 return Err(error.into());
             }
         };
+        self.want(
+            key,
+            match declared.mode {
+                Mode::Once => Intent::Create(rendered),
+                Mode::Reconciled => Intent::Apply(rendered),
+            },
+        );
+        Ok(())
+    }
+
+    /// The child shall be as `intent` says.
+    pub(super) fn want(&mut self, key: ChildKey, intent: Intent) {
         self.cycle
             .intents
             .retain(|intent| !matches!(intent, Intent::Keep(kept) if *kept == key));
         self.wanted.insert(key);
-        self.cycle.intents.push(match declared.mode {
-            Mode::Once => Intent::Create(rendered),
-            Mode::Reconciled => Intent::Apply(rendered),
-        });
-        Ok(())
+        self.cycle.intents.push(intent);
+    }
+
+    /// What came of a read; none where it has to be asked for, which the pass does when each child is looked at.
+    pub(super) fn answer(&mut self, read: Read) -> Option<&Answer> {
+        let observed = self.observed;
+        let answer = observed.answers.get(&read);
+        if answer.is_none() && !self.needs.contains(&read) {
+            self.needs.push(read);
+        }
+        answer
     }
 
     /// Made before: the inventory says so, or it exists and is ours (a crash came between the write and the inventory).
@@ -155,7 +245,7 @@ impl Pass<'_, '_> {
                 .is_some_and(|record| record.is_ours(&self.observed.cr.id.uid, &self.manager))
     }
 
-    fn keep(&mut self, key: ChildKey) {
+    pub(super) fn keep(&mut self, key: ChildKey) {
         if self.wanted.insert(key.clone()) {
             self.cycle.intents.push(Intent::Keep(key));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Cycle, Deletion, Intent, pass::Pass};
 use crate::{
-    plan::{ChildKey, GroupKind},
+    plan::{ChildKey, GroupKind, ResourceType},
     reconcile::inventory::Inventory,
 };
 
@@ -16,8 +16,9 @@ impl Pass<'_, '_> {
         // A name may have been rendered from children of a kind that cannot be looked at.
         let conclusive = self.complete && self.observed.unseen.is_empty();
         for child in &self.observed.children {
-            let superfluous =
-                closed.contains(&child.key) || (conclusive && !is_kept_kind(&child.key.kind));
+            let kind = &child.key.kind;
+            let spared = is_kept_kind(kind) || self.spared.contains(kind);
+            let superfluous = closed.contains(&child.key) || (conclusive && !spared);
             if superfluous
                 && !self.wanted.contains(&child.key)
                 && !child.record.deleting
@@ -31,8 +32,11 @@ impl Pass<'_, '_> {
         }
         self.cycle.inventory = self.inventory();
         if self.observed.reported == Some(false) {
+            let stays_gone = |index: usize| self.plan.children[index].stays_gone();
             let made = self.cycle.intents.iter().filter_map(|intent| match intent {
-                Intent::Create(rendered) => Some(rendered.key.clone()),
+                Intent::Create(rendered) if stays_gone(rendered.declared) => {
+                    Some(rendered.key.clone())
+                }
                 _ => None,
             });
             self.cycle.ahead = made.collect();
@@ -47,12 +51,8 @@ impl Pass<'_, '_> {
     /// Every declared kind, every kind that still has a child, every kind that cannot be looked at; and what was made once.
     fn inventory(&self) -> Inventory {
         let before = &self.observed.cr.inventory;
-        let mut kinds: BTreeSet<GroupKind> = self
-            .plan
-            .children
-            .iter()
-            .map(|child| child.kind.group_kind())
-            .collect();
+        let declared = self.plan.kinds().map(ResourceType::group_kind);
+        let mut kinds: BTreeSet<GroupKind> = declared.collect();
         kinds.extend(
             self.observed
                 .children
@@ -70,7 +70,14 @@ impl Pass<'_, '_> {
                 .filter(|key| self.observed.child(key).is_some() && self.is_made(key))
                 .cloned(),
         );
-        Inventory { kinds, made }
+        let labels = self.cycle.labels.keys().cloned();
+        Inventory {
+            kinds,
+            made,
+            ended: before.ended.clone(),
+            labels: labels.collect(),
+            finalizers: self.plan.other_finalizers.iter().cloned().collect(),
+        }
     }
 }
 

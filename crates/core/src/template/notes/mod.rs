@@ -23,7 +23,7 @@ mod list;
 mod logic;
 mod math;
 mod net;
-mod number;
+pub(crate) mod number;
 mod objects;
 mod quantity;
 mod random;

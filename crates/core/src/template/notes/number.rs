@@ -6,14 +6,14 @@ use crate::value::Node;
 
 /// An integer of up to 64 bits and what is made of such, or a float.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Number {
+pub(crate) enum Number {
     Int(i128),
     Float(f64),
 }
 
 impl Number {
     /// The number that a value is; nothing for what is of another type.
-    pub(super) fn of(node: &Node) -> Option<Number> {
+    pub(crate) fn of(node: &Node) -> Option<Number> {
         match node {
             Node::Int(n) => Some(Number::Int(i128::from(*n))),
             Node::UInt(n) => Some(Number::Int(i128::from(*n))),
@@ -24,7 +24,7 @@ impl Number {
 
     /// The number that a value stands for: null is 0, true 1, false 0, text what it spells. Nothing for what is none,
     /// and for what is not finite.
-    pub(super) fn read(node: &Node) -> Option<Number> {
+    pub(crate) fn read(node: &Node) -> Option<Number> {
         match node {
             Node::Null => Some(Number::Int(0)),
             Node::Bool(b) => Some(Number::Int(i128::from(*b))),
@@ -45,7 +45,7 @@ impl Number {
 
     /// The nearest float.
     #[expect(clippy::cast_precision_loss, reason = "floats are not exact")]
-    pub(super) fn float(self) -> f64 {
+    pub(crate) fn float(self) -> f64 {
         match self {
             Number::Int(n) => n as f64,
             Number::Float(n) => n,
@@ -53,7 +53,7 @@ impl Number {
     }
 
     /// The integer that is left when decimals are cut off; nothing beyond 64 bits.
-    pub(super) fn truncated(self) -> Option<i128> {
+    pub(crate) fn truncated(self) -> Option<i128> {
         const LOWEST: f64 = -9_223_372_036_854_775_808.0; // -2^63
         const BEYOND: f64 = 18_446_744_073_709_551_616.0; // 2^64
         match self {
@@ -67,7 +67,7 @@ impl Number {
     }
 
     /// The value: an integer where the number is whole and has no more than 64 bits, else a float.
-    pub(super) fn into_node(self) -> Node {
+    pub(crate) fn into_node(self) -> Node {
         let whole = match self {
             Number::Float(n) if n.fract() != 0.0 => None,
             number => number.truncated(),
@@ -80,7 +80,7 @@ impl Number {
     }
 
     /// Which of two is greater; nothing with a float that is no number.
-    pub(super) fn order(self, other: Number) -> Option<Ordering> {
+    pub(crate) fn order(self, other: Number) -> Option<Ordering> {
         match (self, other) {
             (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
             (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),

@@ -6,7 +6,7 @@
 mod layout;
 
 use jiff::SignedDuration;
-use jiff::civil::{DateTime, Time, Weekday};
+use jiff::civil::{DateTime, Weekday};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 
@@ -14,6 +14,7 @@ use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::api::duration;
 use crate::template::error::Failure;
 use crate::value::Node;
+use crate::window::time_of_day;
 
 /// A note that asks for the present time.
 const CLOCK: Note = Note {
@@ -242,16 +243,6 @@ fn in_window(call: &Call<'_, '_>) -> bool {
     } else {
         now >= from || now < to
     }
-}
-
-/// `HH:MM`; the hour may have one digit.
-fn time_of_day(text: &str) -> Option<Time> {
-    let (hour, minute) = text.trim().split_once(':')?;
-    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let sound = digits(hour) && digits(minute) && hour.len() <= 2 && minute.len() == 2;
-    let sound = sound.then(|| Some((hour.parse().ok()?, minute.parse().ok()?)))?;
-    let (hour, minute) = sound?;
-    Time::new(hour, minute, 0, 0).ok()
 }
 
 /// A timestamp as the clock reads where it was written, and how far that is from UTC.

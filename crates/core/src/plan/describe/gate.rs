@@ -1,0 +1,130 @@
+//! Gates as plain values.
+
+use super::{leaf, list, map, of_template};
+use crate::{
+    plan::{
+        Asks, Condition, Gate, JsonType, Leaf, Members, Operand, Order, Pattern, Relation, Test,
+        Window,
+    },
+    value::Node,
+    window::Daily,
+};
+
+/// A gate.
+pub(crate) fn gate(gate: &Gate) -> Node {
+    let Gate { all, any } = gate;
+    let any = (!any.is_empty()).then(|| ("or", list(any.iter().map(condition))));
+    map([("when", list(all.iter().map(condition)))]
+        .into_iter()
+        .chain(any))
+}
+
+fn condition(condition: &Condition) -> Node {
+    let Condition {
+        asks,
+        negate,
+        path: _,
+    } = condition;
+    let negate = negate.then_some(("negate", Node::from(true)));
+    let asks = match asks {
+        Asks::Value(operand, tests) => {
+            let operand = match operand {
+                Operand::Path(path) => Node::from(path.to_string()),
+                Operand::Template(template) => of_template("$template", template),
+            };
+            let tests = tests.iter().map(test);
+            map([("field", operand)].into_iter().chain(tests).chain(negate))
+        }
+        Asks::Time(windows) => map([("time", list(windows.iter().map(window)))]
+            .into_iter()
+            .chain(negate)),
+    };
+    asks
+}
+
+fn test(test: &Test) -> (&'static str, Node) {
+    let Test { relation, not } = test;
+    let (name, right) = relation_of(relation);
+    (if *not { opposite(name) } else { name }, right)
+}
+
+fn relation_of(relation: &Relation) -> (&'static str, Node) {
+    let yes = Node::from(true);
+    match relation {
+        Relation::Exists => ("exists", yes),
+        Relation::Unique => ("unique", yes),
+        Relation::Equals(right, of) => {
+            let name = format!("{of:?}");
+            (
+                "equals",
+                map([("to", leaf(right)), ("as", Node::from(name))]),
+            )
+        }
+        Relation::Contains(right) => ("contains", leaf(right)),
+        Relation::Prefix(right) => ("prefix", leaf(right)),
+        Relation::Suffix(right) => ("suffix", leaf(right)),
+        Relation::Matches(Pattern::Fixed(regex)) => ("regex", Node::from(regex.as_str())),
+        Relation::Matches(Pattern::Rendered(right)) => ("regex", leaf(right)),
+        Relation::Is(order, right) => (
+            match order {
+                Order::Greater => "gt",
+                Order::GreaterOrEqual => "gte",
+                Order::Less => "lt",
+                Order::LessOrEqual => "lte",
+            },
+            leaf(right),
+        ),
+        Relation::Between(bounds) => ("between", members(bounds)),
+        Relation::In(values, of) => {
+            let name = format!("{of:?}");
+            (
+                "in",
+                map([("of", members(values)), ("as", Node::from(name))]),
+            )
+        }
+        Relation::Type(of) => {
+            let name = JsonType::ALL.iter().find(|(_, known)| known == of);
+            ("typeOf", Node::from(name.map_or("", |(name, _)| name)))
+        }
+    }
+}
+
+fn opposite(name: &'static str) -> &'static str {
+    match name {
+        "exists" => "notExists",
+        "contains" => "notContains",
+        "prefix" => "notPrefix",
+        "suffix" => "notSuffix",
+        "between" => "notBetween",
+        "in" => "notIn",
+        _ => "notEquals",
+    }
+}
+
+fn members(members: &Members) -> Node {
+    match members {
+        Members::Each(leaves) => list(leaves.iter().map(leaf)),
+        Members::Split(of) => leaf(of),
+    }
+}
+
+fn window(window: &Window) -> Node {
+    let optional = |of: &Option<Leaf>| of.as_ref().map(leaf).unwrap_or_default();
+    match window {
+        Window::Daily(Daily { after, before }) => {
+            let text = |time: &Option<jiff::civil::Time>| {
+                time.map(|time| Node::from(time.to_string()))
+                    .unwrap_or_default()
+            };
+            map([("after", text(after)), ("before", text(before))])
+        }
+        Window::Rendered(after, before) => {
+            map([("after", optional(after)), ("before", optional(before))])
+        }
+        Window::Days(days) => map([("days", Node::from(i64::from(days.bits())))]),
+        Window::Cron(schedule, length) => map([
+            ("cron", leaf(schedule)),
+            ("for", Node::from(crate::api::duration::format(*length))),
+        ]),
+    }
+}

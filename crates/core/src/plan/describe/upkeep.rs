@@ -1,0 +1,82 @@
+//! What a child has beside its body: how its values last, what it is a copy of.
+
+use super::{leaf, list, map};
+use crate::{
+    api::duration,
+    plan::{Allowed, CertificatePlan, ChildPlan, CopyPlan, LastingPlan},
+    value::Node,
+};
+
+/// The entries of a child, in order; none for most.
+pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)> {
+    let ChildPlan {
+        lasting,
+        copy,
+        rolls,
+        spread,
+        ..
+    } = plan;
+    let entries = [
+        lasting
+            .as_ref()
+            .map(|plan| ("lasting", self::lasting(plan))),
+        copy.as_ref().map(|plan| ("copy", self::copy(plan))),
+        rolls.then(|| ("rolls", Node::from(true))),
+        spread.then(|| ("spread", Node::from(true))),
+    ];
+    entries.into_iter().flatten()
+}
+
+fn lasting(plan: &LastingPlan) -> Node {
+    let LastingPlan {
+        once,
+        renew_after,
+        certificate,
+    } = plan;
+    let certificate = certificate.as_ref().map(|plan| {
+        let CertificatePlan {
+            common_name,
+            hosts,
+            valid_for,
+        } = plan;
+        let certificate = map([
+            (
+                "commonName",
+                common_name.as_ref().map(leaf).unwrap_or_default(),
+            ),
+            ("hosts", list(hosts.iter().map(leaf))),
+            ("validFor", Node::from(duration::format(*valid_for))),
+        ]);
+        ("certificate", certificate)
+    });
+    let renewed = renew_after.map(|after| ("renewAfter", Node::from(duration::format(after))));
+    map([("once", Node::from(*once))]
+        .into_iter()
+        .chain(renewed)
+        .chain(certificate))
+}
+
+fn copy(plan: &CopyPlan) -> Node {
+    let CopyPlan {
+        kind,
+        name,
+        namespace,
+        allowed,
+        parts,
+    } = plan;
+    let pattern = |allowed: &Allowed| Node::from(format!("{}/{}", allowed.namespace, allowed.name));
+    let allowed = allowed
+        .as_ref()
+        .map(|allowed| ("allowed", list(allowed.iter().map(pattern))));
+    map([
+        ("kind", Node::from(kind.to_string())),
+        ("name", leaf(name)),
+        (
+            "namespace",
+            namespace.as_ref().map(leaf).unwrap_or_default(),
+        ),
+        ("parts", list(parts.iter().map(|part| Node::from(&**part)))),
+    ]
+    .into_iter()
+    .chain(allowed))
+}

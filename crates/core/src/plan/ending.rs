@@ -1,0 +1,124 @@
+//! `onDelete`: the steps of a custom resource's end.
+
+use std::time::Duration;
+
+use super::{BlockPlan, ChildPlan, Gate, GroupKind, OperatorPlan, ResourceType, checks};
+use crate::{api::OnDelete, diagnostics::Code, resources::scope::At};
+
+/// How long all steps may take, where nothing is declared.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// What is done before a custom resource goes.
+///
+/// Source: language reference, lifecycle blocks.
+#[derive(Debug)]
+pub struct EndPlan {
+    /// `onDelete` as a whole; where its gate is closed, nothing is done.
+    pub block: BlockPlan,
+    /// Whether a step begins when the one before is done; else all begin at once.
+    pub ordered: bool,
+    /// How long all of it may take, from the deletion on.
+    pub timeout: Duration,
+    /// The steps, in order.
+    pub steps: Box<[EndStep]>,
+}
+
+/// One step of a custom resource's end.
+#[derive(Debug)]
+pub struct EndStep {
+    /// What it is called: its name, or where it stands in the Katalog.
+    pub name: Box<str>,
+    /// What must hold for it to be done.
+    pub gate: Gate,
+    /// Jobs that are made and awaited.
+    pub made: Box<[ChildPlan]>,
+    /// Children that are deleted and awaited; their bodies do not count.
+    pub deleted: Box<[ChildPlan]>,
+}
+
+impl EndPlan {
+    /// Every entry.
+    pub fn entries(&self) -> impl Iterator<Item = &ChildPlan> {
+        let steps = self.steps.iter();
+        steps.flat_map(|step| step.made.iter().chain(&step.deleted))
+    }
+}
+
+impl OperatorPlan {
+    /// The kinds that its custom resources may have children of.
+    pub fn kinds(&self) -> impl Iterator<Item = &ResourceType> {
+        let ending = self.ending.iter().flat_map(EndPlan::entries);
+        self.children.iter().chain(ending).map(|child| &child.kind)
+    }
+}
+
+/// The steps of the `onDelete` at `at`. `gate` and `children` compile a block's own gate and its entries.
+pub(super) fn compile(
+    at: &At<'_>,
+    declared: &OnDelete,
+    block: BlockPlan,
+    mut step: impl FnMut(&At<'_>, &crate::api::Lifecycle) -> (Gate, Vec<ChildPlan>),
+) -> EndPlan {
+    let OnDelete {
+        lifecycle,
+        ordered,
+        timeout,
+        groups,
+    } = declared;
+    let ordered = ordered.unwrap_or(false);
+    if ordered && groups.is_empty() {
+        let message = "without `groups` there is no order";
+        at.field("ordered").warn(Code::NoEffect, message);
+    }
+    let (_, first) = step(at, lifecycle);
+    let mut steps = Vec::new();
+    if !first.is_empty() {
+        steps.push(one("onDelete", Gate::default(), first));
+    }
+    for (index, group) in groups.iter().enumerate() {
+        let at = at.field("groups").index(index);
+        let (gate, entries) = step(&at, &group.lifecycle);
+        let place = format!("group {}", index + 1);
+        steps.push(one(group.name.as_deref().unwrap_or(&place), gate, entries));
+    }
+    EndPlan {
+        block,
+        ordered,
+        timeout: timeout.map_or(DEFAULT_TIMEOUT, |span| span.0),
+        steps: steps.into(),
+    }
+}
+
+fn one(name: &str, gate: Gate, entries: Vec<ChildPlan>) -> EndStep {
+    let is_job = |entry: &ChildPlan| entry.kind.group_kind() == GroupKind::parse("Job.batch");
+    let (made, deleted): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_job);
+    EndStep {
+        name: name.into(),
+        gate,
+        made: made.into(),
+        deleted: deleted.into(),
+    }
+}
+
+/// Refuses what cannot work: an end without our finalizer, Jobs that exist before.
+pub(super) fn check(at: &At<'_>, plan: &OperatorPlan) {
+    let Some(ending) = &plan.ending else { return };
+    if !plan.finalizer {
+        at.place(&ending.block.path).error_hint(
+            Code::Finalizers,
+            "with `finalizers: []` nothing holds the resource until this is done",
+            "leave `finalizers` out",
+        );
+    }
+    for step in &ending.steps {
+        for job in &step.made {
+            if let Some(other) = checks::same(plan, job) {
+                at.place(&job.path).error_hint(
+                    Code::SameChildTwice,
+                    format!("{other} is this Job too"),
+                    "give the Job of the end a name of its own",
+                );
+            }
+        }
+    }
+}

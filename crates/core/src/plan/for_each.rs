@@ -1,0 +1,131 @@
+//! `forEach`: a list or map whose elements each make a child.
+
+use super::{ChildPlan, ForEach, ImportPlan, Leaf, conditions};
+use crate::{
+    api::children,
+    diagnostics::Code,
+    resources::scope::At,
+    value::{Key, Path, Step},
+};
+
+/// The element, whatever else it is called.
+pub(crate) const ITEM: &str = "item";
+/// The place of the element, from 0.
+pub(crate) const INDEX: &str = "index";
+/// Names that stand for something else.
+const TAKEN: [&str; 11] = [
+    "apiVersion",
+    "kind",
+    "metadata",
+    "spec",
+    "status",
+    "children",
+    "cross",
+    "external",
+    "inputs",
+    "enriched",
+    INDEX,
+];
+
+impl ForEach {
+    /// Whether a template that reads `path` reads the element: everything is the element too.
+    pub(crate) fn is_read_by(&self, path: &Path) -> bool {
+        match path.steps().first() {
+            Some(Step::Field(root)) => self.names().contains(&&**root),
+            Some(Step::Index(_)) => false,
+            None => true,
+        }
+    }
+
+    /// The roots that only its templates have.
+    pub(crate) fn names(&self) -> [&str; 3] {
+        [ITEM, INDEX, &self.name]
+    }
+
+    /// Whether the user alone says which elements there are.
+    pub(crate) fn is_intent(&self, import: Option<&ImportPlan>) -> bool {
+        conditions::is_intent(&self.field, import)
+    }
+}
+
+/// Compiles the `forEach` of the entry at `at`; what is wrong is reported and left out.
+pub(crate) fn compile(at: &At<'_>, declared: Option<&children::ForEach>) -> Option<ForEach> {
+    let children::ForEach { field, as_ } = declared?;
+    let at = at.field("forEach");
+    let name = as_.as_deref().map_or(Some(ITEM), |name| {
+        let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let what = if !is_word {
+            "templates can only name what is made of letters, digits and `_`".to_owned()
+        } else if TAKEN.contains(&name) {
+            format!("`.{name}` is something else")
+        } else {
+            return Some(name);
+        };
+        let hint = "call the element by another word, such as `region`";
+        at.field("as").error_hint(Code::BadName, what, hint);
+        None
+    });
+    let written: &str = field;
+    let text = written.trim();
+    let place = at.field("field");
+    place.text(); // Reads that turn out wrong are reported here.
+    if text.contains("{{") {
+        place.error_hint(
+            Code::BadPath,
+            "`forEach` takes a path, not a template",
+            "write `spec.regions`",
+        );
+        return None;
+    }
+    match Path::parse(text) {
+        Ok(path) if !path.is_empty() => Some(ForEach {
+            field: path,
+            name: Key::from(name?),
+            path: at.text(),
+        }),
+        Ok(_) => {
+            place.error_hint(
+                Code::BadPath,
+                "`forEach` needs the path of a list or map",
+                "write `spec.regions`",
+            );
+            None
+        }
+        Err(why) => {
+            place.bad_path(written, text, &why);
+            None
+        }
+    }
+}
+
+/// Refuses a child that would be the same one for each element.
+pub(crate) fn check_name(at: &At<'_>, child: &ChildPlan) {
+    let Some(each) = &child.for_each else {
+        return;
+    };
+    let reads = |leaf: &Leaf| {
+        leaf.template
+            .reads()
+            .iter()
+            .any(|path| each.is_read_by(path))
+    };
+    if reads(&child.name) || child.namespace.as_ref().is_some_and(reads) {
+        return;
+    }
+    let element = if *each.name == *ITEM {
+        "{{ .item }}".to_owned()
+    } else {
+        format!("{{{{ .{} }}}}", each.name)
+    };
+    at.place(&child.path).error_hint(
+        Code::SameChildTwice,
+        format!(
+            "each element of `{}` makes the same {}",
+            each.field, child.kind.kind
+        ),
+        format!("put the element into the name, such as `{{{{ .metadata.name }}}}-{element}`"),
+    );
+}

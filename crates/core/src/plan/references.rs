@@ -1,0 +1,78 @@
+//! Which kinds of configuration a workload's pods use.
+
+use std::collections::BTreeSet;
+
+use super::{GroupKind, Tree};
+use crate::value::Node;
+
+/// Where a pod names a Secret.
+const SECRETS: [&str; 5] = [
+    "secretKeyRef",
+    "secretRef",
+    "secretName",
+    "imagePullSecrets",
+    "secret",
+];
+/// Where a pod names a `ConfigMap`.
+const CONFIG_MAPS: [&str; 3] = ["configMapKeyRef", "configMapRef", "configMap"];
+
+/// The kinds of the Secrets and `ConfigMaps` that the pods of a workload use. What is rendered whole may use either.
+pub(crate) fn kinds(body: &Tree) -> BTreeSet<GroupKind> {
+    let mut found = BTreeSet::new();
+    look(body, "", &mut found);
+    found
+}
+
+fn look(tree: &Tree, below: &str, found: &mut BTreeSet<GroupKind>) {
+    match tree {
+        Tree::Fixed(node) => look_in(node, found),
+        Tree::Map(entries) | Tree::Part(entries) => {
+            for (key, below) in entries {
+                name(key, found);
+                look(below, key, found);
+            }
+        }
+        Tree::List(items) => items.iter().for_each(|item| look(item, below, found)),
+        Tree::Leaf(_) if WHOLES.contains(&below) => {
+            found.extend([GroupKind::parse("Secret"), GroupKind::parse("ConfigMap")]);
+        }
+        Tree::Patched(parts) => {
+            look(&parts.0, below, found);
+            look(&parts.1, below, found);
+        }
+        Tree::Leaf(_) | Tree::ContainerName(_) | Tree::Image(_) | Tree::Workload(_) => {}
+    }
+}
+
+/// Parts of a pod that use configuration, and may be rendered by one template.
+const WHOLES: [&str; 7] = [
+    "containers",
+    "env",
+    "envFrom",
+    "initContainers",
+    "spec",
+    "valueFrom",
+    "volumes",
+];
+
+fn look_in(node: &Node, found: &mut BTreeSet<GroupKind>) {
+    match node {
+        Node::Map(map) => {
+            for (key, below) in map.iter() {
+                name(key, found);
+                look_in(below, found);
+            }
+        }
+        Node::List(items) => items.iter().for_each(|item| look_in(item, found)),
+        _ => {}
+    }
+}
+
+fn name(key: &str, found: &mut BTreeSet<GroupKind>) {
+    if SECRETS.contains(&key) {
+        found.insert(GroupKind::parse("Secret"));
+    }
+    if CONFIG_MAPS.contains(&key) {
+        found.insert(GroupKind::parse("ConfigMap"));
+    }
+}

@@ -1,0 +1,39 @@
+//! What the element of a list or map is.
+
+use super::{Typing, problem};
+use crate::{
+    diagnostics::{Code, Severity},
+    plan::{
+        ForEach,
+        for_each::{INDEX, ITEM},
+    },
+    schema::{Kinds, Type, with_article},
+};
+
+impl<'s> Typing<'_, 's> {
+    /// What the templates of an entry read that is made for each element.
+    pub(super) fn element(&self, each: &ForEach) -> Type<'s> {
+        let field = format!("{}.field", each.path);
+        let list = self.path(&each.field).unwrap_or_else(|found| {
+            self.tell(&field, Severity::Error, found);
+            Type::any()
+        });
+        let item = if list.may == Kinds::LIST {
+            list.each()
+        } else if list.may == Kinds::MAP {
+            let entry = [("key", Type::of(Kinds::TEXT)), ("value", list.each())];
+            Type::of_names(entry.map(|(name, given)| (name.to_owned(), given)))
+        } else {
+            if list.may != Kinds::NONE && !list.may.meets(Kinds::LIST | Kinds::MAP) {
+                let found = with_article(&list.to_string());
+                let message = format!("`{}` is {found}, neither a list nor a map", each.field);
+                let found = problem(Code::WrongValue, 0, message);
+                self.tell(&field, Severity::Error, found);
+            }
+            Type::any()
+        };
+        let root = self.root().clone().with_name(ITEM, item.clone());
+        let root = root.with_name(INDEX, Type::of(Kinds::INT));
+        root.with_name(&each.name, item)
+    }
+}

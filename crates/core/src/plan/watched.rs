@@ -1,0 +1,186 @@
+//! Which custom resources an operator looks after, and what it puts on them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Coerce, Leaf, NameRule};
+use crate::{
+    api::{CrdEntry, KatalogSpec, names, scalar::Text},
+    diagnostics::Code,
+    resources::scope::At,
+    value::{Key, Path, Step},
+};
+
+/// The custom resources of an operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// The namespaces that they may be in; none are all.
+    pub allowed: BTreeSet<Box<str>>,
+    /// Namespaces in which none is reconciled and no child is made.
+    pub restricted: BTreeSet<Box<str>>,
+    /// Labels that they must have.
+    pub labels: BTreeMap<Box<str>, Box<str>>,
+    /// Fields that they must have, as the API server selects by them.
+    pub fields: BTreeMap<Box<str>, Box<str>>,
+}
+
+impl Watched {
+    /// Whether custom resources in that namespace are looked after; cluster-scoped ones are in none.
+    pub fn admits(&self, namespace: Option<&str>) -> bool {
+        let Some(namespace) = namespace else {
+            return true;
+        };
+        !self.restricted.contains(namespace)
+            && (self.allowed.is_empty() || self.allowed.contains(namespace))
+    }
+
+    /// The one namespace that is watched; none where it is several, or all.
+    pub fn pinned(&self) -> Option<&str> {
+        let mut allowed = self.allowed.iter();
+        allowed
+            .next()
+            .filter(|_| allowed.next().is_none())
+            .map(|only| &**only)
+    }
+
+    /// The label selector, as the API server takes it; none selects all.
+    pub fn label_selector(&self) -> Option<String> {
+        selector(&self.labels)
+    }
+
+    /// The field selector, as the API server takes it; none selects all.
+    pub fn field_selector(&self) -> Option<String> {
+        selector(&self.fields)
+    }
+
+    /// Whether a custom resource can leave what is watched while it exists.
+    pub fn can_be_left(&self) -> bool {
+        !self.labels.is_empty() || !self.fields.is_empty()
+    }
+}
+
+fn selector(pairs: &BTreeMap<Box<str>, Box<str>>) -> Option<String> {
+    let pairs: Vec<String> = pairs
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    (!pairs.is_empty()).then(|| pairs.join(","))
+}
+
+/// The custom resources of the entry at `at`.
+pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
+    let restricted = namespaces(at, "restrictedNamespaces", &entry.restricted_namespaces);
+    let mut allowed = namespaces(at, "allowedNamespaces", &entry.allowed_namespaces);
+    if let Some(pinned) = &entry.namespace {
+        let place = at.field("namespace");
+        check_namespace(&place, pinned);
+        if !allowed.is_empty() && !allowed.contains(&**pinned) {
+            place.error_hint(
+                Code::Exclusive,
+                format!("`{pinned}` is none of `allowedNamespaces`"),
+                "leave one of the two out",
+            );
+        }
+        allowed = BTreeSet::from([pinned.as_str().into()]);
+    }
+    if !allowed.is_empty() && allowed.is_subset(&restricted) {
+        at.field("restrictedNamespaces").error_hint(
+            Code::Exclusive,
+            "every namespace that is allowed is restricted too",
+            "take out one of them",
+        );
+    }
+    for (key, value) in &entry.label_selector {
+        let place = at.field("labelSelector");
+        if let Err(why) = names::check_label_key(key) {
+            place.key(key).bad_name(key, why, names::check_label_key);
+        }
+        if let Err(why) = names::check_label_value(value) {
+            place
+                .field(key)
+                .bad_name(value, why, names::check_label_value);
+        }
+    }
+    let pairs = |map: &BTreeMap<String, String>| {
+        let pairs = map.iter();
+        pairs
+            .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
+            .collect()
+    };
+    Watched {
+        allowed,
+        restricted,
+        labels: pairs(&entry.label_selector),
+        fields: pairs(&entry.field_selector),
+    }
+}
+
+fn namespaces(at: &At<'_>, field: &str, declared: &[String]) -> BTreeSet<Box<str>> {
+    let at = at.field(field);
+    for (index, namespace) in declared.iter().enumerate() {
+        check_namespace(&at.index(index), namespace);
+    }
+    declared.iter().map(|name| name.as_str().into()).collect()
+}
+
+fn check_namespace(at: &At<'_>, name: &str) {
+    let check = NameRule::Label1123.as_check();
+    if let Err(why) = check(name) {
+        at.bad_name(name, why, check);
+    }
+}
+
+/// The labels that every custom resource gets.
+pub(super) fn labels(at: &At<'_>, declared: &BTreeMap<String, Text>) -> Box<[(Key, Leaf)]> {
+    let at = at.field("labels");
+    at.labels(declared);
+    let labels = declared.iter().filter_map(|(key, value)| {
+        let leaf = at.field(key).leaf(value, Coerce::Text)?;
+        Some((Key::from(&**key), leaf))
+    });
+    labels.collect()
+}
+
+/// Whether custom resources get our finalizer, and which of others beside it: the operatorBox's list counts, else the
+/// entry's, else the Katalog's.
+pub(super) fn finalizers(
+    at: &At<'_>,
+    entry: &CrdEntry,
+    spec: &KatalogSpec,
+) -> (bool, Box<[Box<str>]>) {
+    let inner = entry.operator_box.as_ref();
+    let inner = inner.and_then(|inner| inner.finalizers.as_ref());
+    let (place, declared) = match (inner, &entry.finalizers, &spec.finalizers) {
+        (Some(list), ..) => (at.field("operatorBox").field("finalizers"), list),
+        (None, Some(list), _) => (at.field("finalizers"), list),
+        (None, None, Some(list)) => (at.katalog().field("spec").field("finalizers"), list),
+        (None, None, None) => return (true, Box::default()),
+    };
+    let mut others: Vec<Box<str>> = Vec::new();
+    for (index, name) in declared.iter().enumerate() {
+        if name == names::FINALIZER || others.iter().any(|known| **known == **name) {
+            continue;
+        }
+        let named = name
+            .split_once('/')
+            .is_some_and(|(domain, rest)| !domain.is_empty() && !rest.is_empty());
+        if !named || names::check_label_key(name).is_err() {
+            place.index(index).error_hint(
+                Code::Finalizers,
+                format!("`{name}` is no name of a finalizer"),
+                "write a domain of yours and a word: `example.org/backup`",
+            );
+            continue;
+        }
+        others.push(name.as_str().into());
+    }
+    (!declared.is_empty(), others.into())
+}
+
+/// Where a label lies in an object.
+pub(crate) fn label_path(key: &str) -> Path {
+    let steps = ["metadata", "labels", key];
+    steps
+        .into_iter()
+        .map(|step| Step::Field(step.into()))
+        .collect()
+}

@@ -1,0 +1,188 @@
+//! Calls to the outside: what is asked, and what templates see of what came back.
+//!
+//! ```text
+//!  CallPlan ── rendered ──► Request ── Read::Call ──► the runtime ── answered ──► sources::Answer
+//!     ▲                                                                               │
+//!     └── the next call sees it ◄── .external.<name>: status body error called json ◄─┘
+//! ```
+
+mod make;
+mod seen;
+
+use std::{fmt, time::Duration};
+
+pub(super) use make::make;
+pub use seen::{answered, assumed};
+
+/// A call as a pass asks for it, everything rendered. Two equal ones are one call.
+///
+/// Shown without what may be secret: the URL's path, headers, token and body.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Request {
+    /// The call's key under `.external`.
+    pub name: Box<str>,
+    /// The HTTP method, in capitals.
+    pub method: &'static str,
+    /// Where the call goes; not yet judged.
+    pub url: Box<str>,
+    /// Names and values of headers, sorted.
+    pub headers: Box<[(Box<str>, Box<str>)]>,
+    /// The bearer token, in pieces: texts, and variables that only the runtime knows.
+    pub token: Box<[Piece]>,
+    /// What is sent; nothing where it is empty.
+    pub body: Box<str>,
+    /// The only status that counts as success; none for all but 4xx and 5xx.
+    pub expected_status: Option<u16>,
+    /// How long one try may take.
+    pub timeout: Duration,
+    /// How it is tried again.
+    pub retry: Retry,
+    /// How long a good answer is used again.
+    pub cache_for: Option<Duration>,
+}
+
+impl Request {
+    /// Whether an answer of that status counts as success.
+    pub fn takes(&self, status: u16) -> bool {
+        match self.expected_status {
+            Some(expected) => status == expected,
+            None => status < 400,
+        }
+    }
+}
+
+/// Shows name and method alone.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("name", &self.name)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A part of a token.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Piece {
+    /// Text as it is.
+    Text(Box<str>),
+    /// The value of an environment variable of the runtime, by its name.
+    Variable(Box<str>),
+}
+
+/// Shows no text: it may be secret.
+impl fmt::Debug for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(_) => f.write_str("…"),
+            Self::Variable(name) => write!(f, "${name}"),
+        }
+    }
+}
+
+/// How a call that failed is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Retry {
+    /// Tries in all, at least one.
+    pub attempts: u32,
+    /// The first wait.
+    pub initial: Duration,
+    /// The longest wait.
+    pub most: Duration,
+    /// How many thousandths of a wait the next one is.
+    pub thousandths: u32,
+}
+
+impl Retry {
+    /// One try.
+    pub const NONE: Retry = Retry {
+        attempts: 1,
+        initial: Duration::ZERO,
+        most: Duration::ZERO,
+        thousandths: 1000,
+    };
+
+    /// The wait after the try of that number, from 1.
+    pub fn wait(&self, attempt: u32) -> Duration {
+        let mut wait = self.initial;
+        for _ in 1..attempt {
+            if wait >= self.most {
+                break;
+            }
+            wait = wait.saturating_mul(self.thousandths) / 1000;
+        }
+        wait.min(self.most)
+    }
+}
+
+/// What came of a call.
+///
+/// Shown without the body.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The status; none where there was no answer.
+    pub status: Option<u16>,
+    /// The body as text, at most 256 KiB.
+    pub body: Box<str>,
+    /// Why the call counts as failed; none where it did not.
+    pub error: Option<Trouble>,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What happened and the mend, without anything that was sent or answered.
+    pub message: Box<str>,
+    /// Whether only a change of the input or of the runtime's flags mends it: it is no use to call again.
+    pub permanent: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_wait_is_longer_than_the_one_before_up_to_the_longest() {
+        let retry = Retry {
+            attempts: 5,
+            initial: Duration::from_millis(500),
+            most: Duration::from_secs(3),
+            thousandths: 2000,
+        };
+        let waits: Vec<u128> = (1..5).map(|n| retry.wait(n).as_millis()).collect();
+        assert_eq!(waits, [500, 1000, 2000, 3000]);
+        assert_eq!(retry.wait(u32::MAX), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn neither_requests_nor_answers_show_what_may_be_secret() {
+        let request = Request {
+            name: "shop".into(),
+            method: "POST",
+            url: "https://shop.example/planted".into(),
+            headers: Box::new([("x".into(), "planted".into())]),
+            token: Box::new([Piece::Text("planted".into())]),
+            body: "planted".into(),
+            expected_status: None,
+            timeout: Duration::from_secs(5),
+            retry: Retry::NONE,
+            cache_for: None,
+        };
+        let answer = Answer {
+            status: Some(200),
+            body: "planted".into(),
+            error: None,
+        };
+        let shown = format!("{request:?} {answer:?}");
+        assert!(!shown.contains("planted"), "{shown}");
+    }
+}

@@ -1,0 +1,211 @@
+//! The calls of a pass, one after the other.
+
+use jiff::Timestamp;
+
+use super::{
+    Piece, Request,
+    seen::{failed, not_called, told},
+};
+use crate::{
+    plan::{CallPlan, ChildKey, GroupKind, Leaf, ObjectKey, OperatorPlan, Token},
+    reconcile::{
+        children::children_data,
+        gate::Turns,
+        inputs::Inputs,
+        reason::Reason,
+        record::Observed,
+        render::{Frame, RenderError, Renderer},
+        sources::{Answer, Read, Sources},
+        step::Failure,
+    },
+    template::Budget,
+    value::{Key, Map, Node},
+};
+
+/// What the pass sees once all calls of `plan` are made. A call that fails and must not is told in `failed`, and those after
+/// it are not made.
+///
+/// # Errors
+/// What must be known first: the next call.
+pub(in crate::reconcile) fn make(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    mut sources: Sources,
+    now: Timestamp,
+) -> Result<Sources, Read> {
+    // What an import is given may read the answers to the calls around it.
+    let imports = std::iter::once(None).chain((0..plan.imports.len()).map(Some));
+    for import in imports {
+        let mut answers = Map::default();
+        for call in plan.calls.iter().filter(|call| call.import == import) {
+            let (seen, failure) = match asked(plan, observed, &sources, call, now) {
+                Ok(Asked::Nothing) => (not_called(), None),
+                Ok(Asked::Read(read)) => return Err(read),
+                Ok(Asked::Answered(seen, permanent)) => {
+                    let failure = failure(call, &seen, permanent);
+                    (seen, failure)
+                }
+                Err(error) => (not_called(), Some(error.into())),
+            };
+            answers.insert(Key::clone(&call.name), seen);
+            let external = Node::Map(answers.clone());
+            sources.external.insert(import, external);
+            if failure.is_some() {
+                sources.failed = failure;
+                return Ok(sources);
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// How far a call is.
+enum Asked {
+    /// It is not made: its gate, or that of its block, is closed.
+    Nothing,
+    /// This must be known first.
+    Read(Read),
+    /// What templates see of it, and whether it is no use to call again.
+    Answered(Node, bool),
+}
+
+/// The failure of the pass, where the call failed and must not.
+fn failure(call: &CallPlan, seen: &Node, permanent: bool) -> Option<Failure> {
+    let error = seen.get("error").and_then(Node::as_str).unwrap_or_default();
+    (!error.is_empty() && !call.continue_on_error).then(|| Failure {
+        reason: if permanent {
+            Reason::ExternalCallRefused
+        } else {
+            Reason::ExternalCallFailed
+        },
+        at: call.path.to_string(),
+        message: format!("the call `{}` failed: {error}", call.name),
+    })
+}
+
+fn asked(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    sources: &Sources,
+    call: &CallPlan,
+    now: Timestamp,
+) -> Result<Asked, RenderError> {
+    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
+    let frame = Frame {
+        owner: (&owner_kind, &observed.cr.id.key),
+        sources,
+        turns: &turns,
+    };
+    let children = children_data(plan, observed, &plan.field_manager(), frame);
+    let data = sources.data(observed).with("children", &children).at(now);
+    let inputs = Inputs::of(plan, &data, frame);
+    let around = inputs.around(data.clone());
+    let mut budget = Budget::default();
+    let mut renderer = Renderer {
+        data: around.of(call.import)?,
+        budget: &mut budget,
+        frame,
+    };
+    if let Some(block) = call.block
+        && !renderer.gate(&plan.blocks[block].gate)?
+    {
+        return Ok(Asked::Nothing);
+    }
+    if !renderer.gate(&call.gate)? {
+        return Ok(Asked::Nothing);
+    }
+    let token = match token(&mut renderer, observed, call)? {
+        Shown::Token(token) => token,
+        Shown::Missing(asked) => return Ok(asked),
+    };
+    let request = Box::new(request(&mut renderer, call, token)?);
+    let read = Read::Call(request);
+    Ok(match observed.answers.get(&read) {
+        Some(answer) => {
+            let (seen, permanent) = told(answer);
+            Asked::Answered(seen, permanent)
+        }
+        None => Asked::Read(read),
+    })
+}
+
+fn request(
+    renderer: &mut Renderer<'_, '_>,
+    call: &CallPlan,
+    token: Box<[Piece]>,
+) -> Result<Request, RenderError> {
+    let mut text = |leaf: &Leaf| -> Result<Box<str>, RenderError> {
+        let node = renderer.leaf(leaf)?.unwrap_or_default();
+        Ok(node.to_text().into())
+    };
+    let mut headers = Vec::with_capacity(call.headers.len());
+    for (name, value) in &call.headers {
+        headers.push((name.clone(), text(value)?));
+    }
+    Ok(Request {
+        name: (&*call.name).into(),
+        method: call.method,
+        url: text(&call.url)?,
+        headers: headers.into(),
+        token,
+        body: match &call.body {
+            Some(body) => text(body)?,
+            None => Box::default(),
+        },
+        expected_status: call.expected_status,
+        timeout: call.timeout,
+        retry: call.retry,
+        cache_for: call.cache_for,
+    })
+}
+
+/// The token of a call, or why there is none yet.
+enum Shown {
+    Token(Box<[Piece]>),
+    Missing(Asked),
+}
+
+fn token(
+    renderer: &mut Renderer<'_, '_>,
+    observed: &Observed,
+    call: &CallPlan,
+) -> Result<Shown, RenderError> {
+    let whole = |text: String| Shown::Token(Box::new([Piece::Text(text.into())]));
+    let (namespace, name, key) = match &call.token {
+        None => return Ok(Shown::Token(Box::default())),
+        Some(Token::Literal(pieces)) => return Ok(Shown::Token(pieces.clone())),
+        Some(Token::Template(leaf)) => return Ok(whole(renderer.text(leaf)?)),
+        Some(Token::Secret {
+            namespace,
+            name,
+            key,
+        }) => (namespace, name, key),
+    };
+    let own = &observed.cr.id.key.namespace;
+    let secret = ChildKey {
+        kind: GroupKind::parse("Secret"),
+        object: ObjectKey {
+            namespace: namespace.as_ref().or(own.as_ref()).cloned(),
+            name: name.clone(),
+        },
+    };
+    let missing = |why: String| Shown::Missing(Asked::Answered(failed(&why), false));
+    let read = Read::Object(secret.clone());
+    Ok(match observed.answers.get(&read) {
+        None => Shown::Missing(Asked::Read(read)),
+        Some(Answer::Absent) => missing(format!("{secret} does not exist")),
+        Some(Answer::Unavailable(why)) => missing(format!("{secret} cannot be read: {why}")),
+        Some(Answer::Ready(object)) => match value(object, key) {
+            Some(text) => whole(text),
+            None => missing(format!("{secret} has no text under `{key}`")),
+        },
+    })
+}
+
+/// The text under a key of a Secret.
+fn value(secret: &Node, key: &str) -> Option<String> {
+    use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+    let encoded = secret.get("data")?.get(key)?.as_str()?;
+    let text = String::from_utf8(BASE64.decode(encoded).ok()?).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}

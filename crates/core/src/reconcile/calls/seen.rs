@@ -1,0 +1,172 @@
+//! What templates see of an answer.
+
+use std::sync::Arc;
+
+use super::{Answer, Request, Trouble};
+use crate::{
+    reconcile::sources,
+    value::{Key, Map, Node},
+};
+
+/// Keys of `.external.<name>` that an answer cannot take the place of.
+const OWN: [&str; 5] = ["status", "body", "error", "called", "json"];
+/// Why a call that nobody makes has no answer.
+const NOT_MADE: &str = "calls are not made here, and no answer is given";
+
+/// What a pass is told of a call: what templates see, and whether it is no use to call again.
+pub fn answered(answer: &Answer) -> sources::Answer {
+    let permanent = answer.error.as_ref().is_some_and(|error| error.permanent);
+    let told = Node::object([("seen", seen(answer)), ("permanent", Node::Bool(permanent))]);
+    sources::Answer::Ready(Arc::new(told))
+}
+
+/// The answer that somebody says a call has, in a map of `status` (200 where it is left out), `body` (text, or what becomes
+/// JSON) and `error`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn assumed(given: &Node, request: &Request) -> Result<Answer, String> {
+    let Node::Map(fields) = given else {
+        return Err("an answer is a map of `status`, `body` and `error`".to_owned());
+    };
+    if let Some(key) = fields
+        .keys()
+        .find(|key| !["status", "body", "error"].contains(&key.as_str()))
+    {
+        return Err(format!(
+            "an answer has `status`, `body` and `error`, and no `{key}`"
+        ));
+    }
+    let text = |name| {
+        fields
+            .get(name)
+            .map(|node| node.to_text().trim().to_owned())
+    };
+    let error = text("error").filter(|error| !error.is_empty());
+    let status = match text("status") {
+        Some(text) => Some(text.parse().map_err(|_| format!("`{text}` is no status"))?),
+        None => error.is_none().then_some(200),
+    };
+    let refused = status.filter(|status| !request.takes(*status));
+    let refused = refused.map(|status| format!("the answer has status {status}"));
+    Ok(Answer {
+        status,
+        body: fields
+            .get("body")
+            .map(Node::to_text)
+            .unwrap_or_default()
+            .into(),
+        error: error.or(refused).map(|message| Trouble {
+            message: message.into(),
+            permanent: false,
+        }),
+    })
+}
+
+/// `.external.<name>` of a call that was made.
+fn seen(answer: &Answer) -> Node {
+    let status = answer.status.map(|status| status.to_string());
+    let error = answer.error.as_ref().map(|error| &*error.message);
+    let json = serde_json::from_str::<Node>(&answer.body).ok();
+    let mut seen = Map::default();
+    if let Some(Node::Map(fields)) = &json {
+        let others = fields
+            .iter()
+            .filter(|(key, _)| !OWN.contains(&key.as_str()));
+        seen = others
+            .map(|(key, node)| (Key::clone(key), node.clone()))
+            .collect();
+    }
+    put(
+        &mut seen,
+        [
+            status.as_deref().unwrap_or_default(),
+            &answer.body,
+            error.unwrap_or_default(),
+            "true",
+        ],
+    );
+    seen.insert(Key::from("json"), json.unwrap_or_default());
+    Node::Map(seen)
+}
+
+/// `.external.<name>` of a call that was not made.
+pub(super) fn not_called() -> Node {
+    let mut seen = Map::default();
+    put(&mut seen, ["", "", "", "false"]);
+    Node::Map(seen)
+}
+
+fn put(seen: &mut Map, texts: [&str; 4]) {
+    for (key, text) in OWN.into_iter().zip(texts) {
+        seen.insert(Key::from(key), Node::from(text));
+    }
+}
+
+/// What a pass was told of a call: what templates see, and whether it is no use to call again.
+pub(super) fn told(answer: &sources::Answer) -> (Node, bool) {
+    match answer {
+        sources::Answer::Ready(told) => {
+            let permanent = told.get("permanent").and_then(Node::as_bool);
+            let seen = told.get("seen").cloned();
+            (
+                seen.unwrap_or_else(not_called),
+                permanent.unwrap_or_default(),
+            )
+        }
+        sources::Answer::Absent => (failed(NOT_MADE), false),
+        sources::Answer::Unavailable(why) => (failed(why), false),
+    }
+}
+
+/// `.external.<name>` of a call that came to nothing.
+pub(super) fn failed(why: &str) -> Node {
+    seen(&Answer {
+        error: Some(Trouble {
+            message: why.into(),
+            permanent: false,
+        }),
+        ..Answer::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen_of(status: u16, body: &str) -> serde_json::Value {
+        let answer = Answer {
+            status: Some(status),
+            body: body.into(),
+            error: None,
+        };
+        seen(&answer).to_json()
+    }
+
+    #[test]
+    fn the_fields_of_a_json_object_stand_beside_ours_and_never_in_their_place() {
+        let seen = seen_of(
+            201,
+            r#"{"tier":"gold","status":"200","error":"no","called":0,"json":{},"body":1}"#,
+        );
+        assert_eq!(seen["tier"], "gold");
+        assert_eq!(
+            (&seen["status"], &seen["error"], &seen["called"]),
+            (&"201".into(), &"".into(), &"true".into())
+        );
+        assert_eq!(seen["json"]["status"], "200");
+        assert!(seen["body"].as_str().unwrap().starts_with("{\"tier\""));
+    }
+
+    #[test]
+    fn a_body_that_is_no_json_is_text_alone() {
+        let seen = seen_of(200, "up since [1");
+        assert_eq!(
+            (&seen["body"], &seen["json"]),
+            (&"up since [1".into(), &serde_json::Value::Null)
+        );
+        let deep = "[".repeat(200_000);
+        assert_eq!(seen_of(200, &deep)["json"], serde_json::Value::Null);
+        assert_eq!(seen_of(200, "[1,2]")["json"][1], 2);
+    }
+}

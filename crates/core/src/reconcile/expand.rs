@@ -1,0 +1,83 @@
+//! `forEach`: the elements that a declaration makes a child for each of.
+
+use super::{
+    gate,
+    reason::Reason,
+    render::{RenderError, Renderer},
+};
+use crate::{
+    plan::{
+        ForEach,
+        for_each::{INDEX, ITEM},
+    },
+    template::Data,
+    value::Node,
+};
+
+/// The most elements that make children: one custom resource must not fill the cluster.
+pub(super) const MOST_ELEMENTS: usize = 1000;
+
+/// The elements of one declaration, in the order of the list or of the map's keys.
+pub(super) struct Elements<'p> {
+    each: &'p ForEach,
+    /// What `.item` and `.index` are, by place.
+    items: Vec<(Node, Node)>,
+}
+
+impl<'p> Elements<'p> {
+    /// The elements as the pass sees them; of what is not there, none.
+    ///
+    /// # Errors
+    /// Where the field cannot be read, is neither list nor map, or has too many elements.
+    pub(super) fn of(each: &'p ForEach, renderer: &Renderer<'_, '_>) -> Result<Self, RenderError> {
+        let error = |reason, message| RenderError {
+            path: each.path.clone(),
+            message,
+            reason,
+        };
+        if let Some(message) = renderer.frame.sources.why_not([&each.field]) {
+            return Err(error(Reason::Unavailable, message));
+        }
+        let items: Vec<Node> = match gate::at(renderer.data, &each.field) {
+            None => Vec::new(),
+            Some(Node::List(items)) => items.to_vec(),
+            Some(Node::Map(entries)) => entries
+                .iter()
+                .map(|(key, value)| entry(key, value))
+                .collect(),
+            Some(blank) if blank.is_empty_value() => Vec::new(),
+            Some(_) => {
+                let message = format!("`{}` is neither a list nor a map", each.field);
+                return Err(error(Reason::WrongType, message));
+            }
+        };
+        if items.len() > MOST_ELEMENTS {
+            let message = format!(
+                "`{}` has {} elements; at most {MOST_ELEMENTS} make children",
+                each.field,
+                items.len()
+            );
+            return Err(error(Reason::BudgetExhausted, message));
+        }
+        let places = (0i64..).map(Node::from);
+        Ok(Self {
+            each,
+            items: items.into_iter().zip(places).collect(),
+        })
+    }
+
+    /// What the templates read for each element, beside `data`; with where it is, for messages.
+    pub(super) fn data<'d>(&'d self, data: &Data<'d>) -> impl Iterator<Item = (String, Data<'d>)> {
+        let data = data.clone();
+        self.items.iter().map(move |(item, index)| {
+            let around = data.clone().with(ITEM, item).with(INDEX, index);
+            let place = format!("{}[{}]", self.each.field, index.to_text());
+            (place, around.with(&self.each.name, item))
+        })
+    }
+}
+
+/// `.item` for an entry of a map.
+fn entry(key: &str, value: &Node) -> Node {
+    Node::object([("key", Node::from(key)), ("value", value.clone())])
+}

@@ -1,0 +1,290 @@
+//! The end of a custom resource: which steps of `onDelete` are done, and what is next.
+//!
+//! ```text
+//!  Observed, deleting ── finish ──► Ending: Jobs to make, children to delete, what is awaited
+//!                                     │ runtime: writes, then waits for an event or the deadline
+//!                                     └─ nothing left ──► children that Kubernetes does not collect go, then our finalizer
+//! ```
+//!
+//! It is decided anew each time. What it cannot see again is in the inventory: which Jobs were made, since a finished Job
+//! may be gone.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use super::{
+    children::children_data,
+    expand::Elements,
+    gate::Turns,
+    inventory::Inventory,
+    kstatus::Readiness,
+    marks::Marks,
+    reason::Reason,
+    record::Observed,
+    render::{Frame, RenderError, Renderer},
+    sources::Sources,
+    step::{Deletion, Failure, Place, Scopes, key_of},
+};
+use crate::{
+    plan::{ChildKey, ChildPlan, EndPlan, EndStep, OperatorPlan},
+    template::{Budget, Data, Entropy},
+    value::Node,
+};
+
+/// What is next for a custom resource that is being deleted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ending {
+    /// Jobs to make, once.
+    pub make: Vec<EndJob>,
+    /// Children to delete.
+    pub delete: Vec<Deletion>,
+    /// What is awaited: Jobs that run, children that are on their way out.
+    pub awaited: Vec<ChildKey>,
+    /// What could not be decided; the resource stays until it can be.
+    pub failures: Vec<Failure>,
+    /// The step that is under way.
+    pub step: Option<Box<str>>,
+    /// Whether the time is over: nothing more is begun.
+    pub late: bool,
+    /// When the time is over, or a condition turns.
+    pub wake: Option<Timestamp>,
+    /// What the inventory is once the Jobs are made.
+    pub inventory: Inventory,
+}
+
+/// A Job of the end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndJob {
+    /// Which one.
+    pub key: ChildKey,
+    /// The whole object. It has no owner reference: it outlives what would be collected with the resource.
+    pub object: Node,
+}
+
+impl Ending {
+    /// Whether nothing is left of `onDelete`.
+    pub fn is_done(&self) -> bool {
+        self.make.is_empty()
+            && self.delete.is_empty()
+            && self.awaited.is_empty()
+            && self.failures.is_empty()
+            && !self.late
+    }
+}
+
+/// What is next for a custom resource that is being deleted. Templates see it and its children, and nothing else.
+pub fn finish(
+    plan: &OperatorPlan,
+    scopes: &Scopes,
+    observed: &Observed,
+    now: Timestamp,
+    entropy: &Entropy,
+) -> Ending {
+    let Some(declared) = &plan.ending else {
+        return Ending::default();
+    };
+    let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
+    let (turns, sources) = (Turns::default(), Sources::at_the_end(plan, observed));
+    let frame = Frame {
+        owner: (&owner_kind, &observed.cr.id.key),
+        sources: &sources,
+        turns: &turns,
+    };
+    let children = children_data(plan, observed, &manager, frame);
+    let data = sources.data(observed).with("children", &children).at(now);
+    let mut end = End {
+        place: Place {
+            plan,
+            scopes,
+            observed,
+        },
+        manager: &manager,
+        marks: Marks::of(plan, observed),
+        frame,
+        entropy,
+        known: BTreeSet::new(),
+        ending: Ending {
+            inventory: observed.cr.inventory.clone(),
+            ..Ending::default()
+        },
+    };
+    end.steps(declared, &data);
+    let mut ending = end.ending;
+    let deadline = observed
+        .cr
+        .deleted
+        .and_then(|deleted| deleted.checked_add(declared.timeout).ok());
+    if let Some(deadline) = deadline.filter(|_| !ending.is_done()) {
+        ending.late = deadline <= now;
+        ending.wake = Some(deadline).filter(|_| !ending.late);
+    }
+    if ending.late {
+        ending.make.clear();
+        ending.delete.clear();
+        ending.inventory = observed.cr.inventory.clone();
+    }
+    ending.wake = ending.wake.into_iter().chain(turns.first()).min();
+    ending
+}
+
+struct End<'a> {
+    place: Place<'a>,
+    manager: &'a str,
+    marks: Marks<'a>,
+    frame: Frame<'a>,
+    entropy: &'a Entropy,
+    /// Every object that an entry means.
+    known: BTreeSet<ChildKey>,
+    ending: Ending,
+}
+
+impl End<'_> {
+    fn steps(&mut self, declared: &EndPlan, data: &Data<'_>) {
+        if !self.open(&declared.block.gate, data) {
+            return;
+        }
+        for step in &declared.steps {
+            if self.open(&step.gate, data) {
+                self.step(step, data);
+            }
+            if self.ending.is_done() {
+                continue;
+            }
+            if declared.ordered {
+                self.ending.step = Some(step.name.clone());
+                return;
+            }
+        }
+    }
+
+    /// Whether a gate is open; where that cannot be told, nothing goes on.
+    fn open(&mut self, gate: &crate::plan::Gate, data: &Data<'_>) -> bool {
+        let mut budget = Budget::default();
+        let mut renderer = Renderer {
+            data,
+            budget: &mut budget,
+            frame: self.frame,
+        };
+        renderer.gate(gate).unwrap_or_else(|error| {
+            self.ending.failures.push(error.into());
+            false
+        })
+    }
+
+    fn step(&mut self, step: &EndStep, data: &Data<'_>) {
+        for job in &step.made {
+            self.entry(job, data, End::make);
+        }
+        for child in &step.deleted {
+            self.entry(child, data, End::delete);
+        }
+    }
+
+    /// Looks at one entry, or at each element that it is made for.
+    fn entry(&mut self, entry: &ChildPlan, data: &Data<'_>, what: What<Self>) {
+        let mut budget = Budget::default();
+        let mut renderer = Renderer {
+            data,
+            budget: &mut budget,
+            frame: self.frame,
+        };
+        let result = match &entry.for_each {
+            None => self.one(entry, &mut renderer, what),
+            Some(each) => match Elements::of(each, &renderer) {
+                Err(error) => Err(error.into()),
+                Ok(elements) => elements.data(data).try_for_each(|(_, data)| {
+                    let mut renderer = Renderer {
+                        data: &data,
+                        budget: &mut budget,
+                        frame: self.frame,
+                    };
+                    self.one(entry, &mut renderer, what)
+                }),
+            },
+        };
+        if let Err(failure) = result {
+            self.ending.failures.push(failure);
+        }
+    }
+
+    fn one(
+        &mut self,
+        entry: &ChildPlan,
+        renderer: &mut Renderer<'_, '_>,
+        what: What<Self>,
+    ) -> Result<(), Failure> {
+        if !renderer.gate(&entry.gate)? {
+            return Ok(());
+        }
+        let key = key_of(self.place, renderer, entry)?;
+        if !self.known.insert(key.clone()) {
+            return Err(Failure {
+                reason: Reason::DuplicateChild,
+                at: entry.path.to_string(),
+                message: format!("another entry of `onDelete` means {key} too"),
+            });
+        }
+        what(self, entry, renderer, key).map_err(Failure::from)
+    }
+
+    /// A Job: it is made once, and done when it is complete or has failed. One that was made and is gone has ended.
+    fn make(
+        &mut self,
+        entry: &ChildPlan,
+        renderer: &mut Renderer<'_, '_>,
+        key: ChildKey,
+    ) -> Result<(), RenderError> {
+        let observed = self.place.observed;
+        let found = observed.child(&key).filter(|record| {
+            record.controller.is_none() && record.is_ours(&observed.cr.id.uid, self.manager)
+        });
+        if let Some(job) = found {
+            self.ending.inventory.ended.insert(key.clone());
+            if matches!(job.readiness, Readiness::InProgress(_)) && !job.deleting {
+                self.ending.awaited.push(key);
+            }
+            return Ok(());
+        }
+        if observed.cr.inventory.ended.contains(&key) {
+            return Ok(());
+        }
+        let purpose = format!("{} {key} at the end", observed.cr.id.uid);
+        let entropy = self.entropy.fork(&purpose);
+        let object = renderer.random_tree(&entry.body, &entropy)?;
+        let mut object = object.unwrap_or_default();
+        self.marks.put_unowned(&mut object, &key);
+        self.ending.inventory.ended.insert(key.clone());
+        self.ending.make.push(EndJob { key, object });
+        Ok(())
+    }
+
+    /// Anything else: it is deleted if it is ours, and done when it is gone.
+    fn delete(
+        &mut self,
+        _: &ChildPlan,
+        _: &mut Renderer<'_, '_>,
+        key: ChildKey,
+    ) -> Result<(), RenderError> {
+        let observed = self.place.observed;
+        let uid = &observed.cr.id.uid;
+        let Some(record) = observed
+            .child(&key)
+            .filter(|record| record.is_ours(uid, self.manager))
+        else {
+            return Ok(());
+        };
+        if record.deleting {
+            self.ending.awaited.push(key);
+        } else {
+            self.ending.delete.push(Deletion {
+                key,
+                uid: record.id.uid.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What is done about an entry's object.
+type What<E> = fn(&mut E, &ChildPlan, &mut Renderer<'_, '_>, ChildKey) -> Result<(), RenderError>;

@@ -1,0 +1,241 @@
+//! Comparisons.
+
+use std::cmp::Ordering;
+
+use super::{Renderer, trimmed};
+use crate::{
+    api::ValueType,
+    plan::{
+        Coerce, Condition, JsonType, Leaf, Members, Operand, Order, Pattern, Relation, Test,
+        conditions,
+    },
+    reconcile::{reason::Reason, render::RenderError},
+    template::Number,
+    value::Node,
+};
+
+/// What cannot be compared: why. The test does not hold for that.
+struct Doubt(String);
+
+/// Why a test is not answered.
+enum Unanswered {
+    Failed(RenderError),
+    Doubtful(String),
+}
+
+impl From<RenderError> for Unanswered {
+    fn from(error: RenderError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Doubt> for Unanswered {
+    fn from(doubt: Doubt) -> Self {
+        Self::Doubtful(doubt.0)
+    }
+}
+
+impl Renderer<'_, '_> {
+    /// Whether a test holds. What cannot be compared is told, and does not.
+    pub(super) fn test(
+        &mut self,
+        condition: &Condition,
+        operand: &Node,
+        test: &Test,
+    ) -> Result<bool, RenderError> {
+        match self.relates(condition, operand, &test.relation) {
+            Ok(so) => Ok(so != test.not),
+            Err(Unanswered::Failed(error)) => Err(error),
+            Err(Unanswered::Doubtful(message)) => {
+                self.frame.turns.doubt(&condition.path, message);
+                Ok(false)
+            }
+        }
+    }
+
+    fn relates(
+        &mut self,
+        condition: &Condition,
+        operand: &Node,
+        relation: &Relation,
+    ) -> Result<bool, Unanswered> {
+        let text = trimmed(operand);
+        Ok(match relation {
+            Relation::Exists => !text.is_empty() && !is_empty_collection(operand),
+            Relation::Equals(right, of) => {
+                let right = self.text(right)?;
+                equal(*of, &text, &right, || left(condition))?
+            }
+            Relation::Contains(right) => text.contains(&self.text(right)?),
+            Relation::Prefix(right) => text.starts_with(&self.text(right)?),
+            Relation::Suffix(right) => text.ends_with(&self.text(right)?),
+            Relation::Matches(Pattern::Fixed(regex)) => regex.is_match(&text),
+            Relation::Matches(Pattern::Rendered(right)) => self.matches(&text, right)?,
+            Relation::Is(order, right) => {
+                let right = self.text(right)?;
+                let (a, b) = (
+                    number(&text, || left(condition))?,
+                    number(&right, || "the right side".to_owned())?,
+                );
+                order.holds(a.order(b))
+            }
+            Relation::Between(bounds) => {
+                let bounds = self.members(bounds)?;
+                let [from, to] = &bounds[..] else {
+                    return Err(Unanswered::Doubtful(
+                        "the right side is not two numbers".into(),
+                    ));
+                };
+                let bound = |text: &str| number(text, || "the right side".to_owned());
+                let (from, to) = (bound(from)?, bound(to)?);
+                let value = number(&text, || left(condition))?;
+                value.order(from).is_some_and(Ordering::is_ge)
+                    && value.order(to).is_some_and(Ordering::is_le)
+            }
+            Relation::In(values, of) => {
+                let mut found = false;
+                for value in self.members(values)? {
+                    found |= equal(*of, &text, &value, || left(condition))?;
+                }
+                found
+            }
+            Relation::Unique => self.is_unique(condition)?,
+            Relation::Type(of) => json_type(operand) == *of,
+        })
+    }
+
+    fn matches(&mut self, text: &str, right: &Leaf) -> Result<bool, RenderError> {
+        let pattern = self.text(right)?;
+        match conditions::relations::regex(&pattern) {
+            Ok(regex) => Ok(regex.is_match(text)),
+            Err(why) => Err(RenderError {
+                path: right.path.clone(),
+                message: format!(
+                    "`{}` must give a regular expression: {why}",
+                    right.template.source()
+                ),
+                reason: Reason::WrongType,
+            }),
+        }
+    }
+
+    /// Whether no other custom resource has the text; true of none.
+    fn is_unique(&self, condition: &Condition) -> Result<bool, RenderError> {
+        let Some(path) = condition.unique() else {
+            return Ok(true);
+        };
+        self.frame
+            .sources
+            .is_unique(path)
+            .map_err(|why| RenderError {
+                path: condition.path.clone(),
+                message: why.to_owned(),
+                reason: Reason::Unavailable,
+            })
+    }
+
+    /// The values of a list, trimmed.
+    fn members(&mut self, members: &Members) -> Result<Vec<String>, RenderError> {
+        match members {
+            Members::Each(leaves) => leaves.iter().map(|leaf| self.text(leaf)).collect(),
+            Members::Split(leaf) => {
+                let value = self.leaf(leaf)?.unwrap_or_default();
+                Ok(match &value {
+                    Node::List(items) => items
+                        .iter()
+                        .map(|item| trimmed(item).into_owned())
+                        .collect(),
+                    other => other
+                        .to_text()
+                        .split(',')
+                        .map(|item| item.trim().to_owned())
+                        .collect(),
+                })
+            }
+        }
+    }
+}
+
+/// The left side, as messages name it. Its value may be secret.
+fn left(condition: &Condition) -> String {
+    match condition.operand() {
+        Some(Operand::Path(path)) => format!("`{path}`"),
+        Some(Operand::Template(template)) => format!("`{}`", template.source()),
+        None => "the time".to_owned(),
+    }
+}
+
+/// The number that a text is; nothing at all is 0.
+fn number(text: &str, name: impl Fn() -> String) -> Result<Number, Doubt> {
+    if let Ok(whole) = text.parse::<i128>() {
+        return Ok(Number::Int(whole));
+    }
+    Number::read(&Node::from(if text.is_empty() { "0" } else { text }))
+        .ok_or_else(|| Doubt(format!("{} is no number", name())))
+}
+
+/// Whether two texts are the same, as values of a type.
+fn equal(of: ValueType, left: &str, right: &str, name: impl Fn() -> String) -> Result<bool, Doubt> {
+    let side = || "the right side".to_owned();
+    match of {
+        ValueType::String => Ok(left == right),
+        ValueType::Int => {
+            let (a, b) = (integer(left, name)?, integer(right, side)?);
+            Ok(a.order(b) == Some(Ordering::Equal))
+        }
+        ValueType::Float => {
+            let (a, b) = (number(left, name)?, number(right, side)?);
+            Ok(a.order(b) == Some(Ordering::Equal))
+        }
+        ValueType::Bool => Ok(flag(left, name)? == flag(right, side)?),
+    }
+}
+
+fn integer(text: &str, name: impl Fn() -> String) -> Result<Number, Doubt> {
+    let whole = |number: &Number| match number {
+        Number::Int(_) => true,
+        Number::Float(number) => number.fract() == 0.0,
+    };
+    number(text, &name)
+        .ok()
+        .filter(whole)
+        .ok_or_else(|| Doubt(format!("{} is no whole number", name())))
+}
+
+fn flag(text: &str, name: impl Fn() -> String) -> Result<bool, Doubt> {
+    match Coerce::Bool.apply(Node::from(text)) {
+        Ok(flag) => Ok(flag == Some(Node::Bool(true))),
+        Err(_) => Err(Doubt(format!("{} is neither true nor false", name()))),
+    }
+}
+
+impl Order {
+    /// Whether that is how one number stands to another.
+    fn holds(self, found: Option<Ordering>) -> bool {
+        found.is_some_and(match self {
+            Order::Greater => Ordering::is_gt,
+            Order::GreaterOrEqual => Ordering::is_ge,
+            Order::Less => Ordering::is_lt,
+            Order::LessOrEqual => Ordering::is_le,
+        })
+    }
+}
+
+fn is_empty_collection(node: &Node) -> bool {
+    match node {
+        Node::List(items) => items.is_empty(),
+        Node::Map(entries) => entries.is_empty(),
+        _ => false,
+    }
+}
+
+fn json_type(node: &Node) -> JsonType {
+    match node {
+        Node::Null => JsonType::Null,
+        Node::Bool(_) => JsonType::Bool,
+        Node::Int(_) | Node::UInt(_) | Node::Float(_) => JsonType::Number,
+        Node::Str(_) => JsonType::String,
+        Node::List(_) => JsonType::List,
+        Node::Map(_) => JsonType::Map,
+    }
+}

@@ -1,0 +1,157 @@
+//! Copies: a child takes over what it does not say itself from an object that somebody else made.
+
+use super::{lasting::asked, object::check_name, pass::Pass};
+use crate::{
+    plan::{ChildKey, ChildPlan, Coerce, CopyPlan, Leaf, NameRule, ObjectKey},
+    reconcile::{
+        reason::Reason,
+        render::{RenderError, Renderer},
+        sources::{Answer, Read},
+    },
+    value::{Key, Map, Node},
+};
+
+impl Pass<'_, '_> {
+    /// Puts into `object`, the child `key`, what the object has that it is a copy of.
+    pub(super) fn copy(
+        &mut self,
+        renderer: &mut Renderer<'_, '_>,
+        object: &mut Node,
+        key: &ChildKey,
+        (declared, copy): (&ChildPlan, &CopyPlan),
+    ) -> Result<(), RenderError> {
+        let source = self.source(renderer, key, declared, copy)?;
+        let place = &*copy.name.path;
+        match self.answer(Read::Object(source.clone())) {
+            None => Err(asked(place)),
+            Some(Answer::Ready(found)) => {
+                if declared.kind.kind == copy.kind.kind {
+                    merge(object, found, &copy.parts);
+                } else {
+                    merge(object, &as_secret(found), &copy.parts);
+                }
+                Ok(())
+            }
+            Some(Answer::Absent) => {
+                let message = format!("{source}, which it is a copy of, does not exist yet");
+                Err(error(place, Reason::SourceMissing, message))
+            }
+            Some(Answer::Unavailable(why)) => {
+                let message = format!("{source}, which it is a copy of, cannot be read: {why}");
+                Err(error(place, Reason::Unavailable, message))
+            }
+        }
+    }
+
+    /// Which object that is.
+    fn source(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        key: &ChildKey,
+        declared: &ChildPlan,
+        copy: &CopyPlan,
+    ) -> Result<ChildKey, RenderError> {
+        let name = self.named(renderer, declared, &copy.name, NameRule::Subdomain)?;
+        let own = self.observed.cr.id.key.namespace.clone();
+        let namespace = match &copy.namespace {
+            Some(leaf) => Some(self.named(renderer, declared, leaf, NameRule::Label1123)?),
+            None => own.clone(),
+        };
+        let Some(namespace) = namespace else {
+            let message = format!(
+                "{} lives in a namespace and {} does not: say `fromNamespace`",
+                copy.kind, self.plan.resource.kind
+            );
+            return Err(error(&copy.name.path, Reason::InvalidName, message));
+        };
+        let may = own.as_deref() == Some(&*namespace)
+            || copy.allowed.as_ref().is_none_or(|allowed| {
+                allowed
+                    .iter()
+                    .any(|pattern| pattern.allows(&namespace, &name))
+            });
+        if !may {
+            let message =
+                format!("{namespace}/{name} may not be copied: `allowedSources` does not list it");
+            return Err(error(&copy.name.path, Reason::SourceRefused, message));
+        }
+        let source = ChildKey {
+            kind: copy.kind.clone(),
+            object: ObjectKey {
+                namespace: Some(namespace),
+                name,
+            },
+        };
+        if source == *key {
+            let message = format!("{key} would be a copy of itself; give it another name");
+            return Err(error(&copy.name.path, Reason::InvalidName, message));
+        }
+        Ok(source)
+    }
+
+    /// A name that must not be empty.
+    fn named(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        declared: &ChildPlan,
+        leaf: &Leaf,
+        rule: NameRule,
+    ) -> Result<Box<str>, RenderError> {
+        let text = renderer.text(leaf)?;
+        check_name(self.plan, declared, leaf, (rule, &text))?;
+        Ok(text.into())
+    }
+}
+
+/// What a `ConfigMap` is as a Secret.
+fn as_secret(map: &Node) -> Node {
+    let entries = |part| {
+        map.get(part)
+            .and_then(Node::as_map)
+            .into_iter()
+            .flat_map(Map::iter)
+    };
+    let encoded = |(key, text): (&Key, &Node)| {
+        let value = Coerce::Base64.apply(text.clone()).ok().flatten()?;
+        Some((key.clone(), value))
+    };
+    let binary = entries("binaryData").map(|(key, value)| (key.clone(), value.clone()));
+    let data = entries("data").filter_map(encoded).chain(binary).collect();
+    Node::object([("data", Node::Map(data))])
+}
+
+/// Puts in the parts that the object does not have; of maps, the keys that it does not have.
+fn merge(object: &mut Node, source: &Node, parts: &[Key]) {
+    let Node::Map(object) = object else { return };
+    for part in parts {
+        let Some(found) = source.get(part) else {
+            continue;
+        };
+        match (object.get_mut(part), found) {
+            (None, found) => {
+                object.insert(part.clone(), found.clone());
+            }
+            (Some(Node::Map(own)), Node::Map(found)) => {
+                let missing: Map = found
+                    .iter()
+                    .filter(|(key, _)| own.get(key).is_none())
+                    .map(|(key, value)| (key.clone(), value.clone()))
+                    .collect();
+                own.extend(
+                    missing
+                        .iter()
+                        .map(|(key, value)| (key.clone(), value.clone())),
+                );
+            }
+            (Some(_), _) => {}
+        }
+    }
+}
+
+fn error(path: &str, reason: Reason, message: impl Into<String>) -> RenderError {
+    RenderError {
+        path: path.into(),
+        message: message.into(),
+        reason,
+    }
+}

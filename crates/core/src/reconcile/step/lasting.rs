@@ -1,0 +1,314 @@
+//! Secrets that last: made when they are missing, made anew when they are due, and else left as they are.
+//!
+//! ```text
+//!  no record ──────────────────────────────► Create, with values of this moment
+//!  record ── generated-at + renewAfter ≤ now ► Apply, with values of this moment, in place
+//!         ── certificate for something else ─► Apply, the same
+//!         └─ else ───────────────────────────► Keep; the pass comes again when it is due
+//! ```
+
+use std::net::IpAddr;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Failure, Intent, pass::Pass};
+use crate::{
+    api::names::{self, ANNOTATION_GENERATED_AT, ANNOTATION_ISSUED_FOR},
+    plan::{CertificatePlan, ChildKey, ChildPlan, Coerce, LastingPlan, Leaf},
+    reconcile::{
+        marks::set_in,
+        owned::{Own, Step},
+        reason::Reason,
+        record::ChildRecord,
+        render::{RenderError, Renderer},
+        sources::{Answer, CERTIFICATE_PARTS, Certificate, Read},
+    },
+    value::{Key, Node, hash},
+};
+
+/// Longest common name. Source: RFC 5280, `ub-common-name`.
+const LONGEST_COMMON_NAME: usize = 64;
+
+impl Pass<'_, '_> {
+    /// Decides on a Secret that shall exist and last.
+    pub(super) fn lasting(
+        &mut self,
+        renderer: &mut Renderer<'_, '_>,
+        key: ChildKey,
+        index: usize,
+        lasting: &LastingPlan,
+    ) -> Result<(), Failure> {
+        let declared = &self.plan.children[index];
+        let record = self.observed.child(&key).cloned();
+        let is_due = match &record {
+            None => true,
+            // Its end wakes this key.
+            Some(record) if record.deleting => false,
+            Some(record) => match self.is_due(renderer, record, declared, lasting) {
+                Ok(is_due) => is_due,
+                Err(error) => return self.keep_for(key, error.into()),
+            },
+        };
+        if !is_due {
+            self.keep(key);
+            return Ok(());
+        }
+        if let Some(after) = lasting.renew_after {
+            // What is made now is due again then.
+            self.frame.turns.at(later(self.now, after));
+        }
+        match self.render(renderer, &key, declared, index) {
+            Ok(rendered) => {
+                let rendered = Box::new(rendered);
+                self.want(
+                    key,
+                    if record.is_some() {
+                        Intent::Apply(rendered)
+                    } else {
+                        Intent::Create(rendered)
+                    },
+                );
+                Ok(())
+            }
+            Err(error) => self.keep_for(key, error.into()),
+        }
+    }
+
+    fn keep_for(&mut self, key: ChildKey, failure: Failure) -> Result<(), Failure> {
+        self.keep(key);
+        Err(failure)
+    }
+
+    /// Whether the values are too old, or for something else than what is declared now.
+    fn is_due(
+        &self,
+        renderer: &mut Renderer<'_, '_>,
+        record: &ChildRecord,
+        declared: &ChildPlan,
+        lasting: &LastingPlan,
+    ) -> Result<bool, RenderError> {
+        if let Some(after) = lasting.renew_after {
+            // An annotation that somebody took off or broke says nothing.
+            let generated = annotation(record, ANNOTATION_GENERATED_AT)
+                .and_then(|text| text.parse().ok())
+                .or(record.created);
+            let due = generated.map_or(self.now, |generated| later(generated, after));
+            if due <= self.now {
+                return Ok(true);
+            }
+            self.frame.turns.at(due);
+        }
+        let Some(certificate) = lasting.certificate.as_ref().filter(|_| !lasting.once) else {
+            return Ok(false);
+        };
+        let issued_for = annotation(record, ANNOTATION_ISSUED_FOR);
+        let body = renderer.tree(&declared.body)?.unwrap_or_default();
+        let names = names(renderer, certificate)?;
+        let is_other = issued_for != Some(&*for_what(&body, &names, certificate));
+        Ok(is_other || !self.is_untouched(record))
+    }
+
+    /// Whether the parts of the certificate are those that this operator wrote, or that somebody applies on purpose.
+    fn is_untouched(&self, record: &ChildRecord) -> bool {
+        let own = Own {
+            name: &record.id.key.name,
+            owner: record.owner().unwrap_or_default(),
+        };
+        let ours = record.ownership.applied_by(&self.manager);
+        let data = Key::new("data");
+        CERTIFICATE_PARTS.iter().all(|part| {
+            let part = Key::new(part);
+            let trail = [Step::Field(&data), Step::Field(&part)];
+            let is_ours = ours.is_some_and(|fields| fields.covers(&trail, own));
+            let other = || {
+                record
+                    .ownership
+                    .applied_by_other(&self.manager, &trail, own)
+            };
+            is_ours || other().is_some()
+        })
+    }
+
+    /// Puts in what the values of a Secret that lasts are made of and when, its certificate too.
+    pub(super) fn generate(
+        &mut self,
+        renderer: &mut Renderer<'_, '_>,
+        object: &mut Node,
+        key: &ChildKey,
+        lasting: &LastingPlan,
+    ) -> Result<(), RenderError> {
+        if let Some(certificate) = &lasting.certificate {
+            let names = names(renderer, certificate)?;
+            let mark = for_what(object, &names, certificate);
+            let parts = self.issue(key, certificate, names)?;
+            set_in(object, &[], "data", parts);
+            let annotations = ["metadata", "annotations"];
+            set_in(object, &annotations, ANNOTATION_ISSUED_FOR, mark.into());
+        }
+        let now = seconds(self.now).to_string();
+        let annotations = ["metadata", "annotations"];
+        set_in(object, &annotations, ANNOTATION_GENERATED_AT, now.into());
+        Ok(())
+    }
+
+    /// The parts of a certificate, as a Secret's data has them.
+    fn issue(
+        &mut self,
+        key: &ChildKey,
+        certificate: &CertificatePlan,
+        names: Names,
+    ) -> Result<Node, RenderError> {
+        let place = certificate.place();
+        let read = Read::Certificate(Certificate {
+            holder: key.clone(),
+            common_name: names.common_name,
+            hosts: names.hosts,
+            not_before: seconds(self.now),
+            not_after: later(seconds(self.now), certificate.valid_for),
+        });
+        let parts = match self.answer(read) {
+            None => return Err(asked(place)),
+            Some(Answer::Ready(parts)) => parts.clone(),
+            Some(Answer::Absent) => {
+                return Err(failed(
+                    place,
+                    Reason::Unavailable,
+                    "no certificate was made",
+                ));
+            }
+            Some(Answer::Unavailable(why)) => {
+                let message = format!("no certificate can be made: {why}");
+                return Err(failed(place, Reason::Unavailable, message));
+            }
+        };
+        Ok(Node::object(CERTIFICATE_PARTS.map(|name| {
+            let text = parts.get(name).cloned().unwrap_or_default();
+            let encoded = Coerce::Base64.apply(text).ok().flatten();
+            (name, encoded.unwrap_or_default())
+        })))
+    }
+}
+
+/// What a certificate is for.
+struct Names {
+    common_name: Option<String>,
+    hosts: Vec<String>,
+}
+
+impl CertificatePlan {
+    /// A field of it, for messages.
+    fn place(&self) -> &str {
+        let mut leaves = self.common_name.iter().chain(&self.hosts);
+        leaves.next().map_or("", |leaf| &leaf.path)
+    }
+}
+
+/// What a certificate is for, now.
+fn names(
+    renderer: &mut Renderer<'_, '_>,
+    certificate: &CertificatePlan,
+) -> Result<Names, RenderError> {
+    let common_name = match &certificate.common_name {
+        Some(leaf) => Some(renderer.text(leaf)?).filter(|text| !text.is_empty()),
+        None => None,
+    };
+    if let (Some(name), Some(leaf)) = (&common_name, &certificate.common_name)
+        && name.chars().count() > LONGEST_COMMON_NAME
+    {
+        let message = format!("a common name has at most {LONGEST_COMMON_NAME} characters");
+        return Err(failed(&leaf.path, Reason::InvalidName, message));
+    }
+    let mut hosts = Vec::with_capacity(certificate.hosts.len());
+    for leaf in &certificate.hosts {
+        let host = renderer.text(leaf)?;
+        if !host.is_empty() && !hosts.contains(&host) {
+            check_host(leaf, &host)?;
+            hosts.push(host);
+        }
+    }
+    // Clients look at hosts only. Source: RFC 6125, section 6.4.4.
+    if hosts.is_empty() {
+        hosts.extend(common_name.iter().filter(|name| is_host(name)).cloned());
+    }
+    let first = || {
+        hosts
+            .first()
+            .filter(|host| host.len() <= LONGEST_COMMON_NAME)
+    };
+    let common_name = common_name.or_else(|| first().cloned());
+    if common_name.is_none() && hosts.is_empty() {
+        let message = "`commonName` and `dnsNames` are empty: the certificate would be for nobody";
+        return Err(failed(certificate.place(), Reason::InvalidName, message));
+    }
+    Ok(Names { common_name, hosts })
+}
+
+/// Tells certificates for one thing from those for another, in a Secret of that body.
+fn for_what(body: &Node, names: &Names, certificate: &CertificatePlan) -> String {
+    let hosts: Vec<Node> = names.hosts.iter().map(|host| Node::from(&**host)).collect();
+    let seconds = certificate.valid_for.as_secs();
+    hash(&Node::object([
+        ("body", body.clone()),
+        (
+            "commonName",
+            names
+                .common_name
+                .as_deref()
+                .map(Node::from)
+                .unwrap_or_default(),
+        ),
+        ("hosts", Node::from(hosts)),
+        (
+            "validFor",
+            Node::from(i64::try_from(seconds).unwrap_or(i64::MAX)),
+        ),
+    ]))
+}
+
+fn check_host(leaf: &Leaf, host: &str) -> Result<(), RenderError> {
+    if is_host(host) {
+        return Ok(());
+    }
+    // What it gives is not told: it may be made of a Secret.
+    let message = "this gives no host: it takes a name such as `web.example.org` or `*.example.org`, or an address";
+    Err(failed(&leaf.path, Reason::InvalidName, message))
+}
+
+/// A name, a wildcard or an address.
+fn is_host(text: &str) -> bool {
+    let name = text.strip_prefix("*.").unwrap_or(text).to_ascii_lowercase();
+    text.parse::<IpAddr>().is_ok() || names::check_dns1123_subdomain(&name).is_ok()
+}
+
+fn failed(path: &str, reason: Reason, message: impl Into<String>) -> RenderError {
+    RenderError {
+        path: path.into(),
+        message: message.into(),
+        reason,
+    }
+}
+
+/// Stands where an answer is needed that was asked for; the pass is called again with it.
+pub(super) fn asked(path: &str) -> RenderError {
+    failed(path, Reason::Unavailable, "it is asked for")
+}
+
+fn annotation<'a>(record: &'a ChildRecord, name: &str) -> Option<&'a str> {
+    record
+        .view
+        .get("metadata")?
+        .get("annotations")?
+        .get(name)?
+        .as_str()
+}
+
+/// Annotations have whole seconds, so what is compared with them has.
+fn seconds(moment: Timestamp) -> Timestamp {
+    Timestamp::from_second(moment.as_second()).unwrap_or(moment)
+}
+
+/// That long after a moment; the end of time where there is none.
+fn later(moment: Timestamp, by: std::time::Duration) -> Timestamp {
+    let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+    moment.checked_add(by).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,189 @@
+//! Pods that roll when the configuration changes that they use: its hash stands on their template.
+
+use std::collections::BTreeSet;
+
+use super::{Intent, lasting::asked, pass::Pass};
+use crate::{
+    api::names::ANNOTATION_CONFIG_HASH,
+    plan::{ChildKey, GroupKind, ObjectKey},
+    reconcile::{
+        marks::set_in,
+        reason::Reason,
+        render::RenderError,
+        sources::{Answer, Read},
+    },
+    value::{Map, Node, hash},
+};
+
+/// What pods see of a Secret or a `ConfigMap`.
+const CONTENT: [&str; 2] = ["data", "binaryData"];
+
+impl Pass<'_, '_> {
+    /// Puts the hash of what the pods of `object`, the child `key`, use onto their template. `place` is for messages.
+    pub(super) fn roll(
+        &mut self,
+        object: &mut Node,
+        key: &ChildKey,
+        place: &str,
+    ) -> Result<(), RenderError> {
+        let way = template_of(object);
+        let Some(template) = at(object, way) else {
+            return Ok(());
+        };
+        let mut all = Map::default();
+        let mut is_asked = false;
+        for used in used(template, key) {
+            match self.content(&used, place)? {
+                Some(content) => {
+                    let name = format!("{}/{}", used.kind.kind, used.object.name);
+                    all.insert(name.into(), content.into());
+                }
+                None => is_asked = true,
+            }
+        }
+        if is_asked {
+            return Err(asked(place));
+        }
+        if !all.is_empty() {
+            let mark = hash(&Node::Map(all));
+            let parents = [way, &["metadata", "annotations"]].concat();
+            set_in(object, &parents, ANNOTATION_CONFIG_HASH, mark.into());
+        }
+        Ok(())
+    }
+
+    /// The hash of what an object has; nothing while it is asked for.
+    fn content(&mut self, used: &ChildKey, place: &str) -> Result<Option<String>, RenderError> {
+        // What this pass makes is what there will be.
+        let made = self.cycle.intents.iter().find_map(|intent| match intent {
+            Intent::Apply(rendered) | Intent::Create(rendered) if rendered.key == *used => {
+                Some(content_hash(&rendered.object))
+            }
+            _ => None,
+        });
+        if made.is_some() {
+            return Ok(made);
+        }
+        match self.answer(Read::Object(used.clone())) {
+            None => Ok(None),
+            Some(Answer::Ready(found)) => Ok(Some(content_hash(found))),
+            Some(Answer::Absent) => Ok(Some(String::new())),
+            Some(Answer::Unavailable(why)) => Err(RenderError {
+                path: place.into(),
+                message: format!("{used}, which its pods use, cannot be read: {why}"),
+                reason: Reason::Unavailable,
+            }),
+        }
+    }
+}
+
+fn content_hash(object: &Node) -> String {
+    let part = |name: &'static str| {
+        let part = object.get(name).filter(|part| !part.is_empty_value());
+        (name, part.cloned().unwrap_or_default())
+    };
+    hash(&Node::object(CONTENT.map(part)))
+}
+
+/// The way to the pod template.
+fn template_of(object: &Node) -> &'static [&'static str] {
+    if object.get("kind").and_then(Node::as_str) == Some("CronJob") {
+        &["spec", "jobTemplate", "spec", "template"]
+    } else {
+        &["spec", "template"]
+    }
+}
+
+fn at<'a>(object: &'a Node, way: &[&str]) -> Option<&'a Node> {
+    way.iter().try_fold(object, |node, step| node.get(step))
+}
+
+/// The Secrets and `ConfigMaps` that a pod template of the workload `key` names.
+fn used(template: &Node, key: &ChildKey) -> BTreeSet<ChildKey> {
+    let mut used = BTreeSet::new();
+    let mut add = |kind: &str, name: Option<&Node>| {
+        if let Some(name) = name.and_then(Node::as_str).filter(|name| !name.is_empty()) {
+            used.insert(ChildKey {
+                kind: GroupKind::parse(kind),
+                object: ObjectKey {
+                    namespace: key.object.namespace.clone(),
+                    name: name.into(),
+                },
+            });
+        }
+    };
+    let Some(spec) = template.get("spec") else {
+        return used;
+    };
+    for secret in items(spec, "imagePullSecrets") {
+        add("Secret", secret.get("name"));
+    }
+    for volume in items(spec, "volumes") {
+        add(
+            "Secret",
+            volume
+                .get("secret")
+                .and_then(|volume| volume.get("secretName")),
+        );
+        add(
+            "ConfigMap",
+            volume
+                .get("configMap")
+                .and_then(|volume| volume.get("name")),
+        );
+        let projected = volume
+            .get("projected")
+            .map(|volume| items(volume, "sources"));
+        for source in projected.unwrap_or_default() {
+            add(
+                "Secret",
+                source.get("secret").and_then(|source| source.get("name")),
+            );
+            add(
+                "ConfigMap",
+                source
+                    .get("configMap")
+                    .and_then(|source| source.get("name")),
+            );
+        }
+    }
+    let containers = items(spec, "containers")
+        .iter()
+        .chain(items(spec, "initContainers"));
+    for container in containers {
+        for source in items(container, "envFrom") {
+            add(
+                "Secret",
+                source
+                    .get("secretRef")
+                    .and_then(|source| source.get("name")),
+            );
+            add(
+                "ConfigMap",
+                source
+                    .get("configMapRef")
+                    .and_then(|source| source.get("name")),
+            );
+        }
+        for variable in items(container, "env") {
+            let Some(from) = variable.get("valueFrom") else {
+                continue;
+            };
+            add(
+                "Secret",
+                from.get("secretKeyRef")
+                    .and_then(|source| source.get("name")),
+            );
+            add(
+                "ConfigMap",
+                from.get("configMapKeyRef")
+                    .and_then(|source| source.get("name")),
+            );
+        }
+    }
+    used
+}
+
+fn items<'a>(node: &'a Node, field: &str) -> &'a [Node] {
+    node.get(field).and_then(Node::as_list).unwrap_or_default()
+}

@@ -1,0 +1,168 @@
+//! A name becomes addresses once, all of them are judged, and one of them is dialled.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    sync::OnceCell,
+};
+use tokio_rustls::TlsConnector;
+
+use super::{
+    CallError, Guard,
+    allow::LOCALHOST,
+    target::{Host, Target},
+};
+
+/// Most addresses of one name that are tried.
+const MOST_ADDRESSES: usize = 8;
+
+/// Looks names up.
+type LookUp = dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync;
+
+/// Looks names up, each once a call.
+#[derive(Clone)]
+pub struct Resolver(Arc<LookUp>);
+
+impl Resolver {
+    /// As the machine does.
+    pub fn system() -> Self {
+        Self::new(|name| {
+            Box::pin(async move {
+                let found = tokio::net::lookup_host((name, 0)).await?;
+                Ok(found.map(|address| address.ip()).collect())
+            })
+        })
+    }
+
+    /// As the caller does.
+    pub fn new(
+        look_up: impl Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(look_up))
+    }
+
+    async fn addresses(&self, host: &Host) -> io::Result<Vec<IpAddr>> {
+        match host {
+            Host::Address(address) => Ok(vec![*address]),
+            Host::Name(name) if **name == *LOCALHOST => {
+                Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
+            }
+            Host::Name(name) => (self.0)(name.to_string()).await,
+        }
+    }
+}
+
+/// A connection, with TLS or without.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Connects to hosts that the guard permits.
+pub(super) struct Dialler {
+    guard: Guard,
+    resolver: Resolver,
+    tls: OnceCell<Arc<ClientConfig>>,
+}
+
+impl Dialler {
+    pub(super) fn new(guard: Guard, resolver: Resolver) -> Self {
+        Self {
+            guard,
+            resolver,
+            tls: OnceCell::new(),
+        }
+    }
+
+    /// The same, trusting these certificates and no others.
+    #[cfg(test)]
+    pub(super) fn trusting(mut self, roots: RootCertStore) -> Self {
+        self.tls = OnceCell::new_with(Some(client_config(roots)));
+        self
+    }
+
+    /// A connection to the target. The name is looked up once, every address of it is judged, and none is dialled unless all
+    /// are permitted: who answers for a name cannot choose which address is judged and which is used. `within` is how long
+    /// all of the addresses together may take.
+    pub(super) async fn dial(
+        &self,
+        target: &Target,
+        within: Duration,
+    ) -> Result<Box<dyn Stream>, CallError> {
+        self.guard.judge_host(target)?;
+        let unresolved = || CallError::Unresolved(target.to_string());
+        let addresses = self.resolver.addresses(&target.host).await;
+        let mut addresses = addresses.map_err(|_| unresolved())?;
+        for address in &addresses {
+            self.guard.judge_address(target, *address)?;
+        }
+        addresses.truncate(MOST_ADDRESSES);
+        let share = within / u32::try_from(addresses.len().max(1)).unwrap_or(1);
+        let mut failed = unresolved();
+        for address in addresses {
+            match connect(target, address, share).await {
+                Ok(tcp) if target.secure => return self.secure(target, tcp).await,
+                Ok(tcp) => return Ok(Box::new(tcp)),
+                Err(source) => {
+                    failed = CallError::Connect {
+                        to: target.to_string(),
+                        source,
+                    };
+                }
+            }
+        }
+        Err(failed)
+    }
+
+    async fn secure(&self, target: &Target, tcp: TcpStream) -> Result<Box<dyn Stream>, CallError> {
+        let failed = |source| CallError::Tls {
+            to: target.to_string(),
+            source,
+        };
+        let name = match &target.host {
+            Host::Address(address) => ServerName::from(*address),
+            Host::Name(name) => ServerName::try_from(name.to_string())
+                .map_err(|error| failed(io::Error::other(error)))?,
+        };
+        // Reading the machine's certificates blocks.
+        let load = || tokio::task::spawn_blocking(machine_config);
+        let config = self
+            .tls
+            .get_or_try_init(load)
+            .await
+            .map_err(|error| failed(io::Error::other(error)))?;
+        let connector = TlsConnector::from(config.clone());
+        let stream = connector.connect(name, tcp).await.map_err(failed)?;
+        Ok(Box::new(stream))
+    }
+}
+
+async fn connect(target: &Target, address: IpAddr, within: Duration) -> io::Result<TcpStream> {
+    let connecting = TcpStream::connect(SocketAddr::new(address, target.port));
+    match tokio::time::timeout(within, connecting).await {
+        Ok(connected) => connected,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// Trusts whom the machine trusts; a certificate of its store that cannot be read is left out.
+fn machine_config() -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    client_config(roots)
+}
+
+fn client_config(roots: RootCertStore) -> Arc<ClientConfig> {
+    ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+        .into()
+}

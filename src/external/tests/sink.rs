@@ -1,0 +1,139 @@
+//! A server on the loopback that keeps what it was sent.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+/// Ends with its value.
+pub(super) struct Sink {
+    address: std::net::SocketAddr,
+    seen: Arc<Mutex<Vec<String>>>,
+    _tasks: JoinSet<()>,
+}
+
+/// What it does once a request is in.
+#[derive(Clone, Copy)]
+pub(super) enum Manner {
+    /// Says nothing.
+    Hang,
+    /// Says a letter of its head at a time.
+    Drip,
+    /// Says its head, and a body that never ends.
+    Endless,
+    /// Says lines of its head for ever.
+    EndlessHead,
+    /// Says something else than HTTP.
+    Noise,
+}
+
+impl Sink {
+    /// Answers each request with what `answer` makes of its first line, then closes.
+    pub(super) async fn start(
+        answer: impl Fn(&str) -> Cow<'static, str> + Send + Sync + 'static,
+    ) -> Self {
+        let answer = Arc::new(answer);
+        Self::serve(move |mut stream: TcpStream, head| {
+            let answer = answer.clone();
+            async move {
+                let _ = stream.write_all(answer(&head).as_bytes()).await;
+            }
+        })
+        .await
+    }
+
+    /// Answers in that manner, until the other side goes.
+    pub(super) async fn behaving(manner: Manner) -> Self {
+        Self::serve(move |stream, _| misbehave(stream, manner)).await
+    }
+
+    async fn serve<F>(act: impl Fn(TcpStream, String) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let kept = seen.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let request = read(&mut stream).await;
+                let line = request.lines().next().unwrap_or_default().to_owned();
+                kept.lock().unwrap().push(request);
+                connections.spawn(act(stream, line));
+            }
+        });
+        Self {
+            address,
+            seen,
+            _tasks: tasks,
+        }
+    }
+
+    /// `http://127.0.0.1:port`
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// The requests, as they came.
+    pub(super) fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+/// A request: its head, and as much of a body as it announces.
+async fn read(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let whole = text.split_once("\r\n\r\n").is_some_and(|(head, body)| {
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
+            body.len() >= length.map_or(0, |length| length.parse().unwrap())
+        });
+        if whole {
+            return text;
+        }
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return text,
+            Ok(n) => text.push_str(&String::from_utf8_lossy(&buffer[..n])),
+        }
+    }
+}
+
+async fn misbehave(mut stream: TcpStream, manner: Manner) {
+    let (first, again): (&[u8], &[u8]) = match manner {
+        Manner::Hang => return std::future::pending().await,
+        Manner::Drip => (b"HTTP/1.1 200 OK\r\nx: ", b"y"),
+        Manner::Endless => (
+            b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n",
+            &[b'y'; 16 * 1024],
+        ),
+        Manner::EndlessHead => (
+            b"HTTP/1.1 200 OK\r\n",
+            b"x: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n",
+        ),
+        Manner::Noise => (b"220 mail.example\r\n", b"500 what?\r\n"),
+    };
+    let mut said = stream.write_all(first).await;
+    while said.is_ok() {
+        if matches!(manner, Manner::Drip) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        said = stream.write_all(again).await;
+    }
+}

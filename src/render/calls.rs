@@ -1,0 +1,42 @@
+//! Answers to calls, from a file.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use orkestra_core::{
+    diagnostics::{Code, FieldPath},
+    value::Node,
+};
+
+use super::{Rendered, objects::read_documents};
+use crate::files::Compiled;
+
+/// Reads the answers by the name of the call; a name that no call has is a problem.
+pub(super) fn read_calls(
+    paths: &[PathBuf],
+    katalogs: &[Compiled],
+    rendered: &mut Rendered,
+) -> BTreeMap<String, Node> {
+    let operators = katalogs.iter().flat_map(|katalog| &katalog.plan.operators);
+    let calls = operators.flat_map(|operator| &operator.calls);
+    let known: Vec<&str> = calls.map(|call| &*call.name).collect();
+    let mut answers = BTreeMap::new();
+    for document in read_documents(paths, rendered) {
+        let Node::Map(fields) = &document.node else {
+            let message = "answers to calls are a map by the name of the call";
+            let problem = document.problem(Code::WrongShape, FieldPath::root(), message);
+            rendered.problems.push(problem);
+            continue;
+        };
+        for (name, answer) in fields.iter() {
+            if !known.contains(&name.as_str()) {
+                let message = format!("no operator makes a call `{name}`");
+                let path = FieldPath::parse(name);
+                rendered
+                    .problems
+                    .push(document.problem(Code::UnknownData, path, message));
+            }
+            answers.insert(name.to_string(), answer.clone());
+        }
+    }
+    answers
+}

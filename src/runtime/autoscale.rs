@@ -1,0 +1,124 @@
+//! The autoscaler of one operator: measures, decides, and has the driver follow.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use orkestra_core::{
+    plan::{AutoscalePlan, CapacityPlan, OperatorPlan},
+    reconcile::autoscale::{Figures, Scaling, look},
+    value::Key,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    operator::Role,
+    shared::{Shared, lock},
+};
+
+/// Follows the autoscaler of the plan, where it has one, until `stop` is cancelled.
+pub(super) async fn follow(
+    shared: Arc<Shared>,
+    mut plans: watch::Receiver<Arc<OperatorPlan>>,
+    stop: CancellationToken,
+) {
+    if shared.role != Role::Reconciles {
+        return;
+    }
+    let mut autoscaler = Autoscaler::default();
+    loop {
+        let plan = plans.borrow_and_update().clone();
+        let again = autoscaler.turn(&shared, &plan);
+        let wait = async {
+            match again {
+                Some(at) => tokio::time::sleep(shared.context.clock.until(at)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = plans.changed() => if changed.is_err() { return },
+            () = wait => {}
+        }
+    }
+}
+
+/// Where the autoscaler of one operator stands. It is not remembered over a restart.
+#[derive(Default)]
+struct Autoscaler {
+    scaling: Scaling,
+    /// The last failure that was told.
+    told: Option<String>,
+}
+
+impl Autoscaler {
+    /// Looks once; says when to look again.
+    fn turn(&mut self, shared: &Shared, plan: &OperatorPlan) -> Option<jiff::Timestamp> {
+        let before = self.scaling;
+        let Some(scale) = &plan.autoscale else {
+            self.scaling = Scaling::default();
+            self.apply(shared, plan, before, None);
+            return None;
+        };
+        let now = shared.context.clock.now();
+        let own = shared.figures();
+        if own.workers == 0 {
+            // Nothing runs that could be measured.
+            return Some(before.next_look(scale, None, now));
+        }
+        let look = look(scale, &own, &others(shared, plan, scale), now);
+        let failure = look.failure.as_ref().map(ToString::to_string);
+        if failure != self.told {
+            if let Some(error) = &failure {
+                tracing::warn!(operator = %plan.name, %error, "conditions of the autoscaler cannot be told");
+            }
+            self.told = failure;
+        }
+        self.scaling = before.after(scale, look.holds, now);
+        let capacity = self.scaling.is_active().then(|| scale.capacity.clone());
+        self.apply(shared, plan, before, capacity);
+        Some(self.scaling.next_look(scale, look.turns, now))
+    }
+
+    /// Has the driver follow, and counts a change.
+    fn apply(
+        &self,
+        shared: &Shared,
+        plan: &OperatorPlan,
+        before: Scaling,
+        capacity: Option<CapacityPlan>,
+    ) {
+        match (before.is_active(), self.scaling.is_active()) {
+            (false, true) => {
+                tracing::info!(operator = %plan.name, capacity = ?capacity, "operator gets another capacity");
+                shared.metrics.scaled(true);
+            }
+            (true, false) => {
+                tracing::info!(operator = %plan.name, "operator has its own capacity again");
+                shared.metrics.scaled(false);
+            }
+            _ => {}
+        }
+        shared.scale(capacity);
+    }
+}
+
+/// What the other operators measure that the conditions ask for, as far as they run.
+fn others(shared: &Shared, plan: &OperatorPlan, scale: &AutoscalePlan) -> BTreeMap<Key, Figures> {
+    let operators = &shared.context.operators;
+    let named = scale.cross.iter().filter_map(|(name, entry)| {
+        let now = operators.find(&plan.katalog, entry)?.now()?;
+        Some((name.clone(), now.metrics))
+    });
+    named.collect()
+}
+
+impl Shared {
+    /// What counts instead of what is declared from now on; the driver follows.
+    fn scale(&self, capacity: Option<CapacityPlan>) {
+        let mut scaled = lock(&self.scaled);
+        if *scaled != capacity {
+            *scaled = capacity;
+            self.rescale.notify_one();
+        }
+    }
+}

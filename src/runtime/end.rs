@@ -1,0 +1,208 @@
+//! `onDelete`: Jobs are made and awaited, listed children are deleted, step by step. What is next is decided by the core.
+
+use orkestra_core::{
+    plan::ChildKey,
+    reconcile::{
+        finish::{EndJob, Ending, finish},
+        labels::worn_labels,
+        reason::Reason,
+        record::{ChildRecord, Observed},
+        sources::Sources,
+        step::{Deletion, Failure},
+        verdict::{Action, Done, Executed, verdict},
+    },
+    template::Entropy,
+};
+
+use super::{
+    bound::{Bound, Kind},
+    execute::failure,
+    memory::Memory,
+    metadata::{Wanted, write_metadata},
+    pass::{Next, Passed, next, observe, report, soonest},
+    shared::Shared,
+    tell::tell,
+    wire::{Propagation, WireError},
+};
+
+/// Goes one step further; none when nothing is left to do or to wait for.
+pub(super) async fn end(
+    shared: &Shared,
+    bound: &Bound,
+    observed: &Observed,
+    memory: &mut Memory,
+) -> Option<Passed> {
+    let now = shared.context.clock.now();
+    let ending = {
+        let _permit = shared.context.passes.acquire().await;
+        let entropy = Entropy::seeded(shared.context.entropy.seed());
+        finish(&bound.plan, &bound.scopes, observed, now, &entropy)
+    };
+    if ending.is_done() {
+        return None;
+    }
+    let mut executed = Executed {
+        ending: Some(awaits(&ending)),
+        wake: ending.wake,
+        failures: ending.failures.clone(),
+        ..Executed::default()
+    };
+    let skipped = make(shared, bound, observed, &ending, &mut executed).await;
+    for deletion in &ending.delete {
+        let result = delete(shared, bound, deletion).await;
+        note(&mut executed, &deletion.key, Action::Deleted, result);
+    }
+    let after = observe(bound, &observed.cr);
+    let sources = Sources::default();
+    let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
+    let verdict = verdict(&after, &executed);
+    tell(shared, bound, &after, memory, &executed, &verdict);
+    memory.ready = false;
+    let due = executed
+        .wake
+        .map(|moment| shared.context.clock.until(moment));
+    // What was passed over is an end of its own.
+    let again = if skipped { Next::Again } else { Next::Settled };
+    Some(Passed {
+        next: soonest(soonest(next(&executed, due), written), again),
+        error: (!executed.failures.is_empty()).then_some(verdict.message),
+    })
+}
+
+/// Why the resource stays, in words.
+fn awaits(ending: &Ending) -> (Reason, String) {
+    let made = ending.make.iter().map(|job| &job.key);
+    let deleted = ending.delete.iter().map(|deletion| &deletion.key);
+    let keys = ending.awaited.iter().chain(made).chain(deleted);
+    let keys: Vec<String> = keys.map(ToString::to_string).collect();
+    let step = match &ending.step {
+        Some(step) => format!("`{step}` of `onDelete`"),
+        None => "`onDelete`".to_owned(),
+    };
+    if ending.late {
+        let mend =
+            "the annotation orkestra.orkspace.io/skip-on-delete: \"true\" lets the resource go";
+        let left = if keys.is_empty() {
+            "with steps left".to_owned()
+        } else {
+            format!("while {} was awaited", keys.join(", "))
+        };
+        let message = format!("the time of {step} is over {left}; {mend}");
+        return (Reason::EndTimedOut, message);
+    }
+    let message = format!("{step} waits for {}", keys.join(", "));
+    (Reason::Ending, message)
+}
+
+fn note(executed: &mut Executed, key: &ChildKey, action: Action, result: Result<(), Failure>) {
+    match result {
+        Ok(()) => executed.done.push(Done {
+            key: key.clone(),
+            action,
+        }),
+        Err(failure) => executed.failures.push(failure),
+    }
+}
+
+/// Makes the Jobs and writes down that they were made. True when some cannot be made any more, which counts as an end.
+async fn make(
+    shared: &Shared,
+    bound: &Bound,
+    observed: &Observed,
+    ending: &Ending,
+    executed: &mut Executed,
+) -> bool {
+    let mut inventory = ending.inventory.clone();
+    let mut skipped = false;
+    for job in &ending.make {
+        match create(shared, bound, observed, job).await {
+            Ok(Made::Now) => note(executed, &job.key, Action::Created, Ok(())),
+            Ok(Made::Never(message)) => {
+                tracing::warn!(operator = %bound.plan.name, object = %observed.cr.id.key, job = %job.key, error = %message, "Job of the end cannot be made any more");
+                skipped = true;
+            }
+            Err(failure) => {
+                inventory.ended.remove(&job.key);
+                executed.failures.push(failure);
+            }
+        }
+    }
+    if inventory == observed.cr.inventory {
+        return false;
+    }
+    let wanted = Wanted {
+        inventory,
+        labels: worn_labels(&bound.plan, &observed.cr),
+    };
+    match write_metadata(shared, bound, &observed.cr, &wanted).await {
+        Ok(_) => skipped,
+        Err(failure) => {
+            executed.failures.push(failure);
+            false
+        }
+    }
+}
+
+/// What became of a Job that was to be made.
+enum Made {
+    /// It exists.
+    Now,
+    /// Nothing can be made in its namespace any more, which is being deleted.
+    Never(String),
+}
+
+async fn create(
+    shared: &Shared,
+    bound: &Bound,
+    observed: &Observed,
+    job: &EndJob,
+) -> Result<Made, Failure> {
+    let kind = kind(bound, &job.key)?;
+    let key = &job.key.object;
+    match shared
+        .create(&kind.served, key, &job.object, &bound.manager)
+        .await
+    {
+        Ok(answer) => {
+            kind.store().answer(&answer);
+            Ok(Made::Now)
+        }
+        Err(WireError::Terminating(message)) => Ok(Made::Never(message)),
+        Err(WireError::AlreadyExists(_)) => {
+            let live = shared.get(&kind.served, key).await;
+            let live = live.map_err(|error| failure(&job.key, &error))?;
+            let ours = ChildRecord::read(&job.key.kind, &live, &[]).is_ok_and(|record| {
+                record.controller.is_none() && record.is_ours(&observed.cr.id.uid, &bound.manager)
+            });
+            if ours {
+                return Ok(Made::Now);
+            }
+            Err(Failure {
+                reason: Reason::NameTaken,
+                at: job.key.to_string(),
+                message: "an object of this name exists and is not the Job of this end".to_owned(),
+            })
+        }
+        Err(error) => Err(failure(&job.key, &error)),
+    }
+}
+
+async fn delete(shared: &Shared, bound: &Bound, deletion: &Deletion) -> Result<(), Failure> {
+    let kind = kind(bound, &deletion.key)?;
+    let key = &deletion.key.object;
+    match shared
+        .delete_with(&kind.served, key, &deletion.uid, Propagation::Foreground)
+        .await
+    {
+        Ok(_) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(()),
+        Err(error) => Err(failure(&deletion.key, &error)),
+    }
+}
+
+fn kind(bound: &Bound, key: &ChildKey) -> Result<std::sync::Arc<Kind>, Failure> {
+    bound.kind(&key.kind).ok_or_else(|| Failure {
+        reason: Reason::KindNotServed,
+        at: key.to_string(),
+        message: format!("the API server serves no {}", key.kind),
+    })
+}

@@ -1,0 +1,110 @@
+//! Secrets that last: made where there is none, never written over.
+
+use orkestra_core::{
+    api::names,
+    reconcile::{
+        differ::without,
+        reason::Reason,
+        record::ChildRecord,
+        step::{Failure, Rendered},
+        verdict::Action,
+    },
+    value::{Node, Path},
+};
+
+use super::{
+    bound::Kind,
+    decide::at_version,
+    execute::{Writer, failure},
+    wire::WireError,
+};
+
+/// What is generated of a Secret: who takes one over leaves it its values.
+const VALUES: [&str; 2] = ["data", "type"];
+
+impl Writer<'_> {
+    /// Whether the child's values are made once, and last.
+    pub(super) fn lasts(&self, rendered: &Rendered) -> bool {
+        let declared = &self.bound.plan.children[rendered.declared];
+        declared.lasting.is_some()
+    }
+
+    /// Makes the Secret. By apply, so that a later one in its place meets no field of another manager.
+    pub(super) async fn generate(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
+        let kind = self.kind(&rendered.key)?;
+        let (shared, manager) = (self.shared, &self.bound.manager);
+        let (key, body) = (&rendered.key.object, at_version(&rendered.object, "1"));
+        match shared.apply(&kind.served, key, &body, manager, true).await {
+            Ok(object) => Ok(self.applied(&kind, rendered, None, &object, &[], true)),
+            // There is one, which is not among this custom resource's children.
+            Err(WireError::Conflict { .. }) => match self.read(&kind, &rendered.key).await? {
+                Some(record) => self.take(&kind, rendered, &record).await,
+                None => Err(Failure {
+                    reason: Reason::WriteConflict,
+                    at: rendered.key.to_string(),
+                    message: "it was deleted while it was to be made".to_owned(),
+                }),
+            },
+            Err(error) => Err(failure(&rendered.key, &error)),
+        }
+    }
+
+    /// Takes a Secret with its values: its labels were taken off, or it was somebody else's and the Katalog adopts it.
+    async fn take(
+        &mut self,
+        kind: &Kind,
+        rendered: &Rendered,
+        record: &ChildRecord,
+    ) -> Result<Action, Failure> {
+        let declared = &self.bound.plan.children[rendered.declared];
+        self.check_name(rendered, declared, record)?;
+        let (shared, manager) = (self.shared, &self.bound.manager);
+        let key = &rendered.key;
+        let answer = if record.ownership.applied_by(manager).is_some() {
+            // An apply without the values would take them away.
+            let body = marks(&rendered.object);
+            shared
+                .patch_metadata(&kind.served, &key.object, &body, manager)
+                .await
+        } else {
+            let values = VALUES.map(|field| Path::parse(field).unwrap_or_default());
+            let body = at_version(
+                &without(&rendered.object, &values),
+                &record.id.resource_version,
+            );
+            shared
+                .apply(&kind.served, &key.object, &body, manager, true)
+                .await
+        };
+        match answer {
+            Ok(object) => {
+                kind.store().answer(&object);
+                Ok(Action::Repaired)
+            }
+            Err(error) => Err(failure(key, &error)),
+        }
+    }
+}
+
+/// The labels of ours, and the annotation that names the object itself, as a patch.
+fn marks(object: &Node) -> Node {
+    let text = |map: &str, name: &str| {
+        let metadata = object.get("metadata")?;
+        metadata.get(map)?.get(name).cloned()
+    };
+    let labels = [
+        names::LABEL_MANAGED,
+        names::LABEL_OWNER_UID,
+        names::LABEL_KATALOG,
+    ]
+    .map(|name| (name, text("labels", name).unwrap_or_default()));
+    let child = names::ANNOTATION_CHILD;
+    let annotations = [(child, text("annotations", child).unwrap_or_default())];
+    Node::object([(
+        "metadata",
+        Node::object([
+            ("labels", Node::object(labels)),
+            ("annotations", Node::object(annotations)),
+        ]),
+    )])
+}

@@ -1,0 +1,353 @@
+//! Calls to the outside, which never hold a worker.
+//!
+//! ```text
+//!  pass ── Read::Call ──► under way: a task of its own ──► done: kept, and the custom resource queued ──► the next pass takes it
+//! ```
+//!
+//! Answers are kept until the pass that asked is decided, however many calls that takes: it makes each call once, and all
+//! of it sees one moment. The pass after that asks anew, unless the call says how long an answer is good.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex},
+};
+
+use futures::FutureExt;
+use jiff::Timestamp;
+use orkestra_core::{
+    plan::ObjectKey,
+    reconcile::{
+        calls::{self, Request, Trouble, answered},
+        sources::Answer,
+    },
+};
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::{
+    external::Client,
+    runtime::{
+        queue::{Lane, Queue},
+        shared::lock,
+    },
+};
+
+/// Most bytes of bodies that one operator keeps for `cacheFor`.
+const MOST_KEPT: usize = 16 * 1024 * 1024;
+
+/// The calls of one operator.
+pub(in crate::runtime) struct Calls {
+    client: Client,
+    queue: Queue<ObjectKey>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Passes that are not decided yet, by custom resource.
+    passes: HashMap<ObjectKey, Waiting>,
+    kept: Kept,
+}
+
+/// A pass that waits for calls.
+struct Waiting {
+    /// What templates take for the present time until it is decided.
+    now: Timestamp,
+    /// By the call's name.
+    calls: BTreeMap<Box<str>, (Request, Progress)>,
+}
+
+enum Progress {
+    /// Ends when it is dropped.
+    UnderWay(#[expect(dead_code, reason = "held, not read")] AbortOnDropHandle<()>),
+    Done(Answer),
+}
+
+impl Calls {
+    pub(in crate::runtime) fn new(client: Client, queue: Queue<ObjectKey>) -> Self {
+        Self {
+            client,
+            queue,
+            state: Arc::default(),
+        }
+    }
+
+    /// A pass over `key` begins, or goes on: the moment that it takes for the present.
+    pub(in crate::runtime) fn begin(&self, key: &ObjectKey, now: Timestamp) -> Timestamp {
+        lock(&self.state)
+            .passes
+            .get(key)
+            .map_or(now, |pass| pass.now)
+    }
+
+    /// The pass over `key` is decided, or will never be: what it asked is forgotten, and calls under way end.
+    pub(in crate::runtime) fn end(&self, key: &ObjectKey) {
+        lock(&self.state).passes.remove(key);
+    }
+
+    /// All of them end.
+    pub(in crate::runtime) fn clear(&self) {
+        lock(&self.state).passes.clear();
+    }
+
+    /// The answer to a call of the pass over `key` that began at `now`; none while it is under way.
+    pub(super) fn answer(
+        &self,
+        key: &ObjectKey,
+        request: &Request,
+        now: Timestamp,
+    ) -> Option<Answer> {
+        let state = &mut *lock(&self.state);
+        let pass = state.passes.get(key);
+        // Another request of that name was asked before the custom resource changed.
+        match pass.and_then(|pass| pass.calls.get(&request.name)) {
+            Some((known, Progress::Done(answer))) if known == request => {
+                return Some(answer.clone());
+            }
+            Some((known, Progress::UnderWay(_))) if known == request => return None,
+            _ => {}
+        }
+        if let Some(answer) = state.kept.get(request) {
+            return Some(answer);
+        }
+        // It cannot tell before the lock is free, and then it is found.
+        let task = AbortOnDropHandle::new(tokio::spawn(self.call(key.clone(), request.clone())));
+        let waiting = Waiting {
+            now,
+            calls: BTreeMap::new(),
+        };
+        let pass = state.passes.entry(key.clone()).or_insert(waiting);
+        let progress = Progress::UnderWay(task);
+        pass.calls
+            .insert(request.name.clone(), (request.clone(), progress));
+        None
+    }
+
+    /// Makes the call, then queues the custom resource.
+    fn call(&self, key: ObjectKey, request: Request) -> impl Future<Output = ()> + use<> {
+        let (client, queue) = (self.client.clone(), self.queue.clone());
+        // The task must not keep itself alive.
+        let state = Arc::downgrade(&self.state);
+        async move {
+            let calling = AssertUnwindSafe(client.call(&request)).catch_unwind();
+            let answer = calling.await.unwrap_or_else(|_| panicked());
+            let Some(state) = state.upgrade() else { return };
+            if lock(&state).done(&key, &request, &answer) {
+                queue.add(key, Lane::Changed);
+            }
+        }
+    }
+}
+
+impl State {
+    /// Notes an answer; whether anybody waits for it.
+    fn done(&mut self, key: &ObjectKey, request: &Request, answer: &calls::Answer) -> bool {
+        let told = answered(answer);
+        if answer.error.is_none() {
+            self.kept.put(request, answer.body.len(), &told);
+        }
+        let pass = self.passes.get_mut(key);
+        let waiting = pass.and_then(|pass| pass.calls.get_mut(&request.name));
+        match waiting.filter(|(known, _)| known == request) {
+            Some((_, progress)) => {
+                *progress = Progress::Done(told);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// A fault of Orkestra: the pass is told, and the next one tries again.
+fn panicked() -> calls::Answer {
+    calls::Answer {
+        error: Some(Trouble {
+            message: "the call ended in a panic".into(),
+            permanent: false,
+        }),
+        ..calls::Answer::default()
+    }
+}
+
+/// Good answers that are used again.
+#[derive(Default)]
+struct Kept {
+    answers: HashMap<Request, (Instant, usize, Answer)>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn get(&self, request: &Request) -> Option<Answer> {
+        let (until, _, answer) = self.answers.get(request)?;
+        (Instant::now() < *until).then(|| answer.clone())
+    }
+
+    fn put(&mut self, request: &Request, bytes: usize, answer: &Answer) {
+        let now = Instant::now();
+        let Some(until) = request.cache_for.and_then(|time| now.checked_add(time)) else {
+            return;
+        };
+        self.answers.retain(|_, (until, ..)| now < *until);
+        self.answers
+            .insert(request.clone(), (until, bytes, answer.clone()));
+        self.count();
+        // What would have gone first goes.
+        while self.bytes > MOST_KEPT {
+            let first = self.answers.iter().min_by_key(|(_, (until, ..))| *until);
+            let Some(first) = first.map(|(request, _)| request.clone()) else {
+                return;
+            };
+            self.answers.remove(&first);
+            self.count();
+        }
+    }
+
+    fn count(&mut self) {
+        // An answer is kept as text and as what the text says.
+        self.bytes = self.answers.values().map(|(_, bytes, _)| bytes * 3).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use orkestra_core::reconcile::calls::Retry;
+
+    use crate::runtime::entropy::Entropy;
+
+    use super::*;
+
+    fn request(url: &str, cache_for: Option<Duration>) -> Request {
+        Request {
+            name: "flags".into(),
+            method: "GET",
+            url: url.into(),
+            headers: Box::default(),
+            token: Box::default(),
+            body: Box::default(),
+            expected_status: None,
+            timeout: Duration::from_secs(5),
+            retry: Retry::NONE,
+            cache_for,
+        }
+    }
+
+    fn told(text: &str) -> Answer {
+        answered(&calls::Answer {
+            status: Some(200),
+            body: text.into(),
+            error: None,
+        })
+    }
+
+    /// An operator's calls, none of which is permitted: they end at once.
+    fn calls() -> (Calls, ObjectKey) {
+        let key = ObjectKey {
+            namespace: Some("shop".into()),
+            name: "web".into(),
+        };
+        (
+            Calls::new(Client::closed(), Queue::new(Entropy::system())),
+            key,
+        )
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    async fn answered_to(calls: &Calls, key: &ObjectKey, request: &Request) -> Answer {
+        loop {
+            if let Some(answer) = calls.answer(key, request, at(1)) {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pass_makes_a_call_once_and_keeps_answer_and_moment_until_it_is_decided() {
+        let (calls, key) = calls();
+        let request = request("https://a.example", None);
+        assert_eq!(calls.begin(&key, at(1)), at(1));
+        assert_eq!(calls.answer(&key, &request, at(1)), None);
+        assert_eq!(calls.begin(&key, at(2)), at(1), "the same pass goes on");
+        let taken = calls.queue.take().await;
+        assert_eq!(
+            taken.map(|taken| taken.key.clone()),
+            Some(key.clone()),
+            "it is told"
+        );
+        let first = calls.answer(&key, &request, at(1));
+        assert!(first.is_some());
+        assert_eq!(calls.answer(&key, &request, at(1)), first);
+        calls.end(&key);
+        assert_eq!(calls.begin(&key, at(2)), at(2));
+        assert_eq!(
+            calls.answer(&key, &request, at(2)),
+            None,
+            "the next pass asks anew"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_a_changed_resource_asks_takes_the_place_of_what_it_asked_before() {
+        let (calls, key) = calls();
+        let (before, after) = (
+            request("https://a.example", None),
+            request("https://b.example", None),
+        );
+        answered_to(&calls, &key, &before).await;
+        assert_eq!(calls.answer(&key, &after, at(1)), None);
+        let answer = answered_to(&calls, &key, &after).await;
+        let Answer::Ready(told) = answer else {
+            panic!("{answer:?}")
+        };
+        assert!(told.to_json().to_string().contains("b.example"), "{told:?}");
+        assert_eq!(lock(&calls.state).passes[&key].calls.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn calls_under_way_end_with_who_asked() {
+        let (calls, key) = calls();
+        assert_eq!(
+            calls.answer(&key, &request("https://a.example", None), at(1)),
+            None
+        );
+        calls.end(&key);
+        tokio::task::yield_now().await;
+        assert_eq!(calls.queue.depth(), 0, "nobody is told");
+        assert!(lock(&calls.state).passes.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_good_answer_is_kept_as_long_as_the_call_says() {
+        let mut kept = Kept::default();
+        let minute = request("https://a.example", Some(Duration::from_mins(1)));
+        kept.put(&minute, 4, &told("good"));
+        kept.put(&request("https://b.example", None), 4, &told("good"));
+        assert_eq!(kept.get(&minute), Some(told("good")));
+        assert_eq!(kept.get(&request("https://b.example", None)), None);
+        tokio::time::advance(Duration::from_mins(1)).await;
+        assert_eq!(kept.get(&minute), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_is_kept_than_there_is_room_for() {
+        let mut kept = Kept::default();
+        let of = |n: usize| {
+            request(
+                &format!("https://{n}.example"),
+                Some(Duration::from_hours(1)),
+            )
+        };
+        for n in 0..100 {
+            kept.put(&of(n), 256 * 1024, &told("x"));
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert!(kept.bytes <= MOST_KEPT);
+        assert!(kept.get(&of(0)).is_none() && kept.get(&of(99)).is_some());
+    }
+}

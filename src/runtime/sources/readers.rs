@@ -1,0 +1,169 @@
+//! Who reads what: which custom resources wait for news of something that their passes read.
+//!
+//! ```text
+//!  a pass asks ── note ──► index ◄── changed ── whoever learns that an answer is another now
+//!  a pass is decided ─ settle ┘ └──► the queue, for each reader
+//! ```
+//!
+//! A read is noted before it is answered, so that no change is missed in between.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Mutex,
+};
+
+use orkestra_core::{plan::ObjectKey, reconcile::sources::Read};
+
+use super::super::{
+    queue::{Lane, Queue},
+    shared::lock,
+};
+
+/// The readers of one operator.
+pub(in crate::runtime) struct Readers {
+    index: Mutex<Index>,
+    queue: Queue<ObjectKey>,
+}
+
+#[derive(Default)]
+struct Index {
+    readers: BTreeMap<Read, BTreeSet<ObjectKey>>,
+    reads: BTreeMap<ObjectKey, BTreeSet<Read>>,
+}
+
+impl fmt::Debug for Readers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Readers").finish_non_exhaustive()
+    }
+}
+
+impl Readers {
+    /// Readers whose custom resources wait in `queue` for their passes.
+    pub(in crate::runtime) fn new(queue: Queue<ObjectKey>) -> Self {
+        Self {
+            index: Mutex::default(),
+            queue,
+        }
+    }
+
+    /// A pass over `key` asks for `read`: from now on it hears of changes.
+    pub(in crate::runtime) fn note(&self, key: &ObjectKey, read: &Read) {
+        lock(&self.index).note(key, read);
+    }
+
+    /// A pass over `key` has read exactly these. Returns what nobody reads any more.
+    pub(in crate::runtime) fn settle<'r>(
+        &self,
+        key: &ObjectKey,
+        reads: impl IntoIterator<Item = &'r Read>,
+    ) -> Vec<Read> {
+        let now: BTreeSet<Read> = reads.into_iter().cloned().collect();
+        let mut index = lock(&self.index);
+        let before = index.reads.get(key).cloned().unwrap_or_default();
+        for read in now.difference(&before) {
+            index.note(key, read);
+        }
+        let gone: Vec<Read> = before.difference(&now).cloned().collect();
+        index.drop_reads(key, gone)
+    }
+
+    /// `key` is gone. Returns what nobody reads any more.
+    pub(in crate::runtime) fn forget(&self, key: &ObjectKey) -> Vec<Read> {
+        let mut index = lock(&self.index);
+        let gone = index.reads.remove(key).into_iter().flatten().collect();
+        index.drop_reads(key, gone)
+    }
+
+    /// The answer to `read` is another now: whoever reads it has a pass.
+    pub(in crate::runtime) fn changed(&self, read: &Read) {
+        let readers = lock(&self.index).readers.get(read).cloned();
+        for key in readers.into_iter().flatten() {
+            self.queue.add(key, Lane::Changed);
+        }
+    }
+
+    /// Whether anybody reads something like that.
+    pub(in crate::runtime) fn any(&self, is_meant: impl Fn(&Read) -> bool) -> bool {
+        lock(&self.index).readers.keys().any(is_meant)
+    }
+}
+
+impl Index {
+    fn note(&mut self, key: &ObjectKey, read: &Read) {
+        let readers = self.readers.entry(read.clone()).or_default();
+        if readers.insert(key.clone()) {
+            let reads = self.reads.entry(key.clone()).or_default();
+            reads.insert(read.clone());
+        }
+    }
+
+    /// Takes `key` off the readers of `gone`; returns those that have none left.
+    fn drop_reads(&mut self, key: &ObjectKey, gone: Vec<Read>) -> Vec<Read> {
+        if let Some(reads) = self.reads.get_mut(key) {
+            reads.retain(|read| !gone.contains(read));
+            if reads.is_empty() {
+                self.reads.remove(key);
+            }
+        }
+        let is_unread = |read: &Read| {
+            let Some(readers) = self.readers.get_mut(read) else {
+                return true;
+            };
+            readers.remove(key);
+            let is_unread = readers.is_empty();
+            if is_unread {
+                self.readers.remove(read);
+            }
+            is_unread
+        };
+        gone.into_iter().filter(is_unread).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orkestra_core::plan::{ChildKey, GroupKind};
+
+    use super::*;
+    use crate::runtime::entropy::Entropy;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            namespace: Some("shop".into()),
+            name: name.into(),
+        }
+    }
+
+    fn secret(name: &str) -> Read {
+        Read::Object(ChildKey {
+            kind: GroupKind::parse("Secret"),
+            object: key(name),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_change_queues_its_readers_and_nobody_else() {
+        let queue = Queue::new(Entropy::seeded(1));
+        let readers = Readers::new(queue.clone());
+        readers.note(&key("web"), &secret("a"));
+        readers.note(&key("db"), &secret("b"));
+        readers.changed(&secret("a"));
+        readers.changed(&secret("c"));
+        assert_eq!(queue.take().await.unwrap().key, key("web"));
+        assert_eq!(queue.depth(), 0);
+    }
+
+    #[test]
+    fn what_the_last_reader_leaves_is_told() {
+        let readers = Readers::new(Queue::new(Entropy::seeded(1)));
+        let (a, b) = (secret("a"), secret("b"));
+        assert_eq!(readers.settle(&key("web"), [&a, &b]), []);
+        assert_eq!(readers.settle(&key("db"), [&b]), []);
+        assert_eq!(readers.settle(&key("web"), [&b]), [a.clone()]);
+        assert_eq!(readers.forget(&key("web")), []);
+        assert!(readers.any(|read| *read == b) && !readers.any(|read| *read == a));
+        assert_eq!(readers.forget(&key("db")), [b]);
+        assert_eq!(lock(&readers.index).reads.len(), 0);
+    }
+}

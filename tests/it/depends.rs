@@ -1,0 +1,227 @@
+//! Operators that depend on others: `dependsOn`.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use crate::scenario::{LIMIT, Scenario, input};
+use crate::waters;
+
+/// How long nothing must happen.
+const QUIET: Duration = Duration::from_secs(3);
+const KATALOG: &str = "depends/katalog.yaml";
+
+/// The definition of one of the two kinds.
+fn crd(kind: &str) -> Result<String> {
+    let all = waters::crds()?;
+    let is_it = |text: &&str| text.contains(&format!("kind: {kind}"));
+    let found = all.split("\n---").find(is_it);
+    Ok(found.context("no such definition")?.to_owned())
+}
+
+/// Both kinds and the Katalog, with a lake and a pond that are ready.
+async fn filled(prefix: &str) -> Result<Scenario> {
+    let scenario = Scenario::running(prefix, &["kinds/crds.yaml"], KATALOG).await?;
+    waters::lake(
+        &scenario,
+        "deep",
+        &json!({ "bed": "stones", "colour": "blue" }),
+    )
+    .await?;
+    waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
+    scenario.objects("lakes").until_ready("deep").await?;
+    scenario.objects("ponds").until_ready("north").await?;
+    Ok(scenario)
+}
+
+/// Waits until the pond's operator waits for that of the lakes, in the Katalog's status and on the pages.
+async fn until_waiting(scenario: &Scenario, state: &str) -> Result<Value> {
+    let wanted = json!({ "state": "Waiting", "reason": "DependencyNotReady" });
+    let katalog = scenario.operator_tells("waters", "pond", &wanted).await?;
+    let page = scenario.http("/katalog/pond/health").await?;
+    ensure!(page.starts_with("HTTP/1.1 503"), "{page}");
+    for part in [
+        format!("\"state\":\"{state}\""),
+        "\"hasUnhealthyDependencies\":true".to_owned(),
+        "waits for `lake` to be healthy".to_owned(),
+    ] {
+        ensure!(page.contains(&part), "no {part} in {page}");
+    }
+    Ok(katalog)
+}
+
+/// Makes the lake's child impossible to name, or possible again.
+async fn lay_bed(scenario: &Scenario, bed: &str) -> Result<()> {
+    let bed = json!({ "spec": { "bed": bed } });
+    scenario
+        .objects("lakes")
+        .patch("deep", &bed)
+        .await
+        .map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_waits_for_the_one_it_depends_on_and_says_so() -> Result<()> {
+    let mut scenario = Scenario::new("waits").await?;
+    let katalog = input(KATALOG)?;
+    scenario.grant(&katalog).await?;
+    scenario.start().await?;
+    scenario.install(&crd("Pond")?).await?;
+    scenario.apply(&katalog)?;
+    let mark = Scenario::mark()?;
+    waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
+    let told = until_waiting(&scenario, "pending").await?;
+    let lake = waters::row(&told, "lake").context("no row of the lake")?;
+    assert_eq!(lake["reason"], "CrdMissing");
+    let message = waters::row(&told, "pond").map(|row| row["message"].clone());
+    assert_eq!(
+        message,
+        Some(json!(
+            "waits for `lake` to be healthy: it does not run: CrdMissing"
+        ))
+    );
+    tokio::time::sleep(QUIET).await;
+    let early = scenario.writes_since(mark)?;
+    let is_of_pond = |one: &&testbed::AuditEvent| one.name.contains("north");
+    ensure!(
+        !early.iter().any(|one| is_of_pond(&one)),
+        "{}",
+        waters::lines(&early)
+    );
+    // What is deleted while its operator waits is not held up.
+    scenario.objects("ponds").delete("north").await?;
+    scenario.objects("ponds").until_gone("north", LIMIT).await?;
+
+    waters::pond(&scenario, "south", &json!({ "colour": "brown" })).await?;
+    scenario.install(&crd("Lake")?).await?;
+    scenario.objects("ponds").until_ready("south").await?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operators_start_in_the_order_of_their_dependencies_and_stop_in_the_reverse() -> Result<()>
+{
+    let mut scenario = filled("order").await?;
+    scenario.terminate()?;
+    let log = scenario.log();
+    let stops = |operator: &str| {
+        let quoted = format!("operator=\"{operator}\"");
+        let line = log.lines().position(|line| {
+            line.contains("operator stops")
+                && (line.contains(&quoted) || line.contains(&quoted.replace('"', "")))
+        });
+        line.with_context(|| format!("{operator} did not stop in\n{log}"))
+    };
+    ensure!(stops("pond")? < stops("lake")?, "{log}");
+
+    // Both have something to do from the first moment on.
+    let mark = Scenario::mark()?;
+    for (plural, name) in [("ponds", "north"), ("lakes", "deep")] {
+        let change = json!({ "spec": { "colour": "red" } });
+        scenario.objects(plural).patch(name, &change).await?;
+    }
+    scenario.start().await?;
+    let maps = scenario.objects("configmaps");
+    maps.until_equal("north-pond", "/data/colour", json!("red"), LIMIT)
+        .await?;
+    let writes = scenario.writes_since(mark)?;
+    let first = |name: &str| {
+        let write = writes.iter().position(|write| write.name == name);
+        write.with_context(|| format!("nothing was written to {name}:\n{}", waters::lines(&writes)))
+    };
+    ensure!(
+        first("stones")? < first("north-pond")?,
+        "{}",
+        waters::lines(&writes)
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_pauses_while_the_one_it_depends_on_fails_and_then_does_all_that_came()
+-> Result<()> {
+    let mut scenario = filled("pause").await?;
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    waters::pond(&scenario, "full", &json!({ "colour": "black" })).await?;
+    ponds.until_ready("full").await?;
+    lay_bed(&scenario, "No Name At All").await?;
+    until_waiting(&scenario, "degraded").await?;
+
+    let mark = Scenario::mark()?;
+    let passes = scenario.passes("pond").await?;
+    for name in ["east", "west", "old"] {
+        waters::pond(&scenario, name, &json!({ "colour": "grey" })).await?;
+    }
+    ponds
+        .patch("north", &json!({ "spec": { "colour": "white" } }))
+        .await?;
+    ponds
+        .patch("east", &json!({ "spec": { "colour": "pink" } }))
+        .await?;
+    maps.delete("north-pond").await?;
+    tokio::time::sleep(QUIET).await;
+    let writes = scenario.writes_since(mark)?;
+    let of_ponds: Vec<_> = writes
+        .into_iter()
+        .filter(|write| write.resource == "ponds" || write.name.ends_with("-pond"))
+        .collect();
+    ensure!(of_ponds.is_empty(), "{}", waters::lines(&of_ponds));
+    assert!((scenario.passes("pond").await? - passes).abs() < 0.5);
+    // What is deleted goes through, finalizer and all.
+    for name in ["old", "full"] {
+        ponds.delete(name).await?;
+        ponds.until_gone(name, LIMIT).await?;
+    }
+
+    lay_bed(&scenario, "gravel").await?;
+    for (name, colour) in [("north", "white"), ("east", "pink"), ("west", "grey")] {
+        let map = format!("{name}-pond");
+        maps.until_equal(&map, "/data/colour", json!(colour), LIMIT)
+            .await?;
+        ponds.until_ready(name).await?;
+    }
+    scenario.katalog_is("waters", "True", "Running").await?;
+    assert_eq!(maps.get("old-pond").await?, None);
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dependencies_change_while_everything_runs() -> Result<()> {
+    let mut scenario = filled("change").await?;
+    let (maps, process) = (scenario.objects("configmaps"), scenario.pid());
+    lay_bed(&scenario, "No Name At All").await?;
+    until_waiting(&scenario, "degraded").await?;
+    let passes = scenario.passes("pond").await?;
+    let ponds = scenario.objects("ponds");
+    ponds
+        .patch("north", &json!({ "spec": { "colour": "white" } }))
+        .await?;
+
+    // Started it has, and that is all that is asked now.
+    let katalog = input(KATALOG)?.replace("{ lake: { condition: healthy } }", "[lake]");
+    scenario.apply(&katalog)?;
+    maps.until_equal("north-pond", "/data/colour", json!("white"), LIMIT)
+        .await?;
+    scenario.operator_is("waters", "pond", "Running").await?;
+    ensure!(
+        scenario.passes("pond").await? > passes,
+        "the pond's operator began anew"
+    );
+
+    scenario.apply(&input(KATALOG)?)?;
+    until_waiting(&scenario, "degraded").await?;
+    // The lake that fails goes, and nobody is left to fail.
+    scenario.objects("lakes").delete("deep").await?;
+    eventually("the pond's operator goes on", LIMIT, async || {
+        let page = scenario.http("/katalog/pond/health").await?;
+        Ok(page
+            .contains("\"hasUnhealthyDependencies\":false")
+            .then_some(()))
+    })
+    .await?;
+    assert_eq!(scenario.pid(), process);
+    scenario.check_running()
+}

@@ -1,0 +1,279 @@
+//! Calls to the outside, as a running controller makes them: gates on their answers, the flags that permit them, and servers
+//! that do not behave.
+
+mod sink;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use self::sink::Sink;
+use crate::{
+    scenario::{LIMIT, Objects, Scenario, condition, input},
+    waters,
+};
+
+/// Stands in bodies and tokens that nobody may be told.
+const PLANTED: &str = "planted-5c1f";
+/// How soon another custom resource is done while calls hang. A pass takes milliseconds; the machine runs other tests meanwhile.
+const SOON: Duration = Duration::from_secs(5);
+/// Time in which a call that is made over and over would show.
+const WINDOW: Duration = Duration::from_secs(4);
+
+/// A scenario whose controller may call these.
+async fn running(allowed: &[String], environment: &[(&'static str, &str)]) -> Result<Scenario> {
+    let mut scenario = Scenario::new("external").await?;
+    for entry in allowed {
+        scenario
+            .arguments
+            .extend(["--external-allow".to_owned(), entry.clone()]);
+    }
+    for (name, value) in environment {
+        scenario
+            .arguments
+            .extend(["--external-env".to_owned(), (*name).to_owned()]);
+        scenario.environment.push((name, (*value).to_owned()));
+    }
+    let katalog = input("external/katalog.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.start().await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    Ok(scenario)
+}
+
+fn pond(url: &str) -> Value {
+    json!({ "serviceUrl": url, "image": "registry.example/web:3" })
+}
+
+/// Waits until `Ready` has that reason; its message.
+async fn told(objects: &Objects, name: &str, reason: &str) -> Result<String> {
+    let has =
+        |object: &Value| condition(object, "Ready").is_some_and(|one| one["reason"] == reason);
+    let object = objects
+        .until(name, &format!("says {reason}"), LIMIT, has)
+        .await?;
+    let ready = condition(&object, "Ready").cloned().unwrap_or_default();
+    Ok(waters::text(&ready, "/message").to_owned())
+}
+
+/// Row 19 of the front page's samples.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn children_are_gated_on_what_calls_answer() -> Result<()> {
+    let sink = Sink::start().await?;
+    sink.answer("/health", 503, PLANTED);
+    sink.answer("/flags/north", 200, "dark-mode");
+    let scenario = running(&["127.0.0.1".to_owned()], &[]).await?;
+    let (ponds, deployments, maps) = (
+        scenario.objects("ponds"),
+        scenario.objects("deployments"),
+        scenario.objects("configmaps"),
+    );
+    waters::pond(&scenario, "north", &pond(&sink.url())).await?;
+    // A call that must not fail blocks the whole pass.
+    let message = told(&ponds, "north", "ExternalCallFailed").await?;
+    let wanted = format!(
+        "the call `healthCheck` failed: {} answers with status 503, not 200",
+        sink.url()
+    );
+    assert!(message.ends_with(&wanted), "{message}");
+    assert_eq!(deployments.get("north").await?, None);
+    assert!(
+        sink.requests("/flags").is_empty(),
+        "nothing follows a call that failed"
+    );
+    // It is tried again without anybody's doing.
+    sink.answer("/health", 200, "");
+    deployments
+        .until_equal(
+            "north",
+            "/spec/template/spec/containers/0/image",
+            json!("registry.example/web:3"),
+            LIMIT,
+        )
+        .await?;
+    maps.until_equal("north-flags", "/data/flags", json!("dark-mode"), LIMIT)
+        .await?;
+    let health = sink.requests("/health").remove(0);
+    assert!(health.starts_with("GET /health HTTP/1.1\r\n"), "{health}");
+    assert!(!health.to_lowercase().contains("authorization"), "{health}");
+    // A call that may fail lets the rest go on, and tells why.
+    sink.answer("/flags", 500, PLANTED);
+    waters::pond(&scenario, "south", &pond(&sink.url())).await?;
+    deployments
+        .until("south", "is there", LIMIT, |_| true)
+        .await?;
+    told(&ponds, "south", "ChildrenNotReady").await?;
+    assert_eq!(maps.get("south-flags").await?, None);
+    // An address without a port does not permit the API server at it, and no variable may be read that is not named.
+    let server = scenario.identity.config()?.cluster_url.to_string();
+    waters::pond(&scenario, "server", &pond(server.trim_end_matches('/'))).await?;
+    let message = told(&ponds, "server", "ExternalCallRefused").await?;
+    assert!(
+        message.contains("is the API server of the cluster"),
+        "{message}"
+    );
+    waters::lake(&scenario, "deep", &json!({ "url": sink.url() })).await?;
+    let message = told(&scenario.objects("lakes"), "deep", "ExternalCallRefused").await?;
+    assert!(message.contains("--external-env LAKE_TOKEN"), "{message}");
+    // What was made stays when a call fails later.
+    sink.answer("/health", 503, PLANTED);
+    ponds
+        .patch(
+            "north",
+            &json!({ "spec": { "image": "registry.example/web:4" } }),
+        )
+        .await?;
+    told(&ponds, "north", "ExternalCallFailed").await?;
+    let deployment = deployments.fetch("north").await?;
+    let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
+    assert_eq!(image, "registry.example/web:3");
+    ensure_nothing_planted(&scenario).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_flag_no_call_is_made_and_the_condition_names_it() -> Result<()> {
+    let sink = Sink::start().await?;
+    let scenario = running(&[], &[]).await?;
+    waters::pond(&scenario, "north", &pond(&sink.url())).await?;
+    let ponds = scenario.objects("ponds");
+    let message = told(&ponds, "north", "ExternalCallRefused").await?;
+    let flag = format!(
+        "--external-allow {}",
+        sink.url().trim_start_matches("http://")
+    );
+    assert!(message.contains(&flag), "{message}");
+    let stalled = ponds.fetch("north").await?;
+    assert!(condition(&stalled, "Stalled").is_some(), "{stalled}");
+    assert!(sink.requests("/").is_empty());
+    assert_eq!(scenario.objects("deployments").get("north").await?, None);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_url_of_a_custom_resource_reaches_only_what_the_flag_permits() -> Result<()> {
+    let sink = Sink::start().await?;
+    sink.answer("/depth", 200, r#"{"depth": 7}"#);
+    sink.answer("/secret", 500, PLANTED);
+    let allowed = [sink.url()];
+    let scenario = running(&allowed, &[("LAKE_TOKEN", PLANTED)]).await?;
+    let lakes = scenario.objects("lakes");
+    let metadata = json!({ "url": "http://169.254.169.254/latest/meta-data/" });
+    waters::lake(&scenario, "metadata", &metadata).await?;
+    let message = told(&lakes, "metadata", "ExternalCallRefused").await?;
+    assert!(message.contains("link-local"), "{message}");
+    let port = sink.url().rsplit(':').next().unwrap_or_default().to_owned();
+    for (name, url) in [
+        ("decimal", format!("http://2130706433:{port}/depth")),
+        ("user", format!("http://127.0.0.1:{port}@127.0.0.1/depth")),
+        ("mapped", "http://[::ffff:169.254.169.254]/".to_owned()),
+        ("other-port", "http://127.0.0.1:1/depth".to_owned()),
+    ] {
+        waters::lake(&scenario, name, &json!({ "url": url })).await?;
+        told(&lakes, name, "ExternalCallRefused").await?;
+    }
+    assert!(sink.requests("/").is_empty());
+    // What is permitted is called, with the token that the Katalog names.
+    waters::lake(
+        &scenario,
+        "deep",
+        &json!({ "url": format!("{}/depth", sink.url()) }),
+    )
+    .await?;
+    let depth = scenario.objects("configmaps");
+    depth
+        .until_equal("deep-lake", "/data/depth", json!("7"), LIMIT)
+        .await?;
+    lakes
+        .until_equal("deep", "/status/answered", json!("200"), LIMIT)
+        .await?;
+    let request = sink.requests("/depth").remove(0);
+    assert!(
+        request.contains(&format!("authorization: Bearer {PLANTED}\r\n")),
+        "{request}"
+    );
+    // An answer that changes the status is no reason to call again.
+    let before = sink.requests("/depth").len();
+    tokio::time::sleep(WINDOW).await;
+    assert_eq!(sink.requests("/depth").len(), before);
+    waters::lake(
+        &scenario,
+        "secret",
+        &json!({ "url": format!("{}/secret?{PLANTED}", sink.url()) }),
+    )
+    .await?;
+    let lake = told(&lakes, "secret", "ExternalCallFailed").await?;
+    assert!(lake.contains("answers with status 500"), "{lake}");
+    lakes.delete("secret").await?;
+    ensure_nothing_planted(&scenario).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_do_not_behave_slow_no_other_custom_resource() -> Result<()> {
+    let sink = Sink::start().await?;
+    sink.answer("/depth", 200, r#"{"depth": 7}"#);
+    let scenario = running(&[sink.url()], &[("LAKE_TOKEN", "x")]).await?;
+    let lakes = scenario.objects("lakes");
+    let quick = async |name: &str| -> Result<Duration> {
+        let started = Instant::now();
+        waters::lake(
+            &scenario,
+            name,
+            &json!({ "url": format!("{}/depth", sink.url()) }),
+        )
+        .await?;
+        let maps = scenario.objects("configmaps");
+        maps.until_equal(&format!("{name}-lake"), "/data/depth", json!("7"), LIMIT)
+            .await?;
+        Ok(started.elapsed())
+    };
+    let alone = quick("alone").await?;
+    // One worker; each call may take 30 s. A host's share of calls is more than these.
+    for n in 0..4 {
+        for manner in ["hang", "drip"] {
+            let url = json!({ "url": format!("{}/{manner}", sink.url()) });
+            waters::lake(&scenario, &format!("{manner}-{n}"), &url).await?;
+        }
+        let url = json!({ "url": format!("{}/endless", sink.url()) });
+        waters::lake(&scenario, &format!("endless-{n}"), &url).await?;
+    }
+    eventually("the calls are under way", LIMIT, async || {
+        let under_way = sink.requests("/hang").len() + sink.requests("/drip").len();
+        ensure!(under_way == 8, "{under_way} are");
+        Ok(Some(()))
+    })
+    .await?;
+    let beside = quick("beside").await?;
+    println!("alone {alone:?}, beside calls that hang {beside:?}");
+    assert!(beside < SOON, "{beside:?}, {alone:?} alone");
+    let message = told(&lakes, "endless-0", "ExternalCallFailed").await?;
+    assert!(
+        message.ends_with("answers with more than 256 KiB"),
+        "{message}"
+    );
+    assert_eq!(
+        sink.requests("/hang").len(),
+        4,
+        "a call that hangs is made once"
+    );
+    // One that hangs and goes is no burden either.
+    lakes.delete("hang-0").await?;
+    lakes.until_gone("hang-0", SOON).await
+}
+
+/// Bodies, tokens and paths of calls are nowhere but where a Katalog puts them.
+async fn ensure_nothing_planted(scenario: &Scenario) -> Result<()> {
+    ensure!(!scenario.log().contains(PLANTED), "the log tells it");
+    for plural in ["events", "ponds", "lakes", "katalogs"] {
+        for object in scenario.objects(plural).list().await? {
+            let status = json!([object["status"], object["message"], object["note"]]).to_string();
+            ensure!(!status.contains(PLANTED), "{plural} tell it: {status}");
+        }
+    }
+    let metrics = scenario.http("/metrics").await?;
+    ensure!(!metrics.contains(PLANTED), "metrics tell it");
+    Ok(())
+}

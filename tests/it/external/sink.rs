@@ -1,0 +1,124 @@
+//! A server on the loopback that is called: its answers follow from the path, and it keeps what it was sent.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use anyhow::Result;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+/// Ends with its value.
+pub(crate) struct Sink {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Status and body by the path's beginning; 404 where there is none.
+    answers: BTreeMap<String, (u16, String)>,
+    requests: Vec<String>,
+}
+
+impl Sink {
+    pub(crate) async fn start() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = state.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(serve(stream, shared.clone()));
+            }
+        });
+        Ok(Self {
+            address,
+            state,
+            _tasks: tasks,
+        })
+    }
+
+    /// `http://127.0.0.1:port`
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// From now on paths that begin like this have that answer.
+    pub(crate) fn answer(&self, path: &str, status: u16, body: &str) {
+        let mut state = lock(&self.state);
+        state
+            .answers
+            .insert(path.to_owned(), (status, body.to_owned()));
+    }
+
+    /// The requests so far, for paths that begin like this.
+    pub(crate) fn requests(&self, path: &str) -> Vec<String> {
+        let state = lock(&self.state);
+        let asks = |request: &&String| {
+            request
+                .split(' ')
+                .nth(1)
+                .is_some_and(|of| of.starts_with(path))
+        };
+        state.requests.iter().filter(asks).cloned().collect()
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
+    let (mut request, mut buffer) = (String::new(), [0; 4096]);
+    while !request.contains("\r\n\r\n") {
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(n) => request.push_str(&String::from_utf8_lossy(&buffer[..n])),
+        }
+    }
+    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+    let answer = {
+        let mut state = lock(&state);
+        state.requests.push(request);
+        let mut answers = state.answers.iter();
+        let found = answers.find(|(start, _)| path.starts_with(*start));
+        found.map_or((404, String::new()), |(_, answer)| answer.clone())
+    };
+    // A client that goes ends it.
+    let _ = match path.get(..5) {
+        Some("/hang") => return std::future::pending().await,
+        Some("/drip") => drip(stream).await,
+        Some("/endl") => endless(stream).await,
+        _ => {
+            let (status, body) = answer;
+            let length = body.len();
+            let text = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n\r\n{body}");
+            stream.write_all(text.as_bytes()).await
+        }
+    };
+}
+
+async fn drip(mut stream: TcpStream) -> std::io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 OK\r\nx: ").await?;
+    loop {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        stream.write_all(b"y").await?;
+    }
+}
+
+async fn endless(mut stream: TcpStream) -> std::io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+    loop {
+        stream.write_all(&[b'y'; 16 * 1024]).await?;
+    }
+}

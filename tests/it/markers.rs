@@ -1,0 +1,172 @@
+//! Values of Secrets are nowhere but in Secrets: not in logs at debug level, events, statuses, pages, or what `ork render` says.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
+use crate::waters;
+
+/// In the Secret that others made.
+const PLANTED: &str = "planted !m4rk3r! 7f1c9";
+/// Pages of the operator, after its address.
+const PAGES: [&str; 5] = ["", "/health", "/cr", "/cr/NAMESPACE/north", "/events"];
+
+/// Texts that must not be told: what is in the Secrets, plain and as it is stored.
+async fn markers(secrets: &Objects) -> Result<BTreeSet<String>> {
+    let mut markers = BTreeSet::new();
+    for secret in secrets.list().await? {
+        for value in secret["data"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(_, value)| value)
+        {
+            let stored = value.as_str().unwrap_or_default();
+            let plain = String::from_utf8_lossy(&STANDARD.decode(stored)?).into_owned();
+            // Of a certificate, a line of its own; its frame is no secret.
+            let lines = plain.lines().filter(|line| !line.starts_with("-----"));
+            markers.extend(lines.filter(|line| line.len() >= 8).map(str::to_owned));
+            markers.extend((stored.len() >= 8).then(|| stored.to_owned()));
+        }
+    }
+    Ok(markers)
+}
+
+/// Everything that is told, with where.
+async fn told(scenario: &Scenario) -> Result<Vec<(String, String)>> {
+    let mut told = vec![("the log".to_owned(), scenario.log())];
+    for plural in [
+        "ponds",
+        "katalogs",
+        "events",
+        "deployments",
+        "configmaps",
+        "services",
+    ] {
+        for mut object in scenario.objects(plural).list().await? {
+            // Not what we tell: who asks for the value in a ConfigMap gets it there.
+            if let Some(object) = object.as_object_mut().filter(|_| plural == "configmaps") {
+                object.remove("data");
+            }
+            told.push((
+                format!("{plural} {}", waters::text(&object, "/metadata/name")),
+                object.to_string(),
+            ));
+        }
+    }
+    let operator = format!("/katalog/{}/waters/pond", scenario.namespace);
+    let pages = PAGES.map(|page| {
+        format!(
+            "{operator}{}",
+            page.replace("NAMESPACE", &scenario.namespace)
+        )
+    });
+    for page in pages
+        .into_iter()
+        .chain(["/katalog", "/metrics"].map(str::to_owned))
+    {
+        told.push((page.clone(), scenario.http(&page).await?));
+    }
+    Ok(told)
+}
+
+/// What `ork render` prints for the pond, with the Secrets there are.
+async fn rendered(scenario: &Scenario, secrets: &Objects) -> Result<String> {
+    let katalog = scenario.file("katalog.yaml", &input("markers/katalog.yaml")?)?;
+    let mut pond = scenario.objects("ponds").fetch("north").await?;
+    pond.as_object_mut().context("no pond")?.remove("status");
+    let pond = scenario.file("pond.yaml", &pond.to_string())?;
+    let list: Vec<String> = secrets
+        .list()
+        .await?
+        .iter()
+        .map(|secret| {
+            let mut secret = secret.clone();
+            secret["apiVersion"] = json!("v1");
+            secret["kind"] = json!("Secret");
+            secret.to_string()
+        })
+        .collect();
+    let children = scenario.file("secrets.yaml", &list.join("\n---\n"))?;
+    let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let args = [
+        "render",
+        "-k",
+        &path(&katalog),
+        "--cr",
+        &path(&pond),
+        "--children",
+        &path(&children),
+        "--with-status",
+    ];
+    // Some of it fails: what it says of that counts too.
+    let told = match scenario.ork(&args) {
+        Ok(printed) => printed,
+        Err(error) => error.to_string(),
+    };
+    ensure!(told.contains("north"), "{told}");
+    Ok(told)
+}
+
+fn message(pond: &Value) -> &str {
+    condition(pond, "Ready").map_or("", |ready| waters::text(ready, "/message"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_of_secrets_are_told_nowhere() -> Result<()> {
+    let mut scenario = Scenario::new("markers").await?;
+    scenario.log_filter = Some("debug");
+    let katalog = input("markers/katalog.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&waters::crds()?).await?;
+    let secrets = scenario.objects("secrets");
+    let data = json!({ "password": STANDARD.encode(PLANTED) });
+    secrets
+        .create(&json!({ "metadata": { "name": "login" }, "data": data }))
+        .await?;
+    scenario.start().await?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    waters::pond(&scenario, "north", &json!({ "login": "login" })).await?;
+    let ponds = scenario.objects("ponds");
+    let wanted = ["-invalid", "-label", "configMaps[2].name", "number", "port"];
+    let pond = ponds
+        .until("north", "tells all that fails", LIMIT, |pond| {
+            wanted.iter().all(|part| message(pond).contains(part))
+        })
+        .await?;
+    ensure!(message(&pond).contains("withheld"), "{}", message(&pond));
+    let mut markers = markers(&secrets).await?;
+    // Once more after a rotation.
+    let before = secrets.fetch("north-drawn").await?;
+    secrets
+        .until("north-drawn", "rotates", LIMIT, |now| {
+            now["data"] != before["data"]
+        })
+        .await?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    markers.extend(self::markers(&secrets).await?);
+    ensure!(
+        markers.contains(PLANTED) && markers.len() > 20,
+        "{} markers",
+        markers.len()
+    );
+    let mut told = told(&scenario).await?;
+    told.push((
+        "ork render".to_owned(),
+        rendered(&scenario, &secrets).await?,
+    ));
+    ensure!(told[0].1.contains("DEBUG"), "the log is not at debug level");
+    for (place, text) in &told {
+        let leaked: Vec<_> = markers
+            .iter()
+            .filter(|marker| text.contains(&***marker))
+            .collect();
+        ensure!(leaked.is_empty(), "{place} tells {leaked:?}:\n{text}");
+    }
+    Ok(())
+}

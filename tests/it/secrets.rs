@@ -1,0 +1,305 @@
+//! Secrets that last: made once, made anew in place when they are due, with certificates; and pods that roll with them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use jiff::Timestamp;
+use orkestra::runtime::{
+    Operator, Role,
+    context::{Clock, Context},
+};
+use orkestra_core::{
+    document::read_stream,
+    plan::{KatalogRef, Library, Schemas, compile},
+};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use crate::scenario::{LIMIT, Objects, Scenario, input};
+use crate::waters;
+
+const GENERATED_AT: &str = "/metadata/annotations/orkestra.orkspace.io~1generated-at";
+const CONFIG_HASH: &str = "/spec/template/metadata/annotations/orkestra.orkspace.io~1config-hash";
+/// `rotateAfter` in `tests/inputs/secrets/rotating.yaml`.
+const ROTATE_AFTER: Duration = Duration::from_secs(4);
+
+/// A value of a Secret, as whoever reads it has it.
+fn value(secret: &Value, key: &str) -> Result<String> {
+    let encoded = secret["data"][key].as_str().context("no such key")?;
+    Ok(String::from_utf8(STANDARD.decode(encoded)?)?)
+}
+
+fn generated_at(secret: &Value) -> Result<Timestamp> {
+    Ok(waters::text(secret, GENERATED_AT).parse()?)
+}
+
+async fn running(prefix: &str, katalog: &str) -> Result<Scenario> {
+    Scenario::running(prefix, &["kinds/crds.yaml"], katalog).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_seeds_credentials_are_made_once_and_made_again_only_when_they_are_gone() -> Result<()>
+{
+    let mut scenario = running("secrets", "secrets/katalog.yaml").await?;
+    let spec =
+        json!({ "username": "ann", "region": "eu-west-1", "image": "registry.example/pond:3" });
+    waters::pond(&scenario, "north", &spec).await?;
+    let (secrets, ponds) = (scenario.objects("secrets"), scenario.objects("ponds"));
+    ponds.until_ready("north").await?;
+    let made = secrets.fetch("north-creds").await?;
+    ensure!(value(&made, "username")? == "ann", "{}", made["data"]);
+    let password = value(&made, "password")?;
+    let is_drawn = password.len() == 16 && password.bytes().all(|b| b.is_ascii_alphanumeric());
+    ensure!(is_drawn, "{password}");
+    generated_at(&made)?;
+    let map = scenario.objects("configmaps").fetch("north-cfg").await?;
+    let expected = json!({ "region": "eu-west-1", "image": "registry.example/pond:3" });
+    ensure!(map["data"] == expected, "{}", map["data"]);
+    let deployment = scenario.objects("deployments").fetch("north").await?;
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    let expected = json!([{ "configMapRef": { "name": "north-cfg" } }, { "secretRef": { "name": "north-creds" } }]);
+    ensure!(container["envFrom"] == expected, "{container}");
+
+    // What it is made of changes: it stays.
+    let version = waters::version(&secrets, "north-creds").await?;
+    ponds
+        .patch("north", &json!({ "spec": { "username": "eve" } }))
+        .await?;
+    ponds.until_ready("north").await?;
+    scenario.kill9()?;
+    scenario.start().await?;
+    waters::until_counted().await;
+    waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+    ensure!(waters::version(&secrets, "north-creds").await? == version);
+
+    secrets.delete("north-creds").await?;
+    let uid = made["metadata"]["uid"].clone();
+    let again = secrets
+        .until("north-creds", "is made again", LIMIT, |secret| {
+            secret["metadata"]["uid"] != uid
+        })
+        .await?;
+    ensure!(value(&again, "username")? == "eve" && value(&again, "password")? != password);
+    Ok(())
+}
+
+/// Looks at the Secret all the time, for `window`: it is never missing. Returns the moments that its values were made at.
+async fn moments(secrets: &Objects, name: &str, window: Duration) -> Result<BTreeSet<Timestamp>> {
+    let (first, since) = (secrets.fetch(name).await?, Instant::now());
+    let mut seen = BTreeSet::new();
+    let mut values = BTreeSet::new();
+    while since.elapsed() < window {
+        let secret = secrets.fetch(name).await?;
+        ensure!(
+            secret["metadata"]["uid"] == first["metadata"]["uid"],
+            "another Secret"
+        );
+        seen.insert(generated_at(&secret)?);
+        values.insert(value(&secret, "password")?);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    ensure!(
+        seen.len() == values.len(),
+        "{seen:?} for {} values",
+        values.len()
+    );
+    Ok(seen)
+}
+
+/// Whether each of the moments came when the one before was due, within a second, give or take the one that times are cut to.
+fn ensure_in_time(moments: &BTreeSet<Timestamp>) -> Result<()> {
+    ensure!(moments.len() >= 3, "{moments:?}");
+    let all: Vec<&Timestamp> = moments.iter().collect();
+    for pair in all.windows(2) {
+        let after: Duration = pair[1].duration_since(*pair[0]).try_into()?;
+        let late = after.saturating_sub(ROTATE_AFTER);
+        ensure!(
+            after >= ROTATE_AFTER && late <= Duration::from_secs(2),
+            "{moments:?}"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_rotates_in_place_and_its_pods_roll() -> Result<()> {
+    let mut scenario = running("rotating", "secrets/rotating.yaml").await?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
+    deployments
+        .until("north", "is there", LIMIT, |one| {
+            one.pointer(CONFIG_HASH).is_some()
+        })
+        .await?;
+    let before = deployments.fetch("north").await?;
+    ensure_in_time(&moments(&secrets, "north-key", Duration::from_secs(14)).await?)?;
+    deployments
+        .until("north", "rolls", LIMIT, |now| {
+            now.pointer(CONFIG_HASH) != before.pointer(CONFIG_HASH)
+        })
+        .await?;
+    // Between two rotations nothing is written: each costs the Secret, the Deployment, and its status.
+    let mark = Scenario::mark()?;
+    moments(&secrets, "north-key", Duration::from_secs(9)).await?;
+    let writes = scenario.writes_since(mark)?;
+    let of = |resource: &str| {
+        writes
+            .iter()
+            .filter(|write| write.resource == resource)
+            .count()
+    };
+    ensure!(
+        (2..=3).contains(&of("secrets")),
+        "{}",
+        waters::lines(&writes)
+    );
+    ensure!(
+        of("deployments") == of("secrets"),
+        "{}",
+        waters::lines(&writes)
+    );
+
+    // A restart rotates nothing before it is due.
+    scenario.kill9()?;
+    let last = generated_at(&secrets.fetch("north-key").await?)?;
+    scenario.start().await?;
+    let next = eventually("the password rotates again", LIMIT, async || {
+        let now = generated_at(&secrets.fetch("north-key").await?)?;
+        Ok((now != last).then_some(now))
+    })
+    .await?;
+    ensure!(Duration::try_from(next.duration_since(last))? >= ROTATE_AFTER);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -> Result<()> {
+    let mut scenario = running("certified", "secrets/rotating.yaml").await?;
+    let maps = scenario.objects("configmaps");
+    let depths =
+        |depth: &str| json!({ "metadata": { "name": "depths" }, "data": { "depth": depth } });
+    maps.create(&depths("3")).await?;
+    waters::lake(&scenario, "north", &json!({ "host": "north.example.org" })).await?;
+    let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
+    let first = secrets
+        .until("north-tls", "has a certificate", LIMIT, |one| {
+            one["data"].get("tls.crt").is_some()
+        })
+        .await?;
+    ensure!(first["type"] == "kubernetes.io/tls");
+    ensure!(value(&first, "tls.crt")?.starts_with("-----BEGIN CERTIFICATE-----"));
+    ensure!(value(&first, "tls.key")?.starts_with("-----BEGIN PRIVATE KEY-----"));
+    ensure!(value(&first, "ca.crt")? != value(&first, "tls.crt")?);
+    let rolled = deployments
+        .until("north", "is there", LIMIT, |one| {
+            one.pointer(CONFIG_HASH).is_some()
+        })
+        .await?;
+
+    // What somebody else has changes: the pods roll, within a second on a machine that has nothing else to do.
+    let mut mark = waters::text(&rolled, CONFIG_HASH).to_owned();
+    maps.patch("depths", &depths("4")).await?;
+    let others = [json!("b25l"), json!("dHdv")];
+    for (index, password) in others.iter().enumerate() {
+        let now = deployments
+            .until("north", "rolls", LIMIT, |one| {
+                waters::text(one, CONFIG_HASH) != mark
+            })
+            .await?;
+        waters::text(&now, CONFIG_HASH).clone_into(&mut mark);
+        let secret =
+            json!({ "metadata": { "name": "registry" }, "data": { "password": password } });
+        if index == 0 {
+            secrets.create(&secret).await?;
+        } else {
+            secrets.patch("registry", &secret).await?;
+        }
+    }
+    deployments
+        .until("north", "rolls", LIMIT, |one| {
+            waters::text(one, CONFIG_HASH) != mark
+        })
+        .await?;
+
+    // Nothing for nothing, and none for a restart.
+    let version = waters::version(&deployments, "north").await?;
+    scenario.terminate()?;
+    scenario.start().await?;
+    waters::until_counted().await;
+    waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+    ensure!(
+        waters::version(&secrets, "north-tls").await?
+            == waters::text(&first, "/metadata/resourceVersion")
+    );
+    ensure!(waters::version(&deployments, "north").await?.len() >= version.len());
+
+    let lakes = scenario.objects("lakes");
+    lakes
+        .patch("north", &json!({ "spec": { "host": "south.example.org" } }))
+        .await?;
+    secrets
+        .until("north-tls", "is issued anew", LIMIT, |one| {
+            one["metadata"]["uid"] == first["metadata"]["uid"] && one["data"] != first["data"]
+        })
+        .await?;
+    Ok(())
+}
+
+/// Runs the operator of `tests/inputs/secrets/hourly.yaml` in this process, by a clock that shows `began` now.
+fn in_process(scenario: &Scenario, began: Timestamp) -> Result<Operator> {
+    let text = scenario.text(&input("secrets/hourly.yaml")?);
+    let (documents, _) = read_stream("hourly.yaml", &text).map_err(|told| anyhow!("{told}"))?;
+    let katalog = KatalogRef {
+        namespace: scenario.namespace.clone(),
+        name: "waters".to_owned(),
+    };
+    let spec = &documents.katalogs[0].spec;
+    let (plan, _) = compile(&katalog, spec, &Schemas::default(), &Library::default())
+        .map_err(|told| anyhow!("{told}"))?;
+    let mut context = Context::new(scenario.client.clone())?;
+    let since = Instant::now();
+    context.clock = Clock::new(move || {
+        let passed = jiff::SignedDuration::try_from(since.elapsed()).unwrap_or_default();
+        began + passed
+    });
+    let context = Arc::new(context);
+    Ok(Operator::start(
+        &context,
+        plan.operators[0].clone(),
+        Role::Reconciles,
+    ))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rotation_comes_within_a_second_of_its_moment_by_the_clock_it_is_given() -> Result<()> {
+    let scenario = Scenario::new("hourly").await?;
+    scenario.install(&waters::crds()?).await?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    let secrets = scenario.objects("secrets");
+    let began: Timestamp = "2031-05-01T12:00:00Z".parse()?;
+    let operator = in_process(&scenario, began)?;
+    let made = secrets
+        .until("north-key", "is made", LIMIT, |secret| {
+            secret["data"].get("password").is_some()
+        })
+        .await?;
+    operator.stop().await;
+    let made_at = generated_at(&made)?;
+    ensure!(made_at >= began, "{made_at}");
+    // Another process, three seconds before the hour is over.
+    let due = made_at + jiff::SignedDuration::from_hours(1);
+    let operator = in_process(&scenario, due - jiff::SignedDuration::from_secs(3))?;
+    let rotated = secrets
+        .until("north-key", "rotates", LIMIT, |secret| {
+            secret["data"] != made["data"]
+        })
+        .await?;
+    operator.stop().await;
+    let late = generated_at(&rotated)?.duration_since(due);
+    ensure!((0..=1).contains(&late.as_secs()), "{late} late");
+    ensure!(rotated["metadata"]["uid"] == made["metadata"]["uid"]);
+    Ok(())
+}
