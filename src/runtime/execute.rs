@@ -13,7 +13,7 @@
 use std::{sync::Arc, time::Duration};
 
 use orkestra_core::{
-    plan::ChildKey,
+    plan::{ChildKey, GroupKind},
     reconcile::{
         reason::Reason,
         record::ChildRecord,
@@ -29,7 +29,7 @@ use super::{
     decide::{Write, at_version},
     memory::Memory,
     shared::Shared,
-    wire::WireError,
+    wire::{Cause, WireError},
 };
 
 /// How often one object is written in a pass before the pass gives up on it.
@@ -134,12 +134,14 @@ impl Writer<'_> {
     async fn apply(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.kind(&rendered.key)?;
         let mut record = kind.store().get(&rendered.key.object);
-        let mut refused = false;
+        let (mut refused, mut replaced) = (false, false);
         for _ in 0..ATTEMPTS {
             let write = self
                 .decide(&kind, rendered, record.as_deref(), refused)
                 .await?;
             let (body, force, drift, created) = match write {
+                // A Pod that goes slowly is made anew once it is gone.
+                Write::Nothing if replaced => return Ok(Action::Updated),
                 Write::Nothing => return Ok(Action::Unchanged),
                 Write::Create => (at_version(&rendered.object, "1"), true, Vec::new(), true),
                 Write::Update { body, force, drift } => (body, force, drift, false),
@@ -163,7 +165,19 @@ impl Writer<'_> {
                     record = self.read(&kind, &rendered.key).await?;
                     refused = true;
                 }
-                Err(error) => return Err(failure(&rendered.key, &error)),
+                Err(error) => {
+                    let Some(before) = record.filter(|_| must_be_replaced(&rendered.key, &error))
+                    else {
+                        return Err(failure(&rendered.key, &error));
+                    };
+                    let deletion = Deletion {
+                        key: rendered.key.clone(),
+                        uid: before.id.uid.clone(),
+                    };
+                    self.delete(&deletion).await?;
+                    record = self.read(&kind, &rendered.key).await?;
+                    replaced = true;
+                }
             }
         }
         Err(Failure {
@@ -268,6 +282,19 @@ impl Writer<'_> {
             Err(error) => Err(failure(&deletion.key, &error)),
         }
     }
+}
+
+/// Whether the object is a Pod, and all that is wrong with it is that Kubernetes does not make the change in place.
+///
+/// Source: Kubernetes, `ValidatePodUpdate`: a Pod that is not valid in itself has other causes too.
+fn must_be_replaced(key: &ChildKey, error: &WireError) -> bool {
+    let WireError::Invalid { causes, .. } = error else {
+        return false;
+    };
+    let is_immutable = |cause: &Cause| {
+        cause.field == "spec" && cause.message.contains("pod updates may not change fields")
+    };
+    key.kind == GroupKind::parse("Pod") && !causes.is_empty() && causes.iter().all(is_immutable)
 }
 
 /// How a refused request is reported.

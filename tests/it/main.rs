@@ -20,6 +20,7 @@ mod enrich;
 mod external;
 mod files;
 mod foreach;
+mod kinds;
 mod markers;
 mod matrix;
 mod motifs;

@@ -1,7 +1,7 @@
 //! The rights of a scenario's user: what `ork generate rbac` prints, under names of the scenario's own.
 
 use anyhow::{Context as _, Result, bail};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleRef, Subject};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject};
 use kube::api::{Api, ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 use testbed::eventually;
@@ -84,7 +84,9 @@ impl Scenario {
 
     /// The API server takes in roles by a watch of its own: a moment after they are written.
     async fn wait_for_rights(&self, role: &ClusterRole) -> Result<()> {
-        for rule in role.rules.iter().flatten() {
+        // A role is taken in whole: the rules about some objects only come with the others.
+        let of_all = |rule: &&PolicyRule| rule.resource_names.iter().flatten().next().is_none();
+        for rule in role.rules.iter().flatten().filter(of_all) {
             for resource in rule.resources.iter().flatten() {
                 for verb in &rule.verbs {
                     let group = rule

@@ -5,6 +5,10 @@
 //! a hint, instead of the API server dropping them in silence or naming a type. `kubectl explain` works
 //! all the same. What we write ourselves, `status`, is typed.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt::Write as _;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use schemars::JsonSchema;
@@ -13,16 +17,11 @@ use serde_json::{Map, Value, json};
 
 use super::katalog::{Katalog, KatalogSpec};
 use super::motif::{Motif, MotifSpec};
-use super::shape::{Field, Shape};
+use super::shape::Shape;
 use super::status::KatalogStatus;
 
-/// Types that stand in so many places that their fields would fill the definition: `ork explain` tells them.
-const UNFOLDED: [&str; 2] = ["GateCondition", "DeleteGroup"];
 /// Extension of Kubernetes: keep what the schema doesn't name.
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-/// Fields whose inside is that of others, and is not spelled out again: the definitions must stay small.
-const OUTLINED: [&str; 1] = ["onDelete"];
-
 /// The definitions of our own kinds as JSON, always the same.
 pub fn crds() -> Vec<Value> {
     let mut katalog = root_schema(&Shape::of::<KatalogSpec>(), "What the Katalog declares.");
@@ -111,58 +110,89 @@ fn root_schema(spec: &Shape, description: &str) -> Value {
             "apiVersion": { "type": "string" },
             "kind": { "type": "string" },
             "metadata": { "type": "object" },
-            "spec": describe(spec, description),
+            "spec": Described::default().schema(spec, "spec", description),
         },
     })
 }
 
-fn describe(shape: &Shape, description: &str) -> Value {
-    let mut schema = lenient(shape);
-    if !description.is_empty() {
-        schema.insert("description".to_owned(), Value::from(description));
-    }
-    Value::Object(schema)
+/// What users write, on its way into a schema. Each type is described where it is met first: the API server has no
+/// references, and a definition must stay small enough for a plain `kubectl apply`.
+#[derive(Default)]
+struct Described {
+    /// Where the types are described.
+    types: BTreeMap<String, String>,
 }
 
-/// The schema of what users write. Nothing has a type: `80` and `"80"` are the same to us, earlier
-/// spellings have other shapes, and nulls may stand anywhere. The API server takes nodes without a type
-/// as structural where unknown fields are kept.
-fn lenient(shape: &Shape) -> Map<String, Value> {
-    let mut schema = Map::new();
-    schema.insert(PRESERVE.to_owned(), Value::Bool(true));
-    match shape {
-        Shape::Object(object) if UNFOLDED.contains(&&*object.name) => {}
-        Shape::Object(object) => {
-            let works = object.fields.iter().filter(|(_, field)| field.works());
-            let properties: Map<String, Value> = works
-                .map(|(name, field)| {
-                    let Field {
-                        shape, description, ..
-                    } = field;
-                    let shape = if OUTLINED.contains(&&**name) {
-                        &Shape::Free
-                    } else {
-                        shape
-                    };
-                    (name.clone(), describe(shape, description))
-                })
-                .collect();
-            // Of a structural schema only one of the two may be there.
-            match &object.rest {
-                Some(rest) if properties.is_empty() => {
-                    schema.insert("additionalProperties".to_owned(), describe(rest, ""));
-                }
-                _ => {
-                    schema.insert("properties".to_owned(), Value::Object(properties));
-                }
+impl Described {
+    fn schema(&mut self, shape: &Shape, path: &str, description: &str) -> Value {
+        let mut schema = Map::new();
+        schema.insert(PRESERVE.to_owned(), Value::Bool(true));
+        let mut description = description.to_owned();
+        if let Some(elsewhere) = self.elsewhere(shape, path) {
+            let gap = if description.is_empty() { "" } else { " " };
+            let _ = write!(description, "{gap}As `{elsewhere}`.");
+        } else {
+            self.parts(shape, path, &mut schema);
+        }
+        if !description.is_empty() {
+            schema.insert("description".to_owned(), Value::from(description));
+        }
+        Value::Object(schema)
+    }
+
+    /// Where the type is described, if that is elsewhere.
+    fn elsewhere(&mut self, shape: &Shape, path: &str) -> Option<String> {
+        let item = match shape {
+            Shape::List(item) => item,
+            other => other,
+        };
+        let Shape::Object(object) = item else {
+            return None;
+        };
+        if object.name.is_empty() || object.fields.is_empty() {
+            return None;
+        }
+        match self.types.entry(object.name.clone()) {
+            Entry::Occupied(entry) if entry.get() != path => Some(entry.get().clone()),
+            Entry::Occupied(_) => None,
+            Entry::Vacant(entry) => {
+                entry.insert(path.to_owned());
+                None
             }
         }
-        Shape::List(item) => {
-            schema.insert("items".to_owned(), describe(item, ""));
-        }
-        _ => {}
     }
-    schema
+
+    /// The schema of what users write. Nothing has a type: `80` and `"80"` are the same to us, earlier spellings have other
+    /// shapes, and nulls may stand anywhere. The API server takes nodes without a type as structural where unknown fields
+    /// are kept.
+    fn parts(&mut self, shape: &Shape, path: &str, schema: &mut Map<String, Value>) {
+        match shape {
+            Shape::Object(object) => {
+                let works = object.fields.iter().filter(|(_, field)| field.works());
+                let properties: Map<String, Value> = works
+                    .map(|(name, field)| {
+                        let path = format!("{path}.{name}");
+                        let described = self.schema(&field.shape, &path, &field.description);
+                        (name.clone(), described)
+                    })
+                    .collect();
+                // Of a structural schema only one of the two may be there.
+                match &object.rest {
+                    Some(rest) if properties.is_empty() => {
+                        let values = self.schema(rest, path, "");
+                        schema.insert("additionalProperties".to_owned(), values);
+                    }
+                    _ => {
+                        schema.insert("properties".to_owned(), Value::Object(properties));
+                    }
+                }
+            }
+            Shape::List(item) => {
+                schema.insert("items".to_owned(), self.schema(item, path, ""));
+            }
+            _ => {}
+        }
+    }
 }
 
 fn status_schema<Status: JsonSchema>() -> Value {
@@ -252,8 +282,10 @@ mod tests {
     fn the_yaml_is_small_and_always_the_same() {
         assert_eq!(crds_yaml().unwrap(), crds_yaml().unwrap());
         for definition in crds() {
+            // A plain `kubectl apply` keeps them in an annotation: as compact JSON, in 256 KiB at most.
+            let json = serde_json::to_string(&definition).unwrap();
+            assert!(json.len() < 160 * 1024, "{} bytes", json.len());
             let yaml = serde_saphyr::to_string(&definition).unwrap();
-            assert!(yaml.len() < 200 * 1024, "{} bytes", yaml.len());
             let read: Value = serde_saphyr::from_str(&yaml).unwrap();
             assert_eq!(read, definition);
             let _: CustomResourceDefinition = serde_json::from_value(read).unwrap();

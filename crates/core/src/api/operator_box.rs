@@ -5,13 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use super::autoscale::Autoscale;
 use super::calls::ExternalCall;
-use super::children::{ConfigMap, Custom, Deployment, Secret, Service, ServiceAccount};
+use super::children::{
+    ClusterRole, ClusterRoleBinding, ConfigMap, CronJob, Custom, DaemonSet, Deployment,
+    HorizontalPodAutoscaler, Ingress, Job, LimitRange, Namespace, NetworkPolicy, PersistentVolume,
+    PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass, ReplicaSet, ResourceQuota,
+    Role, RoleBinding, Secret, Service, ServiceAccount, StatefulSet, StorageClass,
+};
 use super::cross::Cross;
 use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
 use super::on_delete::OnDelete;
-use super::planned::{BoxLater, LifecycleLater};
+use super::planned::BoxLater;
 use super::pre_reconcile::{PreReconcile, Requeue};
 use super::queue::Queue;
 use super::rules::Normalize;
@@ -116,9 +121,33 @@ pub struct Lifecycle {
     /// Deployments (apps/v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deployments: Vec<Deployment>,
+    /// `StatefulSets` (apps/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stateful_sets: Vec<StatefulSet>,
+    /// `DaemonSets` (apps/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub daemon_sets: Vec<DaemonSet>,
+    /// `ReplicaSets` (apps/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replica_sets: Vec<ReplicaSet>,
+    /// Pods (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<Pod>,
+    /// Jobs (batch/v1). They are made once, whatever `reconcile` says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Job>,
+    /// `CronJobs` (batch/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cron_jobs: Vec<CronJob>,
     /// Services (v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<Service>,
+    /// Ingresses (networking.k8s.io/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ingresses: Vec<Ingress>,
+    /// `NetworkPolicies` (networking.k8s.io/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network_policies: Vec<NetworkPolicy>,
     /// `ConfigMaps` (v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub config_maps: Vec<ConfigMap>,
@@ -128,13 +157,48 @@ pub struct Lifecycle {
     /// `ServiceAccounts` (v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub service_accounts: Vec<ServiceAccount>,
+    /// Roles (rbac.authorization.k8s.io/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
+    /// `RoleBindings` (rbac.authorization.k8s.io/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub role_bindings: Vec<RoleBinding>,
+    /// `ClusterRoles` (rbac.authorization.k8s.io/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cluster_roles: Vec<ClusterRole>,
+    /// `ClusterRoleBindings` (rbac.authorization.k8s.io/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cluster_role_bindings: Vec<ClusterRoleBinding>,
+    /// `HorizontalPodAutoscalers` (autoscaling/v2).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hpa: Vec<HorizontalPodAutoscaler>,
+    /// `PodDisruptionBudgets` (policy/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pdb: Vec<PodDisruptionBudget>,
+    /// `PersistentVolumeClaims` (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub persistent_volume_claims: Vec<PersistentVolumeClaim>,
+    /// `PersistentVolumes` (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub persistent_volumes: Vec<PersistentVolume>,
+    /// `StorageClasses` (storage.k8s.io/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub storage_classes: Vec<StorageClass>,
+    /// Namespaces (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<Namespace>,
+    /// `ResourceQuotas` (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_quotas: Vec<ResourceQuota>,
+    /// `LimitRanges` (v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limit_ranges: Vec<LimitRange>,
+    /// `PriorityClasses` (scheduling.k8s.io/v1).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub priority_classes: Vec<PriorityClass>,
     /// Objects of any kind, written out in full.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub custom: Vec<Custom>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<LifecycleLater>,
 }
 
 /// Kinds that the language names and that have no short form.

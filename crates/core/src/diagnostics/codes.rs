@@ -165,8 +165,8 @@ codes! {
     LeftBehind = 305, "the child outlives its custom resource";
     /// A label or annotation under our prefix.
     ReservedLabel = 306, "the key is Orkestra's own";
-    /// A Service without a workload, or with several.
-    ServiceSelector = 307, "the Service has nothing to select";
+    /// A Service, or another object that is about pods, without a workload, or with several.
+    ServiceSelector = 307, "there is nothing to select";
     /// A Service or a probe without a port.
     NoPort = 308, "there is no port";
     /// Text that is no capability.
@@ -175,6 +175,11 @@ codes! {
     Words = 310, "a list of words is needed";
     /// A copy of what a custom resource names in another namespace.
     OpenSource = 311, "anything could be copied from another namespace";
+
+    /// A patch of what identifies an object, or of what is not kept.
+    PatchRefused = 320, "the patch touches what is not patched";
+    /// Text that is no cron expression.
+    BadSchedule = 321, "this is no schedule";
 
     // Conditions and status.
     /// A condition that names no field.

@@ -8,21 +8,11 @@ const FIELDS_NAMED: usize = 10;
 
 /// Fields as Kubernetes' own manifests have them: a field of ours that tells where they are meant, and what to write.
 const KUBERNETES: &[(&str, &str, &str)] = &[
-    (
-        "containers",
-        "image",
-        "there is one container: write its fields here",
-    ),
     ("environment", "env", "write `env`"),
     (
         "httpGet",
         "periodSeconds",
         "write its `path` and `port` here",
-    ),
-    (
-        "initContainers",
-        "image",
-        "there is one container; write the whole object under `custom`",
     ),
     ("livenessProbe", "probes", "write `probes.liveness`"),
     (

@@ -7,21 +7,17 @@ use std::collections::BTreeMap;
 
 use super::{
     BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode,
-    OnFalse, ResourceType, Schemas, conditions, ending, for_each, kinds, scale,
+    OnFalse, ResourceType, Schemas, Tree, conditions, ending, for_each, kinds, scale,
 };
 use crate::{
     api::{
         Lifecycle, OnDelete, Text,
-        children::{self, Control, Custom, Meta},
+        children::{self, Control, Custom},
     },
     diagnostics::Code,
-    resources::{
-        custom, deployment,
-        scope::At,
-        service::{self, Workload},
-    },
+    resources::{Child, Metadata, Shorthand, Workload, custom, patch, scope::At},
     template::Template,
-    value::Path,
+    value::{Node, Path},
 };
 
 use blocks::Block;
@@ -51,85 +47,14 @@ struct Entry<'a> {
     at: At<'a>,
     block: Block,
     kind: ResourceType,
-    name: &'a str,
+    /// As the Katalog has it; none where it is missing, which is reported.
+    name: Option<&'a str>,
     namespace: Option<&'a Text>,
     labels: &'a BTreeMap<String, Text>,
     annotations: &'a BTreeMap<String, Text>,
     control: &'a Control,
-}
-
-/// A kind of entry that has a list of its own.
-struct Shorthand {
-    list: &'static str,
-    group: &'static str,
-    kind: &'static str,
-    /// The name of an entry that has none.
-    name: &'static str,
-}
-
-const DEPLOYMENT: Shorthand = Shorthand {
-    list: "deployments",
-    group: "apps",
-    kind: "Deployment",
-    name: "{{ .metadata.name }}-deployment",
-};
-
-const SERVICE: Shorthand = Shorthand {
-    list: "services",
-    group: "",
-    kind: "Service",
-    name: "{{ .metadata.name }}-svc",
-};
-
-const CONFIG_MAP: Shorthand = Shorthand {
-    list: "configMaps",
-    group: "",
-    kind: "ConfigMap",
-    name: "{{ .metadata.name }}-config",
-};
-
-const SECRET: Shorthand = Shorthand {
-    list: "secrets",
-    group: "",
-    kind: "Secret",
-    name: "{{ .metadata.name }}-secret",
-};
-
-const SERVICE_ACCOUNT: Shorthand = Shorthand {
-    list: "serviceAccounts",
-    group: "",
-    kind: "ServiceAccount",
-    name: "{{ .metadata.name }}-sa",
-};
-
-impl Shorthand {
-    fn kind(&self) -> ResourceType {
-        kinds::resource(self.group, "v1", self.kind)
-    }
-
-    fn name<'a>(&self, meta: &'a Meta) -> &'a str {
-        meta.name.as_deref().unwrap_or(self.name)
-    }
-
-    /// The entry `index` of the list, in the block at `at`.
-    fn entry<'a>(
-        &self,
-        at: &At<'a>,
-        index: usize,
-        block: Block,
-        common: &'a children::Common,
-    ) -> Entry<'a> {
-        Entry {
-            at: at.field(self.list).index(index),
-            block,
-            kind: self.kind(),
-            name: self.name(&common.meta),
-            namespace: common.meta.namespace.as_ref(),
-            labels: &common.meta.labels,
-            annotations: &common.meta.annotations,
-            control: &common.control,
-        }
-    }
+    /// What is merged into the object.
+    patch: Option<&'a BTreeMap<String, Node>>,
 }
 
 /// The blocks of an operator, and the children of all of them in creation order; what is wrong is reported and left out.
@@ -204,54 +129,47 @@ pub(crate) fn compile_end(
 
 impl Surroundings<'_> {
     fn block(&self, at: &At<'_>, block: Block, lifecycle: &Lifecycle) -> Vec<ChildPlan> {
-        let Lifecycle {
-            external: _,
-            deployments,
-            services,
-            config_maps,
-            secrets,
-            service_accounts,
-            custom,
-            when: _,
-            or: _,
-            later: _,
-        } = lifecycle;
-        let mut plans = Vec::new();
-        for (index, entry) in deployments.iter().enumerate() {
-            let shell = DEPLOYMENT.entry(at, index, block, &entry.common);
-            let kind = shell.kind.group_kind();
-            let plan = self.child(&shell, |labels, name| {
-                deployment::expand(&shell.at, entry, labels, &kind, name)
-            });
-            let plan = plan.map(|plan| config::rolling(&shell.at, plan, entry.roll_on_change));
-            let place = shell.at.field("autoscale");
-            plans.extend(plan.map(|plan| scale::scaled(plan, &place, entry.autoscale.as_ref())));
+        let mut plans: Vec<ChildPlan> = blocks::entries(lifecycle)
+            .into_iter()
+            .filter_map(|(index, entry)| self.shorthand(at, index, block, entry))
+            .collect();
+        for (index, entry) in lifecycle.config_maps.iter().enumerate() {
+            plans.extend(self.config_maps(&shell(at, index, block, entry), entry));
         }
-        for (index, entry) in services.iter().enumerate() {
-            let shell = SERVICE.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| {
-                let each = entry.common.control.for_each.as_ref();
-                let workloads = blocks::within_reach(&self.workloads, each);
-                service::expand(&shell.at, entry, shell.name, &workloads)
-            }));
+        for (index, entry) in lifecycle.secrets.iter().enumerate() {
+            plans.extend(self.secrets(shell(at, index, block, entry), entry));
         }
-        for (index, entry) in config_maps.iter().enumerate() {
-            let shell = CONFIG_MAP.entry(at, index, block, &entry.common);
-            plans.extend(self.config_maps(&shell, entry));
-        }
-        for (index, entry) in secrets.iter().enumerate() {
-            let shell = SECRET.entry(at, index, block, &entry.common);
-            plans.extend(self.secrets(shell, entry));
-        }
-        for (index, entry) in service_accounts.iter().enumerate() {
-            let shell = SERVICE_ACCOUNT.entry(at, index, block, &entry.common);
-            plans.extend(self.child(&shell, |_, _| Fields::default()));
-        }
-        let custom = custom.iter().enumerate().filter_map(|(index, entry)| {
+        let custom = lifecycle.custom.iter().enumerate();
+        plans.extend(custom.filter_map(|(index, entry)| {
             self.custom(&at.field("custom").index(index), block, entry)
-        });
-        plans.extend(custom);
+        }));
         plans
+    }
+
+    /// The entry `index` of a list in the block at `at`.
+    fn shorthand(
+        &self,
+        at: &At<'_>,
+        index: usize,
+        block: Block,
+        entry: &dyn Shorthand,
+    ) -> Option<ChildPlan> {
+        let shell = shell(at, index, block, entry);
+        let each = shell.control.for_each.as_ref();
+        let workloads = blocks::within_reach(&self.workloads, each);
+        let plan = self.child(&shell, |metadata, name| {
+            let child = Child {
+                at: shell.at.clone(),
+                kind: shell.kind.group_kind(),
+                name: name.clone(),
+                name_text: shell.name.unwrap_or_default(),
+                workloads: &workloads,
+            };
+            entry.expand(&child, metadata)
+        })?;
+        let plan = config::rolling(&shell.at, plan, entry.roll_on_change());
+        let place = shell.at.field("autoscale");
+        Some(scale::scaled(plan, &place, entry.autoscale()))
     }
 
     fn custom(&self, at: &At<'_>, block: Block, entry: &Custom) -> Option<ChildPlan> {
@@ -278,22 +196,36 @@ impl Surroundings<'_> {
             at: at.clone(),
             block,
             kind,
-            name: &entry.metadata.name,
+            name: Some(&entry.metadata.name),
             namespace: entry.metadata.namespace.as_ref(),
             labels: &entry.metadata.labels,
             annotations: &entry.metadata.annotations,
             control: &entry.control,
+            patch: None,
         };
         let place = at.field("metadata");
         self.child_at(&shell, &place, |_, _| body(&group_kind))
     }
 
+    /// One child of a kind that has a list of its own.
     fn child(
         &self,
         entry: &Entry<'_>,
-        body: impl FnOnce(&Fields, &Leaf) -> Fields,
+        body: impl FnOnce(&mut Metadata, &Leaf) -> Fields,
     ) -> Option<ChildPlan> {
-        self.child_at(entry, &entry.at, body)
+        if entry.name.is_none() {
+            let kind = &entry.kind.kind;
+            let message = format!("a {kind} has no name by default: `name` is missing");
+            entry.at.error(Code::Missing, message);
+        }
+        let patch = entry
+            .patch
+            .and_then(|patch| patch::compile(&entry.at.field("patch"), patch));
+        let mut plan = self.child_at(entry, &entry.at, body)?;
+        if let Some(patch) = patch {
+            plan.body = Tree::Patched(Box::new((plan.body, patch)));
+        }
+        Some(plan)
     }
 
     /// One child, whose name and metadata are declared at `meta`. Every part is looked at, whatever is wrong with others.
@@ -301,7 +233,7 @@ impl Surroundings<'_> {
         &self,
         entry: &Entry<'_>,
         meta: &At<'_>,
-        body: impl FnOnce(&Fields, &Leaf) -> Fields,
+        body: impl FnOnce(&mut Metadata, &Leaf) -> Fields,
     ) -> Option<ChildPlan> {
         let Entry {
             at,
@@ -312,10 +244,15 @@ impl Surroundings<'_> {
         } = entry;
         let group_kind = kind.group_kind();
         let name_rule = kinds::name_rule(&group_kind);
-        let name = name(&meta.field("name"), entry.name, name_rule);
+        let name = entry
+            .name
+            .and_then(|text| name(&meta.field("name"), text, name_rule));
         let namespace = namespace(&meta.field("namespace"), entry);
-        let labels = meta.field("labels").labels(entry.labels);
-        let annotations = meta.field("annotations").annotations(entry.annotations);
+        let mut metadata = Metadata {
+            labels: meta.field("labels").labels(entry.labels),
+            annotations: meta.field("annotations").annotations(entry.annotations),
+            ..Metadata::default()
+        };
         let unnamed = || {
             Some(Leaf {
                 template: Template::parse("").ok()?,
@@ -323,12 +260,9 @@ impl Surroundings<'_> {
                 path: at.text(),
             })
         };
-        let mut root = body(&labels, &name.clone().or_else(unnamed)?);
+        let mut root = body(&mut metadata, &name.clone().or_else(unnamed)?);
         root.put_text("apiVersion", &kind.api_version());
         root.put_text("kind", &kind.kind);
-        let mut metadata = Fields::default();
-        metadata.put("labels", labels.into_optional());
-        metadata.put("annotations", annotations.into_optional());
         root.put("metadata", metadata.into_optional());
 
         let gate = conditions::gate(at, &control.when, &control.or);
@@ -366,6 +300,22 @@ impl Surroundings<'_> {
             rolls: false,
             spread: false,
         })
+    }
+}
+
+/// The entry `index` of a list in the block at `at`, with what every kind has.
+fn shell<'a>(at: &At<'a>, index: usize, block: Block, entry: &'a dyn Shorthand) -> Entry<'a> {
+    let (row, common) = (entry.row(), entry.common());
+    Entry {
+        at: at.field(row.list).index(index),
+        block,
+        kind: row.resource(),
+        name: row.name(common),
+        namespace: common.meta.namespace.as_ref(),
+        labels: &common.meta.labels,
+        annotations: &common.meta.annotations,
+        control: &common.control,
+        patch: Some(&common.patch),
     }
 }
 

@@ -44,6 +44,10 @@ impl Coerce {
             }
             Self::Base64 => Ok(Some(Node::from(BASE64.encode(&*value.to_text())))),
             Self::Auto => Ok(Some(looks_like(value)).filter(|node| *node != Node::Null)),
+            Self::Word(words) => Ok(trimmed(&value).map(|text| {
+                let word = words.iter().find(|word| word.eq_ignore_ascii_case(&text));
+                word.map_or_else(|| Node::from(text.as_str()), |word| Node::from(*word))
+            })),
         }
     }
 }
@@ -185,6 +189,14 @@ mod tests {
         assert_eq!(Coerce::Native.apply(Node::Null), Ok(None));
         assert_eq!(text(Coerce::Text, " "), Ok(Some(Node::from(" "))));
         assert_eq!(text(Coerce::Base64, ""), Ok(Some(Node::from(""))));
+    }
+
+    #[test]
+    fn words_are_written_in_any_case() {
+        let policy = Coerce::Word(&["Allow", "Forbid"]);
+        assert_eq!(text(policy, " forbid"), Ok(Some(Node::from("Forbid"))));
+        assert_eq!(text(policy, "never"), Ok(Some(Node::from("never"))));
+        assert_eq!(text(policy, ""), Ok(None));
     }
 
     #[test]

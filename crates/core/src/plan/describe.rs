@@ -417,6 +417,11 @@ pub(crate) fn tree(tree: &Tree) -> Node {
             map([("$part", entries_of(entries)), ("$needs", needed)])
         }
         Tree::List(items) => list(items.iter().map(self::tree)),
+        Tree::Image(parts) => map([("$image", leaf(&parts.0)), ("$tag", leaf(&parts.1))]),
+        Tree::Patched(parts) => map([
+            ("$object", self::tree(&parts.0)),
+            ("$patch", self::tree(&parts.1)),
+        ]),
         Tree::ContainerName(name) => map([("$containerName", leaf(name))]),
         Tree::Workload(workload) => map([
             ("$workload", Node::from(workload.0.to_string())),
@@ -468,6 +473,7 @@ fn coerced(coerce: Coerce) -> &'static str {
         Coerce::IntOrText => "$intOrText",
         Coerce::Base64 => "$base64",
         Coerce::Auto => "$auto",
+        Coerce::Word(_) => "$word",
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) fn resource(group: &str, version: &str, kind: &str) -> ResourceType {
 }
 
 /// Where a kind stands in the order of creation: what others need comes first.
+///
+/// Source: language reference, lifecycle blocks.
 pub(crate) fn rank(kind: &GroupKind) -> u8 {
     match (&*kind.group, &*kind.kind) {
         ("", "Namespace") | ("apiextensions.k8s.io", _) => 0,
@@ -78,11 +80,18 @@ pub(crate) fn rank(kind: &GroupKind) -> u8 {
         ("rbac.authorization.k8s.io", _) => 2,
         ("", "Secret") => 3,
         ("", "ConfigMap") => 4,
+        // What says how pods and volumes are made is there before they are.
         ("storage.k8s.io" | "scheduling.k8s.io", _)
-        | ("", "PersistentVolume" | "PersistentVolumeClaim" | "LimitRange" | "ResourceQuota") => 5,
-        ("", "Service") => 6,
-        ("apps" | "batch", _) | ("", "Pod") => 7,
-        _ => 8,
+        | ("", "LimitRange" | "ResourceQuota")
+        | ("networking.k8s.io", "NetworkPolicy") => 5,
+        ("", "PersistentVolume") => 6,
+        ("", "PersistentVolumeClaim") => 7,
+        ("", "Service") => 8,
+        ("apps" | "batch", _) | ("", "Pod") => 9,
+        ("networking.k8s.io", _) => 10,
+        ("autoscaling", _) => 11,
+        ("policy", _) => 12,
+        _ => 13,
     }
 }
 
@@ -215,8 +224,14 @@ mod tests {
             "Role.rbac.authorization.k8s.io",
             "Secret",
             "ConfigMap",
+            "StorageClass.storage.k8s.io",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
             "Service",
             "Deployment.apps",
+            "Ingress.networking.k8s.io",
+            "HorizontalPodAutoscaler.autoscaling",
+            "PodDisruptionBudget.policy",
             "Website.example.org",
         ];
         let ranks: Vec<u8> = order

@@ -19,7 +19,7 @@ use crate::{
     },
     diagnostics::{Code, did_you_mean},
     document,
-    resources::{deployment, pod, probes as probe, scope::At},
+    resources::{self, limit_range, network_policy, pod, resource_quota, scope::At, workload},
 };
 
 pub use markdown::profiles_markdown;
@@ -66,11 +66,11 @@ pub(crate) struct Table<'a, T> {
 /// All profiles, by class.
 pub(crate) struct ProfileTables<'a> {
     pub(crate) reconciler: Table<'a, Pace>,
-    network_policies: Table<'a, NetworkRules>,
-    resource_quotas: Table<'a, Quota>,
-    limit_ranges: Table<'a, Limits>,
-    hpa: Table<'a, Scaling>,
-    pdb: Table<'a, Budget>,
+    pub(crate) network_policies: Table<'a, NetworkRules>,
+    pub(crate) resource_quotas: Table<'a, Quota>,
+    pub(crate) limit_ranges: Table<'a, Limits>,
+    pub(crate) hpa: Table<'a, Scaling>,
+    pub(crate) pdb: Table<'a, Budget>,
     pub(crate) rolling_update: Table<'a, RollingUpdate>,
     pub(crate) resources: Table<'a, Resources>,
     pub(crate) probes: Table<'a, Probe>,
@@ -151,21 +151,21 @@ impl<'a> ProfileTables<'a> {
             hpa,
             pdb,
             rolling_update,
-            resources,
+            resources: quantities,
             probes,
             container_security,
             pod_security,
         } = self;
-        network_policies.check_templates(at);
-        resource_quotas.check_templates(at);
-        limit_ranges.check_templates(at);
-        hpa.check_templates(at);
-        pdb.check_templates(at);
-        rolling_update.check(at, deployment::pace);
-        resources.check(at, pod::quantities);
-        probes.check(at, probe::times);
-        container_security.check(at, pod::context);
-        pod_security.check(at, pod::pod_context);
+        network_policies.check(at, network_policy::rules);
+        resource_quotas.check(at, resource_quota::hard);
+        limit_ranges.check(at, limit_range::limits);
+        hpa.check(at, resources::hpa::scaling);
+        pdb.check(at, resources::pdb::bounds);
+        rolling_update.check(at, workload::pace);
+        quantities.check(at, pod::quantities);
+        probes.check(at, resources::probes::times);
+        container_security.check(at, resources::context);
+        pod_security.check(at, resources::pod_context);
     }
 }
 
@@ -244,16 +244,6 @@ impl<'a, T> Table<'a, T> {
         for (place, profile) in &self.declared {
             expand(&place.shared().as_at(at), &profile.values);
         }
-    }
-}
-
-impl<T: serde::Serialize> Table<'_, T> {
-    /// Parses the templates of profiles for kinds that are not built yet.
-    fn check_templates(&self, at: &At<'_>) {
-        self.check(at, |place, values| {
-            let values = serde_json::to_value(values).unwrap_or_default();
-            place.manifest(&(&values).into())
-        });
     }
 }
 

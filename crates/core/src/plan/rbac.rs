@@ -5,7 +5,11 @@
 //!          install ► ClusterRole `orkestra`                      what the runtime does without any Katalog
 //! ```
 //!
-//! Rights are never wider than what is used: no `*`, no `escalate`, no `bind`, no right to create or delete Katalogs.
+//! Rights are never wider than what is used: no `*`, no `escalate`, no right to create or delete Katalogs. Roles that a
+//! Katalog makes are the exception: what they give must be held, `*` too, and who gives a role of somebody else needs
+//! `bind` on it, and on no other.
+
+mod granted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,31 +38,51 @@ pub struct PolicyRule {
     pub resources: Vec<String>,
     /// Verbs, sorted.
     pub verbs: Vec<String>,
+    /// The objects that it is about, sorted; none is all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_names: Vec<String>,
 }
 
-/// Rights being gathered: verbs by group and resource.
+/// Rights being gathered: verbs by group, resource and names of objects.
 #[derive(Default)]
-struct Rights(BTreeMap<(String, String), BTreeSet<&'static str>>);
+struct Rights(BTreeMap<(String, String, Vec<String>), BTreeSet<String>>);
 
 impl Rights {
     fn add(&mut self, group: &str, resource: impl Into<String>, verbs: &[&'static str]) {
+        self.add_named(group, &resource.into(), &[], verbs.iter().copied());
+    }
+
+    /// Adds rights on some objects only; without names, on all.
+    fn add_named<'a>(
+        &mut self,
+        group: &str,
+        resource: &str,
+        names: &[String],
+        verbs: impl IntoIterator<Item = &'a str>,
+    ) {
+        let mut names = names.to_vec();
+        names.sort();
         self.0
-            .entry((group.to_owned(), resource.into()))
+            .entry((group.to_owned(), resource.to_owned(), names))
             .or_default()
-            .extend(verbs);
+            .extend(verbs.into_iter().map(str::to_owned));
     }
 
     /// One rule for each group and set of verbs, sorted.
     fn into_rules(self) -> Vec<PolicyRule> {
-        let mut merged: BTreeMap<(String, Vec<String>), Vec<String>> = BTreeMap::new();
-        for ((group, resource), verbs) in self.0 {
-            let verbs = verbs.into_iter().map(str::to_owned).collect();
-            merged.entry((group, verbs)).or_default().push(resource);
+        let mut merged: BTreeMap<(String, Vec<String>, Vec<String>), Vec<String>> = BTreeMap::new();
+        for ((group, resource, names), verbs) in self.0 {
+            let verbs = verbs.into_iter().collect();
+            merged
+                .entry((group, verbs, names))
+                .or_default()
+                .push(resource);
         }
-        let rule = |((group, verbs), resources)| PolicyRule {
+        let rule = |((group, verbs, resource_names), resources)| PolicyRule {
             api_groups: vec![group],
             resources,
             verbs,
+            resource_names,
         };
         merged.into_iter().map(rule).collect()
     }
@@ -96,6 +120,7 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
                 rights.add(&kind.group, plural(kind), &["list", "watch"]);
             }
         }
+        granted::add(&mut rights, operator);
         for step in operator.ending.iter().flat_map(|ending| &ending.steps) {
             for job in &step.made {
                 let verbs = ["get", "list", "watch", "create", "delete", "patch"];

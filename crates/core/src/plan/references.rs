@@ -36,7 +36,11 @@ fn look(tree: &Tree, below: &str, found: &mut BTreeSet<GroupKind>) {
         Tree::Leaf(_) if WHOLES.contains(&below) => {
             found.extend([GroupKind::parse("Secret"), GroupKind::parse("ConfigMap")]);
         }
-        Tree::Leaf(_) | Tree::ContainerName(_) | Tree::Workload(_) => {}
+        Tree::Patched(parts) => {
+            look(&parts.0, below, found);
+            look(&parts.1, below, found);
+        }
+        Tree::Leaf(_) | Tree::ContainerName(_) | Tree::Image(_) | Tree::Workload(_) => {}
     }
 }
 

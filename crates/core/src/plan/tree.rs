@@ -17,7 +17,12 @@ impl Tree {
                 .iter()
                 .find(|(key, _)| &**key == *step)
                 .is_some_and(|(_, below)| below.has(rest)),
-            Self::List(_) | Self::Leaf(_) | Self::ContainerName(_) | Self::Workload(_) => false,
+            Self::Patched(parts) => parts.0.has(path) || parts.1.has(path),
+            Self::List(_)
+            | Self::Leaf(_)
+            | Self::ContainerName(_)
+            | Self::Image(_)
+            | Self::Workload(_) => false,
         }
     }
 
@@ -27,6 +32,11 @@ impl Tree {
             Self::Fixed(_) => {}
             Self::Leaf(leaf) | Self::ContainerName(leaf) => visit(leaf),
             Self::Workload(workload) => visit(&workload.1),
+            Self::Image(parts) => [&parts.0, &parts.1].into_iter().for_each(visit),
+            Self::Patched(parts) => {
+                parts.0.visit(visit);
+                parts.1.visit(visit);
+            }
             Self::Map(entries) | Self::Part(entries) => {
                 for (_, below) in entries {
                     below.visit(visit);
@@ -34,6 +44,17 @@ impl Tree {
             }
             Self::List(items) => items.iter().for_each(|item| item.visit(visit)),
         }
+    }
+
+    /// Fixed text.
+    pub(crate) fn text(text: &str) -> Self {
+        Self::Fixed(Node::from(text))
+    }
+
+    /// A list of fixed texts.
+    pub(crate) fn texts(texts: &[&str]) -> Self {
+        let texts: Vec<Node> = texts.iter().map(|text| Node::from(*text)).collect();
+        Self::Fixed(Node::from(texts))
     }
 
     /// A list; fixed if all items are.
@@ -83,6 +104,13 @@ impl Fields {
     /// Whether nothing was set.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// A map that has this one under `key` and nothing else.
+    pub(crate) fn into_root(self, key: &str) -> Self {
+        let mut root = Self::default();
+        root.put(key, self.into_tree());
+        root
     }
 
     /// The map, with its keys sorted; fixed if all values are.

@@ -427,6 +427,8 @@ pub enum Coerce {
     Base64,
     /// What the text looks like: an integer, a number, a boolean, else text.
     Auto,
+    /// One of these words, in whatever case it is written; other text stays as it is.
+    Word(&'static [&'static str]),
 }
 
 /// An object, or a part of one, with expressions at its leaves.
@@ -442,8 +444,12 @@ pub enum Tree {
     Part(Box<[(Key, Tree)]>),
     /// Values that are left out are not counted; a list that keeps none of them is left out.
     List(Box<[Tree]>),
-    /// The name of the one container of the workload of this name: [`crate::resources::container_name`].
+    /// The name of the container of `image` in the workload of this name: [`crate::resources::container_name`].
     ContainerName(Leaf),
+    /// An image, and the tag that it gets if it has none: [`crate::resources::tagged_image`].
+    Image(Box<(Leaf, Leaf)>),
+    /// An object, and what is merged into it.
+    Patched(Box<(Tree, Tree)>),
     /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
     Workload(Box<(GroupKind, Leaf)>),
 }

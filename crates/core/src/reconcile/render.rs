@@ -3,7 +3,7 @@
 use super::{gate::Turns, reason::Reason, sources::Sources};
 use crate::{
     plan::{GroupKind, Leaf, Misfit, ObjectKey, Tree},
-    resources::container_name,
+    resources::{container_name, patch::merged, tagged_image},
     template::{Budget, Data, Entropy, EvalErrorKind},
     value::{Key, Map, Node, hash_text},
 };
@@ -108,6 +108,21 @@ impl Renderer<'_, '_> {
                     rendered.extend(self.tree(item)?);
                 }
                 Ok((!rendered.is_empty()).then(|| Node::List(rendered.into())))
+            }
+            Tree::Image(parts) => {
+                let (image, tag) = (self.text(&parts.0)?, self.text(&parts.1)?);
+                let image = tagged_image(&image, &tag);
+                Ok((!image.is_empty()).then(|| Node::from(image)))
+            }
+            Tree::Patched(parts) => {
+                let Some(object) = self.tree(&parts.0)? else {
+                    return Ok(None);
+                };
+                let patch = self.tree(&parts.1)?.unwrap_or_default();
+                Ok(Some(match patch {
+                    Node::Map(_) => merged(object, &patch),
+                    _ => object,
+                }))
             }
             Tree::ContainerName(name) => Ok(Some(Node::from(container_name(&self.text(name)?)))),
             Tree::Workload(workload) => {

@@ -42,8 +42,10 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/reconciler", "The reconciler", "katalog.spec.crds.operatorBox.reconciler", "How many resources are reconciled at a time, how often, and when again.";
     "katalog/queue", "The queue", "katalog.spec.crds.operatorBox.reconciler.queue", "What the reconciler takes its work from. Each resource is in it at most once, and none is ever dropped.";
     "katalog/children", "Children", "katalog.spec.crds.operatorBox.onCreate", "The objects that are made for a custom resource, by kind. Under `onCreate` they are made when they are missing; under `onReconcile` they are kept as declared, and removed when their conditions no longer hold. The case of kinds does not count.";
-    "katalog/conditions", "Conditions", "katalog.spec.crds.operatorBox.onCreate.deployments.when", "What must hold for a child to be wanted, or a status field to be written: all of `when`, and one of `or`. All operators of one condition must hold. Both sides are compared as text without white space around it; `greaterThan`, `between` and their like compare numbers, exactly. What is missing is the empty text, 0 or false. Numbers compared with what is none do not hold, and an event says so. Times are in UTC, and a pass runs when one turns. `operator: unique` compares with all resources of the operator: none that share a text pass.";
-    "katalog/deployments", "Deployments", "katalog.spec.crds.operatorBox.onCreate.deployments", "A Deployment with one container. Under `custom` a Deployment can be written out in full.";
+    "katalog/conditions", "Conditions", "katalog.spec.crds.operatorBox.onCreate.deployments.when", "What must hold for a child to be wanted, or a status field to be written. All operators of one condition must hold.";
+    "katalog/deployments", "Deployments", "katalog.spec.crds.operatorBox.onCreate.deployments", "A Deployment. Under `custom` one can be written out in full.";
+    "katalog/containers", "Several containers", "katalog.spec.crds.operatorBox.onCreate.deployments.containers", "Beside the container of `image` there may be others, written as in a Pod, and others that come first.";
+    "katalog/patch", "Patches", "katalog.spec.crds.operatorBox.onCreate.deployments.patch", "What the short form has no field for is merged into the object. The container of `image` is called as its workload is.";
     "katalog/services", "Services", "katalog.spec.crds.operatorBox.onCreate.services", "A Service for the pods of a workload of the same box.";
     "katalog/config-maps", "ConfigMaps", "katalog.spec.crds.operatorBox.onCreate.configMaps", "Values may be templates; what is no text becomes text.";
     "katalog/secrets", "Secrets", "katalog.spec.crds.operatorBox.onCreate.secrets", "Values are written plain, and encoded on the way to the cluster.";
@@ -54,10 +56,10 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/service-accounts", "ServiceAccounts", "katalog.spec.crds.operatorBox.onCreate.serviceAccounts", "They have what every child has, and no more.";
     "katalog/custom", "Objects of any kind", "katalog.spec.crds.operatorBox.onCreate.custom", "An object written out in full. Every text in it may be a template.";
     "katalog/for-each", "Children for each element", "katalog.spec.crds.operatorBox.onCreate.deployments.forEach", "One declaration, and an object for each element of a list or map. Elements are expanded first; conditions are asked for each. Of names that are equal the first has its object, the others are an error. What becomes of an element's object when the element is gone, `onFalse` says.";
-    "katalog/workloads", "StatefulSets", "katalog.spec.crds.operatorBox.onCreate.statefulSets", "Pods with names and volumes of their own. `daemonSets`, `replicaSets` and `pods` are alike.";
+    "katalog/workloads", "StatefulSets", "katalog.spec.crds.operatorBox.onCreate.statefulSets", "Pods with names and volumes of their own. Kubernetes refuses a change of `serviceName` and of `volumeClaimTemplates`; a condition then names the field.";
     "katalog/daemon-sets", "DaemonSets", "katalog.spec.crds.operatorBox.onCreate.daemonSets", "A pod on every node.";
     "katalog/replica-sets", "ReplicaSets", "katalog.spec.crds.operatorBox.onCreate.replicaSets", "Pods without a rollout.";
-    "katalog/pods", "Pods", "katalog.spec.crds.operatorBox.onCreate.pods", "A pod of its own.";
+    "katalog/pods", "Pods", "katalog.spec.crds.operatorBox.onCreate.pods", "A pod of its own. A change that Kubernetes does not make in place makes the pod anew.";
     "katalog/jobs", "Jobs", "katalog.spec.crds.operatorBox.onCreate.jobs", "Work that ends. Each Job is made once.";
     "katalog/cron-jobs", "CronJobs", "katalog.spec.crds.operatorBox.onCreate.cronJobs", "Jobs by a schedule.";
     "katalog/workload-autoscale", "Scaling of workloads", "katalog.spec.crds.operatorBox.onCreate.deployments.autoscale", "More and fewer pods by conditions.";
@@ -69,7 +71,8 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/persistent-volumes", "PersistentVolumes", "katalog.spec.crds.operatorBox.onCreate.persistentVolumes", "Storage that is there.";
     "katalog/storage-classes", "StorageClasses", "katalog.spec.crds.operatorBox.onCreate.storageClasses", "Kinds of storage.";
     "katalog/namespaces", "Namespaces", "katalog.spec.crds.operatorBox.onCreate.namespaces", "A namespace of its own.";
-    "katalog/roles", "Roles", "katalog.spec.crds.operatorBox.onCreate.roles", "Rights. `clusterRoles` are the same.";
+    "katalog/roles", "Roles", "katalog.spec.crds.operatorBox.onCreate.roles", "Rights in a namespace. Orkestra needs those that it gives: where they are written out, `ork generate rbac` prints them.";
+    "katalog/cluster-roles", "ClusterRoles", "katalog.spec.crds.operatorBox.onCreate.clusterRoles", "Rights in all namespaces, or on what lives in none.";
     "katalog/role-bindings", "RoleBindings", "katalog.spec.crds.operatorBox.onCreate.roleBindings", "Who has a role.";
     "katalog/cluster-role-bindings", "ClusterRoleBindings", "katalog.spec.crds.operatorBox.onCreate.clusterRoleBindings", "Who has a cluster role.";
     "katalog/resource-quotas", "ResourceQuotas", "katalog.spec.crds.operatorBox.onCreate.resourceQuotas", "What a namespace may use in sum.";

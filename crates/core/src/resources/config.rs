@@ -1,11 +1,11 @@
-//! `configMaps`, `secrets` and `serviceAccounts`.
+//! `configMaps` and `secrets`.
 
 use std::collections::BTreeMap;
 
-use super::scope::At;
+use super::{Child, Metadata, Row, Shorthand, scope::At};
 use crate::{
     api::{
-        children::{ConfigMap, Secret},
+        children::{Common, ConfigMap, Secret},
         scalar::Text,
     },
     diagnostics::Code,
@@ -17,6 +17,46 @@ const KEY_BYTES: usize = 253;
 
 /// The type of a Secret with a certificate. Source: Kubernetes, "Types of Secret".
 const TLS_TYPE: &str = "kubernetes.io/tls";
+
+impl Shorthand for ConfigMap {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "configMaps",
+            group: "",
+            version: "v1",
+            kind: "ConfigMap",
+            name: Some("{{ .metadata.name }}-config"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        config_map(&child.at, self)
+    }
+}
+
+impl Shorthand for Secret {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "secrets",
+            group: "",
+            version: "v1",
+            kind: "Secret",
+            name: Some("{{ .metadata.name }}-secret"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        secret(&child.at, self)
+    }
+}
 
 /// The root fields of a `ConfigMap`.
 pub(crate) fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {

@@ -5,16 +5,44 @@
 //! ```
 //!
 //! It runs once, at compile time. What every object has (`apiVersion`, `kind`, the user's labels and annotations) is put
-//! in by `plan`; name, namespace and what ownership adds are put in by a pass.
+//! in by `plan`, and so is the entry's `patch`; name, namespace and what ownership adds are put in by a pass.
 
+mod bindings;
 pub(crate) mod config;
+mod cron_job;
 pub(crate) mod custom;
-pub(crate) mod deployment;
+mod daemon_set;
+mod deployment;
 mod env;
+pub(crate) mod hpa;
+mod ingress;
+mod job;
+pub(crate) mod limit_range;
+mod namespace;
+pub(crate) mod network_policy;
+pub(crate) mod patch;
+pub(crate) mod pdb;
+mod persistent_volume;
+mod persistent_volume_claim;
 pub(crate) mod pod;
+mod pods;
+mod priority_class;
 pub(crate) mod probes;
+mod replica_set;
+pub(crate) mod resource_quota;
+mod roles;
 pub(crate) mod scope;
-pub(crate) mod service;
+mod security;
+mod service;
+mod service_account;
+mod shorthand;
+mod stateful_set;
+mod storage_class;
+pub(crate) mod workload;
+
+pub(crate) use security::{context, pod_context};
+pub(crate) use shorthand::{Child, Metadata, Pods, Row, Shorthand};
+pub(crate) use workload::Workload;
 
 use crate::api::scalar::Scalar;
 
@@ -26,7 +54,7 @@ fn is_given(port: Option<&Scalar>) -> bool {
     port.is_some_and(|port| !matches!(port.to_string().trim(), "" | "0"))
 }
 
-/// The name of the one container of the workload `name`: the same name where that is a DNS label, else the nearest
+/// The name of the container of `image` in the workload `name`: the same name where that is a DNS label, else the nearest
 /// label to it. It needs to be unique in its pod only.
 ///
 /// Source: Kubernetes API reference, `Container.name`.
@@ -35,6 +63,15 @@ pub fn container_name(name: &str) -> String {
     label.truncate(label.floor_char_boundary(LABEL_BYTES));
     label.truncate(label.trim_end_matches('-').len());
     label
+}
+
+/// The image with the tag, unless it has a tag or a digest already. An empty tag is none.
+pub fn tagged_image(image: &str, tag: &str) -> String {
+    let name = image.rsplit('/').next().unwrap_or(image);
+    if tag.is_empty() || image.is_empty() || name.contains([':', '@']) {
+        return image.to_owned();
+    }
+    format!("{image}:{tag}")
 }
 
 #[cfg(test)]
@@ -49,5 +86,18 @@ mod tests {
             container_name(&format!("{}.web", "a".repeat(62))),
             "a".repeat(62)
         );
+    }
+
+    #[test]
+    fn a_tag_is_put_on_an_image_that_has_none() {
+        for (image, tag, whole) in [
+            ("redis", "8", "redis:8"),
+            ("registry:5000/redis", "8", "registry:5000/redis:8"),
+            ("redis:7", "8", "redis:7"),
+            ("redis@sha256:00", "8", "redis@sha256:00"),
+            ("redis", "", "redis"),
+        ] {
+            assert_eq!(tagged_image(image, tag), whole);
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! The parts of a pod template: its container, security, volumes.
+//! The pod of every kind with pods: its containers, volumes, and what else is in its spec.
 
 use std::collections::BTreeMap;
 
-use super::{env, is_given, probes, scope::At};
+use super::{env, is_given, probes, scope::At, security};
 use crate::{
     api::{
-        children::{Capabilities, Deployment, PodSecurity, Resources, SecurityContext},
+        children::{PodParts, Resources, Serving},
         scalar::{Text, Texts},
     },
     diagnostics::Code,
@@ -13,110 +13,175 @@ use crate::{
     value::Node,
 };
 
-/// The pod's `spec`, with one container that has the workload's name.
-pub(super) fn spec(at: &At<'_>, entry: &Deployment, name: &Leaf) -> Tree {
-    let mut fields = Fields::default();
-    fields.put("containers", Tree::list(vec![container(at, entry, name)]));
-    let secrets = &entry.image_pull_secrets;
-    if !secrets.is_empty() {
-        let at = at.field("imagePullSecrets");
-        let references = secrets
-            .iter()
-            .enumerate()
-            .map(|(index, secret)| env::name_ref(&at.index(index), secret));
-        fields.put("imagePullSecrets", Tree::list(references.collect()));
-    }
-    fields.put(
-        "nodeSelector",
-        at.field("nodeSelector")
-            .texts(&entry.node_selector, Coerce::Text)
-            .into_optional(),
-    );
-    fields.put(
-        "serviceAccountName",
-        at.text_field("serviceAccountName", entry.service_account_name.as_ref()),
-    );
-    if let Some(security) = &entry.pod_security {
-        fields.put(
-            "securityContext",
-            pod_security(&at.field("podSecurity"), security),
-        );
-    }
-    fields.put("volumes", manifests(&at.field("volumes"), &entry.volumes));
-    fields.into_tree()
+/// What a pod is made of.
+pub(super) struct Parts<'a> {
+    pub(super) pod: &'a PodParts,
+    /// Of kinds whose pods keep running.
+    pub(super) serving: Option<&'a Serving>,
+    /// The tag of an image that has none.
+    pub(super) tag: Option<&'a Text>,
+    /// Where the container sees volumes that the kind itself makes.
+    pub(super) mounts: Vec<Tree>,
 }
 
-fn container(at: &At<'_>, entry: &Deployment, name: &Leaf) -> Tree {
-    let mut fields = Fields::default();
-    fields.put("name", Tree::ContainerName(name.clone()));
-    fields.put("image", at.required("image", &entry.image));
-    fields.put(
-        "command",
-        entry
-            .command
-            .as_ref()
-            .and_then(|texts| words(&at.field("command"), texts)),
-    );
-    fields.put(
-        "args",
-        entry
-            .args
-            .as_ref()
-            .and_then(|texts| words(&at.field("args"), texts)),
-    );
-    fields.put(
-        "workingDir",
-        at.text_field("workingDirectory", entry.working_directory.as_ref()),
-    );
-    let port = at.scalar_field("port", entry.port.as_ref(), Coerce::Port);
+impl<'a> Parts<'a> {
+    /// The pod of a kind whose pods keep running.
+    pub(super) fn serving(pod: &'a PodParts, serving: &'a Serving) -> Self {
+        Self {
+            serving: Some(serving),
+            ..Self::ending(pod)
+        }
+    }
+
+    /// The pod of a kind whose pods end.
+    pub(super) fn ending(pod: &'a PodParts) -> Self {
+        Self {
+            pod,
+            serving: None,
+            tag: None,
+            mounts: Vec::new(),
+        }
+    }
+
+    /// The pod's `spec`, whose first container has the workload's name.
+    pub(super) fn spec(self, at: &At<'_>, name: &Leaf) -> Fields {
+        let PodParts {
+            image_pull_secrets,
+            pod_security,
+            volumes,
+            node_selector,
+            service_account_name,
+            containers,
+            init_containers,
+            ..
+        } = self.pod;
+        let mut fields = Fields::default();
+        if !image_pull_secrets.is_empty() {
+            let at = at.field("imagePullSecrets");
+            let references = image_pull_secrets
+                .iter()
+                .enumerate()
+                .map(|(index, secret)| env::name_ref(&at.index(index), secret));
+            fields.put("imagePullSecrets", Tree::list(references.collect()));
+        }
+        fields.put(
+            "nodeSelector",
+            at.field("nodeSelector")
+                .texts(node_selector, Coerce::Text)
+                .into_optional(),
+        );
+        fields.put(
+            "serviceAccountName",
+            at.text_field("serviceAccountName", service_account_name.as_ref()),
+        );
+        if let Some(declared) = pod_security {
+            fields.put(
+                "securityContext",
+                security::pod_security(&at.field("podSecurity"), declared),
+            );
+        }
+        fields.put("volumes", manifest_list(&at.field("volumes"), volumes));
+        let others = manifests(&at.field("containers"), containers);
+        let inits = manifest_list(&at.field("initContainers"), init_containers);
+        fields.put("initContainers", inits);
+        let all = [self.container(at, name)].into_iter().chain(others);
+        fields.put("containers", Tree::list(all.collect()));
+        fields
+    }
+
+    fn container(self, at: &At<'_>, name: &Leaf) -> Tree {
+        let PodParts {
+            command,
+            args,
+            env,
+            env_from,
+            resources,
+            security_context,
+            volume_mounts,
+            working_directory,
+            ..
+        } = self.pod;
+        let mut fields = Fields::default();
+        fields.put("name", Tree::ContainerName(name.clone()));
+        fields.put("image", self.image(at));
+        for (name, texts) in [("command", command), ("args", args)] {
+            let list = |texts| words(&at.field(name), texts);
+            fields.put(name, texts.as_ref().and_then(list));
+        }
+        fields.put(
+            "workingDir",
+            at.text_field("workingDirectory", working_directory.as_ref()),
+        );
+        fields.put(
+            "env",
+            env.as_ref()
+                .map(|declared| env::env(&at.field("env"), declared)),
+        );
+        fields.put(
+            "envFrom",
+            env_from
+                .as_ref()
+                .map(|declared| env::env_from(&at.field("envFrom"), declared)),
+        );
+        fields.put(
+            "resources",
+            resources
+                .as_ref()
+                .and_then(|declared| self::resources(&at.field("resources"), declared)),
+        );
+        if let Some(serving) = self.serving {
+            put_serving(&mut fields, at, serving);
+        }
+        if let Some(context) = security_context {
+            fields.put(
+                "securityContext",
+                security::security_context(&at.field("securityContext"), context),
+            );
+        }
+        let mounts = manifests(&at.field("volumeMounts"), volume_mounts);
+        let mounts: Vec<Tree> = mounts.into_iter().chain(self.mounts).collect();
+        fields.put(
+            "volumeMounts",
+            (!mounts.is_empty()).then(|| Tree::list(mounts)),
+        );
+        fields.into_tree()
+    }
+
+    fn image(&self, at: &At<'_>) -> Option<Tree> {
+        let image = &self.pod.image;
+        let Some(tag) = self.tag.filter(|_| !image.trim().is_empty()) else {
+            return at.required("image", image);
+        };
+        let leaf = |name: &str, text: &str| at.field(name).leaf(text, Coerce::OptionalText);
+        let (image, tag) = (leaf("image", image), leaf("tag", tag));
+        Some(Tree::Image(Box::new((image?, tag?))))
+    }
+}
+
+/// Puts port and probes onto a container.
+fn put_serving(container: &mut Fields, at: &At<'_>, serving: &Serving) {
+    let Serving {
+        port: declared,
+        protocol,
+        probes,
+    } = serving;
+    let port = at.scalar_field("port", declared.as_ref(), Coerce::Port);
     if let Some(port) = &port {
         let mut only = Fields::default();
         only.put("containerPort", port.clone());
         only.put(
             "protocol",
-            at.word_field("protocol", entry.protocol.as_ref(), &PROTOCOLS),
+            at.word_field("protocol", protocol.as_ref(), &PROTOCOLS),
         );
-        fields.put("ports", Tree::list(vec![only.into_part()]));
+        container.put("ports", Tree::list(vec![only.into_part()]));
     }
-    fields.put(
-        "env",
-        entry
-            .env
-            .as_ref()
-            .map(|declared| env::env(&at.field("env"), declared)),
-    );
-    fields.put(
-        "envFrom",
-        entry
-            .env_from
-            .as_ref()
-            .map(|declared| env::env_from(&at.field("envFrom"), declared)),
-    );
-    fields.put(
-        "resources",
-        entry
-            .resources
-            .as_ref()
-            .and_then(|declared| resources(&at.field("resources"), declared)),
-    );
-    if let Some(declared) = &entry.probes {
+    if let Some(probes) = probes {
         let asked = probes::Asked {
-            is_given: is_given(entry.port.as_ref()),
+            is_given: is_given(declared.as_ref()),
             port: port.as_ref(),
         };
-        probes::put(&mut fields, &at.field("probes"), declared, asked);
+        probes::put(container, &at.field("probes"), probes, asked);
     }
-    if let Some(context) = &entry.security_context {
-        fields.put(
-            "securityContext",
-            security_context(&at.field("securityContext"), context),
-        );
-    }
-    fields.put(
-        "volumeMounts",
-        manifests(&at.field("volumeMounts"), &entry.volume_mounts),
-    );
-    fields.into_tree()
 }
 
 /// Protocols of a port.
@@ -150,7 +215,8 @@ fn as_list(line: &str) -> String {
     format!("[{}]", words.join(", "))
 }
 
-fn word_list(at: &At<'_>, list: &[Text]) -> Tree {
+/// A list of texts, each of which may be a template.
+pub(super) fn word_list(at: &At<'_>, list: &[Text]) -> Tree {
     Tree::list(
         list.iter()
             .enumerate()
@@ -188,162 +254,13 @@ pub(crate) fn quantities(at: &At<'_>, resources: &Resources) -> Option<Tree> {
     fields.into_optional()
 }
 
-fn security_context(at: &At<'_>, declared: &SecurityContext) -> Option<Tree> {
-    let SecurityContext {
-        profile,
-        run_as_non_root,
-        read_only_root_filesystem,
-        allow_privilege_escalation,
-        capabilities,
-    } = declared;
-    let set = [
-        ("runAsNonRoot", run_as_non_root.is_some()),
-        (
-            "readOnlyRootFilesystem",
-            read_only_root_filesystem.is_some(),
-        ),
-        (
-            "allowPrivilegeEscalation",
-            allow_privilege_escalation.is_some(),
-        ),
-        ("capabilities", capabilities.is_some()),
-    ];
-    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
-        &profiles.container_security
-    })?;
-    context(&at, declared)
+/// Parts that are written as in a Pod.
+fn manifests(at: &At<'_>, nodes: &[Node]) -> Vec<Tree> {
+    let nodes = nodes.iter().enumerate();
+    let trees = nodes.filter_map(|(index, node)| at.index(index).manifest(node));
+    trees.collect()
 }
 
-/// The container's security context, but for the profile.
-pub(crate) fn context(at: &At<'_>, context: &SecurityContext) -> Option<Tree> {
-    let SecurityContext {
-        profile: _,
-        run_as_non_root,
-        read_only_root_filesystem,
-        allow_privilege_escalation,
-        capabilities,
-    } = context;
-    let mut fields = Fields::default();
-    fields.put(
-        "runAsNonRoot",
-        at.scalar_field("runAsNonRoot", run_as_non_root.as_ref(), Coerce::Bool),
-    );
-    fields.put(
-        "readOnlyRootFilesystem",
-        at.scalar_field(
-            "readOnlyRootFilesystem",
-            read_only_root_filesystem.as_ref(),
-            Coerce::Bool,
-        ),
-    );
-    fields.put(
-        "allowPrivilegeEscalation",
-        at.scalar_field(
-            "allowPrivilegeEscalation",
-            allow_privilege_escalation.as_ref(),
-            Coerce::Bool,
-        ),
-    );
-    fields.put(
-        "capabilities",
-        capabilities
-            .as_ref()
-            .and_then(|declared| caps(&at.field("capabilities"), declared)),
-    );
-    fields.into_optional()
-}
-
-fn caps(at: &At<'_>, capabilities: &Capabilities) -> Option<Tree> {
-    let mut fields = Fields::default();
-    for (name, list) in [("add", &capabilities.add), ("drop", &capabilities.drop)] {
-        for (index, text) in list.iter().enumerate() {
-            check_capability(&at.field(name).index(index), text);
-        }
-        fields.put(
-            name,
-            (!list.is_empty()).then(|| word_list(&at.field(name), list)),
-        );
-    }
-    fields.into_optional()
-}
-
-/// Names only look like this; which of them exist is the kernel's matter.
-fn check_capability(at: &At<'_>, text: &str) {
-    if text.contains("{{") {
-        return;
-    }
-    let upper = text.to_ascii_uppercase();
-    let short = upper.strip_prefix("CAP_").unwrap_or(&upper);
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
-    };
-    if short != text && is_name(short) {
-        at.error_hint(
-            Code::Capability,
-            format!("`{text}` is no capability's name here"),
-            format!("write `{short}`"),
-        );
-    } else if !is_name(text) {
-        at.error(Code::Capability, format!("`{text}` is no capability's name: capital letters and `_`, such as `NET_BIND_SERVICE`, or `ALL`"));
-    }
-}
-
-fn pod_security(at: &At<'_>, declared: &PodSecurity) -> Option<Tree> {
-    let PodSecurity {
-        profile,
-        run_as_non_root,
-        run_as_user,
-        run_as_group,
-        fs_group,
-    } = declared;
-    let set = [
-        ("runAsNonRoot", run_as_non_root.is_some()),
-        ("runAsUser", run_as_user.is_some()),
-        ("runAsGroup", run_as_group.is_some()),
-        ("fsGroup", fs_group.is_some()),
-    ];
-    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
-        &profiles.pod_security
-    })?;
-    pod_context(&at, declared)
-}
-
-/// The pod's security context, but for the profile.
-pub(crate) fn pod_context(at: &At<'_>, security: &PodSecurity) -> Option<Tree> {
-    let PodSecurity {
-        profile: _,
-        run_as_non_root,
-        run_as_user,
-        run_as_group,
-        fs_group,
-    } = security;
-    let mut fields = Fields::default();
-    fields.put(
-        "runAsNonRoot",
-        at.scalar_field("runAsNonRoot", run_as_non_root.as_ref(), Coerce::Bool),
-    );
-    fields.put(
-        "runAsUser",
-        at.scalar_field("runAsUser", run_as_user.as_ref(), Coerce::Int),
-    );
-    fields.put(
-        "runAsGroup",
-        at.scalar_field("runAsGroup", run_as_group.as_ref(), Coerce::Int),
-    );
-    fields.put(
-        "fsGroup",
-        at.scalar_field("fsGroup", fs_group.as_ref(), Coerce::Int),
-    );
-    fields.into_optional()
-}
-
-fn manifests(at: &At<'_>, nodes: &[Node]) -> Option<Tree> {
-    let items = nodes
-        .iter()
-        .enumerate()
-        .filter_map(|(index, node)| at.index(index).manifest(node));
-    (!nodes.is_empty()).then(|| Tree::list(items.collect()))
+fn manifest_list(at: &At<'_>, nodes: &[Node]) -> Option<Tree> {
+    (!nodes.is_empty()).then(|| Tree::list(manifests(at, nodes)))
 }

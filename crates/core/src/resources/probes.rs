@@ -49,7 +49,7 @@ fn probe(at: &At<'_>, probe: &Probe, asked: Asked<'_>) -> Option<Tree> {
         at.error_hint(
             Code::NoPort,
             "the probe has no port",
-            "declare `port` here or on the Deployment",
+            "declare `port` here or on the workload",
         );
     }
     let mut target = Fields::default();

@@ -9,6 +9,7 @@ use crate::api::gate::GateCondition;
 use crate::api::later::Later;
 use crate::api::planned::ControlLater;
 use crate::api::scalar::Text;
+use crate::value::Node;
 
 /// Name and metadata of a child, and how it is handled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +21,11 @@ pub struct Common {
     /// How the child is handled.
     #[serde(flatten)]
     pub control: Control,
+    /// What the object has beside or instead of what the other fields make: as in its manifest, merged into it. `null`
+    /// takes a field away; lists are merged by the keys that Kubernetes merges them by, such as the `name` of containers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub patch: BTreeMap<String, Node>,
 }
 
 /// Name and metadata of a child.

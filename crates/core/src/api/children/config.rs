@@ -1,4 +1,4 @@
-//! `configMaps`, `secrets` and `serviceAccounts`.
+//! `configMaps` and `secrets`.
 
 use std::collections::BTreeMap;
 
@@ -94,13 +94,4 @@ pub struct Copies {
     /// Namespaces that get an object each, instead of `namespace`. Where one renders to nothing there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to_namespaces: Vec<Text>,
-}
-
-/// A `ServiceAccount`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ServiceAccount {
-    /// Name, metadata and handling. Default name: `<cr>-sa`.
-    #[serde(flatten)]
-    pub common: Common,
 }

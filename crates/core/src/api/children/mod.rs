@@ -3,17 +3,30 @@
 mod common;
 mod config;
 mod custom;
-mod deployment;
 mod env;
+mod identity;
+mod network;
 mod pod;
-mod service;
+mod storage;
+mod workload;
 
 pub use common::{Common, Control, ForEach, Meta, OnFalse};
-pub use config::{ConfigMap, Copies, Secret, SecretTls, ServiceAccount};
+pub use config::{ConfigMap, Copies, Secret, SecretTls};
 pub use custom::{Custom, CustomMeta};
-pub use deployment::{Deployment, RollingUpdate};
 pub use env::{
     Env, EnvFrom, EnvFromObject, EnvFromSource, EnvSource, EnvValue, EnvVar, KeyRef, NameRef,
 };
+pub use identity::{
+    ClusterRole, ClusterRoleBinding, ClusterRoleRef, LimitRange, Namespace, PolicyRule,
+    PriorityClass, ResourceQuota, Role, RoleBinding, RoleRef, ServiceAccount, Subject,
+};
+pub use network::{
+    BudgetBehavior, HorizontalPodAutoscaler, Ingress, IngressTls, NetworkPolicy,
+    PodDisruptionBudget, PodSelector, ScaleTarget, ScalingBehavior, Service, ServicePort,
+};
 pub use pod::{Capabilities, PodSecurity, Probe, Probes, Resources, SecurityContext};
-pub use service::Service;
+pub use storage::{PersistentVolume, PersistentVolumeClaim, StorageClass};
+pub use workload::{
+    CronJob, DaemonSet, Deployment, Job, Pod, PodParts, ReplicaSet, RollingUpdate, Serving,
+    StatefulSet, VolumeClaimTemplate,
+};

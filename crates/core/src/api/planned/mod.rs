@@ -3,29 +3,23 @@
 //! The types exist for their schemas: documents that declare such a field are checked inside it, and told that it is
 //! not supported yet. When a field is built, it moves to the type that documents are read into.
 #![expect(dead_code, reason = "only the schemas are used")]
-#![expect(
-    clippy::struct_field_names,
-    clippy::enum_variant_names,
-    reason = "they are the language's names"
-)]
+#![expect(clippy::enum_variant_names, reason = "they are the language's names")]
 
 mod box_;
 mod calls;
+mod copies;
 mod entry;
 mod gate;
-mod identity;
 pub(crate) mod komposer;
-mod network;
 mod rules;
 mod security;
-mod storage;
 mod workloads;
 
 pub(crate) use box_::{BoxLater, HoldLater, QueueLater};
 pub(crate) use calls::{CallLater, CrossLater};
+pub(crate) use copies::{IngressTlsLater, LimitRangeLater, NetworkPolicyLater, ResourceQuotaLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
-pub(crate) use network::ServiceLater;
 pub(crate) use rules::RulesLater;
 pub(crate) use security::SpecLater;
-pub(crate) use workloads::LifecycleLater;
+pub(crate) use workloads::ReplicaSetLater;

@@ -1,9 +1,8 @@
 //! The lifecycle blocks of an operator: its own, and those of the Motifs that it imports.
 
-use super::DEPLOYMENT;
 use crate::{
-    api::{Lifecycle, OperatorBox, children, motif::MotifResources},
-    resources::{scope::At, service::Workload},
+    api::{Lifecycle, OperatorBox, children::ForEach, motif::MotifResources},
+    resources::{Pods, Shorthand, Workload, scope::At},
 };
 
 /// The lifecycle block that an entry stands in.
@@ -95,7 +94,7 @@ pub(super) fn selectable<'a>(blocks: &[Declared<'a>], import: Option<usize>) -> 
 /// The workloads whose names can be told where an entry is made for `each` element, or for none.
 pub(super) fn within_reach<'a>(
     workloads: &[Workload<'a>],
-    each: Option<&children::ForEach>,
+    each: Option<&ForEach>,
 ) -> Vec<Workload<'a>> {
     let is_near = |workload: &&Workload<'_>| workload.each.is_none() || workload.each == each;
     workloads.iter().filter(is_near).cloned().collect()
@@ -103,20 +102,87 @@ pub(super) fn within_reach<'a>(
 
 /// The workloads that Services can select. Their own compilation reports what is wrong with them.
 fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
-    let at = at.field("deployments");
-    let workload = |(index, entry): (usize, &'a children::Deployment)| Workload {
-        kind: DEPLOYMENT.kind().group_kind(),
-        name: DEPLOYMENT.name(&entry.common.meta).to_owned(),
-        each: entry.common.control.for_each.as_ref(),
-        port: entry
-            .port
-            .as_ref()
-            .map(|port| (at.index(index).field("port"), port)),
+    let workload = |(index, entry): (usize, &'a dyn Shorthand)| {
+        let Pods { port } = entry.pods()?;
+        let (row, common) = (entry.row(), entry.common());
+        let at = at.field(row.list).index(index);
+        Some(Workload {
+            kind: row.resource().group_kind(),
+            name: row.name(common)?.to_owned(),
+            each: common.control.for_each.as_ref(),
+            port: port.map(|port| (at.field("port"), port)),
+        })
     };
-    lifecycle
-        .deployments
-        .iter()
-        .enumerate()
-        .map(workload)
+    entries(lifecycle)
+        .into_iter()
+        .filter_map(workload)
         .collect()
+}
+
+/// The entries of the kinds that have a list of their own, each with its place in that.
+pub(super) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
+    let Lifecycle {
+        deployments,
+        stateful_sets,
+        daemon_sets,
+        replica_sets,
+        pods,
+        jobs,
+        cron_jobs,
+        services,
+        ingresses,
+        network_policies,
+        // They may be several objects each.
+        config_maps: _,
+        secrets: _,
+        service_accounts,
+        roles,
+        role_bindings,
+        cluster_roles,
+        cluster_role_bindings,
+        hpa,
+        pdb,
+        persistent_volume_claims,
+        persistent_volumes,
+        storage_classes,
+        namespaces,
+        resource_quotas,
+        limit_ranges,
+        priority_classes,
+        custom: _,
+        when: _,
+        or: _,
+        external: _,
+    } = lifecycle;
+    let mut all = Vec::new();
+    add(&mut all, deployments);
+    add(&mut all, stateful_sets);
+    add(&mut all, daemon_sets);
+    add(&mut all, replica_sets);
+    add(&mut all, pods);
+    add(&mut all, jobs);
+    add(&mut all, cron_jobs);
+    add(&mut all, services);
+    add(&mut all, ingresses);
+    add(&mut all, network_policies);
+    add(&mut all, service_accounts);
+    add(&mut all, roles);
+    add(&mut all, role_bindings);
+    add(&mut all, cluster_roles);
+    add(&mut all, cluster_role_bindings);
+    add(&mut all, hpa);
+    add(&mut all, pdb);
+    add(&mut all, persistent_volume_claims);
+    add(&mut all, persistent_volumes);
+    add(&mut all, storage_classes);
+    add(&mut all, namespaces);
+    add(&mut all, resource_quotas);
+    add(&mut all, limit_ranges);
+    add(&mut all, priority_classes);
+    all
+}
+
+fn add<'a, T: Shorthand>(all: &mut Vec<(usize, &'a dyn Shorthand)>, list: &'a [T]) {
+    let list = list.iter().enumerate();
+    all.extend(list.map(|(index, entry)| (index, entry as &dyn Shorthand)));
 }

@@ -66,7 +66,7 @@ impl Surroundings<'_> {
         let lasting = lasting(&shell, entry);
         let shell = Entry {
             name: match (&entry.tls, &entry.common.meta.name) {
-                (Some(_), None) => TLS_NAME,
+                (Some(_), None) => Some(TLS_NAME),
                 _ => shell.name,
             },
             ..shell

@@ -9,7 +9,7 @@ pub fn profiles_markdown() -> String {
     let mut out = "<!-- Generated from crates/core/src/plan/profiles.yaml: UPDATE=1 cargo test -p orkestra-core --lib profiles -->\n\
          # Built-in profiles\n\n\
          A `profile` stands for the fields that are listed here; it and those fields exclude each other, but for a \
-         reconciler's, of which those that are written out win. Names are looked for among the Katalog's own `profiles` and \
+         reconciler's, and the numbers of an `hpa`, of which those that are written out win. Names are looked for among the Katalog's own `profiles` and \
          those of the Motifs that it imports, then here; case does not count.\n"
         .to_owned();
     let all = serde_json::to_value(built_in_profiles()).unwrap_or_default();
@@ -37,8 +37,12 @@ pub fn profiles_markdown() -> String {
 }
 
 /// Classes with built-in profiles, and the fields that refer to them.
-pub(super) const REFERENCED_FROM: [(&str, &str); 6] = [
+pub(super) const REFERENCED_FROM: [(&str, &str); 10] = [
     ("reconciler", "operatorBox.reconciler.profile"),
+    ("networkPolicies", "networkPolicies[].profile"),
+    ("resourceQuotas", "resourceQuotas[].profile"),
+    ("hpa", "hpa[].behavior.profile"),
+    ("pdb", "pdb[].behavior.profile"),
     ("rollingUpdate", "deployments[].rollingUpdate.profile"),
     ("resources", "deployments[].resources.profile"),
     (

@@ -288,7 +288,9 @@ impl<'a, 's> Typing<'a, 's> {
         let words = target.words();
         if let (Some(words), Some(given)) =
             (words, gives.schema().and_then(|schema| schema.words()))
-            && given.iter().all(|word| !words.contains(word))
+            && given
+                .iter()
+                .all(|word| !words.contains(&target.spelled(word)))
         {
             let message = format!(
                 "this takes {}, and the template gives {gives}",
@@ -310,7 +312,7 @@ impl<'a, 's> Typing<'a, 's> {
                     problem(Code::WrongValue, offset, message),
                 );
             } else if let Some(words) = words {
-                self.word(path, node, words, offset);
+                self.word(path, &target.spelled(node), words, offset);
             }
         }
         self.doubtful(path, gives, target);

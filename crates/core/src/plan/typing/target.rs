@@ -24,6 +24,15 @@ impl<'s> Target<'s> {
         }
     }
 
+    /// A word as the field gets it.
+    pub(super) fn spelled(&self, word: &Node) -> Node {
+        let made = match self.coerce {
+            Coerce::Word(_) => self.coerce.apply(word.clone()).ok().flatten(),
+            _ => None,
+        };
+        made.unwrap_or_else(|| word.clone())
+    }
+
     pub(super) fn words(&self) -> Option<&'s [Node]> {
         self.schema?.words()
     }

@@ -10,7 +10,16 @@ use crate::{
 };
 
 /// Parts of an object that shorthand takes as they are, under the same name.
-const TAKEN: [&str; 2] = ["volumeMounts", "volumes"];
+const TAKEN: [&str; 6] = [
+    "behavior",
+    "egress",
+    "ingress",
+    "initContainers",
+    "volumeMounts",
+    "volumes",
+];
+/// The list of which shorthand makes the first item, and takes the others as they are.
+const TAKEN_BEHIND_FIRST: &str = "containers";
 
 /// A place in an object that is made.
 #[derive(Clone)]
@@ -21,6 +30,10 @@ pub(super) struct Place<'a> {
     pub(super) path: String,
     /// Whether the object is written out, so that its fields are the user's.
     pub(super) is_written: bool,
+    /// Where the items behind the first are declared, of a list whose first item is made.
+    behind_first: Option<At<'a>>,
+    /// Whether it is merged into another object: a part of one.
+    pub(super) is_patch: bool,
     /// Its kind, for messages.
     pub(super) kind: Key,
 }
@@ -28,7 +41,9 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     pub(super) fn field(&self, key: &str) -> Self {
         let is_written = self.is_written || TAKEN.contains(&key);
+        let is_behind = !is_written && key == TAKEN_BEHIND_FIRST;
         Self {
+            behind_first: is_behind.then(|| self.at.field(key)),
             at: if is_written {
                 self.at.field(key)
             } else {
@@ -45,7 +60,19 @@ impl Place<'_> {
     }
 
     pub(super) fn index(&self, index: usize) -> Self {
+        if let Some(list) = &self.behind_first
+            && let Some(before) = index.checked_sub(1)
+        {
+            return Self {
+                at: list.index(before),
+                is_written: true,
+                behind_first: None,
+                path: format!("{}[{index}]", self.path),
+                ..self.clone()
+            };
+        }
         Self {
+            behind_first: None,
             at: if self.is_written {
                 self.at.index(index)
             } else {
@@ -58,8 +85,8 @@ impl Place<'_> {
 
     /// Tells that the kind has no such field.
     pub(super) fn unknown_field(&self, key: &str, schema: Schema<'_>) {
-        if key.contains("{{") {
-            return; // Told already: a key is no template.
+        if key.contains("{{") || (self.is_patch && key.starts_with('$')) {
+            return; // Told already: a key is no template. Of a patch, they are no fields.
         }
         let at = if self.is_written {
             self.at.key(key)
@@ -75,7 +102,7 @@ impl Place<'_> {
 
     /// Tells which fields are missing here, of those that must be there.
     pub(super) fn missing(&self, schema: Schema<'_>, has: impl Fn(&str) -> bool) {
-        if !self.is_written {
+        if !self.is_written || self.is_patch {
             return;
         }
         for name in schema.required() {
@@ -98,6 +125,8 @@ impl<'a, 's> Typing<'a, 's> {
             at: self.at.place(&child.path),
             path: String::new(),
             is_written: last.starts_with("custom["),
+            behind_first: None,
+            is_patch: false,
             kind: child.kind.kind.clone(),
         };
         let schema = self.known.kind(&child.kind);
@@ -136,6 +165,20 @@ impl<'a, 's> Typing<'a, 's> {
                 for (index, item) in items.iter_mut().enumerate() {
                     self.tree(item, described(known), &place.index(index));
                 }
+            }
+            Tree::Patched(parts) => {
+                self.tree(&mut parts.0, schema, place);
+                let patch = Place {
+                    at: place.at.field("patch"),
+                    is_written: true,
+                    is_patch: true,
+                    ..place.clone()
+                };
+                self.tree(&mut parts.1, schema, &patch);
+            }
+            Tree::Image(parts) => {
+                self.leaf(&parts.0, schema);
+                self.leaf(&parts.1, None);
             }
             Tree::ContainerName(leaf) => self.leaf(leaf, None),
             Tree::Workload(workload) => self.leaf(&workload.1, None),

@@ -56,16 +56,18 @@ impl At<'_> {
         self.texts(annotations, Coerce::Text)
     }
 
+    /// Reports that the label or annotation here is ours.
+    pub(crate) fn reserved(&self) {
+        let message = format!(
+            "labels and annotations that start with `{}` are Orkestra's own",
+            names::PREFIX
+        );
+        self.error_hint(Code::ReservedLabel, message, "use a prefix of yours");
+    }
+
     fn metadata_key(&self, key: &str) {
         if key.starts_with(names::PREFIX) {
-            self.error_hint(
-                Code::ReservedLabel,
-                format!(
-                    "labels and annotations that start with `{}` are Orkestra's own",
-                    names::PREFIX
-                ),
-                "use a prefix of yours",
-            );
+            self.reserved();
         } else if !key.contains("{{")
             && let Err(why) = names::check_label_key(key)
         {

@@ -111,10 +111,14 @@ impl At<'_> {
         &self,
         name: &str,
         text: Option<&Text>,
-        words: &[&str],
+        words: &'static [&'static str],
     ) -> Option<Tree> {
-        let at = self.field(name);
-        let leaf = at.leaf(text?, Coerce::OptionalText)?;
+        self.field(name).word(text?, words)
+    }
+
+    /// The text here, one of `words` in any case, or a template for it.
+    pub(crate) fn word(&self, text: &Text, words: &'static [&'static str]) -> Option<Tree> {
+        let leaf = self.leaf(text, Coerce::Word(words))?;
         let Some(literal) = leaf.template.literal() else {
             return Some(Tree::Leaf(leaf));
         };
@@ -123,8 +127,8 @@ impl At<'_> {
         if word.is_none() && !literal.is_empty() {
             let message = format!("`{literal}` is none of {}", words.join(", "));
             match did_you_mean(literal, words.iter().copied()) {
-                Some(hint) => at.error_hint(Code::UnknownWord, message, hint),
-                None => at.error(Code::UnknownWord, message),
+                Some(hint) => self.error_hint(Code::UnknownWord, message, hint),
+                None => self.error(Code::UnknownWord, message),
             }
         }
         word.map(|word| Tree::Fixed(Node::from(*word)))

@@ -1,0 +1,124 @@
+//! The rights that children grant to others: nobody gives a right that he does not have.
+//!
+//! Source: Kubernetes, "Privilege escalation prevention and bootstrapping".
+
+use super::Rights;
+use crate::{
+    plan::{ChildPlan, OperatorPlan, Tree},
+    value::Node,
+};
+
+/// The API group of roles and bindings.
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// Adds the rights that the operator's roles and bindings give, as far as they are written out. Where they follow from a
+/// custom resource nobody knows them before; what is missing is told on that resource.
+pub(super) fn add(rights: &mut Rights, operator: &OperatorPlan) {
+    for child in operator
+        .children
+        .iter()
+        .filter(|child| &*child.kind.group == RBAC)
+    {
+        match &*child.kind.kind {
+            "Role" | "ClusterRole" => {
+                for rule in fixed_items(&child.body, "rules") {
+                    rule_of(rights, rule);
+                }
+            }
+            "RoleBinding" | "ClusterRoleBinding" => bind(rights, operator, child),
+            _ => {}
+        }
+    }
+}
+
+/// The right to give a role that somebody else made: its rules are not known here. Of a role of the same operator they
+/// are, and whoever holds them needs no more.
+fn bind(rights: &mut Rights, operator: &OperatorPlan, binding: &ChildPlan) {
+    let Some(role) = part(&binding.body, "roleRef") else {
+        return;
+    };
+    let (Some(kind), Some(name)) = (source(role, "kind"), source(role, "name")) else {
+        return;
+    };
+    let is_own = |child: &ChildPlan| {
+        &*child.kind.group == RBAC
+            && *child.kind.kind == *kind
+            && child.name.template.source().trim() == name
+    };
+    if operator.children.iter().any(is_own) || name.contains("{{") {
+        return;
+    }
+    let resource = match kind {
+        "Role" => "roles",
+        "ClusterRole" => "clusterroles",
+        _ => return,
+    };
+    rights.add_named(RBAC, resource, &[name.to_owned()], ["bind"]);
+}
+
+fn rule_of(rights: &mut Rights, rule: &Node) {
+    let texts = |key: &str| -> Vec<String> {
+        let list = rule.get(key).and_then(Node::as_list).unwrap_or_default();
+        list.iter()
+            .map(|text| text.to_text().into_owned())
+            .collect()
+    };
+    let (verbs, names) = (texts("verbs"), texts("resourceNames"));
+    for group in texts("apiGroups") {
+        for resource in texts("resources") {
+            let verbs = verbs.iter().map(String::as_str);
+            rights.add_named(&group, &resource, &names, verbs);
+        }
+    }
+}
+
+/// What is under a key of an object; of a patched one, what the patch has there.
+fn part<'a>(tree: &'a Tree, key: &str) -> Option<Part<'a>> {
+    match tree {
+        Tree::Fixed(node) => node.get(key).map(Part::Fixed),
+        Tree::Map(entries) | Tree::Part(entries) => {
+            let (_, below) = entries.iter().find(|(known, _)| &**known == key)?;
+            Some(match below {
+                Tree::Fixed(node) => Part::Fixed(node),
+                tree => Part::Tree(tree),
+            })
+        }
+        Tree::Patched(parts) => part(&parts.1, key).or_else(|| part(&parts.0, key)),
+        _ => None,
+    }
+}
+
+/// A part of a tree: with expressions, or without any.
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Fixed(&'a Node),
+    Tree(&'a Tree),
+}
+
+/// The items of a list that have no expression in them.
+fn fixed_items<'a>(tree: &'a Tree, key: &str) -> Vec<&'a Node> {
+    match part(tree, key) {
+        Some(Part::Fixed(node)) => node.as_list().unwrap_or_default().iter().collect(),
+        Some(Part::Tree(Tree::List(items))) => {
+            let fixed = items.iter().filter_map(|item| match item {
+                Tree::Fixed(node) => Some(node),
+                _ => None,
+            });
+            fixed.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The text under a key, or the template for it.
+fn source<'a>(part: Part<'a>, key: &str) -> Option<&'a str> {
+    let text = match part {
+        Part::Fixed(node) => node.get(key)?.as_str()?,
+        Part::Tree(tree) => match self::part(tree, key)? {
+            Part::Fixed(node) => node.as_str()?,
+            Part::Tree(Tree::Leaf(leaf)) => leaf.template.source(),
+            Part::Tree(_) => return None,
+        },
+    };
+    Some(text.trim())
+}

@@ -1,0 +1,125 @@
+//! `roleBindings` and `clusterRoleBindings`.
+
+use super::{Child, Metadata, Row, Shorthand, roles::RBAC, scope::At};
+use crate::{
+    api::{
+        children::{ClusterRoleBinding, Common, RoleBinding, Subject},
+        scalar::Text,
+    },
+    diagnostics::Code,
+    plan::{Coerce, Fields, Tree},
+};
+
+const SUBJECTS: [&str; 3] = ["ServiceAccount", "User", "Group"];
+
+/// The namespace of a service account that names none.
+const OWN_NAMESPACE: &str = "{{ .metadata.namespace }}";
+
+impl Shorthand for RoleBinding {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "roleBindings",
+            group: RBAC,
+            version: "v1",
+            kind: "RoleBinding",
+            name: Some("{{ .metadata.name }}-rolebinding"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        let role = (&self.role_ref.name, self.role_ref.kind.as_ref());
+        binding(&child.at, role, &["Role", "ClusterRole"], &self.subjects)
+    }
+}
+
+impl Shorthand for ClusterRoleBinding {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "clusterRoleBindings",
+            group: RBAC,
+            version: "v1",
+            kind: "ClusterRoleBinding",
+            name: Some("{{ .metadata.name }}-crb"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        let role = (&self.role_ref.name, self.role_ref.kind.as_ref());
+        binding(&child.at, role, &["ClusterRole"], &self.subjects)
+    }
+}
+
+/// A role, of which the first kind is the one that is left out, and who gets it.
+fn binding(
+    at: &At<'_>,
+    (name, kind): (&Text, Option<&Text>),
+    kinds: &'static [&'static str],
+    subjects: &[Subject],
+) -> Fields {
+    let place = at.field("roleRef");
+    let mut role = Fields::default();
+    role.put_text("apiGroup", RBAC);
+    let default = kinds.first().map(|kind| Tree::text(kind));
+    let kind = match kind {
+        Some(kind) => place.word_field("kind", Some(kind), kinds),
+        None => default,
+    };
+    role.put("kind", kind);
+    role.put("name", place.required("name", name));
+
+    let place = at.field("subjects");
+    if subjects.is_empty() {
+        place.error(Code::Empty, "at least one subject is needed");
+    }
+    let subjects = subjects.iter().enumerate();
+    let subjects = subjects.map(|(index, declared)| subject(&place.index(index), declared));
+    let mut root = Fields::default();
+    root.put("roleRef", role.into_tree());
+    root.put("subjects", Tree::list(subjects.collect()));
+    root
+}
+
+fn subject(at: &At<'_>, declared: &Subject) -> Tree {
+    let Subject {
+        kind,
+        name,
+        namespace,
+    } = declared;
+    let mut fields = Fields::default();
+    let is_account = match kind.as_deref().map(str::trim) {
+        Some(text) if text.contains("{{") => {
+            let hint = "write the kind out, or give two entries with `when` different ones";
+            let message =
+                "the kind of a subject is not a template: its other fields follow from it";
+            at.field("kind")
+                .error_hint(Code::NotATemplate, message, hint);
+            true
+        }
+        Some(text) => text.eq_ignore_ascii_case("ServiceAccount"),
+        None => true,
+    };
+    let default = || Tree::text("ServiceAccount");
+    let word = at.word_field("kind", kind.as_ref(), &SUBJECTS);
+    fields.put("kind", word.unwrap_or_else(default));
+    fields.put("name", at.required("name", name));
+    if is_account {
+        let at = at.field("namespace");
+        let text = namespace.as_deref().unwrap_or(OWN_NAMESPACE);
+        fields.put("namespace", at.value(text, Coerce::OptionalText));
+    } else {
+        fields.put_text("apiGroup", RBAC);
+        if namespace.is_some() {
+            let message = "only a service account has a namespace";
+            at.field("namespace").error(Code::Exclusive, message);
+        }
+    }
+    fields.into_tree()
+}

@@ -1,0 +1,87 @@
+//! `cronJobs`.
+
+use super::{Child, Metadata, Row, Shorthand, job::Work, scope::At};
+use crate::{
+    api::{
+        children::{Common, CronJob},
+        scalar::Text,
+    },
+    cron::Schedule,
+    diagnostics::Code,
+    plan::{Coerce, Fields, Tree},
+};
+
+/// What a run does while the one before still runs.
+const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
+
+/// Starts a schedule that Kubernetes reads and that has no fields.
+const EVERY: &str = "@every ";
+
+impl Shorthand for CronJob {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "cronJobs",
+            group: "batch",
+            version: "v1",
+            kind: "CronJob",
+            name: Some("{{ .metadata.name }}-cronjob"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
+        let CronJob {
+            common: _,
+            pod,
+            schedule,
+            suspend,
+            starting_deadline_seconds,
+            successful_jobs_history_limit,
+            failed_jobs_history_limit,
+            concurrency_policy,
+            backoff_limit,
+        } = self;
+        let at = &child.at;
+        let mut spec = Fields::default();
+        spec.put("schedule", self::schedule(at, schedule));
+        spec.put(
+            "suspend",
+            at.scalar_field("suspend", suspend.as_ref(), Coerce::Bool),
+        );
+        for (name, number) in [
+            ("startingDeadlineSeconds", starting_deadline_seconds),
+            ("successfulJobsHistoryLimit", successful_jobs_history_limit),
+            ("failedJobsHistoryLimit", failed_jobs_history_limit),
+        ] {
+            spec.put(name, at.scalar_field(name, number.as_ref(), Coerce::Int));
+        }
+        spec.put(
+            "concurrencyPolicy",
+            at.word_field("concurrencyPolicy", concurrency_policy.as_ref(), &POLICIES),
+        );
+        let work = Work {
+            pod,
+            backoff_limit: backoff_limit.as_ref(),
+            restart_policy: "OnFailure",
+        };
+        let run = work.spec(at, &child.name, metadata);
+        spec.put("jobTemplate", run.into_root("spec").into_tree());
+        spec.into_root("spec")
+    }
+}
+
+fn schedule(at: &At<'_>, text: &Text) -> Option<Tree> {
+    let tree = at.required("schedule", text)?;
+    let literal = text.trim();
+    if !text.contains("{{")
+        && !literal.starts_with(EVERY)
+        && let Err(why) = Schedule::parse(literal)
+    {
+        let message = format!("`{literal}` is no schedule: {why}");
+        at.field("schedule").error(Code::BadSchedule, message);
+    }
+    Some(tree)
+}

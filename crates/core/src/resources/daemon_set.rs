@@ -1,0 +1,90 @@
+//! `daemonSets`.
+
+use super::{
+    Child, Metadata, Pods, Row, Shorthand,
+    pod::Parts,
+    scope::At,
+    workload::{self, is_zero},
+};
+use crate::{
+    api::{
+        children::{Common, DaemonSet, RollingUpdate},
+        scalar::Scalar,
+    },
+    diagnostics::Code,
+    plan::{Coerce, Fields, Tree},
+    value::Node,
+};
+
+impl Shorthand for DaemonSet {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "daemonSets",
+            group: "apps",
+            version: "v1",
+            kind: "DaemonSet",
+            name: Some("{{ .metadata.name }}-daemonset"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn pods(&self) -> Option<Pods<'_>> {
+        let port = self.serving.port.as_ref();
+        Some(Pods { port })
+    }
+
+    fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
+        let DaemonSet {
+            common: _,
+            pod,
+            serving,
+            rolling_update,
+        } = self;
+        let at = &child.at;
+        if let Some(update) = rolling_update
+            && let RollingUpdate {
+                max_surge: Some(surge),
+                max_unavailable: Some(unavailable),
+                ..
+            } = update
+            && !is_zero(surge)
+            && !is_zero(unavailable)
+        {
+            let message = "a DaemonSet has either pods above the wanted number or below it";
+            at.field("rollingUpdate").field("maxSurge").error_hint(
+                Code::Exclusive,
+                message,
+                "make one of the two `0`",
+            );
+        }
+        let mut spec = Fields::default();
+        spec.put(
+            "updateStrategy",
+            workload::strategy(at, rolling_update.as_ref(), pace),
+        );
+        let pod = Parts::serving(pod, serving).spec(at, &child.name);
+        workload::put_pods(&mut spec, child, metadata, pod);
+        spec.into_root("spec")
+    }
+}
+
+/// How many pods are exchanged at a time. Kubernetes takes one of the two numbers only: of a profile with both it is the
+/// pods below, which is what its default is.
+fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
+    let is_given = |number: &Option<Scalar>| number.as_ref().is_some_and(|n| !is_zero(n));
+    let number =
+        |name, number: &Option<Scalar>| at.scalar_field(name, number.as_ref(), Coerce::IntOrText);
+    let mut rolling = Fields::default();
+    let mut unavailable = number("maxUnavailable", &update.max_unavailable);
+    if !is_given(&update.max_unavailable) {
+        rolling.put("maxSurge", number("maxSurge", &update.max_surge));
+        if is_given(&update.max_surge) {
+            unavailable = unavailable.or(Some(Tree::Fixed(Node::Int(0))));
+        }
+    }
+    rolling.put("maxUnavailable", unavailable);
+    rolling
+}

@@ -1,0 +1,184 @@
+//! `hpa`.
+
+use super::{Child, Metadata, Row, Shorthand, scope::At, workload::Search};
+use crate::{
+    api::{
+        children::{Common, HorizontalPodAutoscaler, ScaleTarget, ScalingBehavior},
+        profiles::Scaling,
+        scalar::Scalar,
+    },
+    diagnostics::Code,
+    plan::{Coerce, Fields, Tree, resolve_profile},
+};
+
+const CPU: &str = "targetCPUUtilizationPercentage";
+
+impl Shorthand for HorizontalPodAutoscaler {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "hpa",
+            group: "autoscaling",
+            version: "v2",
+            kind: "HorizontalPodAutoscaler",
+            name: Some("{{ .metadata.name }}-hpa"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        let HorizontalPodAutoscaler {
+            common: _,
+            scale_target_ref,
+            min_replicas,
+            max_replicas,
+            target_cpu_utilization_percentage,
+            behavior,
+        } = self;
+        let at = &child.at;
+        let mut spec = Fields::default();
+        spec.put("scaleTargetRef", target(child, scale_target_ref.as_ref()));
+        let none = Scaling::default();
+        let profile = profile(at, behavior.as_ref(), &none);
+        // What the entry says itself wins.
+        let number = |name: &str, own: &Option<Scalar>, of: fn(&Scaling) -> Option<&Scalar>| {
+            let own = at.scalar_field(name, own.as_ref(), Coerce::Int);
+            own.or_else(|| {
+                let (at, profile) = profile.as_ref()?;
+                at.scalar_field(name, of(profile), Coerce::Int)
+            })
+        };
+        spec.put(
+            "minReplicas",
+            number("minReplicas", min_replicas, |p| p.min_replicas.as_ref()),
+        );
+        let most = number("maxReplicas", max_replicas, |p| p.max_replicas.as_ref());
+        if most.is_none() && max_replicas.is_none() {
+            at.error(Code::Missing, "`maxReplicas` is missing");
+        }
+        spec.put("maxReplicas", most);
+        let cpu = number(CPU, target_cpu_utilization_percentage, |p| {
+            p.target_cpu_utilization_percentage.as_ref()
+        });
+        spec.put("metrics", cpu.map(|share| Tree::list(vec![metric(share)])));
+        spec.put("behavior", self::behavior(at, behavior.as_ref(), profile));
+        spec.into_root("spec")
+    }
+}
+
+/// The one metric: the share of the CPU that pods ask for.
+fn metric(share: Tree) -> Tree {
+    let mut target = Fields::default();
+    target.put("averageUtilization", share);
+    target.put_text("type", "Utilization");
+    let mut resource = Fields::default();
+    resource.put("target", target.into_part());
+    resource.put_text("name", "cpu");
+    let mut metric = Fields::default();
+    metric.put("resource", resource.into_part());
+    metric.put_text("type", "Resource");
+    metric.into_part()
+}
+
+fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<Tree> {
+    let at = &child.at;
+    let mut fields = Fields::default();
+    if let Some(declared) = declared {
+        let ScaleTarget {
+            api_version,
+            kind,
+            name,
+        } = declared;
+        let at = at.field("scaleTargetRef");
+        let text = |name, text, default: &str| {
+            at.text_field(name, text)
+                .unwrap_or_else(|| Tree::text(default))
+        };
+        fields.put(
+            "apiVersion",
+            text("apiVersion", api_version.as_ref(), "apps/v1"),
+        );
+        fields.put("kind", text("kind", kind.as_ref(), "Deployment"));
+        fields.put("name", at.required("name", name));
+        return Some(fields.into_tree());
+    }
+    let search = Search {
+        kind: "HorizontalPodAutoscaler",
+        endings: &["", "-hpa"],
+        instead: "declare `scaleTargetRef` with the name of a Deployment",
+        wanted: |workload| workload.is_scalable(),
+        child,
+    };
+    let workload = search.needed()?;
+    fields.put_text("apiVersion", "apps/v1");
+    fields.put_text("kind", &workload.kind.kind);
+    fields.put("name", workload.leaf(at).map(Tree::Leaf));
+    Some(fields.into_tree())
+}
+
+/// The profile that the behavior names.
+fn profile<'a>(
+    at: &At<'a>,
+    behavior: Option<&'a ScalingBehavior>,
+    none: &'a Scaling,
+) -> Option<(At<'a>, &'a Scaling)> {
+    let ScalingBehavior {
+        profile,
+        scale_up,
+        scale_down,
+    } = behavior?;
+    let set = [
+        ("scaleUp", scale_up.is_some()),
+        ("scaleDown", scale_down.is_some()),
+    ];
+    let name = profile.as_deref()?;
+    let at = at.field("behavior");
+    resolve_profile(&at, Some(name), &set, none, |profiles| &profiles.hpa)
+}
+
+fn behavior(
+    at: &At<'_>,
+    own: Option<&ScalingBehavior>,
+    profile: Option<(At<'_>, &Scaling)>,
+) -> Option<Tree> {
+    if let Some((at, profile)) = profile {
+        return at.field("behavior").manifest(profile.behavior.as_ref()?);
+    }
+    let own = own?;
+    let at = at.field("behavior");
+    let mut fields = Fields::default();
+    for (name, node) in [("scaleUp", &own.scale_up), ("scaleDown", &own.scale_down)] {
+        fields.put(
+            name,
+            node.as_ref().and_then(|node| at.field(name).manifest(node)),
+        );
+    }
+    fields.into_optional()
+}
+
+/// All that a profile can stand for, to be checked.
+pub(crate) fn scaling(at: &At<'_>, scaling: &Scaling) -> Fields {
+    let Scaling {
+        min_replicas,
+        max_replicas,
+        target_cpu_utilization_percentage,
+        behavior,
+    } = scaling;
+    let mut fields = Fields::default();
+    for (name, number) in [
+        ("minReplicas", min_replicas),
+        ("maxReplicas", max_replicas),
+        (CPU, target_cpu_utilization_percentage),
+    ] {
+        fields.put(name, at.scalar_field(name, number.as_ref(), Coerce::Int));
+    }
+    fields.put(
+        "behavior",
+        behavior
+            .as_ref()
+            .and_then(|node| at.field("behavior").manifest(node)),
+    );
+    fields
+}

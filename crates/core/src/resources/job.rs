@@ -1,0 +1,69 @@
+//! `jobs`.
+
+use super::{Child, Metadata, Row, Shorthand, pod::Parts, scope::At, workload};
+use crate::{
+    api::{
+        children::{Common, Job, PodParts},
+        scalar::Scalar,
+    },
+    plan::{Coerce, Fields, Leaf, Tree},
+    value::Node,
+};
+
+/// How often a failed pod is tried again. Source: language reference, pod-bearing kinds.
+const BACKOFF_LIMIT: i64 = 3;
+
+impl Shorthand for Job {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "jobs",
+            group: "batch",
+            version: "v1",
+            kind: "Job",
+            name: Some("{{ .metadata.name }}-job"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
+        let Job {
+            common: _,
+            pod,
+            backoff_limit,
+        } = self;
+        let work = Work {
+            pod,
+            backoff_limit: backoff_limit.as_ref(),
+            // A pod that failed stays to be looked at; the Job makes the next one.
+            restart_policy: "Never",
+        };
+        work.spec(&child.at, &child.name, metadata)
+            .into_root("spec")
+    }
+}
+
+/// Work that ends: what a Job does, or each run of a `CronJob`.
+pub(super) struct Work<'a> {
+    pub(super) pod: &'a PodParts,
+    pub(super) backoff_limit: Option<&'a Scalar>,
+    pub(super) restart_policy: &'static str,
+}
+
+impl Work<'_> {
+    /// The spec of a Job.
+    pub(super) fn spec(&self, at: &At<'_>, name: &Leaf, metadata: &Metadata) -> Fields {
+        let mut spec = Fields::default();
+        spec.put(
+            "backoffLimit",
+            at.scalar_field("backoffLimit", self.backoff_limit, Coerce::Int)
+                .or(Some(Tree::Fixed(Node::Int(BACKOFF_LIMIT)))),
+        );
+        let mut pod = Parts::ending(self.pod).spec(at, name);
+        pod.put_text("restartPolicy", self.restart_policy);
+        spec.put("template", workload::template(metadata.labels.clone(), pod));
+        spec
+    }
+}

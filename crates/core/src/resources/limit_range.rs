@@ -1,0 +1,83 @@
+//! `limitRanges`.
+
+use super::{Child, Metadata, Row, Shorthand, scope::At};
+use crate::{
+    api::{
+        children::{Common, LimitRange},
+        profiles::{Limit, Limits},
+    },
+    diagnostics::Code,
+    plan::{Coerce, Fields, Tree, resolve_profile},
+};
+
+const TYPES: [&str; 3] = ["Container", "Pod", "PersistentVolumeClaim"];
+
+impl Shorthand for LimitRange {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "limitRanges",
+            group: "",
+            version: "v1",
+            kind: "LimitRange",
+            name: None,
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        let LimitRange {
+            common: _,
+            limits,
+            profile,
+            later: _,
+        } = self;
+        let at = &child.at;
+        let set = [("limits", !limits.limits.is_empty())];
+        if profile.is_none() && limits.limits.is_empty() {
+            let hint = "declare `limits`, or a `profile` of `profiles.limitRanges`";
+            at.error_hint(Code::Missing, "the LimitRange limits nothing", hint);
+        }
+        let resolved = resolve_profile(at, profile.as_deref(), &set, limits, |profiles| {
+            &profiles.limit_ranges
+        });
+        let spec = resolved.map(|(at, limits)| self::limits(&at, limits));
+        spec.unwrap_or_default().into_root("spec")
+    }
+}
+
+/// The limits: what a profile can stand for.
+pub(crate) fn limits(at: &At<'_>, limits: &Limits) -> Fields {
+    let at = at.field("limits");
+    let items = limits.limits.iter().enumerate();
+    let items: Vec<Tree> = items
+        .map(|(index, declared)| limit(&at.index(index), declared))
+        .collect();
+    let mut fields = Fields::default();
+    fields.put("limits", (!items.is_empty()).then(|| Tree::list(items)));
+    fields
+}
+
+fn limit(at: &At<'_>, declared: &Limit) -> Tree {
+    let Limit {
+        type_,
+        default,
+        default_request,
+        max,
+        min,
+    } = declared;
+    let mut fields = Fields::default();
+    fields.put("type", at.word_field("type", Some(type_), &TYPES));
+    for (name, quantities) in [
+        ("default", default),
+        ("defaultRequest", default_request),
+        ("max", max),
+        ("min", min),
+    ] {
+        let quantities = at.field(name).texts(quantities, Coerce::OptionalText);
+        fields.put(name, quantities.into_optional());
+    }
+    fields.into_tree()
+}

@@ -1,0 +1,35 @@
+//! `namespaces`.
+
+use super::{Child, Metadata, Row, Shorthand, pod::word_list};
+use crate::{
+    api::children::{Common, Namespace},
+    plan::Fields,
+};
+
+impl Shorthand for Namespace {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "namespaces",
+            group: "",
+            version: "v1",
+            kind: "Namespace",
+            name: Some("{{ .metadata.name }}-ns"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
+        let Namespace {
+            common: _,
+            finalizers,
+        } = self;
+        if !finalizers.is_empty() {
+            let at = child.at.field("finalizers");
+            metadata.finalizers = Some(word_list(&at, finalizers));
+        }
+        Fields::default()
+    }
+}

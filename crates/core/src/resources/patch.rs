@@ -1,0 +1,251 @@
+//! `patch`: what an entry merges into the object that its other fields make.
+//!
+//! It is a strategic merge, as `kubectl patch` does it: maps are merged key by key, `null` takes a key away, a list is
+//! merged by the key of its items where Kubernetes does so, and replaced everywhere else. `$patch: replace` and
+//! `$patch: delete` mean what they mean there.
+
+use std::collections::BTreeMap;
+
+use super::scope::At;
+use crate::{
+    api::names,
+    diagnostics::Code,
+    plan::{Fields, Tree},
+    value::{Key, Map, Node},
+};
+
+/// Says in a map what becomes of the map that it is merged into.
+pub(crate) const DIRECTIVE: &str = "$patch";
+const REPLACE: &str = "replace";
+const DELETE: &str = "delete";
+
+/// Lists that are merged, and the key of their items; where a list of this name has one of several, the key that an item
+/// has counts.
+///
+/// Source: Kubernetes API reference, `patchMergeKey` of the fields of Pods, Services and `ServiceAccounts`.
+const KEYED: [(&str, &[&str]); 13] = [
+    ("containers", &["name"]),
+    ("env", &["name"]),
+    ("ephemeralContainers", &["name"]),
+    ("hostAliases", &["ip"]),
+    ("imagePullSecrets", &["name"]),
+    ("initContainers", &["name"]),
+    ("ports", &["containerPort", "port"]),
+    ("resourceClaims", &["name"]),
+    ("schedulingGates", &["name"]),
+    ("secrets", &["name"]),
+    ("topologySpreadConstraints", &["topologyKey"]),
+    ("volumeMounts", &["mountPath"]),
+    ("volumes", &["name"]),
+];
+
+/// What may be patched of an object's metadata.
+const METADATA: [&str; 3] = ["annotations", "finalizers", "labels"];
+
+fn keys_of(list: &str) -> Option<&'static [&'static str]> {
+    let is_it = |(name, _): &&(&str, &[&str])| *name == list;
+    KEYED.iter().find(is_it).map(|(_, keys)| *keys)
+}
+
+/// The patch here; what it must not touch is reported.
+pub(crate) fn compile(at: &At<'_>, patch: &BTreeMap<String, Node>) -> Option<Tree> {
+    let mut fields = Fields::default();
+    for (key, node) in patch {
+        let place = at.field(key);
+        match key.as_str() {
+            "apiVersion" | "kind" | "status" => refuse(&at.key(key), key),
+            "stringData" => at.key(key).error_hint(
+                Code::PatchRefused,
+                "`stringData` is not patched: who owns it is not kept by the API server",
+                "write the value under `data` of the entry",
+            ),
+            "metadata" => metadata(&place, node),
+            _ => check(&place, key, node),
+        }
+        fields.put(key, place.manifest(node));
+    }
+    fields.into_optional()
+}
+
+fn refuse(at: &At<'_>, path: &str) {
+    let message = format!("`{path}` is not patched: it is what the object is");
+    let hint = "name and namespace are fields of the entry";
+    at.error_hint(Code::PatchRefused, message, hint);
+}
+
+fn metadata(at: &At<'_>, node: &Node) {
+    for (key, below) in node.as_map().into_iter().flat_map(Map::iter) {
+        if METADATA.contains(&&**key) {
+            check(&at.field(key), key, below);
+        } else {
+            refuse(&at.key(key), &format!("metadata.{key}"));
+        }
+    }
+}
+
+/// Checks what Kubernetes' schemas say nothing of: keys of lists, directives, keys that are ours.
+fn check(at: &At<'_>, name: &str, node: &Node) {
+    match node {
+        Node::Map(entries) => {
+            for (key, below) in entries.iter() {
+                if key.starts_with(names::PREFIX) {
+                    at.key(key).reserved();
+                } else if key.starts_with('$') {
+                    directive(at, key, below);
+                } else {
+                    check(&at.field(key), key, below);
+                }
+            }
+        }
+        Node::List(items) => {
+            let keys = keys_of(name);
+            for (index, item) in items.iter().enumerate() {
+                let at = at.index(index);
+                let Some(keys) = keys else {
+                    continue;
+                };
+                let entries = item.as_map();
+                if entries.is_some_and(|item| keys.iter().all(|key| item.get(key).is_none())) {
+                    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+                    let message = format!(
+                        "`{name}` are merged by {}: it is missing",
+                        keys.join(" or ")
+                    );
+                    if name == "containers" {
+                        let hint = "the container of `image` is called as its workload is";
+                        at.error_hint(Code::Missing, message, hint);
+                    } else {
+                        at.error(Code::Missing, message);
+                    }
+                }
+                check(&at, "", item);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn directive(at: &At<'_>, key: &str, node: &Node) {
+    let word = node.as_str().unwrap_or_default();
+    if key != DIRECTIVE {
+        let message = format!("`{key}` is not known: of the directives there is `{DIRECTIVE}`");
+        at.key(key).error(Code::UnknownField, message);
+    } else if ![REPLACE, DELETE].contains(&word) {
+        let message = format!("`{}` is none of {REPLACE}, {DELETE}", node.to_text());
+        at.field(key).error(Code::UnknownWord, message);
+    }
+}
+
+/// The object with the patch merged into it, both rendered.
+pub(crate) fn merged(object: Node, patch: &Node) -> Node {
+    merge(object, patch).unwrap_or_default()
+}
+
+/// Nothing where the patch says `delete`.
+fn merge(object: Node, patch: &Node) -> Option<Node> {
+    let (Node::Map(mut entries), Node::Map(changes)) = (object, patch) else {
+        return bare(patch);
+    };
+    match changes.get(DIRECTIVE).and_then(Node::as_str) {
+        Some(DELETE) => return None,
+        Some(REPLACE) => return bare(patch),
+        _ => {}
+    }
+    for (key, change) in changes.iter() {
+        let before = entries.remove(key);
+        let after = match (before, change) {
+            (_, Node::Null) => None,
+            (Some(Node::List(items)), Node::List(others)) => match keys_of(key) {
+                Some(keys) => Some(merge_lists(items.into_vec(), others, keys)),
+                None => bare(change),
+            },
+            (Some(before), change) => merge(before, change),
+            (None, change) => bare(change),
+        };
+        if let Some(after) = after {
+            entries.insert(Key::clone(key), after);
+        }
+    }
+    Some(Node::Map(entries))
+}
+
+fn merge_lists(mut items: Vec<Node>, changes: &[Node], keys: &[&str]) -> Node {
+    for change in changes {
+        let key = keys.iter().find(|key| change.get(key).is_some());
+        let same = |item: &Node| key.is_some_and(|key| item.get(key) == change.get(key));
+        match items.iter().position(same) {
+            Some(index) => {
+                let item = items.remove(index);
+                if let Some(item) = merge(item, change) {
+                    items.insert(index, item);
+                }
+            }
+            None => items.extend(bare(change)),
+        }
+    }
+    Node::List(items.into())
+}
+
+/// What a patch makes where there is nothing to merge it into.
+fn bare(patch: &Node) -> Option<Node> {
+    match patch {
+        Node::Null => None,
+        Node::Map(entries) => {
+            if entries.get(DIRECTIVE).and_then(Node::as_str) == Some(DELETE) {
+                return None;
+            }
+            let kept = entries.iter().filter(|(key, _)| &***key != DIRECTIVE);
+            let kept = kept.filter_map(|(key, below)| Some((Key::clone(key), bare(below)?)));
+            Some(Node::Map(kept.collect::<Map>()))
+        }
+        Node::List(items) => Some(Node::List(items.iter().filter_map(bare).collect())),
+        other => Some(other.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(text: &str) -> Node {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn assert_merged(object: &str, patch: &str, expected: &str) {
+        let merged = merged(node(object), &node(patch));
+        assert_eq!(merged, node(expected), "{patch}");
+    }
+
+    #[test]
+    fn maps_are_merged_and_null_takes_away() {
+        assert_merged(
+            r#"{"spec":{"a":1,"b":{"x":1,"y":2}}}"#,
+            r#"{"spec":{"a":null,"b":{"y":3},"c":{"d":null,"e":4}}}"#,
+            r#"{"spec":{"b":{"x":1,"y":3},"c":{"e":4}}}"#,
+        );
+        assert_merged(
+            r#"{"a":{"x":1},"b":2}"#,
+            r#"{"a":{"$patch":"replace","y":2}}"#,
+            r#"{"a":{"y":2},"b":2}"#,
+        );
+    }
+
+    #[test]
+    fn lists_are_merged_by_the_keys_of_kubernetes_and_others_are_replaced() {
+        assert_merged(
+            r#"{"containers":[{"name":"web","image":"a","env":[{"name":"A","value":"1"}],"args":["x"]},{"name":"old"}]}"#,
+            r#"{"containers":[{"name":"web","env":[{"name":"B","value":"2"},{"name":"A","value":"3"}],"args":["y"]},{"name":"side"},{"name":"old","$patch":"delete"}]}"#,
+            r#"{"containers":[{"name":"web","image":"a","env":[{"name":"A","value":"3"},{"name":"B","value":"2"}],"args":["y"]},{"name":"side"}]}"#,
+        );
+        assert_merged(
+            r#"{"ports":[{"port":80},{"port":443}]}"#,
+            r#"{"ports":[{"port":443,"name":"tls"}]}"#,
+            r#"{"ports":[{"port":80},{"port":443,"name":"tls"}]}"#,
+        );
+        assert_merged(
+            r#"{"tolerations":[{"key":"a"}]}"#,
+            r#"{"tolerations":[{"key":"b"}]}"#,
+            r#"{"tolerations":[{"key":"b"}]}"#,
+        );
+    }
+}

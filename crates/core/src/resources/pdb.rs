@@ -1,0 +1,97 @@
+//! `pdb`.
+
+use super::{
+    Child, Metadata, Row, Shorthand,
+    scope::At,
+    workload::{Search, match_labels},
+};
+use crate::{
+    api::{
+        children::{BudgetBehavior, Common, PodDisruptionBudget},
+        profiles::Budget,
+    },
+    diagnostics::Code,
+    plan::{Coerce, Fields, resolve_profile},
+};
+
+impl Shorthand for PodDisruptionBudget {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "pdb",
+            group: "policy",
+            version: "v1",
+            kind: "PodDisruptionBudget",
+            name: Some("{{ .metadata.name }}-pdb"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        let PodDisruptionBudget {
+            common: _,
+            selector,
+            bounds,
+            behavior,
+        } = self;
+        let at = &child.at;
+        let mut spec = self::bounds(at, bounds);
+        let mut given = given(bounds);
+        if let Some(BudgetBehavior { profile, bounds }) = behavior {
+            let at = at.field("behavior");
+            let set = [
+                ("minAvailable", bounds.min_available.is_some()),
+                ("maxUnavailable", bounds.max_unavailable.is_some()),
+            ];
+            let resolved = resolve_profile(&at, profile.as_deref(), &set, bounds, |profiles| {
+                &profiles.pdb
+            });
+            // A profile that is not known has been told.
+            given += resolved
+                .as_ref()
+                .map_or(1, |(_, bounds)| self::given(bounds));
+            if let Some((at, bounds)) = resolved {
+                spec.extend(self::bounds(&at, bounds));
+            }
+        }
+        if given != 1 {
+            let message = "exactly one of `minAvailable` and `maxUnavailable` is needed";
+            at.error(Code::Exclusive, format!("{message}, not {given}"));
+        }
+        let search = Search {
+            kind: "PodDisruptionBudget",
+            endings: &["", "-pdb"],
+            instead: "declare `selector` with the labels of the pods",
+            wanted: |_| true,
+            child,
+        };
+        let labels = if let Some(labels) = selector {
+            Some(at.field("selector").labels(labels).into_tree())
+        } else {
+            search.needed().and_then(|workload| workload.pods(at))
+        };
+        spec.put("selector", labels.map(match_labels));
+        spec.into_root("spec")
+    }
+}
+
+fn given(bounds: &Budget) -> usize {
+    usize::from(bounds.min_available.is_some()) + usize::from(bounds.max_unavailable.is_some())
+}
+
+/// The bounds: what a profile can stand for.
+pub(crate) fn bounds(at: &At<'_>, bounds: &Budget) -> Fields {
+    let mut fields = Fields::default();
+    for (name, number) in [
+        ("minAvailable", &bounds.min_available),
+        ("maxUnavailable", &bounds.max_unavailable),
+    ] {
+        fields.put(
+            name,
+            at.scalar_field(name, number.as_ref(), Coerce::IntOrText),
+        );
+    }
+    fields
+}

@@ -1,0 +1,74 @@
+//! `persistentVolumeClaims`.
+
+use super::{Child, Metadata, Row, Shorthand, pod::word_list, scope::At};
+use crate::{
+    api::{
+        children::{Common, PersistentVolumeClaim},
+        scalar::Text,
+    },
+    plan::{Fields, Tree},
+};
+
+/// How a volume may be mounted that says nothing of it.
+pub(super) const SINGLE_WRITER: &str = "ReadWriteOnce";
+
+const VOLUME_MODES: [&str; 2] = ["Filesystem", "Block"];
+
+impl Shorthand for PersistentVolumeClaim {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "persistentVolumeClaims",
+            group: "",
+            version: "v1",
+            kind: "PersistentVolumeClaim",
+            name: None,
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        let PersistentVolumeClaim {
+            common: _,
+            storage,
+            storage_class_name,
+            access_modes,
+            volume_mode,
+            volume_name,
+        } = self;
+        let at = &child.at;
+        let mut spec = request(at, "storage", storage);
+        spec.put("accessModes", self::access_modes(at, access_modes));
+        spec.put(
+            "storageClassName",
+            at.text_field("storageClassName", storage_class_name.as_ref()),
+        );
+        spec.put(
+            "volumeMode",
+            at.word_field("volumeMode", volume_mode.as_ref(), &VOLUME_MODES),
+        );
+        spec.put(
+            "volumeName",
+            at.text_field("volumeName", volume_name.as_ref()),
+        );
+        spec.into_root("spec")
+    }
+}
+
+/// The spec of a claim that asks for as much as the field `name` says.
+pub(super) fn request(at: &At<'_>, name: &str, storage: &Text) -> Fields {
+    let mut requests = Fields::default();
+    requests.put("storage", at.required(name, storage));
+    let resources = requests.into_root("requests");
+    resources.into_root("resources")
+}
+
+/// How a volume may be mounted.
+pub(super) fn access_modes(at: &At<'_>, modes: &[Text]) -> Tree {
+    if modes.is_empty() {
+        return Tree::texts(&[SINGLE_WRITER]);
+    }
+    word_list(&at.field("accessModes"), modes)
+}

@@ -1,0 +1,92 @@
+//! `roles` and `clusterRoles`.
+
+use super::{Child, Metadata, Row, Shorthand, pod::word_list, scope::At};
+use crate::{
+    api::{
+        children::{ClusterRole, Common, PolicyRule, Role},
+        scalar::Text,
+    },
+    diagnostics::Code,
+    plan::{Fields, Tree},
+};
+
+/// The API group of roles and bindings.
+pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
+
+impl Shorthand for Role {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "roles",
+            group: RBAC,
+            version: "v1",
+            kind: "Role",
+            name: Some("{{ .metadata.name }}-role"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        rules(&child.at, &self.rules)
+    }
+}
+
+impl Shorthand for ClusterRole {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "clusterRoles",
+            group: RBAC,
+            version: "v1",
+            kind: "ClusterRole",
+            name: Some("{{ .metadata.name }}-cluster-role"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        rules(&child.at, &self.rules)
+    }
+}
+
+fn rules(at: &At<'_>, rules: &[PolicyRule]) -> Fields {
+    let at = at.field("rules");
+    if rules.is_empty() {
+        at.error(Code::Empty, "at least one rule is needed");
+    }
+    let rules = rules.iter().enumerate();
+    let rules = rules.map(|(index, declared)| rule(&at.index(index), declared));
+    let mut root = Fields::default();
+    root.put("rules", Tree::list(rules.collect()));
+    root
+}
+
+fn rule(at: &At<'_>, declared: &PolicyRule) -> Tree {
+    let PolicyRule {
+        api_groups,
+        resources,
+        verbs,
+        resource_names,
+    } = declared;
+    let list = |name: &str, texts: &[Text]| {
+        if texts.is_empty() {
+            at.field(name).error(Code::Empty, "this is empty");
+        }
+        word_list(&at.field(name), texts)
+    };
+    let mut fields = Fields::default();
+    let groups = match api_groups {
+        Some(groups) => list("apiGroups", groups),
+        None => Tree::texts(&[""]),
+    };
+    fields.put("apiGroups", groups);
+    fields.put("resources", list("resources", resources));
+    fields.put("verbs", list("verbs", verbs));
+    let names = || list("resourceNames", resource_names);
+    fields.put("resourceNames", (!resource_names.is_empty()).then(names));
+    fields.into_tree()
+}

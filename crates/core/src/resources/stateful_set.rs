@@ -1,0 +1,143 @@
+//! `statefulSets`.
+
+use super::{
+    Child, Metadata, Pods, Row, Shorthand,
+    persistent_volume_claim::{self, SINGLE_WRITER},
+    pod::Parts,
+    scope::At,
+    workload,
+};
+use crate::{
+    api::autoscale::WorkloadAutoscale,
+    api::children::{Common, RollingUpdate, StatefulSet, VolumeClaimTemplate},
+    diagnostics::Code,
+    plan::{Coerce, Fields, Tree},
+};
+
+/// The name of a volume that has none.
+const VOLUME: &str = "data";
+
+impl Shorthand for StatefulSet {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "statefulSets",
+            group: "apps",
+            version: "v1",
+            kind: "StatefulSet",
+            name: Some("{{ .metadata.name }}"),
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn pods(&self) -> Option<Pods<'_>> {
+        let port = self.serving.port.as_ref();
+        Some(Pods { port })
+    }
+
+    fn autoscale(&self) -> Option<&WorkloadAutoscale> {
+        self.autoscale.as_ref()
+    }
+
+    fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
+        let StatefulSet {
+            common: _,
+            pod,
+            serving,
+            tag,
+            replicas,
+            rolling_update,
+            service_name,
+            volume_claim_templates,
+            autoscale: _,
+        } = self;
+        let at = &child.at;
+        let mut spec = Fields::default();
+        spec.put(
+            "replicas",
+            at.scalar_field("replicas", replicas.as_ref(), Coerce::Int),
+        );
+        let service = match service_name {
+            Some(name) => at.required("serviceName", name),
+            None => Some(Tree::Leaf(child.name.clone())),
+        };
+        spec.put("serviceName", service);
+        if rolling_update
+            .as_ref()
+            .is_some_and(|update| update.max_surge.is_some())
+        {
+            at.field("rollingUpdate").field("maxSurge").warn(
+                Code::NoEffect,
+                "a StatefulSet makes no pod above the wanted number: this has no effect",
+            );
+        }
+        spec.put(
+            "updateStrategy",
+            workload::strategy(at, rolling_update.as_ref(), pace),
+        );
+        let (mut claims, mut mounts) = (Vec::new(), Vec::new());
+        for (index, template) in volume_claim_templates.iter().enumerate() {
+            let at = at.field("volumeClaimTemplates").index(index);
+            claims.push(claim(&at, template));
+            mounts.extend(mount(&at, template));
+        }
+        spec.put(
+            "volumeClaimTemplates",
+            (!claims.is_empty()).then(|| Tree::list(claims)),
+        );
+        let mut parts = Parts::serving(pod, serving);
+        (parts.tag, parts.mounts) = (tag.as_ref(), mounts);
+        let pod = parts.spec(at, &child.name);
+        workload::put_pods(&mut spec, child, metadata, pod);
+        spec.into_root("spec")
+    }
+}
+
+/// How many pods may be missing. None at all is how a profile for Deployments says "one after the other", which is what
+/// a `StatefulSet` does by itself.
+fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
+    let mut rolling = Fields::default();
+    let wanted = update
+        .max_unavailable
+        .as_ref()
+        .filter(|number| !workload::is_zero(number));
+    rolling.put(
+        "maxUnavailable",
+        at.scalar_field("maxUnavailable", wanted, Coerce::IntOrText),
+    );
+    rolling
+}
+
+fn name(at: &At<'_>, template: &VolumeClaimTemplate) -> Option<Tree> {
+    match &template.name {
+        Some(name) => at.required("name", name),
+        None => Some(Tree::text(VOLUME)),
+    }
+}
+
+fn claim(at: &At<'_>, template: &VolumeClaimTemplate) -> Tree {
+    let mut metadata = Fields::default();
+    metadata.put("name", name(at, template));
+    let mut spec = persistent_volume_claim::request(at, "storageSize", &template.storage_size);
+    spec.put("accessModes", Tree::texts(&[SINGLE_WRITER]));
+    spec.put(
+        "storageClassName",
+        at.text_field("storageClass", template.storage_class.as_ref()),
+    );
+    let mut claim = Fields::default();
+    claim.put("metadata", metadata.into_tree());
+    claim.put("spec", spec.into_tree());
+    claim.into_tree()
+}
+
+fn mount(at: &At<'_>, template: &VolumeClaimTemplate) -> Option<Tree> {
+    let mut mount = Fields::default();
+    mount.put(
+        "mountPath",
+        at.text_field("mountPath", template.mount_path.as_ref())?,
+    );
+    mount.put("name", name(at, template));
+    Some(mount.into_part())
+}

@@ -1,0 +1,70 @@
+//! `storageClasses`.
+
+use super::{Child, Metadata, Row, Shorthand, pod::word_list};
+use crate::{
+    api::children::{Common, StorageClass},
+    plan::{Coerce, Fields, Tree},
+};
+
+const RECLAIM_POLICIES: [&str; 2] = ["Delete", "Retain"];
+const BINDING_MODES: [&str; 2] = ["Immediate", "WaitForFirstConsumer"];
+
+impl Shorthand for StorageClass {
+    fn row(&self) -> &'static Row {
+        &Row {
+            list: "storageClasses",
+            group: "storage.k8s.io",
+            version: "v1",
+            kind: "StorageClass",
+            name: None,
+        }
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
+        let StorageClass {
+            common: _,
+            provisioner,
+            parameters,
+            reclaim_policy,
+            volume_binding_mode,
+            allow_volume_expansion,
+            mount_options,
+        } = self;
+        let at = &child.at;
+        let mut root = Fields::default();
+        root.put("provisioner", at.required("provisioner", provisioner));
+        root.put(
+            "parameters",
+            at.field("parameters")
+                .texts(parameters, Coerce::Text)
+                .into_optional(),
+        );
+        root.put(
+            "reclaimPolicy",
+            at.word_field("reclaimPolicy", reclaim_policy.as_ref(), &RECLAIM_POLICIES),
+        );
+        root.put(
+            "volumeBindingMode",
+            at.word_field(
+                "volumeBindingMode",
+                volume_binding_mode.as_ref(),
+                &BINDING_MODES,
+            ),
+        );
+        root.put(
+            "allowVolumeExpansion",
+            at.scalar_field(
+                "allowVolumeExpansion",
+                allow_volume_expansion.as_ref(),
+                Coerce::Bool,
+            ),
+        );
+        let options = || -> Tree { word_list(&at.field("mountOptions"), mount_options) };
+        root.put("mountOptions", (!mount_options.is_empty()).then(options));
+        root
+    }
+}

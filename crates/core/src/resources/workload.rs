@@ -1,0 +1,210 @@
+//! What the kinds with pods share: selector, pod template, rollout; and which of them others select.
+
+use super::{
+    Child, Metadata,
+    scope::{At, Problems},
+};
+use crate::{
+    api::{
+        children::{ForEach, RollingUpdate},
+        names,
+        scalar::Scalar,
+    },
+    diagnostics::Code,
+    plan::{Coerce, Fields, GroupKind, Leaf, Tree, resolve_profile},
+    template::Template,
+};
+
+/// A workload of the box that a Service, an autoscaler or a budget can be about.
+#[derive(Clone)]
+pub(crate) struct Workload<'a> {
+    /// Its kind.
+    pub(crate) kind: GroupKind,
+    /// Its name, as the Katalog has it.
+    pub(crate) name: String,
+    /// What it is made for each of.
+    pub(crate) each: Option<&'a ForEach>,
+    /// Its port, as the Katalog has it, and where.
+    pub(crate) port: Option<(At<'a>, &'a Scalar)>,
+}
+
+impl Workload<'_> {
+    /// Whether it has a number of pods that can be changed.
+    pub(super) fn is_scalable(&self) -> bool {
+        matches!(
+            &*self.kind.kind,
+            "Deployment" | "ReplicaSet" | "StatefulSet"
+        )
+    }
+
+    /// Its name; the workload itself reports what is wrong with it.
+    pub(super) fn leaf(&self, at: &At<'_>) -> Option<Leaf> {
+        Some(Leaf {
+            template: Template::parse(&self.name).ok()?,
+            coerce: Coerce::OptionalText,
+            path: at.text(),
+        })
+    }
+
+    /// The label of its pods.
+    pub(super) fn pods(&self, at: &At<'_>) -> Option<Tree> {
+        Some(workload_label(&self.kind, &self.leaf(at)?).into_tree())
+    }
+
+    /// Its port, read without a word: what is wrong with it is told there.
+    pub(super) fn port_tree(&self) -> Option<Tree> {
+        let (at, port) = self.port.as_ref()?;
+        at.quietly(&Problems::default()).scalar(port, Coerce::Port)
+    }
+}
+
+/// What an object is about that names no workload: the one that it is named after, but for an ending, else the only one.
+pub(super) struct Search<'a> {
+    /// Its kind, for messages.
+    pub(super) kind: &'static str,
+    /// What its name may add to that of the workload it belongs to.
+    pub(super) endings: &'static [&'static str],
+    /// What to declare instead.
+    pub(super) instead: &'static str,
+    /// Which workloads are meant.
+    pub(super) wanted: fn(&Workload<'_>) -> bool,
+    pub(super) child: &'a Child<'a>,
+}
+
+impl<'a> Search<'a> {
+    /// The workload; none is an error, which is reported.
+    pub(super) fn needed(&self) -> Option<&'a Workload<'a>> {
+        let found = self.found();
+        if found.is_none() {
+            let hint = self.instead;
+            let names: Vec<String> = self
+                .workloads()
+                .map(|workload| format!("`{}`", workload.name))
+                .collect();
+            let at = &self.child.at;
+            if names.is_empty() {
+                let message = format!(
+                    "the {} has no workload to select: this operatorBox declares none",
+                    self.kind
+                );
+                at.error_hint(Code::ServiceSelector, message, hint);
+            } else {
+                let message = format!(
+                    "it is not clear which of {} the {} selects",
+                    names.join(", "),
+                    self.kind
+                );
+                let hint = format!("{hint}, or name the {} after one of them", self.kind);
+                at.error_hint(Code::ServiceSelector, message, hint);
+            }
+        }
+        found
+    }
+
+    /// The workload, if there is one. Workloads of one name are one: they exclude each other by their conditions.
+    pub(super) fn found(&self) -> Option<&'a Workload<'a>> {
+        let name = self.child.name_text;
+        let named = |workload: &&Workload<'_>| {
+            name.strip_prefix(&*workload.name)
+                .is_some_and(|ending| self.endings.contains(&ending))
+        };
+        let only = || {
+            let first = self.workloads().next()?;
+            let is_only = self.workloads().all(|other| other.name == first.name);
+            is_only.then_some(first)
+        };
+        let found = self.workloads().find(named).or_else(only)?;
+        // Of workloads that exclude each other, any that has a port says what the port is.
+        let with_port = |other: &&Workload<'_>| other.name == found.name && other.port.is_some();
+        self.workloads().find(with_port).or(Some(found))
+    }
+
+    fn workloads(&self) -> impl Iterator<Item = &'a Workload<'a>> {
+        let wanted = self.wanted;
+        let all = self.child.workloads.iter();
+        all.filter(move |workload| wanted(workload))
+    }
+}
+
+/// The one label that selects the pods of a workload.
+///
+/// Selectors are immutable and pods of two workloads must never be mixed up; ownership labels stay off the pods.
+pub(super) fn workload_label(kind: &GroupKind, name: &Leaf) -> Fields {
+    let mut label = Fields::default();
+    let value = Tree::Workload(Box::new((kind.clone(), name.clone())));
+    label.put(names::LABEL_WORKLOAD, value);
+    label
+}
+
+/// A selector of the pods that have these labels.
+pub(super) fn match_labels(labels: Tree) -> Tree {
+    let mut selector = Fields::default();
+    selector.put("matchLabels", labels);
+    selector.into_tree()
+}
+
+/// Puts selector and pod template into the spec of a workload that selects its pods.
+pub(super) fn put_pods(spec: &mut Fields, child: &Child<'_>, metadata: &Metadata, pod: Fields) {
+    let label = workload_label(&child.kind, &child.name);
+    let mut labels = metadata.labels.clone();
+    labels.extend(label.clone());
+    spec.put("selector", match_labels(label.into_tree()));
+    spec.put("template", template(labels, pod));
+}
+
+/// A pod template; without labels it has no metadata.
+pub(super) fn template(labels: Fields, pod: Fields) -> Tree {
+    let mut metadata = Fields::default();
+    metadata.put("labels", labels.into_optional());
+    let mut template = Fields::default();
+    template.put("metadata", metadata.into_optional());
+    template.put("spec", pod.into_tree());
+    template.into_tree()
+}
+
+/// How a change is rolled out: `strategy` of a Deployment, `updateStrategy` of the others. `pace` says which numbers the
+/// kind takes.
+pub(super) fn strategy(
+    at: &At<'_>,
+    declared: Option<&RollingUpdate>,
+    pace: fn(&At<'_>, &RollingUpdate) -> Fields,
+) -> Option<Tree> {
+    let declared = declared?;
+    let at = at.field("rollingUpdate");
+    let RollingUpdate {
+        profile,
+        max_surge,
+        max_unavailable,
+    } = declared;
+    let set = [
+        ("maxSurge", max_surge.is_some()),
+        ("maxUnavailable", max_unavailable.is_some()),
+    ];
+    let (at, declared) = resolve_profile(&at, profile.as_deref(), &set, declared, |profiles| {
+        &profiles.rolling_update
+    })?;
+    let mut strategy = Fields::default();
+    strategy.put_text("type", "RollingUpdate");
+    strategy.put("rollingUpdate", pace(&at, declared).into_optional());
+    Some(strategy.into_tree())
+}
+
+/// Whether a number of pods is written out, and none.
+pub(super) fn is_zero(number: &Scalar) -> bool {
+    matches!(number.to_string().trim(), "0" | "0%")
+}
+
+/// How many pods are exchanged at a time: what a profile can stand for.
+pub(crate) fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
+    let mut rolling = Fields::default();
+    for (name, number) in [
+        ("maxSurge", &update.max_surge),
+        ("maxUnavailable", &update.max_unavailable),
+    ] {
+        rolling.put(
+            name,
+            at.scalar_field(name, number.as_ref(), Coerce::IntOrText),
+        );
+    }
+    rolling
+}

@@ -1,0 +1,177 @@
+//! Each kind of child with a short form, from a Katalog that sets every field of it: the objects that it makes, against
+//! Kubernetes' own schemas, and the rights that they need.
+//!
+//! The same Katalogs run on a genuine control plane: `tests/it/kinds.rs`. `UPDATE=1 cargo test -p orkestra-core --test
+//! kinds` writes the expected objects anew.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a fixture that cannot be read is a fault of the test"
+)]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use orkestra_core::{
+    api::{Lifecycle, shape::Shape},
+    document::{parse_stream, read_stream},
+    plan::{self, KatalogRef, Library, Plan, Schemas, rbac},
+    reconcile::preview::{Assumed, Preview, preview},
+    value::Node,
+};
+use serde_json::{Value, json};
+
+/// Fields of which another fixture has a form that excludes them, or that another test is about.
+const ELSEWHERE: [&str; 8] = [
+    "forEach",
+    "namespace",
+    "onFalse",
+    "or",
+    "reconcile",
+    "sleep",
+    "when",
+    "autoscale",
+];
+
+/// Fields whose own tests are about how Secrets and copies live: they exclude what is set here.
+const OF_DATA: [&str; 12] = [
+    "allowedSources",
+    "fromConfigMap",
+    "fromLimitRange",
+    "fromNamespace",
+    "fromNetworkPolicy",
+    "fromResourceQuota",
+    "fromSecret",
+    "once",
+    "rollOnChange",
+    "rotateAfter",
+    "tls",
+    "toNamespaces",
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/inputs/kinds")
+}
+
+/// The lists of a block, with the fields of their entries that work.
+fn lists() -> BTreeMap<String, BTreeSet<String>> {
+    let Shape::Object(block) = Shape::of::<Lifecycle>() else {
+        panic!("a block is a map");
+    };
+    let fields = block.fields.iter().filter(|(name, field)| {
+        field.works() && !["custom", "external", "or", "when"].contains(&name.as_str())
+    });
+    let entry = |(name, field): (&String, &orkestra_core::api::shape::Field)| {
+        let Shape::List(item) = &field.shape else {
+            panic!("{name} is a list");
+        };
+        let Shape::Object(item) = &**item else {
+            panic!("{name} is a list of maps");
+        };
+        let works = item.fields.iter().filter(|(_, field)| field.works());
+        let works = works.map(|(name, _)| name.clone());
+        (name.clone(), works.collect())
+    };
+    fields.map(entry).collect()
+}
+
+struct Fixture {
+    entries: Vec<Value>,
+    plan: Plan,
+    preview: Preview,
+}
+
+fn fixture(list: &str) -> Fixture {
+    let path = folder().join(format!("{list}.yaml"));
+    let text = fs::read_to_string(&path)
+        .unwrap()
+        .replace("GROUP", "water.example");
+    let sources = parse_stream(list, &text).sources;
+    let [katalog, cr] = &sources[..] else {
+        panic!("{list}: a Katalog and a custom resource");
+    };
+    let tree = katalog.tree.to_json();
+    let crds = tree["spec"]["crds"].as_object().unwrap();
+    let declared = &crds.values().next().unwrap()["operatorBox"];
+    let block = declared.as_object().unwrap().values().next().unwrap();
+    let entries = block[list].as_array().unwrap().clone();
+    let (documents, warnings) = read_stream(list, &text.split("\n---\n").next().unwrap()).unwrap();
+    assert!(warnings.is_empty(), "{list}: {warnings:?}");
+    let reference = KatalogRef {
+        namespace: "gardens".to_owned(),
+        name: "kinds".to_owned(),
+    };
+    let spec = &documents.katalogs[0].spec;
+    let compiled = plan::compile(&reference, spec, &Schemas::default(), &Library::default());
+    let (plan, warnings) = compiled.unwrap_or_else(|problems| panic!("{list}: {problems}"));
+    assert!(warnings.is_empty(), "{list}: {warnings:?}");
+    let mut cr = cr.tree.to_json();
+    cr["metadata"]["namespace"] = json!("east");
+    let assumed = Assumed {
+        cr: Node::from(&cr),
+        children: &[],
+        cross: &[],
+        version: None,
+        scopes: &BTreeMap::new(),
+        now: jiff::Timestamp::UNIX_EPOCH,
+        seen_as: None,
+        calls: &BTreeMap::new(),
+    };
+    let preview = preview(&plan.operators[0], assumed).unwrap();
+    Fixture {
+        entries,
+        plan,
+        preview,
+    }
+}
+
+#[test]
+fn every_kind_has_a_fixture_that_sets_every_field() {
+    for (list, fields) in lists() {
+        let Fixture { entries, .. } = fixture(&list);
+        let set: BTreeSet<String> = entries
+            .iter()
+            .flat_map(|entry| entry.as_object().unwrap().keys().cloned())
+            .collect();
+        let is_missing = |field: &&String| {
+            let elsewhere = ELSEWHERE.iter().chain(&OF_DATA);
+            !set.contains(*field) && !elsewhere.into_iter().any(|known| known == field)
+        };
+        let missing: Vec<&String> = fields.iter().filter(is_missing).collect();
+        // A bound and a profile, a Service's one port and several, exclude each other: they are in entries of their own.
+        assert!(missing.is_empty(), "{list}: {missing:?}");
+    }
+}
+
+#[test]
+fn every_kind_makes_the_expected_objects_with_the_expected_rights() {
+    let mut wrong = Vec::new();
+    for list in lists().into_keys() {
+        let Fixture { plan, preview, .. } = fixture(&list);
+        assert!(
+            preview.failures.is_empty(),
+            "{list}: {:?}",
+            preview.failures
+        );
+        assert!(preview.left_out.is_empty(), "{list}");
+        let mut found = String::new();
+        let rights = json!({ "rights": rbac::rules(&plan) });
+        let objects = preview.objects.iter().map(Node::to_json);
+        for document in objects.chain([rights]) {
+            found.push_str("---\n");
+            found.push_str(&serde_saphyr::to_string(&document).unwrap());
+        }
+        let file = folder().join(format!("expected/{list}.yaml"));
+        if env::var_os("UPDATE").is_some() {
+            fs::write(&file, &found).unwrap();
+        }
+        if fs::read_to_string(&file).unwrap_or_default() != found {
+            wrong.push(format!("== {list}\n{found}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

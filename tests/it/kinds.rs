@@ -1,0 +1,421 @@
+//! Every kind of child with a short form, each with every field of it set: made, kept without a write, followed, repaired,
+//! removed, with exactly the rights that are derived for it.
+//!
+//! The Katalogs of `tests/inputs/kinds`, one a kind, are put together: what lives in namespaces is made for a Pond, what
+//! does not for a Lake.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use serde_json::{Map, Value, json};
+use testbed::{Mark, eventually};
+
+use crate::scenario::{LIMIT, Objects, Scenario, condition};
+use crate::waters;
+
+/// In which nothing must be written.
+const QUIET: Duration = Duration::from_secs(3);
+/// How long a label may take to be followed by everything, or everything to be gone.
+const ALL: Duration = Duration::from_secs(60);
+
+/// A child that is declared: its list in a block, and its name.
+struct Declared {
+    plural: String,
+    group: String,
+    name: String,
+    /// Jobs: made once.
+    is_once: bool,
+}
+
+/// The Katalog that has all of them, and the custom resources.
+struct All {
+    katalog: Value,
+    resources: Vec<Value>,
+}
+
+impl All {
+    fn read() -> Result<Self> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/kinds");
+        let mut files: Vec<_> = std::fs::read_dir(folder)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<_, _>>()?;
+        files.retain(|path| path.is_file() && !path.ends_with("crds.yaml"));
+        files.sort();
+        let (mut katalog, mut resources) = (Value::Null, Map::new());
+        for file in files {
+            let text = std::fs::read_to_string(&file)?;
+            for document in serde_saphyr::from_multiple::<Value>(&text)? {
+                let kind = document["kind"].as_str().unwrap_or_default().to_owned();
+                if kind == "Katalog" {
+                    merge(&mut katalog, document);
+                } else {
+                    merge(resources.entry(kind).or_insert(Value::Null), document);
+                }
+            }
+        }
+        let resources = resources.into_iter().map(|(_, resource)| resource);
+        Ok(Self {
+            katalog,
+            resources: resources.collect(),
+        })
+    }
+
+    fn katalog(&self) -> Result<String> {
+        Ok(serde_json::to_string(&self.katalog)?)
+    }
+
+    /// The same without that list.
+    fn without(&self, list: &str) -> Result<String> {
+        let mut katalog = self.katalog.clone();
+        let operators = katalog["spec"]["crds"].as_object_mut();
+        for operator in operators.into_iter().flat_map(|map| map.values_mut()) {
+            let blocks = operator["operatorBox"].as_object_mut();
+            for block in blocks.into_iter().flat_map(|map| map.values_mut()) {
+                block.as_object_mut().context("a block")?.remove(list);
+            }
+        }
+        Ok(serde_json::to_string(&katalog)?)
+    }
+}
+
+/// Puts a tree into another; what both have is the same, but for lists: of two entries both are there.
+fn merge(into: &mut Value, other: Value) {
+    match (into, other) {
+        (Value::Object(map), Value::Object(others)) => {
+            for (key, value) in others {
+                merge(map.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(items), Value::Array(others)) => items.extend(others),
+        (into, other) => *into = other,
+    }
+}
+
+/// The rules about the kinds of the children, of the roles that `ork generate rbac` prints.
+struct Rights(BTreeSet<(String, String, String)>);
+
+impl Rights {
+    fn of(roles: &[ClusterRole]) -> Self {
+        let rules = roles.iter().flat_map(|role| role.rules.iter().flatten());
+        // What our own install role allows is no child's; what roles give is not used by ourselves.
+        let of_children = rules.filter(|rule| {
+            let has = |verb: &str| rule.verbs.iter().any(|known| known == verb);
+            has("create") && has("delete") && has("watch")
+        });
+        let mut rights = BTreeSet::new();
+        for rule in of_children {
+            for group in rule.api_groups.iter().flatten() {
+                for resource in rule.resources.iter().flatten() {
+                    for verb in &rule.verbs {
+                        rights.insert((verb.clone(), group.clone(), resource.clone()));
+                    }
+                }
+            }
+        }
+        Self(rights)
+    }
+
+    /// The kinds, by group and plural.
+    fn kinds(&self) -> BTreeSet<(String, String)> {
+        let kinds = self.0.iter();
+        kinds
+            .map(|(_, group, plural)| (group.clone(), plural.clone()))
+            .collect()
+    }
+}
+
+/// The collection of a kind: in the scenario's namespace, or of the cluster.
+fn collection(scenario: &Scenario, group: &str, plural: &str) -> Objects {
+    const OF_CLUSTER: [&str; 6] = [
+        "clusterrolebindings",
+        "clusterroles",
+        "namespaces",
+        "persistentvolumes",
+        "priorityclasses",
+        "storageclasses",
+    ];
+    let version = if group == "autoscaling" { "v2" } else { "v1" };
+    let root = if group.is_empty() {
+        format!("/api/{version}")
+    } else {
+        format!("/apis/{group}/{version}")
+    };
+    let path = if OF_CLUSTER.contains(&plural) {
+        format!("{root}/{plural}")
+    } else {
+        format!("{root}/namespaces/{}/{plural}", scenario.namespace)
+    };
+    Objects::at(&scenario.client, &path)
+}
+
+/// The scenario's children that exist and do not end.
+async fn children(scenario: &Scenario, rights: &Rights) -> Result<Vec<(Declared, Value)>> {
+    let katalog = format!("{}.kinds", scenario.namespace);
+    let mut all = Vec::new();
+    for (group, plural) in rights.kinds() {
+        let objects = collection(scenario, &group, &plural);
+        for object in objects.list().await? {
+            let labels = &object["metadata"]["labels"];
+            let is_ours = labels["orkestra.orkspace.io/katalog"] == *katalog
+                && object["metadata"]["deletionTimestamp"].is_null();
+            if is_ours {
+                let declared = Declared {
+                    name: waters::text(&object, "/metadata/name").to_owned(),
+                    is_once: plural == "jobs",
+                    plural: plural.clone(),
+                    group: group.clone(),
+                };
+                all.push((declared, object));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Waits until all of them have that team.
+async fn until_team(scenario: &Scenario, rights: &Rights, team: &str, count: usize) -> Result<()> {
+    eventually(
+        &format!("all children are of team {team}"),
+        ALL,
+        async || {
+            let all = children(scenario, rights).await?;
+            let other = |(declared, object): &&(Declared, Value)| {
+                !declared.is_once && object["metadata"]["labels"]["team"] != team
+            };
+            let others: Vec<String> = all
+                .iter()
+                .filter(other)
+                .map(|(declared, _)| format!("{}/{}", declared.plural, declared.name))
+                .collect();
+            if all.len() != count || !others.is_empty() {
+                let why = failures(scenario).await?;
+                bail!("{} of {count}, others {others:?}; {why:?}", all.len());
+            }
+            Ok(Some(()))
+        },
+    )
+    .await
+}
+
+/// What the custom resources say.
+async fn failures(scenario: &Scenario) -> Result<Vec<String>> {
+    let mut told = Vec::new();
+    for plural in ["ponds", "lakes"] {
+        for resource in scenario.objects(plural).list().await? {
+            let ready = condition(&resource, "Ready").cloned().unwrap_or_default();
+            told.push(format!(
+                "{plural}: {} {}",
+                waters::text(&ready, "/reason"),
+                waters::text(&ready, "/message")
+            ));
+        }
+    }
+    Ok(told)
+}
+
+/// Waits until nothing is written any more: pods come up, and counts are told.
+async fn until_settled(scenario: &Scenario) -> Result<()> {
+    eventually("the writes end", ALL, async || {
+        let mark = Scenario::mark()?;
+        tokio::time::sleep(QUIET).await;
+        let writes = scenario.writes_since(mark)?;
+        ensure!(writes.is_empty(), "still:\n{}", waters::lines(&writes));
+        Ok(Some(()))
+    })
+    .await
+}
+
+async fn until_passed(scenario: &Scenario, since: [f64; 2]) -> Result<()> {
+    eventually("both operators had a pass", LIMIT, async || {
+        let [pond, lake] = passes(scenario).await?;
+        ensure!(pond > since[0] && lake > since[1], "{pond}, {lake}");
+        Ok(Some(()))
+    })
+    .await
+}
+
+async fn passes(scenario: &Scenario) -> Result<[f64; 2]> {
+    Ok([
+        scenario.passes("pond").await?,
+        scenario.passes("lake").await?,
+    ])
+}
+
+fn ensure_no_write(scenario: &Scenario, since: Mark, what: &str) -> Result<()> {
+    let writes = scenario.writes_since(since)?;
+    ensure!(
+        writes.is_empty(),
+        "{what} costs {} writes:\n{}",
+        writes.len(),
+        waters::lines(&writes)
+    );
+    Ok(())
+}
+
+async fn set(scenario: &Scenario, spec: &Value) -> Result<()> {
+    for plural in ["ponds", "lakes"] {
+        let change = json!({ "spec": spec });
+        scenario.objects(plural).patch("all", &change).await?;
+    }
+    Ok(())
+}
+
+/// Kubernetes changes some fields never: it says so, and nothing else stops.
+async fn ensure_immutable_is_told(scenario: &Scenario) -> Result<()> {
+    let ponds = scenario.objects("ponds");
+    ponds
+        .patch("all", &json!({ "spec": { "disk": "2Gi" } }))
+        .await?;
+    let what = "says that a StatefulSet's volumes cannot be changed";
+    ponds
+        .until("all", what, LIMIT, |pond| {
+            condition(pond, "Ready").is_some_and(|ready| {
+                let message = waters::text(ready, "/message");
+                ready["reason"] == "Invalid"
+                    && message.contains("StatefulSet")
+                    && message.contains("updates to statefulset spec")
+            })
+        })
+        .await?;
+    ponds
+        .patch("all", &json!({ "spec": { "disk": "1024Mi" } }))
+        .await?;
+    ponds
+        .until("all", "goes on", LIMIT, |pond| {
+            condition(pond, "Ready").is_some_and(|ready| ready["reason"] != "Invalid")
+        })
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_kind_is_made_kept_without_a_write_followed_repaired_and_removed_with_the_derived_rights()
+-> Result<()> {
+    let all = All::read()?;
+    let mut scenario = Scenario::new("kinds").await?;
+    let start = Scenario::mark()?;
+    let roles = scenario.grant(&all.katalog()?).await?;
+    let rights = Rights::of(&roles);
+    ensure!(rights.kinds().len() == 26, "{:?}", rights.kinds());
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    scenario.apply(&all.katalog()?)?;
+    scenario.katalog_is("kinds", "True", "Running").await?;
+    for resource in &all.resources {
+        scenario.apply(&serde_json::to_string(resource)?)?;
+    }
+    let count = all.count();
+    until_team(&scenario, &rights, "herons", count).await?;
+    until_settled(&scenario).await?;
+
+    let (mark, before) = (Scenario::mark()?, passes(&scenario).await?);
+    for plural in ["ponds", "lakes"] {
+        let again =
+            json!({ "metadata": { "annotations": { "orkestra.orkspace.io/reconcile": "1" } } });
+        scenario.objects(plural).patch("all", &again).await?;
+    }
+    until_passed(&scenario, before).await?;
+    tokio::time::sleep(QUIET).await;
+    ensure_no_write(&scenario, mark, "a second pass")?;
+
+    let mark = Scenario::mark()?;
+    scenario.terminate()?;
+    scenario.start().await?;
+    until_passed(&scenario, [0.0, 0.0]).await?;
+    tokio::time::sleep(QUIET).await;
+    ensure_no_write(&scenario, mark, "a restart")?;
+
+    let pods = scenario.objects("pods");
+    let pod = pods.fetch("all-test").await?["metadata"]["uid"].clone();
+    set(&scenario, &json!({ "team": "bitterns" })).await?;
+    until_team(&scenario, &rights, "bitterns", count).await?;
+    ensure!(
+        pods.fetch("all-test").await?["metadata"]["uid"] != pod,
+        "a Pod whose variables change is made anew"
+    );
+    ensure_immutable_is_told(&scenario).await?;
+
+    // Without its label an object leaves the watch: what is to be made is there, and is ours.
+    let mut made = children(&scenario, &rights).await?;
+    made.retain(|(declared, _)| !declared.is_once);
+    let gone = json!({ "metadata": { "labels": { "orkestra.orkspace.io/managed": null, "team": "thieves" } } });
+    for (declared, _) in &made {
+        let objects = collection(&scenario, &declared.group, &declared.plural);
+        objects.patch(&declared.name, &gone).await?;
+    }
+    until_team(&scenario, &rights, "bitterns", count).await?;
+
+    set(&scenario, &json!({ "enabled": "false" })).await?;
+    until_count(&scenario, &rights, 1).await?;
+    scenario.apply(&all.without("jobs")?)?;
+    until_count(&scenario, &rights, 0).await?;
+    ensure_rights_are_used(&scenario, &rights, start)
+}
+
+impl All {
+    /// How many children are declared.
+    fn count(&self) -> usize {
+        let operators = self.katalog["spec"]["crds"]
+            .as_object()
+            .into_iter()
+            .flatten();
+        let blocks = operators
+            .flat_map(|(_, operator)| operator["operatorBox"].as_object().into_iter().flatten());
+        let lists = blocks.flat_map(|(_, block)| block.as_object().into_iter().flatten());
+        lists
+            .map(|(_, list)| list.as_array().map_or(0, Vec::len))
+            .sum()
+    }
+}
+
+async fn until_count(scenario: &Scenario, rights: &Rights, count: usize) -> Result<()> {
+    eventually(&format!("{count} children are left"), ALL, async || {
+        let left = children(scenario, rights).await?;
+        let names: Vec<&str> = left.iter().map(|(one, _)| one.name.as_str()).collect();
+        ensure!(
+            names.len() == count,
+            "{names:?}; {:?}",
+            failures(scenario).await?
+        );
+        Ok(Some(()))
+    })
+    .await
+}
+
+/// Each right on a child's kind was used, and none was lacking.
+fn ensure_rights_are_used(scenario: &Scenario, rights: &Rights, start: Mark) -> Result<()> {
+    let requests = scenario.requests_since(start)?;
+    let refused: Vec<_> = requests
+        .iter()
+        .filter(|request| request.code == 403)
+        .collect();
+    ensure!(refused.is_empty(), "refused: {refused:#?}");
+    let used: BTreeSet<_> = requests
+        .iter()
+        .filter(|request| request.subresource.is_empty())
+        .map(|request| {
+            (
+                request.verb.clone(),
+                request.group.clone(),
+                request.resource.clone(),
+            )
+        })
+        .collect();
+    let is_needed_unseen = |(verb, _, resource): &(String, String, String)| match verb.as_str() {
+        // An apply that creates is authorised as both, and logged as a patch.
+        "create" => resource != "jobs",
+        // A Job is read only where an object of its name is in the way.
+        "get" => resource == "jobs",
+        _ => false,
+    };
+    let unused: Vec<_> = rights
+        .0
+        .difference(&used)
+        .filter(|right| !is_needed_unseen(right))
+        .collect();
+    ensure!(unused.is_empty(), "never used: {unused:?}");
+    Ok(())
+}
