@@ -282,9 +282,9 @@ mod tests {
     fn the_yaml_is_small_and_always_the_same() {
         assert_eq!(crds_yaml().unwrap(), crds_yaml().unwrap());
         for definition in crds() {
-            // A plain `kubectl apply` keeps them in an annotation: as compact JSON, in 256 KiB at most.
+            // A plain `kubectl apply` keeps them in an annotation, as compact JSON; all of these may have 256 KiB.
             let json = serde_json::to_string(&definition).unwrap();
-            assert!(json.len() < 160 * 1024, "{} bytes", json.len());
+            assert!(json.len() < 200_000, "{} bytes", json.len());
             let yaml = serde_saphyr::to_string(&definition).unwrap();
             let read: Value = serde_saphyr::from_str(&yaml).unwrap();
             assert_eq!(read, definition);

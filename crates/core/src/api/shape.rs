@@ -174,7 +174,8 @@ mod tests {
         assert_eq!(object(entry).fields["mode"].support, Support::Ignored);
         assert_eq!(*field(entry, "setup"), Shape::List(Box::new(Shape::Text)));
         let lifecycle = field(field(entry, "operatorBox"), "onCreate");
-        assert_eq!(object(lifecycle).fields["external"].support, Support::Later);
+        let declared = object(field(entry, "operatorBox"));
+        assert_eq!(declared.fields["observe"].support, Support::Later);
         assert!(
             matches!(field(lifecycle, "jobs"), Shape::List(job) if object(job).fields["image"].required)
         );

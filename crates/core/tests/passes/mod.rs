@@ -7,7 +7,7 @@ use orkestra_core::{
     plan::OperatorPlan,
     reconcile::{
         record::{CrRecord, Observed, kept_paths},
-        sources::Answers,
+        sources::{Answer, Answers},
         status::written_paths,
         step::{Cycle, Scopes, Step, step},
     },
@@ -36,15 +36,20 @@ pub(crate) fn scopes(plan: &OperatorPlan) -> Scopes {
         .collect()
 }
 
-/// What the first pass decides.
+/// What the first pass decides where nothing of what it asks for is there.
 pub(crate) fn first(plan: &OperatorPlan, object: &Value) -> Cycle {
-    let (scopes, observed, entropy) = (
-        scopes(plan),
-        observed(plan, object),
-        Entropy::seeded([7; 32]),
-    );
-    match step(plan, &scopes, &observed, Timestamp::UNIX_EPOCH, &entropy) {
-        Step::Done(cycle) => *cycle,
-        Step::Need(reads) => panic!("it asks for {reads:?}"),
+    let (scopes, entropy) = (scopes(plan), Entropy::seeded([7; 32]));
+    let mut observed = observed(plan, object);
+    loop {
+        match step(plan, &scopes, &observed, Timestamp::UNIX_EPOCH, &entropy) {
+            Step::Done(cycle) => return *cycle,
+            Step::Need(reads) => {
+                assert!(!reads.is_empty(), "it asks for nothing");
+                for read in reads {
+                    let before = observed.answers.insert(read, Answer::Absent);
+                    assert_eq!(before, None, "asked twice");
+                }
+            }
+        }
     }
 }
