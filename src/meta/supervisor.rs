@@ -113,7 +113,7 @@ impl Supervisor {
             return;
         }
         self.update(Ledger::hurry);
-        if tokio::time::timeout(patience - half, self.idle())
+        if tokio::time::timeout(patience.saturating_sub(half), self.idle())
             .await
             .is_err()
         {

@@ -34,10 +34,10 @@ pub(super) fn plan_with_workers(
             json!({ "apiTypes": types, "workers": workers }),
         )
     };
-    compiled(name, entries.iter().map(entry).collect())
+    compiled(name, &entries.iter().map(entry).collect())
 }
 
-fn compiled(name: &str, crds: Map<String, Value>) -> Arc<Plan> {
+fn compiled(name: &str, crds: &Map<String, Value>) -> Arc<Plan> {
     let spec: KatalogSpec = serde_json::from_value(json!({ "crds": crds })).unwrap();
     let (plan, _) = plan::compile(
         &katalog(name),
@@ -63,7 +63,7 @@ pub(super) fn plan_in_order(name: &str, entries: &[(&str, &[&str])]) -> Arc<Plan
             json!({ "apiTypes": types, "dependsOn": on }),
         )
     };
-    compiled(name, entries.iter().map(entry).collect())
+    compiled(name, &entries.iter().map(entry).collect())
 }
 
 /// The only operator of a plan for that kind.

@@ -121,13 +121,13 @@ async fn any_changed(statuses: &mut [Status]) {
         Box::pin(async {
             // One whose operator has stopped changes no more; that it is gone is told elsewhere.
             if status.changed().await.is_err() {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         })
     });
     let changes: Vec<_> = changes.collect();
     if changes.is_empty() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
     select_all(changes).await;
 }

@@ -145,14 +145,14 @@ async fn remove_marks(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Passed {
     let put = &cr.inventory.labels;
     let labels = put.iter().map(|key| &**key).chain([names::LABEL_MANAGED]);
     let labels = labels.map(|label| (Key::from(label), Node::Null));
-    let kept = |name: &&Box<str>| !cr.inventory.finalizers.contains(*name);
-    let finalizers = cr.other_finalizers.iter().filter(kept);
+    let mut finalizers: Vec<_> = cr.other_finalizers.iter().collect();
+    finalizers.retain(|name| !cr.inventory.finalizers.contains(*name));
     let metadata = [
         ("resourceVersion", Node::from(&*cr.id.resource_version)),
         ("labels", Node::Map(labels.collect())),
         (
             "finalizers",
-            Node::List(finalizers.map(|name| Node::from(&**name)).collect()),
+            Node::List(finalizers.iter().map(|name| Node::from(&***name)).collect()),
         ),
     ];
     patch_cr(shared, bound, cr, Node::object(metadata)).await

@@ -251,8 +251,9 @@ async fn a_target_that_may_not_be_read_keeps_what_depends_on_it() -> Result<()> 
     let group = scenario.group.clone();
     for role in &roles {
         let mut less = role.clone();
-        let rules = less.rules.iter_mut().flatten();
-        for rule in rules.filter(|rule| rule.api_groups.iter().flatten().any(|one| *one == group)) {
+        let granted = less.rules.iter_mut().flatten();
+        for rule in granted.filter(|rule| rule.api_groups.iter().flatten().any(|one| *one == group))
+        {
             rule.verbs.retain(|verb| verb != "list" && verb != "watch");
         }
         scenario.put_role(&less).await?;

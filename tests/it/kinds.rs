@@ -19,7 +19,7 @@ use crate::waters;
 /// In which nothing must be written.
 const QUIET: Duration = Duration::from_secs(3);
 /// How long a label may take to be followed by everything, or everything to be gone.
-const ALL: Duration = Duration::from_secs(60);
+const ALL: Duration = Duration::from_mins(1);
 
 /// A child that is declared: its list in a block, and its name.
 struct Declared {
@@ -99,9 +99,9 @@ struct Rights(BTreeSet<(String, String, String)>);
 
 impl Rights {
     fn of(roles: &[ClusterRole]) -> Self {
-        let rules = roles.iter().flat_map(|role| role.rules.iter().flatten());
+        let all = roles.iter().flat_map(|role| role.rules.iter().flatten());
         // What our own install role allows is no child's; what roles give is not used by ourselves.
-        let of_children = rules.filter(|rule| {
+        let of_children = all.filter(|rule| {
             let has = |verb: &str| rule.verbs.iter().any(|known| known == verb);
             has("create") && has("delete") && has("watch")
         });

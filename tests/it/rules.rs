@@ -250,8 +250,8 @@ async fn a_resource_that_others_bring_back_is_normalized_in_memory() -> Result<(
     let applied = site(&scenario, "applied", &spec).to_string();
     scenario.kubectl_with(&args, Some(&applied))?;
 
-    let argo = "Argo CD tracks the resource (`argocd.argoproj.io/tracking-id`)";
-    for (name, why) in [("argo", argo), ("applied", "`gitops` applies it")] {
+    let by_mark = "Argo CD tracks the resource (`argocd.argoproj.io/tracking-id`)";
+    for (name, why) in [("argo", by_mark), ("applied", "`gitops` applies it")] {
         let told = format!("{HELD}; spec.schedule in memory: {why}");
         let held = until_told(&scenario, name, "Normalized", &told).await?;
         assert_eq!(

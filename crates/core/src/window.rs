@@ -93,10 +93,7 @@ impl Days {
     /// The day of that English name, in any case.
     pub fn named(name: &str) -> Option<Days> {
         let is_it = |known: &&str| known.eq_ignore_ascii_case(name.trim());
-        NAMES
-            .iter()
-            .position(|known| is_it(&known))
-            .map(|day| Days(1 << day))
+        NAMES.iter().position(is_it).map(|day| Days(1 << day))
     }
 
     /// The names that are known.

@@ -99,7 +99,7 @@ fn fixture(list: &str) -> Fixture {
     let declared = &crds.values().next().unwrap()["operatorBox"];
     let block = declared.as_object().unwrap().values().next().unwrap();
     let entries = block[list].as_array().unwrap().clone();
-    let (documents, warnings) = read_stream(list, &text.split("\n---\n").next().unwrap()).unwrap();
+    let (documents, warnings) = read_stream(list, text.split("\n---\n").next().unwrap()).unwrap();
     assert!(warnings.is_empty(), "{list}: {warnings:?}");
     let reference = KatalogRef {
         namespace: "gardens".to_owned(),

@@ -76,6 +76,7 @@ pub(crate) type Latest = Option<Arc<DynamicObject>>;
 
 /// One Katalog.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub(crate) struct Katalog {
     shared: Arc<Shared>,
     reference: KatalogRef,

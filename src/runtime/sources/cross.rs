@@ -243,17 +243,17 @@ impl Target {
             _ => return Ok(false),
         };
         match &*watch.state().borrow() {
-            WatchState::Synced => Ok(true),
+            // What was read stays true as far as anybody can tell.
+            WatchState::Synced
+            | WatchState::Failing {
+                problem: WatchProblem::Unavailable { .. },
+                was_synced: true,
+            } => Ok(true),
             WatchState::Starting => Err("it is being read for the first time".to_owned()),
             WatchState::Failing {
                 problem: WatchProblem::NotServed,
                 ..
             } => Ok(false),
-            // What was read stays true as far as anybody can tell.
-            WatchState::Failing {
-                problem: WatchProblem::Unavailable { .. },
-                was_synced: true,
-            } => Ok(true),
             WatchState::Failing {
                 problem: WatchProblem::Unavailable { message } | WatchProblem::Forbidden { message },
                 ..

@@ -85,12 +85,12 @@ impl Objects {
         let kind = served.group_kind();
         let mut watches = lock(&self.watches);
         let start = || {
-            let watched = Watched {
+            let all = Watched {
                 served: served.clone(),
                 scope: Scope::default(),
             };
             let subscriber = self.subscriber(&kind, &shared.readers);
-            Arc::new(shared.context.informers.presence(watched, subscriber))
+            Arc::new(shared.context.informers.presence(all, subscriber))
         };
         watches.entry(kind.clone()).or_insert_with(start).clone()
     }

@@ -128,7 +128,7 @@ pub struct Fires {
 }
 
 /// Values of the spec, brought to one form before anything is made. The resource itself is patched, unless another field
-/// manager applies the field or a GitOps tool looks after the resource: the condition `Normalized` tells which.
+/// manager applies the field or a `GitOps` tool looks after the resource: the condition `Normalized` tells which.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Normalize {

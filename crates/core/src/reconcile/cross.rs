@@ -111,11 +111,11 @@ fn read(
             CrossBy::Name(name.into())
         }
         CrossSelector::Labels(labels) => {
-            let mut rendered = BTreeMap::new();
+            let mut texts = BTreeMap::new();
             for (key, leaf) in labels {
-                rendered.insert(Key::clone(key), renderer.text(leaf)?.into());
+                texts.insert(Key::clone(key), renderer.text(leaf)?.into());
             }
-            CrossBy::Labels(rendered)
+            CrossBy::Labels(texts)
         }
     };
     let namespace = if declared.is_empty() {

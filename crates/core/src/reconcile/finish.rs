@@ -260,6 +260,7 @@ impl End<'_> {
     }
 
     /// Anything else: it is deleted if it is ours, and done when it is gone.
+    #[expect(clippy::unnecessary_wraps, reason = "it is a `What`, which may fail")]
     fn delete(
         &mut self,
         _: &ChildPlan,

@@ -150,9 +150,9 @@ impl<'d> Renderer<'_, 'd> {
     fn is_time(&mut self, condition: &Condition, windows: &[Window]) -> Result<bool, RenderError> {
         for window in windows {
             let Look { holds, until } = self.look(condition, window)?;
-            until
-                .into_iter()
-                .for_each(|moment| self.frame.turns.at(moment));
+            if let Some(moment) = until {
+                self.frame.turns.at(moment);
+            }
             if !holds {
                 return Ok(false);
             }

@@ -1,12 +1,12 @@
 //! Who else looks after fields of a custom resource that would be normalized.
 //!
-//! A field that another manager applies, or that a GitOps tool brings back to what stands in Git, is not ours to write: two
+//! A field that another manager applies, or that a `GitOps` tool brings back to what stands in Git, is not ours to write: two
 //! that write one field never end.
 
 use super::owned::{Own, Ownership, Step};
 use crate::value::{Key, Map, Node, Path, Step as PathStep};
 
-/// The beginnings of labels and annotations by which GitOps tools track objects, with what looks after them.
+/// The beginnings of labels and annotations by which `GitOps` tools track objects, with what looks after them.
 ///
 /// Source: Argo CD, "Resource Tracking"; Flux, labels of the Kustomization and `HelmRelease` controllers.
 const MARKS: [(&str, &str); 3] = [
@@ -122,12 +122,11 @@ fn called(node: &Node) -> &'static str {
 fn looked_after(object: &Node) -> Option<String> {
     let meta = object.get("metadata")?;
     let marks = ["labels", "annotations"].into_iter().filter_map(|kind| {
-        let keys = meta.get(kind)?.as_map()?.keys();
-        keys.filter_map(|key| {
+        let mut keys = meta.get(kind)?.as_map()?.keys();
+        keys.find_map(|key| {
             let (_, tool) = MARKS.iter().find(|(mark, _)| key.starts_with(mark))?;
             Some(format!("{tool} tracks the resource (`{key}`)"))
         })
-        .next()
     });
     marks
         .into_iter()

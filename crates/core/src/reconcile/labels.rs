@@ -42,10 +42,13 @@ pub(super) fn labels(
                 message,
             }),
         });
-        let value = legal.map(Some).unwrap_or_else(|failure| {
-            failures.push(failure);
-            worn(cr, key)
-        });
+        let value = legal.map_or_else(
+            |failure| {
+                failures.push(failure);
+                worn(cr, key)
+            },
+            Some,
+        );
         labels.extend(value.map(|value| ((&**key).into(), value)));
     }
     (labels, failures)

@@ -80,6 +80,10 @@ fn label<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
 
 /// What is kept of a custom resource.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a mark of the object, and none follows from another"
+)]
 pub struct CrRecord {
     /// Who it is.
     pub id: Identity,

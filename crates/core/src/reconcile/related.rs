@@ -196,9 +196,11 @@ fn container(status: &Node) -> Node {
         .chain(exit.map(|code| ("exitCode", code))))
 }
 
+/// Source: Kubernetes, annotation of the Deployment controller.
+const REVISION: &str = "deployment.kubernetes.io/revision";
+
 fn replica_set(object: &Node) -> Node {
     let number = |fields: &[&str]| at(object, fields).cloned().unwrap_or(Node::Int(0));
-    const REVISION: &str = "deployment.kubernetes.io/revision";
     let images = items(object, &["spec", "template", "spec", "containers"]).iter();
     let images: Vec<Node> = images.filter_map(|one| one.get("image").cloned()).collect();
     map([

@@ -98,7 +98,7 @@ mod tests {
             start: 2,
             min: 1,
             max: 6,
-            cooldown: Duration::from_secs(60),
+            cooldown: Duration::from_mins(1),
             up: None,
             down: None,
         }

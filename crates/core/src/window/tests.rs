@@ -200,7 +200,7 @@ proptest! {
         let schedule = Schedule::parse("*/45 3,9 * * *").unwrap();
         let length = Duration::from_secs(u64::try_from(minutes).unwrap() * 60);
         let minute = now.as_second() / 60 * 60;
-        let fired = (0..minutes + 1).any(|back| {
+        let fired = (0..=minutes).any(|back| {
             let moment = Timestamp::from_second(minute - back * 60).unwrap();
             let before = moment.checked_sub(1.seconds()).unwrap();
             schedule.next(before) == Some(moment) && moment.checked_add(length).unwrap() > now

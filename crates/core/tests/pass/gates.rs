@@ -18,7 +18,7 @@ use super::{
     world::{World, words},
 };
 
-/// A world whose ConfigMap is there if its gate is open. `gate` is the lists in flow style.
+/// A world whose `ConfigMap` is there if its gate is open. `gate` is the lists in flow style.
 fn world(gate: &str, spec: &Value) -> World {
     let declared =
         format!("onReconcile: {{ configMaps: [{{ name: a, onFalse: delete, {gate} }}] }}");
@@ -36,6 +36,7 @@ fn holds(condition: &str, spec: &Value) -> bool {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn every_operator_in_both_forms() {
     let pond = json!({
         "water": "salt water", "depth": 7, "far": 9_007_199_254_740_993_i64, "share": 2.5, "clean": true, "none": "",

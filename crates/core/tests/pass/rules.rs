@@ -5,6 +5,7 @@ mod normalize;
 use orkestra_core::{
     plan::{CrdShape, Schemas},
     reconcile::{
+        inventory::Inventory,
         reason::Reason,
         status::status,
         step::{Cycle, Failure},
@@ -343,7 +344,7 @@ fn a_warning_does_not_stop_the_work() {
 #[test]
 fn a_refused_resource_makes_nothing_before_its_first_child_either() {
     let cycle = world(DEMANDS, &json!({})).decide();
-    assert!(cycle.intents.is_empty() && cycle.inventory == Default::default());
+    assert!(cycle.intents.is_empty() && cycle.inventory == Inventory::default());
 }
 
 #[test]

@@ -3,7 +3,6 @@
 //! The types exist for their schemas: documents that declare such a field are checked inside it, and told that it is
 //! not supported yet. When a field is built, it moves to the type that documents are read into.
 #![expect(dead_code, reason = "only the schemas are used")]
-#![expect(clippy::enum_variant_names, reason = "they are the language's names")]
 
 mod box_;
 mod calls;

@@ -140,6 +140,10 @@ fn named(at: &At<'_>, texts: &Texts) -> Option<Days> {
         .try_fold(Days::default(), |all, day| Some(all.and(day?)))
 }
 
+#[expect(
+    clippy::option_option,
+    reason = "nothing is declared, it is wrong, or it is a window"
+)]
 fn cron(at: &At<'_>, declared: &GateCondition) -> Option<Option<Window>> {
     let (text, length) = match (&declared.cron, declared.duration) {
         (None, None) => return None,

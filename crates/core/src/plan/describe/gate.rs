@@ -81,7 +81,8 @@ fn condition(condition: &Condition) -> Node {
         path: _,
     } = condition;
     let negate = negate.then_some(("negate", Node::from(true)));
-    let asks = match asks {
+
+    match asks {
         Asks::Value(operand, tests) => {
             let operand = match operand {
                 Operand::Path(path) => Node::from(path.to_string()),
@@ -93,8 +94,7 @@ fn condition(condition: &Condition) -> Node {
         Asks::Time(windows) => map([("time", list(windows.iter().map(window)))]
             .into_iter()
             .chain(negate)),
-    };
-    asks
+    }
 }
 
 fn test(test: &Test) -> (&'static str, Node) {

@@ -32,9 +32,11 @@ pub(in crate::reconcile) fn make(
     observed: &Observed,
     mut sources: Sources,
     now: Timestamp,
-) -> Result<Sources, Read> {
+) -> Result<Sources, Box<Read>> {
     let turns = Turns::default();
-    sources.wake.into_iter().for_each(|moment| turns.at(moment));
+    if let Some(moment) = sources.wake {
+        turns.at(moment);
+    }
     // What an import is given may read the answers to the calls around it.
     let imports = std::iter::once(None).chain((0..plan.imports.len()).map(Some));
     for import in imports {
@@ -42,7 +44,7 @@ pub(in crate::reconcile) fn make(
         for call in plan.calls.iter().filter(|call| call.import == import) {
             let (seen, failure) = match asked(plan, observed, (&sources, &turns), call, now) {
                 Ok(Asked::Nothing) => (not_called(), None),
-                Ok(Asked::Read(read)) => return Err(read),
+                Ok(Asked::Read(read)) => return Err(Box::new(read)),
                 Ok(Asked::Answered(seen, permanent)) => {
                     let failure = failure(call, &seen, permanent);
                     (seen, failure)

@@ -101,12 +101,11 @@ impl Rules<'_> {
             } else {
                 holds.and_then(|holds| holds.of(&one.path))
             };
-            match why {
-                Some(why) => told.held.push((one.path.clone(), why.into())),
-                None => {
-                    set(&mut stored, &one.path, value.clone());
-                    told.stored.push(one.path.clone());
-                }
+            if let Some(why) = why {
+                told.held.push((one.path.clone(), why.into()));
+            } else {
+                set(&mut stored, &one.path, value.clone());
+                told.stored.push(one.path.clone());
             }
             set(&mut formed.cr, &one.path, value.clone());
             formed.changes.push((one.path.clone(), value.clone()));

@@ -173,7 +173,7 @@ pub fn step(
     let sources = if sources.prepared.failures.is_empty() {
         match calls::make(plan, observed, sources, now) {
             Ok(sources) => sources,
-            Err(read) => return Step::Need(vec![read]),
+            Err(read) => return Step::Need(vec![*read]),
         }
     } else {
         sources
@@ -209,8 +209,8 @@ fn refused(
     };
     Cycle {
         failures,
-        labels,
         inventory,
+        labels,
         ..Cycle::default()
     }
 }
@@ -275,7 +275,9 @@ fn decide(
     if !pass.needs.is_empty() {
         return Err(pass.needs);
     }
-    failed.into_iter().for_each(|failure| pass.fail(failure));
+    for failure in failed {
+        pass.fail(failure);
+    }
     pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.requeue = requeue;
