@@ -226,13 +226,7 @@ fn validate_and_render_read_standard_input() {
 }
 
 #[test]
-fn render_refuses_what_is_not_supported_yet_and_prints_nothing_of_what_fails() {
-    let website = "examples/01-hello-website/website.yaml";
-    for flag in ["--cross", "--external"] {
-        let (code, _, err) = run(&["render", "-k", EXAMPLE, "--cr", website, flag, "x.yaml"]);
-        assert_eq!(code, 2);
-        assert!(err.contains("not supported yet"), "{err}");
-    }
+fn render_prints_nothing_of_what_fails() {
     let (code, out, err) = run(&["render", "-k", EXAMPLE, "--cr", EXAMPLE]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("no Katalog operates Katalog"), "{err}");
