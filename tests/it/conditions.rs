@@ -90,10 +90,7 @@ async fn a_gated_resource_is_left_alone_shown_in_health_and_looked_at_when_its_g
     let scenario = running("gated").await?;
     let ponds = scenario.objects("ponds");
     waters::pond(&scenario, "shut", &json!({ "closed": true, "depth": 9 })).await?;
-    let health = async || -> Result<Value> {
-        let page = scenario.http("/katalog/pond/health").await?;
-        Ok(serde_json::from_str(&page)?)
-    };
+    let health = async || scenario.page("/katalog/pond/health").await;
     eventually("health shows it", LIMIT, async || {
         Ok((health().await?["gated"] == 1).then_some(()))
     })

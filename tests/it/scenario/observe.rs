@@ -1,6 +1,7 @@
 //! What a controller does and says: its requests, its metrics, its pages.
 
 use anyhow::{Context as _, Result};
+use serde_json::Value;
 use testbed::{AuditEvent, ControlPlane, Mark};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -38,6 +39,15 @@ impl Scenario {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
         Ok(answer)
+    }
+
+    /// The JSON that the controller answers at a path.
+    pub(crate) async fn page(&self, path: &str) -> Result<Value> {
+        let answer = self.http(path).await?;
+        let (_, body) = answer
+            .split_once("\r\n\r\n")
+            .context("an answer without a body")?;
+        Ok(serde_json::from_str(body)?)
     }
 
     /// The controller's metric series of that name that have all the labels, as `name{labels} value`.
