@@ -185,7 +185,7 @@ async fn row_14_a_value_is_stored_in_its_form_before_anything_is_made_and_once()
     until_scheduled(&scenario, "shop", "0 0 * * *").await?;
     let map = scenario.objects("configmaps").fetch("shop").await?;
     assert_eq!(
-        map["data"]["chedule"], "0 0 * * *",
+        map["data"]["stray"], "{\"chedule\":\"0 0 * * *\"}",
         "the sample as it is printed"
     );
     let writes = of_sites(scenario.writes_since(mark)?);
