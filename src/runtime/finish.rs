@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use orkestra_core::{
     api::names,
-    plan::ChildKey,
+    plan::{ChildKey, GroupKind},
     reconcile::record::{ChildRecord, CrRecord},
     value::{Key, Node},
 };
@@ -74,7 +74,41 @@ pub(super) async fn finish(
     if waiting {
         return Passed::settled();
     }
-    remove_finalizer(shared, bound, cr).await
+    match is_alone(shared, bound, cr).await {
+        Ok(true) => remove_finalizer(shared, bound, cr).await,
+        // What the watch has not shown yet, it will.
+        Ok(false) => Passed {
+            next: Next::Retry,
+            error: None,
+        },
+        Err(failed) => Passed::failed(Next::Retry, failed),
+    }
+}
+
+/// Whether the API server itself knows of no child that would stay behind: a watch may lag behind the one that told of the
+/// deletion, and nobody collects what has no owner reference. It is asked only where there can be such children.
+async fn is_alone(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Result<bool, String> {
+    let outside = |kind: &GroupKind| {
+        let mut declared = bound.plan.children.iter();
+        declared.any(|child| {
+            child.kind.group_kind() == *kind
+                && (child.namespace.is_some() || child.kind.namespaced != Some(true))
+        })
+    };
+    for (group_kind, kind) in bound.kinds.iter().filter(|(kind, _)| outside(kind)) {
+        let found = shared
+            .list_of_owner(&kind.served, &cr.id.uid)
+            .await
+            .map_err(|error| format!("{group_kind}: {error}"))?;
+        let records = found
+            .iter()
+            .filter_map(|object| ChildRecord::read(group_kind, object, &[]).ok());
+        let mut left = records.filter(|record| is_uncollected(record, cr, bound));
+        if !cr.orphans() && left.next().is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Takes our marks off a custom resource that is not looked after any more. Its children stay: those that Kubernetes does

@@ -1,6 +1,6 @@
 //! The requests of one operator: each is counted, and a refused right is remembered until the same request succeeds.
 
-use orkestra_core::{plan::ObjectKey, value::Node};
+use orkestra_core::{api::names, plan::ObjectKey, value::Node};
 
 use super::{
     shared::{Request, Shared},
@@ -23,6 +23,20 @@ impl Shared {
     ) -> Result<Vec<Node>, WireError> {
         let scope = Scope {
             namespace: namespace.map(str::to_owned),
+            ..Scope::default()
+        };
+        let answer = self.context.wire.list_page(kind, &scope, 0, None).await;
+        Ok(self.heard(Request::List, kind, answer)?.items)
+    }
+
+    /// Every child of a kind that carries the label of that owner, as the API server has them now.
+    pub(super) async fn list_of_owner(
+        &self,
+        kind: &Served,
+        uid: &str,
+    ) -> Result<Vec<Node>, WireError> {
+        let scope = Scope {
+            selector: Some(format!("{}={uid}", names::LABEL_OWNER_UID)),
             ..Scope::default()
         };
         let answer = self.context.wire.list_page(kind, &scope, 0, None).await;
