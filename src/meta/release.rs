@@ -237,12 +237,7 @@ fn disown(kind: &GroupKind, meta: &ObjectMeta) -> Option<Value> {
     if copied || owners.iter().any(|owner| owner.controller == Some(true)) {
         return None;
     }
-    let ours = [
-        names::LABEL_MANAGED,
-        names::LABEL_OWNER_UID,
-        names::LABEL_KATALOG,
-    ];
-    let labels: BTreeMap<_, _> = ours
+    let labels: BTreeMap<_, _> = names::CHILD_LABELS
         .into_iter()
         .filter(|name| label(meta, name).is_some())
         .map(|name| (name, Value::Null))

@@ -6,11 +6,12 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::{GroupKind, ObjectKey, OperatorPlan},
+    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
         crd::CrdFacts,
+        reason::Reason,
         record::{ChildRecord, CrRecord},
-        step::Scopes,
+        step::{Failure, Scopes},
     },
 };
 
@@ -96,6 +97,15 @@ impl Bound {
 
     pub(super) fn kind(&self, kind: &GroupKind) -> Option<Arc<Kind>> {
         self.kinds.get(kind).cloned()
+    }
+
+    /// The kind of a child that is to be written.
+    pub(super) fn kind_of(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
+        self.kind(&key.kind).ok_or_else(|| Failure {
+            reason: Reason::KindNotServed,
+            at: key.to_string(),
+            message: format!("the API server serves no {}", key.kind),
+        })
     }
 
     /// Whether the absence of an object of that kind from the stores means that there is none.

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::{
     bound::Kind,
     execute::{Writer, failure},
-    wire::{WireError, served},
+    wire::{Scope, WireError, served},
 };
 
 /// What must be sent for one child.
@@ -179,11 +179,11 @@ impl Writer<'_> {
         if self.unscaled.as_ref() == Some(key) {
             return Ok(false);
         }
-        let found = match self
-            .shared
-            .list(&served::autoscalers(), key.object.namespace.as_deref())
-            .await
-        {
+        let scope = Scope {
+            namespace: key.object.namespace.as_deref().map(str::to_owned),
+            ..Scope::default()
+        };
+        let found = match self.shared.list(&served::autoscalers(), &scope).await {
             Ok(autoscalers) => autoscalers
                 .iter()
                 .any(|autoscaler| targets(autoscaler, kind, key)),

@@ -1,6 +1,7 @@
 //! `onDelete`: Jobs are made and awaited, listed children are deleted, step by step. What is next is decided by the core.
 
 use orkestra_core::{
+    api::names,
     plan::ChildKey,
     reconcile::{
         finish::{EndJob, Ending, finish},
@@ -8,15 +9,15 @@ use orkestra_core::{
         reason::Reason,
         record::{ChildRecord, Observed},
         sources::Sources,
-        step::{Deletion, Failure},
+        step::Failure,
         verdict::{Action, Done, Executed, verdict},
     },
     template::Entropy,
 };
 
 use super::{
-    bound::{Bound, Kind},
-    execute::failure,
+    bound::Bound,
+    execute::{delete_child, failure},
     memory::Memory,
     metadata::{Wanted, write_metadata},
     pass::{Next, Passed, next, observe, report, soonest},
@@ -49,7 +50,7 @@ pub(super) async fn end(
     };
     let skipped = make(shared, bound, observed, &ending, &mut executed).await;
     for deletion in &ending.delete {
-        let result = delete(shared, bound, deletion).await;
+        let result = delete_child(shared, bound, deletion, Propagation::Foreground).await;
         note(&mut executed, &deletion.key, Action::Deleted, result);
     }
     let after = observe(bound, &observed.cr);
@@ -80,8 +81,10 @@ fn awaits(ending: &Ending) -> (Reason, String) {
         None => "`onDelete`".to_owned(),
     };
     if ending.late {
-        let mend =
-            "the annotation orkestra.orkspace.io/skip-on-delete: \"true\" lets the resource go";
+        let mend = format!(
+            "the annotation {}: \"true\" lets the resource go",
+            names::ANNOTATION_SKIP_ON_DELETE
+        );
         let left = if keys.is_empty() {
             "with steps left".to_owned()
         } else {
@@ -157,7 +160,7 @@ async fn create(
     observed: &Observed,
     job: &EndJob,
 ) -> Result<Made, Failure> {
-    let kind = kind(bound, &job.key)?;
+    let kind = bound.kind_of(&job.key)?;
     let key = &job.key.object;
     match shared
         .create(&kind.served, key, &job.object, &bound.manager)
@@ -171,9 +174,8 @@ async fn create(
         Err(WireError::AlreadyExists(_)) => {
             let live = shared.get(&kind.served, key).await;
             let live = live.map_err(|error| failure(&job.key, &error))?;
-            let ours = ChildRecord::read(&job.key.kind, &live, &[]).is_ok_and(|record| {
-                record.controller.is_none() && record.is_ours(&observed.cr.id.uid, &bound.manager)
-            });
+            let ours = ChildRecord::read(&job.key.kind, &live, &[])
+                .is_ok_and(|record| record.is_uncollected(&observed.cr.id.uid, &bound.manager));
             if ours {
                 return Ok(Made::Now);
             }
@@ -185,24 +187,4 @@ async fn create(
         }
         Err(error) => Err(failure(&job.key, &error)),
     }
-}
-
-async fn delete(shared: &Shared, bound: &Bound, deletion: &Deletion) -> Result<(), Failure> {
-    let kind = kind(bound, &deletion.key)?;
-    let key = &deletion.key.object;
-    match shared
-        .delete_with(&kind.served, key, &deletion.uid, Propagation::Foreground)
-        .await
-    {
-        Ok(_) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(()),
-        Err(error) => Err(failure(&deletion.key, &error)),
-    }
-}
-
-fn kind(bound: &Bound, key: &ChildKey) -> Result<std::sync::Arc<Kind>, Failure> {
-    bound.kind(&key.kind).ok_or_else(|| Failure {
-        reason: Reason::KindNotServed,
-        at: key.to_string(),
-        message: format!("the API server serves no {}", key.kind),
-    })
 }

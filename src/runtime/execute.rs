@@ -29,7 +29,7 @@ use super::{
     decide::{Write, at_version},
     memory::Memory,
     shared::Shared,
-    wire::{Cause, WireError},
+    wire::{Cause, Propagation, WireError},
 };
 
 /// How often one object is written in a pass before the pass gives up on it.
@@ -123,16 +123,8 @@ impl Writer<'_> {
         failure
     }
 
-    pub(super) fn kind(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
-        self.bound.kind(&key.kind).ok_or_else(|| Failure {
-            reason: Reason::KindNotServed,
-            at: key.to_string(),
-            message: format!("the API server serves no {}", key.kind),
-        })
-    }
-
     async fn apply(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
-        let kind = self.kind(&rendered.key)?;
+        let kind = self.bound.kind_of(&rendered.key)?;
         let mut record = kind.store().get(&rendered.key.object);
         let (mut refused, mut replaced) = (false, false);
         for _ in 0..ATTEMPTS {
@@ -237,7 +229,7 @@ impl Writer<'_> {
     }
 
     async fn create(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
-        let kind = self.kind(&rendered.key)?;
+        let kind = self.bound.kind_of(&rendered.key)?;
         let (shared, manager) = (self.shared, &self.bound.manager);
         match shared
             .create(
@@ -271,16 +263,27 @@ impl Writer<'_> {
     }
 
     async fn delete(&mut self, deletion: &Deletion) -> Result<Action, Failure> {
-        let kind = self.kind(&deletion.key)?;
-        match self
-            .shared
-            .delete(&kind.served, &deletion.key.object, &deletion.uid)
-            .await
-        {
-            // Gone, or another object of the name: either way the one that was meant is no more.
-            Ok(_) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(Action::Deleted),
-            Err(error) => Err(failure(&deletion.key, &error)),
-        }
+        delete_child(self.shared, self.bound, deletion, Propagation::Background).await?;
+        Ok(Action::Deleted)
+    }
+}
+
+/// Deletes a child, so that it is gone, or going if something holds it.
+pub(super) async fn delete_child(
+    shared: &Shared,
+    bound: &Bound,
+    deletion: &Deletion,
+    propagation: Propagation,
+) -> Result<(), Failure> {
+    let Deletion { key, uid } = deletion;
+    let kind = bound.kind_of(key)?;
+    match shared
+        .delete(&kind.served, &key.object, uid, propagation)
+        .await
+    {
+        // Gone, or another object of the name: either way the one that was meant is no more.
+        Ok(_) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(()),
+        Err(error) => Err(failure(key, &error)),
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
     memory::Memory,
     pass::{Next, Passed, observe},
     shared::Shared,
-    wire::WireError,
+    wire::{Propagation, Scope, WireError},
 };
 
 /// How soon the end is tried again where kinds of the inventory cannot be read.
@@ -58,7 +58,7 @@ pub(super) async fn finish(
     for child in observed
         .children
         .iter()
-        .filter(|child| is_uncollected(&child.record, cr, bound))
+        .filter(|child| child.record.is_uncollected(&cr.id.uid, &bound.manager))
     {
         let result = if cr.orphans() {
             let_go(shared, bound, &child.key).await
@@ -88,23 +88,25 @@ pub(super) async fn finish(
 /// Whether the API server itself knows of no child that would stay behind: a watch may lag behind the one that told of the
 /// deletion, and nobody collects what has no owner reference. It is asked only where there can be such children.
 async fn is_alone(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Result<bool, String> {
-    let outside = |kind: &GroupKind| {
+    // From no namespace owner references reach everywhere; what is orphaned stays.
+    if cr.id.key.namespace.is_none() || cr.orphans() {
+        return Ok(true);
+    }
+    let elsewhere = |kind: &GroupKind| {
         let mut declared = bound.plan.children.iter();
-        declared.any(|child| {
-            child.kind.group_kind() == *kind
-                && (child.namespace.is_some() || child.kind.namespaced != Some(true))
-        })
+        declared.any(|child| child.kind.group_kind() == *kind && child.may_be_elsewhere())
     };
-    for (group_kind, kind) in bound.kinds.iter().filter(|(kind, _)| outside(kind)) {
-        let found = shared
-            .list_of_owner(&kind.served, &cr.id.uid)
-            .await
-            .map_err(|error| format!("{group_kind}: {error}"))?;
-        let records = found
+    let scope = Scope {
+        selector: Some(format!("{}={}", names::LABEL_OWNER_UID, cr.id.uid)),
+        ..Scope::default()
+    };
+    for (group_kind, kind) in bound.kinds.iter().filter(|(kind, _)| elsewhere(kind)) {
+        let found = shared.list(&kind.served, &scope).await;
+        let found = found.map_err(|error| format!("{group_kind}: {error}"))?;
+        let mut records = found
             .iter()
             .filter_map(|object| ChildRecord::read(group_kind, object, &[]).ok());
-        let mut left = records.filter(|record| is_uncollected(record, cr, bound));
-        if !cr.orphans() && left.next().is_some() {
+        if records.any(|record| record.is_uncollected(&cr.id.uid, &bound.manager)) {
             return Ok(false);
         }
     }
@@ -115,7 +117,7 @@ async fn is_alone(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Result<bool,
 /// not collect with it lose our labels.
 pub(super) async fn let_stray_go(shared: &Shared, bound: &Bound, cr: &Arc<CrRecord>) -> Passed {
     for child in &observe(bound, cr).children {
-        if is_uncollected(&child.record, cr, bound)
+        if child.record.is_uncollected(&cr.id.uid, &bound.manager)
             && let Err(failed) = let_go(shared, bound, &child.key).await
         {
             return Passed::failed(Next::Retry, failed);
@@ -123,11 +125,6 @@ pub(super) async fn let_stray_go(shared: &Shared, bound: &Bound, cr: &Arc<CrReco
     }
     tracing::info!(operator = %bound.plan.name, object = %cr.id.key, "is not looked after any more");
     remove_marks(shared, bound, cr).await
-}
-
-/// Whether the child is ours and has no owner reference by which Kubernetes would collect it.
-fn is_uncollected(record: &ChildRecord, cr: &CrRecord, bound: &Bound) -> bool {
-    record.controller.is_none() && record.is_ours(&cr.id.uid, &bound.manager)
 }
 
 /// Whether it is gone already.
@@ -144,7 +141,12 @@ async fn delete(
         return Ok(false);
     }
     match shared
-        .delete(&kind.served, &key.object, &record.id.uid)
+        .delete(
+            &kind.served,
+            &key.object,
+            &record.id.uid,
+            Propagation::Background,
+        )
         .await
     {
         Ok(stays) => Ok(stays.is_none()),
@@ -158,12 +160,7 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<bool, 
     let Some(kind) = bound.kind(&key.kind) else {
         return Ok(true);
     };
-    let labels = [
-        names::LABEL_MANAGED,
-        names::LABEL_OWNER_UID,
-        names::LABEL_KATALOG,
-    ]
-    .map(|label| (label, Node::Null));
+    let labels = names::CHILD_LABELS.map(|label| (label, Node::Null));
     let body = Node::object([("metadata", Node::object([("labels", Node::object(labels))]))]);
     match shared
         .patch_metadata(&kind.served, &key.object, &body, &bound.manager)

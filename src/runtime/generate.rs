@@ -31,7 +31,7 @@ impl Writer<'_> {
 
     /// Makes the Secret. By apply, so that a later one in its place meets no field of another manager.
     pub(super) async fn generate(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
-        let kind = self.kind(&rendered.key)?;
+        let kind = self.bound.kind_of(&rendered.key)?;
         let (shared, manager) = (self.shared, &self.bound.manager);
         let (key, body) = (&rendered.key.object, at_version(&rendered.object, "1"));
         match shared.apply(&kind.served, key, &body, manager, true).await {
@@ -92,12 +92,7 @@ fn marks(object: &Node) -> Node {
         let metadata = object.get("metadata")?;
         metadata.get(map)?.get(name).cloned()
     };
-    let labels = [
-        names::LABEL_MANAGED,
-        names::LABEL_OWNER_UID,
-        names::LABEL_KATALOG,
-    ]
-    .map(|name| (name, text("labels", name).unwrap_or_default()));
+    let labels = names::CHILD_LABELS.map(|name| (name, text("labels", name).unwrap_or_default()));
     let child = names::ANNOTATION_CHILD;
     let annotations = [(child, text("annotations", child).unwrap_or_default())];
     Node::object([(

@@ -1,6 +1,6 @@
 //! The requests of one operator: each is counted, and a refused right is remembered until the same request succeeds.
 
-use orkestra_core::{api::names, plan::ObjectKey, value::Node};
+use orkestra_core::{plan::ObjectKey, value::Node};
 
 use super::{
     shared::{Request, Shared},
@@ -15,31 +15,9 @@ impl Shared {
         self.heard(Request::Get, kind, answer)
     }
 
-    /// Every object of a kind in a namespace.
-    pub(super) async fn list(
-        &self,
-        kind: &Served,
-        namespace: Option<&str>,
-    ) -> Result<Vec<Node>, WireError> {
-        let scope = Scope {
-            namespace: namespace.map(str::to_owned),
-            ..Scope::default()
-        };
-        let answer = self.context.wire.list_page(kind, &scope, 0, None).await;
-        Ok(self.heard(Request::List, kind, answer)?.items)
-    }
-
-    /// Every child of a kind that carries the label of that owner, as the API server has them now.
-    pub(super) async fn list_of_owner(
-        &self,
-        kind: &Served,
-        uid: &str,
-    ) -> Result<Vec<Node>, WireError> {
-        let scope = Scope {
-            selector: Some(format!("{}={uid}", names::LABEL_OWNER_UID)),
-            ..Scope::default()
-        };
-        let answer = self.context.wire.list_page(kind, &scope, 0, None).await;
+    /// Every object of a kind in that scope, as the API server has them now.
+    pub(super) async fn list(&self, kind: &Served, scope: &Scope) -> Result<Vec<Node>, WireError> {
+        let answer = self.context.wire.list_page(kind, scope, 0, None).await;
         Ok(self.heard(Request::List, kind, answer)?.items)
     }
 
@@ -74,17 +52,6 @@ impl Shared {
 
     /// Deletes the child of that uid. Returns it where it stays for its finalizers.
     pub(super) async fn delete(
-        &self,
-        kind: &Served,
-        key: &ObjectKey,
-        uid: &str,
-    ) -> Result<Option<Node>, WireError> {
-        self.delete_with(kind, key, uid, Propagation::Background)
-            .await
-    }
-
-    /// As [`Shared::delete`], and says when its dependents go.
-    pub(super) async fn delete_with(
         &self,
         kind: &Served,
         key: &ObjectKey,
@@ -124,12 +91,9 @@ impl Shared {
         body: &Node,
         manager: &str,
     ) -> Result<Node, WireError> {
-        let answer = self
-            .context
-            .wire
-            .merge_patch(kind, key, None, manager, body)
-            .await;
-        self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
+        let count = (Request::Apply, Verb::ApplyMetadata);
+        self.merge_patch(count, kind, key, None, (manager, body))
+            .await
     }
 
     /// Patches the spec of a custom resource: values that are brought to one form.
@@ -140,12 +104,9 @@ impl Shared {
         body: &Node,
         manager: &str,
     ) -> Result<Node, WireError> {
-        let answer = self
-            .context
-            .wire
-            .merge_patch(kind, key, None, manager, body)
-            .await;
-        self.wrote(Request::Apply, Verb::Normalize, kind, answer)
+        let count = (Request::Apply, Verb::Normalize);
+        self.merge_patch(count, kind, key, None, (manager, body))
+            .await
     }
 
     /// Patches the status of a custom resource, by the subresource where there is one.
@@ -157,12 +118,25 @@ impl Shared {
         body: &Node,
         manager: &str,
     ) -> Result<Node, WireError> {
-        let answer = self
-            .context
-            .wire
-            .merge_patch(kind, key, subresource.then_some("status"), manager, body)
+        let count = (Request::Status, Verb::PatchStatus);
+        let subresource = subresource.then_some("status");
+        self.merge_patch(count, kind, key, subresource, (manager, body))
+            .await
+    }
+
+    async fn merge_patch(
+        &self,
+        (request, verb): (Request, Verb),
+        kind: &Served,
+        key: &ObjectKey,
+        subresource: Option<&str>,
+        (manager, body): (&str, &Node),
+    ) -> Result<Node, WireError> {
+        let wire = &self.context.wire;
+        let answer = wire
+            .merge_patch(kind, key, subresource, manager, body)
             .await;
-        self.wrote(Request::Status, Verb::PatchStatus, kind, answer)
+        self.wrote(request, verb, kind, answer)
     }
 
     fn wrote<T>(

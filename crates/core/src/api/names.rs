@@ -22,6 +22,8 @@ pub const LABEL_MANAGED: &str = "orkestra.orkspace.io/managed";
 pub const LABEL_OWNER_UID: &str = "orkestra.orkspace.io/owner-uid";
 /// Label on children: name of the Katalog that declares them.
 pub const LABEL_KATALOG: &str = "orkestra.orkspace.io/katalog";
+/// The labels of ours on children: they come off where a child is let go.
+pub const CHILD_LABELS: [&str; 3] = [LABEL_MANAGED, LABEL_OWNER_UID, LABEL_KATALOG];
 /// Label on pod templates and in selectors: tells workloads apart.
 pub const LABEL_WORKLOAD: &str = "orkestra.orkspace.io/workload";
 /// Annotation on children: hash of what was rendered when they were last applied.

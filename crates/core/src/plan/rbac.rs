@@ -155,8 +155,11 @@ fn add_child(rights: &mut Rights, child: &ChildPlan) {
     );
     // Children made once are posted and never patched, but for the label that stands in for an owner reference where
     // one is illegal: it comes off when they are released.
-    let outside = child.namespace.is_some() || child.kind.namespaced != Some(true);
-    if child.mode == Mode::Reconciled || outside || child.adopt || child.lasting.is_some() {
+    if child.mode == Mode::Reconciled
+        || child.may_be_elsewhere()
+        || child.adopt
+        || child.lasting.is_some()
+    {
         rights.add(group, plural(&child.kind), &["patch"]);
     }
     // What is copied, and what pods roll with, is found by a watch and read one by one.

@@ -348,6 +348,13 @@ pub struct ChildPlan {
     pub spread: bool,
 }
 
+impl ChildPlan {
+    /// Whether it may be where no owner reference reaches: in another namespace, or in none.
+    pub fn may_be_elsewhere(&self) -> bool {
+        self.namespace.is_some() || self.kind.namespaced != Some(true)
+    }
+}
+
 /// A list or map whose elements each make a child.
 #[derive(Clone, Debug)]
 pub struct ForEach {

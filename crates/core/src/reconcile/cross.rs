@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
-    gate::Turns,
     record::Observed,
-    render::{Frame, RenderError, Renderer},
+    render::{RenderError, Renderer, Setting},
     sources::{Answer, Read, Sources},
 };
 use crate::{
@@ -87,16 +86,12 @@ fn read(
     now: Timestamp,
     sources: &Sources,
 ) -> Result<Option<CrossRead>, RenderError> {
-    let (owner, turns) = (plan.resource.group_kind(), Turns::default());
+    let setting = Setting::of(plan, observed);
     let data = sources.data(observed).at(now);
     let mut renderer = Renderer {
         data: &data,
         budget: &mut Budget::default(),
-        frame: Frame {
-            owner: (&owner, &observed.cr.id.key),
-            sources,
-            turns: &turns,
-        },
+        frame: setting.frame(sources),
     };
     let declared = match &entry.namespace {
         Some(leaf) => renderer.text(leaf)?,

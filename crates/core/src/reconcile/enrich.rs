@@ -4,10 +4,9 @@ use jiff::Timestamp;
 
 use super::{
     children::children_data,
-    gate::Turns,
     record::{Observed, ObservedChild},
     related::{RelatedRead, belonging},
-    render::{Frame, RenderError, Renderer},
+    render::{RenderError, Renderer, Setting},
     sources::{Answer, Read, Sources},
 };
 use crate::{
@@ -85,12 +84,8 @@ fn is_open(
     if entry.gate.is_empty() {
         return Ok(true);
     }
-    let (owner, turns) = (plan.resource.group_kind(), Turns::default());
-    let frame = Frame {
-        owner: (&owner, &observed.cr.id.key),
-        sources,
-        turns: &turns,
-    };
+    let setting = Setting::of(plan, observed);
+    let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = sources.data(observed).with("children", &children).at(now);
     let mut renderer = Renderer {

@@ -16,13 +16,12 @@ use jiff::Timestamp;
 use super::{
     children::children_data,
     expand::Elements,
-    gate::Turns,
     inventory::Inventory,
     kstatus::Readiness,
     marks::Marks,
     reason::Reason,
     record::Observed,
-    render::{Frame, RenderError, Renderer},
+    render::{Frame, RenderError, Renderer, Setting},
     sources::Sources,
     step::{Deletion, Failure, Place, Scopes, key_of},
 };
@@ -84,13 +83,9 @@ pub fn finish(
     let Some(declared) = &plan.ending else {
         return Ending::default();
     };
-    let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
-    let (turns, sources) = (Turns::default(), Sources::at_the_end(plan, observed, now));
-    let frame = Frame {
-        owner: (&owner_kind, &observed.cr.id.key),
-        sources: &sources,
-        turns: &turns,
-    };
+    let (manager, setting) = (plan.field_manager(), Setting::of(plan, observed));
+    let sources = Sources::at_the_end(plan, observed, now);
+    let frame = setting.frame(&sources);
     let children = children_data(plan, observed, &manager, frame);
     let data = sources.data(observed).with("children", &children).at(now);
     let mut end = End {
@@ -124,7 +119,7 @@ pub fn finish(
         ending.delete.clear();
         ending.inventory = observed.cr.inventory.clone();
     }
-    ending.wake = ending.wake.into_iter().chain(turns.first()).min();
+    ending.wake = ending.wake.into_iter().chain(setting.turns.first()).min();
     ending
 }
 
@@ -236,9 +231,10 @@ impl End<'_> {
         key: ChildKey,
     ) -> Result<(), RenderError> {
         let observed = self.place.observed;
-        let found = observed.child(&key).filter(|record| {
-            record.controller.is_none() && record.is_ours(&observed.cr.id.uid, self.manager)
-        });
+        let uid = &observed.cr.id.uid;
+        let found = observed
+            .child(&key)
+            .filter(|record| record.is_uncollected(uid, self.manager));
         if let Some(job) = found {
             self.ending.inventory.ended.insert(key.clone());
             if matches!(job.readiness, Readiness::InProgress(_)) && !job.deleting {

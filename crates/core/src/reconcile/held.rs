@@ -6,9 +6,8 @@ use jiff::Timestamp;
 
 use super::{
     children::children_data,
-    gate::Turns,
     record::Observed,
-    render::{Frame, Renderer},
+    render::{Renderer, Setting},
     sources::Sources,
     step::Cycle,
 };
@@ -46,19 +45,15 @@ pub(super) fn look(
     if enqueue.is_empty() && reconcile.is_empty() {
         return Ok(None);
     }
-    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
-    let frame = Frame {
-        owner: (&owner_kind, &observed.cr.id.key),
-        sources,
-        turns: &turns,
-    };
+    let setting = Setting::of(plan, observed);
+    let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = sources.data(observed).with("children", &children).at(now);
     let nothing_done = |cycle: Cycle| {
         Err(Box::new(Cycle {
             inventory: observed.cr.inventory.clone(),
-            wake: turns.first(),
-            doubts: turns.doubts(),
+            wake: setting.turns.first(),
+            doubts: setting.turns.doubts(),
             ..cycle
         }))
     };
@@ -80,7 +75,7 @@ pub(super) fn look(
             Err(error) => return nothing_done(Cycle::untouched(plan, observed, error.into())),
         }
     }
-    Ok(turns.first())
+    Ok(setting.turns.first())
 }
 
 /// How long after the pass another one follows, if it goes well. What gives no duration is told, and does not count.

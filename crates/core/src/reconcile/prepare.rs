@@ -17,11 +17,10 @@ pub use normalize::Normalization;
 
 use super::{
     children::children_data,
-    gate::Turns,
     inputs::Inputs,
     reason::Reason,
     record::Observed,
-    render::{Frame, RenderError, Renderer},
+    render::{Frame, RenderError, Renderer, Setting},
     sources::Sources,
     step::Failure,
 };
@@ -146,12 +145,8 @@ fn evaluate(
     prepared: &mut Prepared,
     work: impl FnOnce(Rules<'_>, &mut Prepared),
 ) {
-    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
-    let frame = Frame {
-        owner: (&owner_kind, &observed.cr.id.key),
-        sources,
-        turns: &turns,
-    };
+    let setting = Setting::of(plan, observed);
+    let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let rules = Rules {
         plan,
@@ -160,8 +155,8 @@ fn evaluate(
         now,
     };
     work(rules, prepared);
-    prepared.wake = prepared.wake.into_iter().chain(turns.first()).min();
-    prepared.doubts.extend(turns.doubts());
+    prepared.wake = prepared.wake.into_iter().chain(setting.turns.first()).min();
+    prepared.doubts.extend(setting.turns.doubts());
 }
 
 impl Prepared {

@@ -283,6 +283,11 @@ impl ChildRecord {
     pub fn is_ours(&self, uid: &str, manager: &str) -> bool {
         self.owner() == Some(uid) && self.names_itself && self.ownership.wrote(manager)
     }
+
+    /// Whether it is that owner's, and Kubernetes does not collect it: it has no owner reference.
+    pub fn is_uncollected(&self, uid: &str, manager: &str) -> bool {
+        self.controller.is_none() && self.is_ours(uid, manager)
+    }
 }
 
 /// The `child` annotation's value: `<kind>/<name>`.

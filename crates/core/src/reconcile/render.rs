@@ -1,8 +1,8 @@
 //! Trees with expressions become objects.
 
-use super::{gate::Turns, reason::Reason, sources::Sources};
+use super::{gate::Turns, reason::Reason, record::Observed, sources::Sources};
 use crate::{
-    plan::{GroupKind, Leaf, Misfit, ObjectKey, Tree},
+    plan::{GroupKind, Leaf, Misfit, ObjectKey, OperatorPlan, Tree},
     resources::{container_name, patch::merged, tagged_image},
     template::{Budget, Data, Entropy, EvalErrorKind},
     value::{Key, Map, Node, hash_text},
@@ -29,6 +29,32 @@ pub struct Frame<'a> {
     pub sources: &'a Sources,
     /// When a condition turns.
     pub turns: &'a Turns,
+}
+
+/// What the frames of one look at a custom resource are made of.
+pub(super) struct Setting<'a> {
+    owner: (GroupKind, &'a ObjectKey),
+    /// When a condition that was asked turns.
+    pub(super) turns: Turns,
+}
+
+impl<'a> Setting<'a> {
+    /// For the custom resource that is observed; nothing was asked yet.
+    pub(super) fn of(plan: &OperatorPlan, observed: &'a Observed) -> Self {
+        Self {
+            owner: (plan.resource.group_kind(), &observed.cr.id.key),
+            turns: Turns::default(),
+        }
+    }
+
+    /// The frame, with what is seen beside custom resource and children.
+    pub(super) fn frame<'s>(&'s self, sources: &'s Sources) -> Frame<'s> {
+        Frame {
+            owner: (&self.owner.0, self.owner.1),
+            sources,
+            turns: &self.turns,
+        }
+    }
 }
 
 /// Renders: the data that templates read, the budget of the pass, and its frame.

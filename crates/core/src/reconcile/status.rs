@@ -5,13 +5,12 @@ mod own;
 use super::{
     children::children_data,
     crd::{CrdFacts, schema_knows, schema_type, schema_words},
-    gate::Turns,
     holds,
     inputs::Inputs,
     patch::merge_patch,
     reason::Reason,
     record::{CrRecord, Observed},
-    render::{Frame, RenderError, Renderer, wanted},
+    render::{RenderError, Renderer, Setting, wanted},
     sources::Sources,
     verdict::{Executed, verdict},
 };
@@ -176,12 +175,8 @@ fn declared_fields(
     wanted: &mut Node,
     now: jiff::Timestamp,
 ) -> Vec<Condition> {
-    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
-    let frame = Frame {
-        owner: (&owner_kind, &observed.cr.id.key),
-        sources,
-        turns: &turns,
-    };
+    let setting = Setting::of(plan, observed);
+    let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = sources.data(observed).with("children", &children).at(now);
     let inputs = Inputs::of(plan, &data, frame);
@@ -216,8 +211,8 @@ fn declared_fields(
         frame,
     };
     let own = own_conditions(plan, &mut renderer, executed);
-    executed.wake_at(turns.first());
-    executed.doubt(turns.doubts());
+    executed.wake_at(setting.turns.first());
+    executed.doubt(setting.turns.doubts());
     own
 }
 

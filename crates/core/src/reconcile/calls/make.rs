@@ -10,11 +10,10 @@ use crate::{
     plan::{CallPlan, ChildKey, GroupKind, Leaf, ObjectKey, OperatorPlan, Token},
     reconcile::{
         children::children_data,
-        gate::Turns,
         inputs::Inputs,
         reason::Reason,
         record::Observed,
-        render::{Frame, RenderError, Renderer},
+        render::{RenderError, Renderer, Setting},
         sources::{Answer, Read, Sources},
         step::Failure,
     },
@@ -33,16 +32,16 @@ pub(in crate::reconcile) fn make(
     mut sources: Sources,
     now: Timestamp,
 ) -> Result<Sources, Box<Read>> {
-    let turns = Turns::default();
+    let setting = Setting::of(plan, observed);
     if let Some(moment) = sources.wake {
-        turns.at(moment);
+        setting.turns.at(moment);
     }
     // What an import is given may read the answers to the calls around it.
     let imports = std::iter::once(None).chain((0..plan.imports.len()).map(Some));
     for import in imports {
         let mut answers = Map::default();
         for call in plan.calls.iter().filter(|call| call.import == import) {
-            let (seen, failure) = match asked(plan, observed, (&sources, &turns), call, now) {
+            let (seen, failure) = match asked(plan, observed, (&sources, &setting), call, now) {
                 Ok(Asked::Nothing) => (not_called(), None),
                 Ok(Asked::Read(read)) => return Err(Box::new(read)),
                 Ok(Asked::Answered(seen, permanent)) => {
@@ -54,7 +53,7 @@ pub(in crate::reconcile) fn make(
             answers.insert(Key::clone(&call.name), seen);
             let external = Node::Map(answers.clone());
             sources.external.insert(import, external);
-            sources.wake = turns.first();
+            sources.wake = setting.turns.first();
             if failure.is_some() {
                 sources.failed = failure;
                 return Ok(sources);
@@ -91,16 +90,11 @@ fn failure(call: &CallPlan, seen: &Node, permanent: bool) -> Option<Failure> {
 fn asked(
     plan: &OperatorPlan,
     observed: &Observed,
-    (sources, turns): (&Sources, &Turns),
+    (sources, setting): (&Sources, &Setting<'_>),
     call: &CallPlan,
     now: Timestamp,
 ) -> Result<Asked, RenderError> {
-    let owner_kind = plan.resource.group_kind();
-    let frame = Frame {
-        owner: (&owner_kind, &observed.cr.id.key),
-        sources,
-        turns,
-    };
+    let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = sources.data(observed).with("children", &children).at(now);
     let inputs = Inputs::of(plan, &data, frame);

@@ -6,9 +6,8 @@ use jiff::Timestamp;
 
 use super::super::{
     children::children_data,
-    gate::Turns,
     record::Observed,
-    render::{Frame, Renderer},
+    render::{Renderer, Setting},
     step::{Cycle, Intent},
 };
 use crate::{
@@ -79,12 +78,8 @@ pub(super) fn left_out(
         };
         return plan.children.iter().map(refused).collect();
     }
-    let (owner_kind, turns) = (plan.resource.group_kind(), Turns::default());
-    let frame = Frame {
-        owner: (&owner_kind, &observed.cr.id.key),
-        sources: &cycle.sources,
-        turns: &turns,
-    };
+    let setting = Setting::of(plan, observed);
+    let frame = setting.frame(&cycle.sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = cycle.sources.data(observed);
     let data = data.with("children", &children).at(now);

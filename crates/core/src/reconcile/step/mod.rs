@@ -27,7 +27,6 @@ use self::pass::Pass;
 use super::{
     calls,
     children::children_data,
-    gate::Turns,
     held::{self, Held},
     inputs::Inputs,
     inventory::Inventory,
@@ -36,7 +35,7 @@ use super::{
     reason::Reason,
     record::Observed,
     render::Renderer,
-    render::{Frame, RenderError},
+    render::{RenderError, Setting},
     sources::{Read, Sources},
 };
 use crate::{
@@ -223,14 +222,11 @@ fn decide(
     now: Timestamp,
     entropy: &Entropy,
 ) -> Result<Cycle, Vec<Read>> {
-    let (manager, owner_kind) = (plan.field_manager(), plan.resource.group_kind());
-    let turns = Turns::default();
-    sources.wake.into_iter().for_each(|moment| turns.at(moment));
-    let frame = Frame {
-        owner: (&owner_kind, &observed.cr.id.key),
-        sources,
-        turns: &turns,
-    };
+    let (manager, setting) = (plan.field_manager(), Setting::of(plan, observed));
+    if let Some(moment) = sources.wake {
+        setting.turns.at(moment);
+    }
+    let frame = setting.frame(sources);
     let children = children_data(plan, observed, &manager, frame);
     let data = sources.data(observed).with("children", &children).at(now);
     let inputs = Inputs::of(plan, &data, frame);
@@ -281,7 +277,7 @@ fn decide(
     pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.requeue = requeue;
-    cycle.wake = turns.first();
-    cycle.doubts = turns.doubts();
+    cycle.wake = setting.turns.first();
+    cycle.doubts = setting.turns.doubts();
     Ok(cycle)
 }
