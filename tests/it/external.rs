@@ -1,7 +1,7 @@
 //! Calls to the outside, as a running controller makes them: gates on their answers, the flags that permit them, and servers
 //! that do not behave.
 
-mod sink;
+pub(crate) mod sink;
 
 use std::time::{Duration, Instant};
 
