@@ -16,7 +16,7 @@ use crate::waters;
 type Right = (String, String, String);
 
 /// Rights that no request shows, and why they are granted all the same. `GROUP` is the scenario's.
-const UNSEEN: [(&str, &str, &str, &str); 7] = [
+const UNSEEN: [(&str, &str, &str, &str); 6] = [
     (
         "update",
         "GROUP",
@@ -37,7 +37,6 @@ const UNSEEN: [(&str, &str, &str, &str); 7] = [
         "read again when somebody writes to one while it is released",
     ),
     ("get", "GROUP", "lakes", "the same"),
-    ("list", "orkestra.orkspace.io", "motifs", "a list by watch"),
     (
         "patch",
         "events.k8s.io",
