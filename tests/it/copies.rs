@@ -58,12 +58,12 @@ async fn ensure_followed_at_once(
     sources: &Objects,
     places: &[&Objects],
 ) -> Result<()> {
-    let quiet = scenario.passes("pond").await?;
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    ensure!(
-        scenario.passes("pond").await? == quiet,
-        "there are passes in which nothing happened"
-    );
+    eventually("passes end where nothing happens", LIMIT, async || {
+        let before = scenario.passes("pond").await?;
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        Ok((scenario.passes("pond").await? == before).then_some(()))
+    })
+    .await?;
     let mut took = Vec::new();
     for password in ["YQ==", "Yg==", "Yw==", "ZA==", "dHdv"] {
         let (mark, before) = (Scenario::mark()?, scenario.passes("pond").await?);
