@@ -244,7 +244,7 @@ async fn policies_quotas_and_limits_follow_their_source_outlive_a_restart_and_ar
     let copy = here("limitranges").fetch("north-limits").await?;
     ensure!(copy["spec"] == limits, "{}", copy["spec"]);
     let quota = here("resourcequotas").fetch("north-quota").await?;
-    let hard = json!({ "pods": "3", "services": "9" });
+    let hard = json!({ "pods": "3", "secrets": "20", "services": "9" });
     ensure!(quota["spec"]["hard"] == hard, "{}", quota["spec"]);
 
     let closed = json!({ "spec": { "ingress": null } });

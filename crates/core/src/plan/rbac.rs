@@ -96,8 +96,9 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
     for operator in &plan.operators {
         custom_resource(&mut rights, operator);
         for call in &operator.calls {
+            // As what is copied: found by a watch, and read one by one.
             if let Some(Token::Secret { .. }) = call.token {
-                rights.add("", "secrets", &["get"]);
+                rights.add("", "secrets", &["get", "list", "watch"]);
             }
         }
         if plan.deletion_policy == DeletionPolicy::Delete {
