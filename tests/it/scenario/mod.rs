@@ -192,11 +192,15 @@ impl Scenario {
         self.until_serving().await
     }
 
-    /// Starts `ork run` for those files of the scenario in place of the controller, and waits until it has read them.
+    /// Starts `ork run` in the scenario's folder in place of the controller, and waits until it has read those files; none are
+    /// named, and it takes its own.
     pub(crate) async fn run(&mut self, katalogs: &[&str]) -> Result<()> {
-        let mut args = vec!["run".to_owned(), "--katalog".to_owned()];
-        let paths = katalogs.iter().map(|name| self.path(name));
-        args.extend(paths.map(|path| path.display().to_string()));
+        let mut args = vec!["run".to_owned()];
+        args.extend(
+            katalogs
+                .iter()
+                .flat_map(|name| ["--katalog".to_owned(), (*name).to_owned()]),
+        );
         self.launch_as(&args).await?;
         self.until_serving().await
     }
@@ -225,6 +229,7 @@ impl Scenario {
         for attempt in 0.. {
             self.listen = format!("127.0.0.1:{}", free_port()?);
             let mut command = self.command();
+            command.current_dir(&self.folder);
             command.args(args).args(["--listen", &self.listen]);
             command.args(&self.arguments);
             command.envs(self.environment.iter().cloned());

@@ -57,13 +57,14 @@ pub(super) async fn row_02_a_katalog_without_metadata_brings_its_definition_samp
     // The sample CR is in the namespace that the setup makes.
     let website = input("website/cr.yaml")?.replace("NAMESPACE", &room);
     scenario.file("examples/website-sample.yaml", &website)?;
-    scenario.file("sites.yaml", &sample("files")?)?;
-    scenario.run(&["sites.yaml"]).await?;
+    scenario.file("katalog.yaml", &sample("files")?)?;
+    // "You run `ork run`."
+    scenario.run(&[]).await?;
     let websites = scenario.objects_in(&room, "websites");
     let hello = websites.until("hello", "is ready", LIMIT, is_ready).await?;
     assert_eq!(hello["metadata"]["finalizers"], json!([CLEANUP]));
     // A Katalog without a name has that of its file.
-    let page = scenario.page("/katalog/default/sites/website").await?;
+    let page = scenario.page("/katalog/default/katalog/website").await?;
     assert_eq!(
         (&page["workers"]["configured"], &page["children"]),
         (&json!(3), &json!([]))
@@ -82,7 +83,7 @@ pub(super) async fn row_02_a_katalog_without_metadata_brings_its_definition_samp
     let told = told.err().context("it is taken")?.to_string();
     ensure!(told.contains("the indentation is lost"), "{told}");
     // Nothing is left that waits for an operator.
-    let katalog = scenario.file("sites.yaml", &sample("files")?)?;
+    let katalog = scenario.path("katalog.yaml");
     scenario.ork(&["release", "-k", &katalog.display().to_string()])?;
     websites.delete("hello").await?;
     websites.until_gone("hello", LIMIT).await?;
