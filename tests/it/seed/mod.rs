@@ -121,6 +121,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// Rows that are not built: conversion, Komposer, providers, security. Their samples are refused with what is not supported.
+/// Not built either: leader election of row 9, the webhook's half of 11 and 12, chart and control center of 24, footprint of 25.
 const LATER: &[u8] = &[13, 20, 21, 22];
 
 #[test]
