@@ -347,10 +347,17 @@ async fn without_one_verb_what_needs_it_is_told() -> Result<()> {
                 case.scenario.objects("deployments").create(&other).await?;
                 case.pond(&name).await?;
             }
+            // What is known of an object counts until it changes.
             ("get", "configmaps") => {
                 let deeper = json!({ "data": { "depth": case.paint() } });
                 let maps = case.scenario.objects("configmaps");
                 maps.patch("depths", &deeper).await?;
+                case.pond(&name).await?;
+            }
+            ("get", "secrets") => {
+                let token = json!({ "data": { "token": "b3RoZXI=" } });
+                let secrets = case.scenario.objects("secrets");
+                secrets.patch("caller", &token).await?;
                 case.pond(&name).await?;
             }
             _ => case.pond(&name).await?,
