@@ -189,7 +189,7 @@ fn plural(kind: &ResourceType) -> String {
 pub fn install() -> Vec<PolicyRule> {
     let mut rights = Rights::default();
     // Patch is the narrowest verb that puts a finalizer on.
-    rights.add(names::GROUP, "katalogs", &["list", "watch", "patch"]);
+    rights.add(names::GROUP, "katalogs", &["get", "list", "watch", "patch"]);
     rights.add(names::GROUP, "motifs", &["list", "watch"]);
     rights.add(names::GROUP, "katalogs/status", &["patch"]);
     rights.add(names::GROUP, "katalogs/finalizers", &["update"]);
