@@ -87,8 +87,8 @@ fn the_list_of_examples_is_current() {
     let mut list = String::from(
         "<!-- Generated: UPDATE=1 cargo test --lib render::examples -->\n# Examples\n\nFrom the first Katalog to advanced ones. Each \
          folder has the definition, the Katalog, custom resources, and in `expected/` what `ork render --show-secrets \
-         --with-status` makes of them. Its README tells how to run it in the cluster of your kubeconfig: any number of them, side by \
-         side. To clean up, delete the custom resources while `ork run` runs, then end it with Ctrl-C. A test runs every command, \
+         --with-status` makes of them. Its README tells how to run it in the cluster of your kubeconfig. Several run side by side, \
+         if each `ork run` has a `--listen` of its own. To clean up, delete the custom resources while `ork run` runs, then end it with Ctrl-C. A test runs every command, \
          and looks that the cluster comes to hold what is expected.\n\n",
     );
     for folder in folders() {
@@ -150,7 +150,11 @@ async fn no_two_examples_make_the_same_object() {
                 let group = object["apiVersion"].as_str().unwrap();
                 let group = group.split_once('/').map_or("", |(group, _)| group);
                 let [kind, namespace, name] = ["/kind", "/metadata/namespace", "/metadata/name"]
-                    .map(|field| object.pointer(field).map_or("", |text| text.as_str().unwrap()));
+                    .map(|field| {
+                        object
+                            .pointer(field)
+                            .map_or("", |text| text.as_str().unwrap())
+                    });
                 let key = format!("{kind}.{group} {namespace}/{name}");
                 let maker = makers.entry(key.clone()).or_insert_with(|| folder.clone());
                 assert_eq!(*maker, folder, "both make {key}");

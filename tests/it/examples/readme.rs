@@ -44,18 +44,14 @@ pub(super) fn applied(command: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn commands_are_lines_of_sh_blocks_and_files_follow_their_flag() {
-    let readme =
-        "```sh\nork run -k a.yaml\n```\ntext\n```sh\n# then\nkubectl apply -f a.yaml -f b.yaml\n```\n```yaml\na: 1\n```";
+    let readme = "```sh\nork run -k a.yaml\n```\ntext\n```sh\n# then\nkubectl apply -f a.yaml -f b.yaml\n```\n```yaml\na: 1\n```";
     let found = commands(readme).unwrap();
     assert_eq!(
         found,
         ["ork run -k a.yaml", "kubectl apply -f a.yaml -f b.yaml"]
     );
     assert!(stays(&found[0]) && !stays(&found[1]));
-    assert_eq!(
-        applied(&found[1]).collect::<Vec<_>>(),
-        ["a.yaml", "b.yaml"]
-    );
+    assert_eq!(applied(&found[1]).collect::<Vec<_>>(), ["a.yaml", "b.yaml"]);
     assert_eq!(applied("kubectl delete -f a.yaml").count(), 0);
     assert!(commands("```sh\nmake demo\n```").is_err());
 }
