@@ -318,4 +318,6 @@ fn another_declaration_is_another_plan() {
         watch(""),
         watch(", on: [delete, update, create], index: []")
     );
+    // As kubectl sends it, which reads YAML 1.1.
+    assert_eq!(watch(", on: [create]"), watch(", \"true\": [create]"));
 }
