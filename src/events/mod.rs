@@ -16,6 +16,7 @@ mod sender;
 use std::{fmt, sync::Arc, time::Duration};
 
 pub use k8s_openapi::api::core::v1::ObjectReference;
+use orkestra_core::api::names;
 use prometheus::IntCounter;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -26,7 +27,7 @@ pub const CAPACITY: usize = 1024;
 /// Longest note that the API server takes, in bytes. Source: events.k8s.io/v1 validation.
 pub const NOTE_BYTES: usize = 1024;
 /// `reportingController` of every Event.
-pub const CONTROLLER: &str = "orkestra";
+pub const CONTROLLER: &str = names::EVENT_CONTROLLER;
 
 /// The severity of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,7 +16,7 @@ use orkestra_core::{
 };
 
 use super::{
-    sources::{cross::Targets, related::Belongings},
+    sources::{cross::Targets, observed::Observed, related::Belongings},
     watch::{Handle, Store, WatchProblem, WatchState},
     wire::Served,
 };
@@ -42,6 +42,8 @@ pub(super) struct Bound {
     pub(super) targets: Targets,
     /// What belongs to children.
     pub(super) belongings: Belongings,
+    /// What leads to passes beside all of that.
+    pub(super) observed: Observed,
     /// Scope of the plan's kinds.
     pub(super) scopes: Scopes,
 }
@@ -136,6 +138,7 @@ impl Bound {
         }
         self.targets.looked_at().await;
         self.belongings.looked_at().await;
+        self.observed.looked_at().await;
     }
 
     /// Returns when any watch changes its state.
@@ -175,6 +178,7 @@ impl Bound {
         })
         .chain(self.targets.troubles())
         .chain(self.belongings.troubles())
+        .chain(self.observed.troubles())
         .collect()
     }
 
@@ -186,6 +190,7 @@ impl Bound {
                 .values()
                 .map(|kind| kind.store().len())
                 .sum::<usize>()
+            + self.observed.records()
     }
 }
 

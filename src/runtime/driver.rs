@@ -37,6 +37,7 @@ use super::{
     sources::{
         cross::{self, Targets},
         moods::{self, Moods},
+        observed::{self, Observed},
         related::Belongings,
     },
     watch::{Subscriber, Watched},
@@ -183,12 +184,10 @@ impl Driver {
         if life.crd.deleting {
             self.shared.set_phase(Phase::Deleting);
         }
-        let absent = self
-            .shared
-            .bound
-            .load()
-            .as_ref()
-            .is_some_and(|bound| !bound.absent.is_empty());
+        let absent =
+            self.shared.bound.load().as_ref().is_some_and(|bound| {
+                !bound.absent.is_empty() || bound.observed.follow(&self.shared)
+            });
         if facts_differ || absent {
             self.bind(life).await;
         }
@@ -276,9 +275,11 @@ impl Driver {
         let current = self.shared.bound.load_full();
         let before = current.as_deref().or(life.next.as_deref());
         let needed = kinds::needed(&plan, before);
+        let observed = before.map(|before| &before.observed);
+        let observed = observed::find(&self.shared, &plan, observed).await;
         match kinds::find(&self.shared, &plan, before, needed).await {
             Ok(found) => {
-                if !found.absent.is_empty() {
+                if !found.absent.is_empty() || observed.contains(&None) {
                     life.look_again_at = Some(Instant::now() + LOOK_AGAIN);
                 }
                 let unchanged = current.as_ref().is_some_and(|bound| {
@@ -288,9 +289,11 @@ impl Driver {
                         && bound
                             .targets
                             .are(&cross::resolve(&self.shared.context, &plan))
+                        && bound.observed.are(&observed)
                         && bound.serves_exactly(&found.served)
                 });
-                life.next = (!unchanged).then(|| Arc::new(self.bound(life, plan, facts, found)));
+                let bind = || self.bound(life, plan, facts, (found, observed));
+                life.next = (!unchanged).then(|| Arc::new(bind()));
             }
             Err(error) => {
                 tracing::warn!(operator = %plan.name, error = %error, "cannot look up the kinds of its children");
@@ -300,7 +303,13 @@ impl Driver {
         self.shared.set_pending(life.next.clone());
     }
 
-    fn bound(&self, life: &Life, plan: Arc<OperatorPlan>, facts: CrdFacts, found: Found) -> Bound {
+    fn bound(
+        &self,
+        life: &Life,
+        plan: Arc<OperatorPlan>,
+        facts: CrdFacts,
+        (found, observed): (Found, observed::Kinds),
+    ) -> Bound {
         let served = Served {
             group: plan.resource.group.clone(),
             version: plan.resource.version.clone(),
@@ -332,6 +341,7 @@ impl Driver {
             manager: plan.field_manager(),
             targets: Targets::start(&self.shared, &plan),
             belongings: Belongings::start(&self.shared, &plan),
+            observed: Observed::start(&self.shared, &plan, observed, facts.namespaced),
             plan,
             facts,
             served,
@@ -417,6 +427,7 @@ impl Driver {
                 && before.facts == next.facts
                 && before.absent == next.absent
                 && before.targets.same(&next.targets)
+                && before.observed.same(&next.observed)
         });
         life.moods = Moods::of(&next);
         if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {

@@ -66,7 +66,11 @@ pub(super) async fn find(
     Ok(found)
 }
 
-async fn look_up(
+/// How a kind is served: as the CRDs say, else as discovery does.
+///
+/// # Errors
+/// Whatever keeps the API server from answering.
+pub(super) async fn look_up(
     shared: &Shared,
     kind: &GroupKind,
     declared: Option<&ResourceType>,

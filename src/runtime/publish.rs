@@ -120,6 +120,15 @@ fn problems(
         {
             problems.push(unwatched(kind, trouble));
         }
+        for kind in bound.observed.absent() {
+            let message = format!(
+                "the API server does not serve {kind}, which `observe` watches: install its CRD"
+            );
+            problems.push(Problem {
+                reason: "KindNotServed",
+                message,
+            });
+        }
         for kind in &bound.absent {
             let message = format!(
                 "the API server does not serve {kind}, which the Katalog declares: install its CRD"

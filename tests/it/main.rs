@@ -27,6 +27,7 @@ mod markers;
 mod matrix;
 mod motifs;
 mod names;
+mod observe;
 mod operators;
 mod panics;
 mod prune;

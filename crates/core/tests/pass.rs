@@ -31,6 +31,7 @@ mod pass {
     mod lasting;
     mod leaves;
     mod motifs;
+    mod observe;
     mod operator;
     mod report;
     mod report_any;

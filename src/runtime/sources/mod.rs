@@ -4,6 +4,7 @@ mod calls;
 pub(super) mod cross;
 pub(super) mod moods;
 pub(super) mod objects;
+pub(super) mod observed;
 pub(super) mod readers;
 pub(super) mod related;
 
@@ -63,6 +64,7 @@ pub(super) async fn answer(
             Read::Certificate(wanted) => certificate(wanted),
             Read::Cross(read) => cross::read(&bound.targets, read),
             Read::Related(read) => related::read(&bound.belongings, read),
+            Read::Event(name) => observed::read(bound, key, name),
             Read::Operator(name) => cross::operator(&bound.targets, name),
         };
         heard.answers.insert(read, answer);

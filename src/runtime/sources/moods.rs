@@ -13,6 +13,7 @@ use super::{super::bound::Bound, cross::Mood};
 pub(in crate::runtime) struct Moods {
     targets: BTreeMap<Key, Mood>,
     belongings: Vec<(EnrichTarget, Result<(), String>)>,
+    observed: (Vec<bool>, Vec<Result<(), String>>),
 }
 
 impl Moods {
@@ -21,6 +22,7 @@ impl Moods {
         Self {
             targets: bound.targets.moods(),
             belongings: bound.belongings.readable(),
+            observed: bound.observed.moods(),
         }
     }
 }
@@ -28,7 +30,8 @@ impl Moods {
 /// Returns when they may be otherwise than was told.
 pub(in crate::runtime) async fn changed(bound: &Bound, told: &Moods) {
     let mut changes = bound.targets.changes();
-    changes.extend(bound.belongings.states().into_iter().map(next));
+    let states = bound.belongings.states().into_iter();
+    changes.extend(states.chain(bound.observed.states()).map(next));
     // What changed before anybody waited is no change any more.
     if Moods::of(bound) != *told {
         return;

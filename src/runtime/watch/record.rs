@@ -4,6 +4,7 @@ use orkestra_core::{
     plan::GroupKind,
     reconcile::{
         crd::CrdRecord,
+        observe::Seen,
         record::{ChildRecord, CrRecord, Identity, Malformed},
         related::Related,
     },
@@ -122,6 +123,20 @@ impl Record for Related {
 
     fn owner(&self) -> Option<&str> {
         self.of.as_deref()
+    }
+}
+
+impl Record for Seen {
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed> {
+        Self::read(object, &spec.paths)
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.id
+    }
+
+    fn differs(&self, before: &Self) -> bool {
+        self.differs(before)
     }
 }
 

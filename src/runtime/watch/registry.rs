@@ -8,6 +8,7 @@ use std::{
 
 use orkestra_core::{
     reconcile::{
+        observe::Seen,
         record::{ChildRecord, CrRecord},
         related::Related,
     },
@@ -31,6 +32,7 @@ pub struct Informers {
     children: Pool<ChildRecord>,
     crs: Pool<CrRecord>,
     related: Pool<Related>,
+    observed: Pool<Seen>,
     presence: Pool<Presence>,
 }
 
@@ -72,6 +74,7 @@ impl Informers {
             children: Mutex::default(),
             crs: Mutex::default(),
             related: Mutex::default(),
+            observed: Mutex::default(),
             presence: Mutex::default(),
         }
     }
@@ -106,6 +109,16 @@ impl Informers {
         self.join(&self.related, watched, &[], subscriber)
     }
 
+    /// Reads objects that lead to passes, as [`Informers::children`].
+    pub fn observed(
+        &self,
+        watched: Watched,
+        paths: &[Path],
+        subscriber: Option<Subscriber<Seen>>,
+    ) -> Handle<Seen> {
+        self.join(&self.observed, watched, paths, subscriber)
+    }
+
     /// Reads which objects there are, in which versions; nothing of their content.
     pub fn presence(&self, watched: Watched, subscriber: Subscriber<Presence>) -> Handle<Presence> {
         self.join(&self.presence, watched, &[], Some(subscriber))
@@ -115,6 +128,7 @@ impl Informers {
     pub fn stats(&self) -> Vec<Stats> {
         let mut all = stats(&self.children, false);
         all.extend(stats(&self.related, false));
+        all.extend(stats(&self.observed, false));
         all.extend(stats(&self.crs, true));
         all.extend(stats(&self.presence, false));
         all

@@ -19,6 +19,7 @@ pub mod later;
 pub mod motif;
 pub mod names;
 pub mod notes;
+pub mod observe;
 mod on_delete;
 pub mod operator_box;
 pub(crate) mod planned;

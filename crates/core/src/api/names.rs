@@ -6,6 +6,8 @@ use crate::value::hash_text;
 
 /// API group of Orkestra's own kinds.
 pub const GROUP: &str = "orkestra.orkspace.io";
+/// `reportingController` of every Event that a runtime makes.
+pub const EVENT_CONTROLLER: &str = "orkestra";
 /// The version served.
 pub const VERSION: &str = "v1";
 /// `apiVersion` of Orkestra's own kinds.

@@ -15,6 +15,7 @@ use super::cross::Cross;
 use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
+use super::observe::Observe;
 use super::on_delete::OnDelete;
 use super::planned::BoxLater;
 use super::pre_reconcile::{PreReconcile, Requeue};
@@ -50,6 +51,9 @@ pub struct OperatorBox {
     /// Custom resources of other operators that are read. A change of one leads to a pass.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cross: Vec<Cross>,
+    /// Objects and Events that lead to a pass, beside the custom resource, its children and what templates read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observe: Option<Observe>,
     /// What is written to the custom resource's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,

@@ -71,6 +71,9 @@ pub const ALIASES: &[Alias] = aliases! {
     "OperatorBox": runtime.autoscale => autoscale;
     "OperatorBox": emit.status.conditions => status.conditions;
     "OperatorBox": watch => observe.watch;
+    // YAML 1.1, which kubectl reads, takes the key `on` for a boolean.
+    "Watch": true => on, quiet;
+    "EventFilter": true => on, quiet;
     "Queue": maxQueueDepth => maxDepth;
     "Queue": degradeThreshold => failureThreshold;
     "QueueProfile": maxQueueDepth => maxDepth;

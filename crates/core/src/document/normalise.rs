@@ -67,9 +67,14 @@ fn walk(tree: &mut Tree, shape: &Shape, path: &FieldPath, found: &mut Diagnostic
 }
 
 /// Moves everything in a part that a file of its own holds under `key` to its present spelling. A file of status fields may
-/// hold the list alone.
+/// hold the list alone, and one of what is observed its two parts.
 pub(crate) fn included(root: &mut Tree, key: &str, shape: &Shape, found: &mut Diagnostics) {
-    if key == "status" && root.get("fields").is_some() && root.get(key).is_none() {
+    let parts: &[&str] = match key {
+        "status" => &["fields"],
+        "observe" => &["watch", "events"],
+        _ => &[],
+    };
+    if root.get(key).is_none() && parts.iter().any(|part| root.get(part).is_some()) {
         let whole = std::mem::replace(root, Tree::new(TreeValue::Null));
         let name = Key {
             name: key.to_owned(),

@@ -37,6 +37,10 @@ const CROSS: (&str, &str) = (
     "each pass would read another resource",
     "choose it by what stays as it is, such as `{{ .metadata.name }}`",
 );
+const KEY: (&str, &str) = (
+    "each change would lead to another custom resource",
+    "find it by what the object has, such as `{{ .metadata.name }}`",
+);
 const STATUS: (&str, &str) = (
     "the status would be another one in each pass",
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
@@ -57,6 +61,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
         let why = match place.purpose {
             Purpose::Input => INPUT,
             Purpose::Cross => CROSS,
+            Purpose::Key => KEY,
             Purpose::Name => NAME,
             Purpose::Gate => CONDITION,
             Purpose::Reconciled => CHILD,

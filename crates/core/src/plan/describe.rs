@@ -2,6 +2,7 @@
 
 mod calls;
 mod gate;
+mod observe;
 mod rules;
 mod upkeep;
 
@@ -46,6 +47,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         requeue,
         calls,
         cross,
+        observe,
         enrich,
         blocks,
         children,
@@ -102,6 +104,10 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         (
             "cross",
             Some(list(cross.iter().map(self::cross))).filter(has_any),
+        ),
+        (
+            "observe",
+            (!observe.is_empty()).then(|| self::observe::observe(observe)),
         ),
         ("enrich", Some(map(added)).filter(has_any)),
         (

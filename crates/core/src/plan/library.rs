@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::{
     api::{
         KatalogSpec, MotifSpec, Profiles, Reconciler, StatusSpec,
+        observe::Observe,
         rules::{MutationRule, ValidationRule},
     },
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
@@ -65,6 +66,7 @@ pub(crate) enum Content {
     Profiles(Box<Profiles>),
     Status(StatusSpec),
     Reconciler(Reconciler),
+    Observe(Observe),
     Validation(Vec<ValidationRule>),
     Mutation(Vec<MutationRule>),
     /// Nothing that can be used: it has errors.
@@ -256,6 +258,8 @@ fn read(part: Part, source: &Source) -> Result<Read, Diagnostics> {
             .map(|(read, tree, warnings)| (Content::Status(read), tree, warnings)),
         Part::Reconciler => document::read_included(source, "reconciler")
             .map(|(read, tree, warnings)| (Content::Reconciler(read), tree, warnings)),
+        Part::Observe => document::read_included(source, "observe")
+            .map(|(read, tree, warnings)| (Content::Observe(read), tree, warnings)),
         Part::Validation => document::read_included(source, "rules")
             .map(|(read, tree, warnings)| (Content::Validation(read), tree, warnings)),
         Part::Mutation => document::read_included(source, "rules")

@@ -8,6 +8,7 @@ use super::{
     Typed, api_types, autoscale, calls, chance, checks, children, cross, describe, ending, enrich,
     for_each, held,
     imports::{self, Imported},
+    observe,
     reads::{self, Unreadable},
     reconciler::{self, Pace},
     rules, status,
@@ -182,6 +183,12 @@ fn with_names(
         other_finalizers,
         imports,
         cross: cross::compile(&box_at.field("cross"), &declared.cross, context),
+        observe: observe::compile(
+            &box_at.field("observe"),
+            declared.observe.as_ref(),
+            schemas,
+            context.library,
+        ),
         enrich: enrich::compile(at, entry),
         hold: held::compile(&box_at, declared, known.1),
         requeue: pace.requeue,
@@ -222,6 +229,7 @@ fn check(
         checks::left_behind(at, &plan.children, resource);
     }
     gathered.tell_cross(&mut plan.cross);
+    gathered.tell_events(&mut plan.observe.events);
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
     // What somebody does to the labels is seen.

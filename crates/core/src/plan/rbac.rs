@@ -121,6 +121,7 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
                 rights.add(&kind.group, plural(kind), &["list", "watch"]);
             }
         }
+        observed(&mut rights, operator);
         granted::add(&mut rights, operator);
         for step in operator.ending.iter().flat_map(|ending| &ending.steps) {
             for job in &step.made {
@@ -145,6 +146,19 @@ fn custom_resource(rights: &mut Rights, operator: &OperatorPlan) {
     }
     // Children whose owner reference blocks the owner's deletion: OwnerReferencesPermissionEnforcement asks for it.
     rights.add(group, format!("{plural}/finalizers"), &["update"]);
+}
+
+/// What leads to passes is listed and watched, one object alone where it is named: the API server takes a field selector of
+/// the name for the name.
+fn observed(rights: &mut Rights, operator: &OperatorPlan) {
+    for watch in &operator.observe.watches {
+        let name: Vec<String> = watch.name.iter().map(ToString::to_string).collect();
+        let plural = plural(&watch.kind);
+        rights.add_named(&watch.kind.group, &plural, &name, ["list", "watch"]);
+    }
+    if !operator.observe.events.is_empty() {
+        rights.add("events.k8s.io", "events", &["list", "watch"]);
+    }
 }
 
 fn add_child(rights: &mut Rights, child: &ChildPlan) {

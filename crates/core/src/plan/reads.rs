@@ -2,6 +2,7 @@
 
 mod children;
 mod cross;
+mod events;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,9 +25,11 @@ pub(crate) use children::names;
 /// Roots of the custom resource itself.
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
-const LATER_ROOTS: [&str; 5] = ["events", "health", "metrics", "request", "value"];
+const LATER_ROOTS: [&str; 4] = ["health", "metrics", "request", "value"];
 /// Root of custom resources of other operators.
 pub(crate) const CROSS: &str = "cross";
+/// Root of the Events that lead to passes.
+pub(crate) const EVENTS: &str = "events";
 /// Root of what an import gives, inside of Motifs.
 const INPUTS: &str = "inputs";
 /// Root of the answers to calls.
@@ -57,6 +60,8 @@ pub(crate) struct Gathered {
     pub(crate) unreadable: Vec<Unreadable>,
     /// What is read of custom resources of other operators, by the name of the entry.
     cross: BTreeMap<Key, Vec<Path>>,
+    /// What is read of Events, by the name of the entry.
+    events: BTreeMap<Key, Vec<Path>>,
 }
 
 /// Gathers what the expressions of `plan` read. `all` says whether it has all children of an operator, so that no other can
@@ -75,6 +80,8 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             calls: Calls(plan, place.import),
         };
         match expression {
+            // What it reads was looked at where it was compiled.
+            _ if place.purpose == Purpose::Key => {}
             Expression::Leaf(leaf) if place.purpose == Purpose::Cross => {
                 gathered.choice(leaf, around);
             }
@@ -208,12 +215,14 @@ impl Gathered {
             );
             self.all_children(known);
             self.all_cross(known);
+            self.all_events(known);
             return;
         };
         match root {
             Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
             Step::Field(name) if &**name == CROSS => self.cross(below, place, known),
+            Step::Field(name) if &**name == EVENTS => self.event(below, place, known),
             Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
             Step::Field(name) if &**name == EXTERNAL => self.call(below, place, calls),
             Step::Field(_) if each.is_some_and(|each| each.is_read_by(path)) => {}
@@ -240,7 +249,7 @@ impl Gathered {
                         let each = each.map(ForEach::names).into_iter().flatten();
                         let roots = CR_ROOTS
                             .into_iter()
-                            .chain(["children", CROSS])
+                            .chain(["children", CROSS, EVENTS])
                             .chain(inside);
                         let roots = roots.chain(each);
                         nearest(other, roots)

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     CallPlan, CopyPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, LastingPlan,
-    RequeuePlan, ResourceType, RulesPlan, ScalePlan, Watched, cross::CrossPlan,
+    ObservePlan, RequeuePlan, ResourceType, RulesPlan, ScalePlan, Watched, cross::CrossPlan,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, names},
@@ -56,6 +56,8 @@ pub struct OperatorPlan {
     pub imports: Box<[ImportPlan]>,
     /// The custom resources of other operators that templates read.
     pub cross: Box<[CrossPlan]>,
+    /// Objects and Events that lead to a pass.
+    pub observe: ObservePlan,
     /// What is added to children.
     pub enrich: Box<[EnrichPlan]>,
     /// What holds custom resources back, and closes all blocks.
@@ -109,6 +111,7 @@ impl OperatorPlan {
             other_finalizers: Box::default(),
             imports: Box::default(),
             cross: Box::default(),
+            observe: ObservePlan::default(),
             enrich: Box::default(),
             hold: HoldPlan::default(),
             requeue: None,

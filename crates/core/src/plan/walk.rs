@@ -2,7 +2,7 @@
 
 use super::{
     ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan, RequeuePlan,
-    cross::CrossPlan,
+    cross::CrossPlan, observe::KeyPlan,
 };
 
 /// An expression of a plan.
@@ -21,6 +21,8 @@ pub(crate) enum Purpose {
     Input,
     /// Which custom resource of another operator is read.
     Cross,
+    /// Which custom resource belongs to an object or Event that is watched: it reads that, and nothing else.
+    Key,
     /// A name or a namespace of an object.
     Name,
     /// Whether something is wanted.
@@ -67,6 +69,9 @@ impl OperatorPlan {
         self.visit_inputs(visit);
         for leaf in self.cross.iter().flat_map(CrossPlan::leaves) {
             visit(Expression::Leaf(leaf), Place::of(Purpose::Cross));
+        }
+        for leaf in self.observe.keys().flat_map(KeyPlan::leaves) {
+            visit(Expression::Leaf(leaf), Place::of(Purpose::Key));
         }
         for entry in &self.enrich {
             visit_gate(&entry.gate, (None, None), visit);

@@ -78,6 +78,19 @@ fn label<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
     meta(object, "labels")?.get(name)?.as_str()
 }
 
+/// The uid of an object's controller owner reference.
+pub(super) fn controller(object: &Node) -> Option<&str> {
+    let owners = meta(object, "ownerReferences").and_then(Node::as_list)?;
+    let is_controller =
+        |owner: &&Node| owner.get("controller").and_then(Node::as_bool) == Some(true);
+    owners.iter().find(is_controller)?.get("uid")?.as_str()
+}
+
+/// The uid that our owner label names.
+pub(super) fn owner_label(object: &Node) -> Option<&str> {
+    label(object, names::LABEL_OWNER_UID)
+}
+
 /// What is kept of a custom resource.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
@@ -214,15 +227,8 @@ impl ChildRecord {
     /// [`Malformed`] as [`Identity::read`] says.
     pub fn read(kind: &GroupKind, object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
-        let controller = meta(object, "ownerReferences")
-            .and_then(Node::as_list)
-            .and_then(|list| {
-                list.iter()
-                    .find(|owner| owner.get("controller").and_then(Node::as_bool) == Some(true))?
-                    .get("uid")?
-                    .as_str()
-            });
-        let owner_label = label(object, names::LABEL_OWNER_UID);
+        let controller = controller(object);
+        let owner_label = owner_label(object);
         let own = Own {
             name: &id.key.name,
             owner: controller.or(owner_label).unwrap_or_default(),

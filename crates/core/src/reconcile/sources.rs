@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{
     calls::Request,
     cross::{self, CrossRead},
-    enrich,
+    enrich, events,
     prepare::{self, Prepared},
     record::Observed,
     related::RelatedRead,
@@ -15,7 +15,7 @@ use super::{
     unique,
 };
 use crate::{
-    plan::{ChildKey, EXTERNAL, Number, OperatorPlan},
+    plan::{ChildKey, EVENTS, EXTERNAL, Number, OperatorPlan},
     template::Data,
     value::{Key, Node, Path, Step},
 };
@@ -37,12 +37,15 @@ pub enum Read {
     Operator(Key),
     /// The objects that belong to a child, as `enrich` adds them: a list.
     Related(RelatedRead),
+    /// The latest Event of the custom resource that the entry of `observe.events` of that name means.
+    Event(Key),
 }
 
 impl Read {
-    /// Whether its answer may become another, so that whoever read it has a pass. A call is made anew by each pass.
+    /// Whether its answer may become another, so that whoever read it has a pass. A call is made anew by each pass, and an
+    /// Event leads to a pass itself.
     pub fn may_change(&self) -> bool {
-        !matches!(self, Self::Call(_))
+        !matches!(self, Self::Call(_) | Self::Event(_))
     }
 }
 
@@ -90,6 +93,8 @@ pub struct Sources {
     pub prepared: Prepared,
     /// `.cross`: custom resources of other operators, by name; null where the plan reads none.
     pub cross: Node,
+    /// `.events`: the latest Events, by name; null where the plan reads none.
+    pub events: Node,
     /// What is added to children: a list under a key.
     pub added: BTreeMap<(ChildKey, &'static str), Node>,
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
@@ -120,6 +125,7 @@ impl Sources {
             unavailable: unseen_children(plan, observed),
             ..Self::default()
         };
+        events::fill(plan, observed, &mut sources)?;
         prepare::complete(plan, observed, now, &mut sources);
         cross::fill(plan, observed, now, &mut sources)?;
         enrich::fill(plan, observed, now, &mut sources)?;
@@ -139,6 +145,9 @@ impl Sources {
             let why = "nothing of others is read at the end".to_owned();
             cross::hide(&mut sources, entry, why);
         }
+        for entry in &plan.observe.events {
+            events::hide(&mut sources, entry, "nothing of others is read at the end");
+        }
         sources
     }
 
@@ -152,6 +161,10 @@ impl Sources {
         let data = match &self.cross {
             Node::Null => Data::of(cr),
             cross => Data::of(cr).with("cross", cross),
+        };
+        let data = match &self.events {
+            Node::Null => data,
+            events => data.with(EVENTS, events),
         };
         self.with_calls(data, None)
     }

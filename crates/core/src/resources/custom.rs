@@ -19,14 +19,23 @@ const LATER: [&str; 7] = [
     "status",
 ];
 
-/// The kind of the object, as far as it is known; nothing if it is wrong, which is reported.
-pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<ResourceType> {
-    let text = literal(&at.field("apiVersion"), &entry.api_version)?;
-    let kind = literal(&at.field("kind"), &entry.kind)?;
-    let (group, version) = api_version(&at.field("apiVersion"), text)?;
+/// The kind that `apiVersion` and `kind` at `at` name, as far as it is known; nothing if it is wrong, which is reported.
+pub(crate) fn resource(
+    at: &At<'_>,
+    api_version: &Text,
+    kind: &Text,
+    schemas: &Schemas,
+) -> Option<ResourceType> {
+    let text = literal(&at.field("apiVersion"), api_version)?;
+    let kind = literal(&at.field("kind"), kind)?;
+    let (group, version) = group_and_version(&at.field("apiVersion"), text)?;
     let mut resource = kinds::resource(group, version, kind);
     let group_kind = resource.group_kind();
-    if refused(at, &group_kind) {
+    if kinds::is_transient(&group_kind) {
+        at.field("kind").error(
+            Code::ReservedKind,
+            format!("{group_kind} is a question to the API server, not an object that can be kept"),
+        );
         return None;
     }
     if let Some(shape) = schemas.kind(&group_kind) {
@@ -35,7 +44,7 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
         check_version(&at.field("apiVersion"), shape, version);
     } else if let Some(plural) = schemas.declared_plural(&group_kind) {
         resource.plural = Some(plural.clone());
-    } else if resource.plural.is_none() {
+    } else if resource.plural.is_none() && &*group_kind.group != names::GROUP {
         if kinds::is_built_in_group(group) {
             let message = format!("Kubernetes has no kind {group_kind}");
             match kinds::meant(&group_kind) {
@@ -53,6 +62,20 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
             Code::GuessedPlural,
             format!("{group_kind} is not known here: the rights for it are derived as `{plural}`"),
         );
+    }
+    Some(resource)
+}
+
+/// The kind of the object, as far as it is known; nothing if it is wrong, which is reported.
+pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<ResourceType> {
+    let mut resource = resource(at, &entry.api_version, &entry.kind, schemas)?;
+    let group_kind = resource.group_kind();
+    if &*group_kind.group == names::GROUP {
+        at.field("kind").error(
+            Code::ReservedKind,
+            format!("{group_kind} is Orkestra's own: operators declare no operators"),
+        );
+        return None;
     }
     match (entry.namespaced, resource.namespaced) {
         (Some(declared), Some(known)) if declared != known => {
@@ -75,7 +98,7 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
 }
 
 /// Group and version; nothing if the text is none, which is reported.
-fn api_version<'a>(at: &At<'_>, text: &'a str) -> Option<(&'a str, &'a str)> {
+fn group_and_version<'a>(at: &At<'_>, text: &'a str) -> Option<(&'a str, &'a str)> {
     match text.split_once('/') {
         // The core group has one version.
         None if text == "v1" => return Some(("", text)),
@@ -124,24 +147,6 @@ fn check_version(at: &At<'_>, shape: &CrdShape, version: &str) {
             ),
         );
     }
-}
-
-fn refused(at: &At<'_>, kind: &GroupKind) -> bool {
-    if kinds::is_transient(kind) {
-        at.field("kind").error(
-            Code::ReservedKind,
-            format!("{kind} is a question to the API server, not an object that can be kept"),
-        );
-        return true;
-    }
-    if &*kind.group == names::GROUP {
-        at.field("kind").error(
-            Code::ReservedKind,
-            format!("{kind} is Orkestra's own: operators declare no operators"),
-        );
-        return true;
-    }
-    false
 }
 
 /// The root fields of the object but for what every child has.

@@ -14,8 +14,6 @@ use crate::api::scalar::{Scalar, Text};
 pub(crate) struct BoxLater {
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
-    /// What else leads to a pass.
-    observe: Option<Observe>,
     /// Nothing is rolled back.
     #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "the next pass goes on where this one failed"))]
     roll_back_on_error: Option<bool>,
@@ -35,111 +33,6 @@ pub(crate) struct ProviderResource {
     input: Option<BTreeMap<String, serde_json::Value>>,
     #[serde(flatten)]
     types: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
-}
-
-/// What else leads to a pass.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Observe {
-    /// Objects whose changes do.
-    watch: Option<Vec<Watch>>,
-    /// Events that do, by the name under `.events`.
-    events: Option<BTreeMap<String, EventFilter>>,
-    /// File with more of both, relative to this one.
-    include: Option<String>,
-}
-
-/// Objects whose changes lead to a pass.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Watch {
-    /// Their `apiVersion`.
-    api_version: String,
-    /// Their kind.
-    kind: String,
-    /// Their namespace. Default: any.
-    namespace: Option<String>,
-    /// Their name. Default: any.
-    name: Option<String>,
-    /// The changes. Default: all.
-    on: Option<Vec<Change>>,
-    /// How the custom resource is found. Default: by owner reference.
-    key_from: Option<KeyFrom>,
-    /// Indexes for code.
-    #[schemars(extend("x-orkestra-support" = "ignored"))]
-    index: Option<Vec<Index>>,
-}
-
-/// A change of an object.
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Change {
-    Create,
-    Update,
-    Delete,
-}
-
-/// How the custom resource that belongs to an object is found: by `label` or by `name`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct KeyFrom {
-    /// The label that holds its name.
-    label: Option<String>,
-    /// A template that gives its name.
-    name: Option<Text>,
-    /// A template that gives its namespace, beside `name`.
-    namespace: Option<Text>,
-}
-
-/// An index for code.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Index {
-    /// Its name.
-    name: String,
-    /// The path that it is over.
-    field: String,
-}
-
-/// Events (events.k8s.io/v1) that lead to a pass. All that is given must be so.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct EventFilter {
-    /// The event's reason.
-    reason: Option<String>,
-    /// The event's action.
-    action: Option<String>,
-    /// The event's type: `Normal` or `Warning`.
-    #[serde(rename = "type")]
-    type_: Option<String>,
-    /// Who reports it.
-    reporting_controller: Option<String>,
-    /// Which instance reports it.
-    reporting_instance: Option<String>,
-    /// The event's namespace.
-    namespace: Option<String>,
-    /// The changes. Default: all.
-    on: Option<Vec<Change>>,
-    /// The object that it is about.
-    regarding: Option<ObjectFilter>,
-    /// The other object that it is about.
-    related: Option<ObjectFilter>,
-    /// How the custom resource is found. Default: by owner reference.
-    key_from: Option<KeyFrom>,
-}
-
-/// An object that an event is about.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ObjectFilter {
-    /// Its `apiVersion`.
-    api_version: Option<String>,
-    /// Its kind.
-    kind: Option<String>,
-    /// Its name.
-    name: Option<String>,
-    /// Its namespace.
-    namespace: Option<String>,
 }
 
 /// Further fields of what must hold before a pass.

@@ -25,6 +25,8 @@ pub enum Part {
     Status,
     /// A file with `reconciler`.
     Reconciler,
+    /// A file with `observe`.
+    Observe,
     /// A file with the rules of `validation`.
     Validation,
     /// A file with the rules of `mutation`.
@@ -39,6 +41,7 @@ impl Part {
             Self::Profiles
             | Self::Status
             | Self::Reconciler
+            | Self::Observe
             | Self::Validation
             | Self::Mutation => "document",
         }
@@ -91,7 +94,10 @@ impl<'a> Walk<'a> {
             self.motifs(None, &entry.imports);
             self.rules(None, entry.validation.as_ref(), entry.mutation.as_ref());
             let Some(OperatorBox {
-                status, reconciler, ..
+                status,
+                reconciler,
+                observe,
+                ..
             }) = &entry.operator_box
             else {
                 continue;
@@ -100,7 +106,14 @@ impl<'a> Walk<'a> {
             let reconciler = reconciler
                 .as_ref()
                 .and_then(|reconciler| reconciler.include.as_ref());
-            for (part, include) in [(Part::Status, status), (Part::Reconciler, reconciler)] {
+            let observe = observe
+                .as_ref()
+                .and_then(|observe| observe.include.as_ref());
+            for (part, include) in [
+                (Part::Status, status),
+                (Part::Reconciler, reconciler),
+                (Part::Observe, observe),
+            ] {
                 if let Some(text) = include {
                     self.ask(None, part, text);
                 }

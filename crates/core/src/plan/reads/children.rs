@@ -17,6 +17,8 @@ pub(super) struct Known {
     pub(super) names: BTreeMap<String, (GroupKind, Number)>,
     /// The entries of `cross`, in order.
     pub(super) cross: Vec<Key>,
+    /// The entries of `observe.events`, by name.
+    pub(super) events: Vec<Key>,
     /// Whether there are no others.
     pub(super) all: bool,
 }
@@ -26,6 +28,9 @@ impl Known {
         Self {
             names: Self::of(&plan.children),
             cross: plan.cross.iter().map(|entry| entry.name.clone()).collect(),
+            events: (plan.observe.events.iter())
+                .map(|entry| entry.name.clone())
+                .collect(),
             all,
         }
     }

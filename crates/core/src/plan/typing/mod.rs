@@ -13,6 +13,7 @@ mod each;
 mod fixed;
 mod inputs;
 mod list;
+mod observe;
 mod rules;
 mod target;
 mod tree;
@@ -97,6 +98,7 @@ impl<'a, 's> Typing<'a, 's> {
             reads::CROSS.to_owned(),
             cross::of_entries(known, &plan.cross),
         ));
+        names.push((reads::EVENTS.to_owned(), observe::of_events(known, plan)));
         Self {
             known,
             at: at.clone(),
@@ -121,6 +123,7 @@ impl<'a, 's> Typing<'a, 's> {
         for leaf in plan.cross.iter().flat_map(CrossPlan::leaves) {
             self.leaf(leaf, None);
         }
+        self.keys(&plan.observe);
         for entry in &plan.enrich {
             self.gate(&entry.gate);
         }

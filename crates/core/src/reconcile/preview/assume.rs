@@ -133,7 +133,9 @@ pub(super) fn answer(read: &Read, objects: &[Node], calls: &BTreeMap<String, Nod
         }
         Read::Call(request) => called(request, calls),
         // It is alone.
-        Read::Same(..) | Read::Cross(_) | Read::Operator(_) | Read::Related(_) => Answer::Absent,
+        Read::Same(..) | Read::Cross(_) | Read::Operator(_) | Read::Related(_) | Read::Event(_) => {
+            Answer::Absent
+        }
     }
 }
 

@@ -1,0 +1,62 @@
+//! `.events`: the latest Events of a custom resource, as a pass sees them.
+
+use super::{
+    observe::with_kind,
+    record::Observed,
+    sources::{Answer, Read, Sources},
+};
+use crate::{
+    plan::{
+        EVENTS, OperatorPlan,
+        observe::{EventPlan, event_kind},
+    },
+    value::{Key, Map, Node, Path, Step, project},
+};
+
+/// Puts `.events` into the sources, as far as it is known; what cannot be read becomes unavailable. What no template
+/// reads is not asked for.
+///
+/// # Errors
+/// The reads that are not answered yet.
+pub(super) fn fill(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    sources: &mut Sources,
+) -> Result<(), Vec<Read>> {
+    let mut lacking = Vec::new();
+    let read = plan.observe.events.iter();
+    for entry in read.filter(|entry| !entry.reads.is_empty()) {
+        let read = Read::Event(entry.name.clone());
+        match observed.answers.get(&read) {
+            None => lacking.push(read),
+            Some(Answer::Ready(event)) => put(sources, entry, seen(entry, event)),
+            Some(Answer::Absent) => put(sources, entry, Node::Map(Map::default())),
+            Some(Answer::Unavailable(why)) => hide(sources, entry, why),
+        }
+    }
+    if lacking.is_empty() {
+        Ok(())
+    } else {
+        Err(lacking)
+    }
+}
+
+/// What templates see of an Event: what they read, so that an equal one is equal.
+fn seen(entry: &EventPlan, event: &Node) -> Node {
+    project(&with_kind(event, &event_kind()), &entry.reads)
+}
+
+fn put(sources: &mut Sources, entry: &EventPlan, seen: Node) {
+    if !matches!(sources.events, Node::Map(_)) {
+        sources.events = Node::Map(Map::default());
+    }
+    if let Node::Map(all) = &mut sources.events {
+        all.insert(entry.name.clone(), seen);
+    }
+}
+
+pub(super) fn hide(sources: &mut Sources, entry: &EventPlan, why: &str) {
+    let steps = [Key::from(EVENTS), entry.name.clone()];
+    let path: Path = steps.map(Step::Field).into_iter().collect();
+    sources.unavailable.push((path, why.into()));
+}

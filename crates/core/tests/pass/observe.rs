@@ -1,0 +1,323 @@
+//! What leads to passes: what is kept of it, what happened to it, whose it is, and what templates see of Events.
+
+use std::sync::Arc;
+
+use orkestra_core::{
+    plan::{
+        GroupKind, ObjectKey, OperatorPlan,
+        observe::{Changes, event_kind},
+    },
+    reconcile::{
+        observe::{Lead, Seen, happened, lead},
+        reason::Reason,
+        sources::{Answer, Read},
+    },
+    value::Node,
+};
+use serde_json::{Value, json};
+
+use super::{
+    operator::{operator, pond},
+    world::{World, key, rendered, words},
+};
+
+fn seen(object: &Value, plan: &OperatorPlan) -> Seen {
+    let mut whole = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": "a", "namespace": "east", "uid": "u", "resourceVersion": "1" },
+    });
+    merge(&mut whole, object);
+    let paths = match &*plan.observe.watches {
+        [watch, ..] => watch.kept_paths(),
+        [] => plan.observe.events[0].kept_paths(),
+    };
+    Seen::read(&Node::from(&whole), &paths).unwrap()
+}
+
+fn merge(into: &mut Value, from: &Value) {
+    match from {
+        Value::Object(fields) if into.is_object() => {
+            for (key, value) in fields {
+                merge(&mut into[key], value);
+            }
+        }
+        other => *into = other.clone(),
+    }
+}
+
+/// Where an object leads that is watched with this `keyFrom`.
+fn leads(key_from: &str, object: &Value, namespaced: bool) -> Option<Lead> {
+    let plan = operator(&format!(
+        "observe: {{ watch: [{{ apiVersion: v1, kind: ConfigMap{key_from} }}] }}"
+    ));
+    let watch = &plan.observe.watches[0];
+    let seen = seen(object, &plan);
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    lead(&watch.key, &watch.kind, &seen, namespaced, now).unwrap()
+}
+
+fn named(namespace: Option<&str>, name: &str) -> Option<Lead> {
+    Some(Lead::Name(namespace.map(Box::from), name.into()))
+}
+
+#[test]
+fn without_more_an_object_leads_to_its_controller_or_to_whom_our_label_names() {
+    let uid = |uid: &str| Some(Lead::Uid(uid.into()));
+    let owners = json!([{ "uid": "x" }, { "uid": "c", "controller": true }]);
+    let label = json!({ "orkestra.orkspace.io/owner-uid": "l" });
+    let of = |metadata: Value| leads("", &json!({ "metadata": metadata }), true);
+    assert_eq!(of(json!({})), None);
+    assert_eq!(of(json!({ "ownerReferences": [{ "uid": "x" }] })), None);
+    assert_eq!(of(json!({ "labels": label })), uid("l"));
+    let both = json!({ "ownerReferences": owners, "labels": label });
+    assert_eq!(of(both), uid("c"));
+}
+
+#[test]
+fn a_label_names_a_custom_resource_beside_the_object() {
+    let by = ", keyFrom: { label: example.org/pond }";
+    let object = json!({ "metadata": { "labels": { "example.org/pond": "north" } } });
+    assert_eq!(leads(by, &object, true), named(Some("east"), "north"));
+    assert_eq!(leads(by, &object, false), named(None, "north"));
+    assert_eq!(leads(by, &json!({}), true), None);
+    // An object in no namespace leads to all of that name.
+    let cluster = json!({ "metadata": { "namespace": "", "labels": { "example.org/pond": "n" } } });
+    assert_eq!(leads(by, &cluster, true), named(None, "n"));
+}
+
+#[test]
+fn a_template_names_a_custom_resource_and_its_namespace() {
+    let object = json!({ "data": { "pond": " north ", "where": "west" } });
+    let by = r#", keyFrom: { name: "{{ .data.pond }}" }"#;
+    assert_eq!(leads(by, &object, true), named(Some("east"), "north"));
+    assert_eq!(leads(by, &json!({}), true), None);
+    let by = r#", keyFrom: { name: "{{ .data.pond }}", namespace: "{{ .data.where }}" }"#;
+    assert_eq!(leads(by, &object, true), named(Some("west"), "north"));
+    assert_eq!(leads(by, &object, false), named(None, "north"));
+    // What lists leave out is known.
+    let by = r#", keyFrom: { name: "{{ .kind | lower }}-{{ .apiVersion }}", namespace: fixed }"#;
+    assert_eq!(
+        leads(by, &object, true),
+        named(Some("fixed"), "configmap-v1")
+    );
+}
+
+#[test]
+fn a_template_that_fails_leads_nowhere_and_says_where_it_stands() {
+    let plan = operator(
+        r#"observe: { watch: [{ apiVersion: v1, kind: ConfigMap, keyFrom: { name: "{{ repeat .data.pond 999999999 }}" } }] }"#,
+    );
+    let watch = &plan.observe.watches[0];
+    let seen = seen(&json!({ "data": { "pond": "north" } }), &plan);
+    let found = lead(
+        &watch.key,
+        &watch.kind,
+        &seen,
+        true,
+        jiff::Timestamp::UNIX_EPOCH,
+    );
+    let message = found.unwrap_err().to_string();
+    let place = "spec.crds.pond.operatorBox.observe.watch[0].keyFrom.name: ";
+    assert!(message.starts_with(place), "{message}");
+}
+
+#[test]
+fn what_happened_is_told_by_uid_and_content() {
+    let plan = operator("observe: { watch: [{ apiVersion: v1, kind: ConfigMap }] }");
+    let of = |object: Value| seen(&object, &plan);
+    let none = Changes::default();
+    let create = Changes {
+        create: true,
+        ..none
+    };
+    let update = Changes {
+        update: true,
+        ..none
+    };
+    let delete = Changes {
+        delete: true,
+        ..none
+    };
+    let first = of(json!({ "data": { "a": "1" } }));
+    assert_eq!(happened(None, Some(&first)), create);
+    assert_eq!(happened(Some(&first), None), delete);
+    // Nobody changed anything.
+    let again = of(json!({
+        "data": { "a": "1" },
+        "metadata": { "resourceVersion": "2", "managedFields": [{ "manager": "kubectl" }] },
+    }));
+    assert_eq!(happened(Some(&first), Some(&again)), none);
+    let other = of(json!({ "data": { "a": "2" }, "metadata": { "resourceVersion": "3" } }));
+    assert_eq!(happened(Some(&first), Some(&other)), update);
+    let another = of(json!({ "data": { "a": "1" }, "metadata": { "uid": "v" } }));
+    let both = Changes {
+        create: true,
+        delete: true,
+        ..none
+    };
+    assert_eq!(happened(Some(&first), Some(&another)), both);
+    for on in [create, delete] {
+        assert!(on.meet(both) && !on.meet(update) && !on.meet(none));
+    }
+}
+
+const EVENTS: &str = r#"
+observe:
+  events:
+    trouble:
+      type: Warning
+      reason: "a=b,c"
+      action: Binding
+      namespace: west
+      regarding: { kind: Pod, apiVersion: v1 }
+      related: { kind: Node }
+"#;
+
+#[test]
+fn a_filter_asks_for_all_of_it_and_the_api_server_for_what_it_can() {
+    let plan = operator(EVENTS);
+    let events = &plan.observe.events[0];
+    let event = json!({
+        "type": "Warning", "reason": "a=b,c", "action": "Binding",
+        "regarding": { "kind": "Pod", "apiVersion": "v1" }, "related": { "kind": "Node" },
+        "metadata": { "namespace": "west" },
+    });
+    assert!(events.admits(&seen(&event, &plan).view));
+    for (field, other) in [
+        ("type", json!("Normal")),
+        ("action", json!("")),
+        ("related", json!({ "kind": "Pod" })),
+        ("metadata", json!({ "namespace": "east" })),
+    ] {
+        let mut event = event.clone();
+        merge(&mut event[field], &other);
+        assert!(!events.admits(&seen(&event, &plan).view), "{field}");
+    }
+    // What passes tell of themselves leads to none.
+    let mut own = event.clone();
+    own["reportingController"] = json!("orkestra");
+    assert!(!events.admits(&seen(&own, &plan).view));
+    let named = operator("observe: { events: { own: { reportingController: orkestra } } }");
+    assert!(named.observe.events[0].admits(&seen(&own, &named).view));
+    assert_eq!(events.namespace(), Some("west"));
+    assert_eq!(
+        events.field_selector().as_deref(),
+        Some(r"reason=a\=b\,c,type=Warning,regarding.apiVersion=v1,regarding.kind=Pod")
+    );
+}
+
+#[test]
+fn an_event_leads_to_what_it_is_about() {
+    let plan = operator(EVENTS);
+    let events = &plan.observe.events[0];
+    let event = json!({ "regarding": {
+        "apiVersion": "apps/v1", "kind": "Deployment", "namespace": "west", "name": "web",
+    } });
+    let seen = seen(&event, &plan);
+    let found = lead(&events.key, &event_kind(), &seen, true, plan_time()).unwrap();
+    let key = ObjectKey {
+        namespace: Some("west".into()),
+        name: "web".into(),
+    };
+    let about = Lead::About(GroupKind::parse("Deployment.apps"), key);
+    assert_eq!(found, Some(about));
+}
+
+fn plan_time() -> jiff::Timestamp {
+    jiff::Timestamp::UNIX_EPOCH
+}
+
+const READ: &str = r#"
+observe:
+  events:
+    trouble: { type: Warning }
+    unread: { reason: Other }
+onReconcile:
+  configMaps:
+    - name: a
+      data: { note: "{{ .events.trouble.note }}", kind: "{{ .events.trouble.kind }}" }
+    - name: b
+      onFalse: delete
+      when: [{ field: events.trouble.reason, equals: Flood }]
+"#;
+
+fn trouble() -> Read {
+    Read::Event("trouble".into())
+}
+
+#[test]
+fn templates_and_conditions_see_the_latest_event_or_nothing() {
+    let mut world = World::new(&operator(READ), pond(&json!({}), &json!({})));
+    let data = |world: &World| {
+        let cycle = world.decide();
+        let object = &rendered(&cycle, &key("ConfigMap", "a")).object;
+        object.get("data").map_or(Value::Null, Node::to_json)
+    };
+    assert_eq!(data(&world), json!({ "note": "", "kind": "" }));
+    assert_eq!(words(&world.decide()), ["apply ConfigMap east/a"]);
+    let event = json!({ "note": "wet", "reason": "Flood", "type": "Warning" });
+    let event = Answer::Ready(Arc::new(Node::from(&event)));
+    world.outside.insert(trouble(), event);
+    assert_eq!(data(&world), json!({ "note": "wet", "kind": "Event" }));
+    assert_eq!(
+        words(&world.decide()),
+        ["apply ConfigMap east/a", "apply ConfigMap east/b"]
+    );
+    // What nobody reads is not asked for, and not kept.
+    let reads: Vec<String> = world.plan.observe.events[0]
+        .reads
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(reads, ["kind", "note", "reason"]);
+    assert!(world.plan.observe.events[1].reads.is_empty());
+    let sources = world.decide().sources;
+    assert!(sources.events.get("unread").is_none());
+}
+
+#[test]
+fn events_that_cannot_be_read_leave_their_readers_as_they_are() {
+    let mut world = World::new(&operator(READ), pond(&json!({}), &json!({})));
+    let event = json!({ "note": "wet", "reason": "Flood" });
+    let event = Answer::Ready(Arc::new(Node::from(&event)));
+    world.outside.insert(trouble(), event);
+    world.settle();
+    let gone = Answer::Unavailable("no right to list events".into());
+    world.outside.insert(trouble(), gone);
+    let cycle = world.decide();
+    assert_eq!(
+        words(&cycle),
+        ["keep ConfigMap east/a", "keep ConfigMap east/b"]
+    );
+    for failure in &cycle.failures {
+        assert_eq!(failure.reason, Reason::Unavailable);
+        assert!(failure.message.contains("no right to list events"));
+    }
+}
+
+#[test]
+fn another_declaration_is_another_plan() {
+    let hash = |text: &str| operator(text).hash.clone();
+    let watch = |more: &str| {
+        hash(&format!(
+            "observe: {{ watch: [{{ apiVersion: v1, kind: ConfigMap{more} }}] }}"
+        ))
+    };
+    let all = [
+        hash("{}"),
+        watch(""),
+        watch(", on: [create]"),
+        watch(", name: a"),
+        watch(", keyFrom: { label: a }"),
+        watch(", keyFrom: { name: a }"),
+        hash(EVENTS),
+    ];
+    let different: std::collections::BTreeSet<&String> = all.iter().collect();
+    assert_eq!(different.len(), all.len());
+    assert_eq!(
+        watch(""),
+        watch(", on: [delete, update, create], index: []")
+    );
+    // As kubectl sends it, which reads YAML 1.1.
+    assert_eq!(watch(", on: [create]"), watch(", \"true\": [create]"));
+}

@@ -1,0 +1,260 @@
+//! Objects and Events that lead to passes. One watch for each kind, scope and selector in the process.
+//!
+//! ```text
+//!  plan.observe ── find: how each kind is served ──► Observed, a part of what is bound
+//!                                                      │ change that counts ── lead ──► custom resources are queued
+//!                                                      │ seen for the first time, late ──► all are
+//!  pass: Read::Event ──────────────────────────────────┘──► the latest Event, from the records
+//! ```
+//!
+//! What is there at the first list is no change, as every custom resource has a pass when the operator begins. Where the
+//! first list comes later than that, because a kind or a right was missing, all have one again: nothing that led to a pass
+//! meanwhile is lost. What changed while a watch was cut shows in the list after it.
+
+mod entry;
+mod latest;
+
+use std::sync::Arc;
+
+use orkestra_core::{
+    plan::{
+        GroupKind, ObjectKey, OperatorPlan, ResourceType,
+        observe::{KeyPlan, event_kind},
+    },
+    reconcile::{observe::Lead, record::CrRecord, sources::Answer},
+    value::{Key, Path},
+};
+use tokio::sync::watch;
+
+use self::entry::{Entry, Of};
+use super::super::{
+    bound::Bound,
+    kinds,
+    shared::Shared,
+    watch::{WatchProblem, WatchState, Watched},
+    wire::{Scope, Served},
+};
+
+/// How the kinds of the plan's watches are served, in order; none where nobody serves one.
+pub(in crate::runtime) type Kinds = Vec<Option<Served>>;
+
+/// What is watched for the plan of one operator.
+#[derive(Default)]
+pub(in crate::runtime) struct Observed {
+    /// As the plan has them.
+    watches: Vec<Object>,
+    events: Vec<Arc<Entry>>,
+}
+
+/// Objects that lead to passes.
+struct Object {
+    kind: ResourceType,
+    served: Option<Served>,
+    entry: Option<Arc<Entry>>,
+}
+
+/// How the kinds are served that `plan` watches: as the CRDs say, as it was `before`, as discovery says. One of which
+/// nothing is heard counts as not served: an operator does without, and looks again.
+pub(in crate::runtime) async fn find(
+    shared: &Shared,
+    plan: &OperatorPlan,
+    before: Option<&Observed>,
+) -> Kinds {
+    let mut found = Kinds::new();
+    for watch in &plan.observe.watches {
+        let kind = watch.kind.group_kind();
+        let defined = shared.context.crds.get(&kind).is_some();
+        let known = before.and_then(|before| before.served(&watch.kind));
+        let known = known.filter(|_| !defined);
+        let served = match known {
+            Some(served) => Some(served.clone()),
+            None => match kinds::look_up(shared, &kind, Some(&watch.kind)).await {
+                Ok(served) => served,
+                Err(error) => {
+                    tracing::warn!(operator = %plan.name, %kind, %error, "cannot look up a kind that is observed");
+                    None
+                }
+            },
+        };
+        found.push(served);
+    }
+    found
+}
+
+impl Observed {
+    /// Watches what `plan` does; its kinds are served as `kinds` says, and its custom resources are in namespaces or not.
+    pub(in crate::runtime) fn start(
+        shared: &Arc<Shared>,
+        plan: &Arc<OperatorPlan>,
+        kinds: Kinds,
+        namespaced: bool,
+    ) -> Self {
+        let entry = |of, kind: ResourceType, watched, paths: &[Path]| {
+            Entry::start(shared, plan, (of, kind, namespaced), watched, paths)
+        };
+        let watches = plan.observe.watches.iter().zip(kinds).enumerate();
+        let watches = watches.map(|(index, (watch, served))| Object {
+            kind: watch.kind.clone(),
+            entry: served.clone().map(|served| {
+                let namespace = watch.namespace.as_deref().filter(|_| served.namespaced);
+                let scope = Scope {
+                    namespace: namespace.map(str::to_owned),
+                    selector: None,
+                    fields: watch.field_selector(),
+                };
+                let watched = Watched { served, scope };
+                let kind = watch.kind.clone();
+                entry(Of::Watch(index), kind, watched, &watch.kept_paths())
+            }),
+            served,
+        });
+        let events = plan.observe.events.iter().enumerate();
+        let events = events.map(|(index, events)| {
+            let scope = Scope {
+                namespace: events.namespace().map(str::to_owned),
+                selector: None,
+                fields: events.field_selector(),
+            };
+            let kind = event_kind();
+            let served = Served {
+                group: kind.group.clone(),
+                version: kind.version.clone(),
+                kind: kind.kind.clone(),
+                plural: kind.plural.clone().unwrap_or_else(|| Key::from("events")),
+                namespaced: true,
+            };
+            let watched = Watched { served, scope };
+            entry(Of::Events(index), kind, watched, &events.kept_paths())
+        });
+        Self {
+            watches: watches.collect(),
+            events: events.collect(),
+        }
+    }
+
+    /// How a kind is served that one of the watches is of.
+    fn served(&self, kind: &ResourceType) -> Option<&Served> {
+        let mut watches = self.watches.iter();
+        watches.find(|watch| watch.kind == *kind)?.served.as_ref()
+    }
+
+    /// Whether the kinds are served like that.
+    pub(in crate::runtime) fn are(&self, kinds: &Kinds) -> bool {
+        let served = self.watches.iter().map(|watch| &watch.served);
+        served.eq(kinds)
+    }
+
+    /// Whether the kinds of both are served alike.
+    pub(in crate::runtime) fn same(&self, other: &Self) -> bool {
+        let served = other.watches.iter().map(|watch| watch.served.clone());
+        self.are(&served.collect())
+    }
+
+    /// Whether the CRDs say otherwise than what is watched; one that is back is looked at now.
+    pub(in crate::runtime) fn follow(&self, shared: &Shared) -> bool {
+        let mut differs = false;
+        for watch in &self.watches {
+            let kind = watch.kind.group_kind();
+            if shared.context.crds.get(&kind).is_none() {
+                continue;
+            }
+            let served = shared.context.crds.served(&kind, &watch.kind.version);
+            differs |= served != watch.served;
+            let entry = watch.entry.as_ref();
+            if let Some(entry) = entry.filter(|entry| entry.is_not_served()) {
+                entry.watch.poke();
+            }
+        }
+        differs
+    }
+
+    /// Kinds that nobody serves.
+    pub(in crate::runtime) fn absent(&self) -> impl Iterator<Item = GroupKind> {
+        let absent = self.watches.iter().filter(|watch| watch.served.is_none());
+        absent.map(|watch| watch.kind.group_kind())
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        let watches = self.watches.iter().filter_map(|watch| watch.entry.as_ref());
+        watches.chain(&self.events)
+    }
+
+    /// Returns when everything was read once, or cannot be.
+    pub(in crate::runtime) async fn looked_at(&self) {
+        for entry in self.entries() {
+            // An error says that the watch is gone, and this value with it.
+            let _ = entry
+                .watch
+                .state()
+                .wait_for(|state| *state != WatchState::Starting)
+                .await;
+        }
+    }
+
+    /// How the watches are doing.
+    pub(in crate::runtime) fn states(&self) -> Vec<watch::Receiver<WatchState>> {
+        self.entries().map(|entry| entry.watch.state()).collect()
+    }
+
+    /// What keeps watches from their work.
+    pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let all = self.entries();
+        all.filter_map(|entry| match &*entry.watch.state().borrow() {
+            WatchState::Failing { problem, .. } => {
+                Some((entry.watch.watched().served.group_kind(), problem.clone()))
+            }
+            WatchState::Starting | WatchState::Synced => None,
+        })
+        .collect()
+    }
+
+    /// Which of the watches have shown what there is, at least once; and what can be said of Events at the moment.
+    pub(super) fn moods(&self) -> (Vec<bool>, Vec<Result<(), String>>) {
+        let listed = self.entries().map(|entry| entry.is_listed());
+        let events = self.events.iter().map(|entry| entry.readable());
+        (listed.collect(), events.collect())
+    }
+
+    /// Records held.
+    pub(in crate::runtime) fn records(&self) -> usize {
+        self.entries().map(|entry| entry.watch.store().len()).sum()
+    }
+}
+
+/// The latest Event of the custom resource that the entry of that name means.
+pub(super) fn read(bound: &Bound, key: &ObjectKey, name: &Key) -> Answer {
+    let mut entries = bound.observed.events.iter();
+    let entry = entries.find(|entry| entry.events().is_some_and(|events| events.name == *name));
+    let (Some(entry), Some(cr)) = (entry, bound.cr(key)) else {
+        return Answer::Absent;
+    };
+    if let Err(why) = entry.readable() {
+        return Answer::Unavailable(why.into());
+    }
+    let leads = match entry.key() {
+        KeyPlan::About => leads_about(bound, &cr),
+        _ => {
+            let name = &cr.id.key.name;
+            let namespaces = [cr.id.key.namespace.clone(), None];
+            let leads = namespaces.map(|namespace| (Lead::Name(namespace, name.clone()), None));
+            leads.into()
+        }
+    };
+    let store = entry.watch.store();
+    let latest = entry.latest.of(&leads, |key| store.get(key));
+    latest.map_or(Answer::Absent, |seen| {
+        Answer::Ready(Arc::new(seen.view.clone()))
+    })
+}
+
+/// The custom resource itself and its children, with their uids.
+fn leads_about(bound: &Bound, cr: &CrRecord) -> Vec<(Lead, Option<Box<str>>)> {
+    let own = Lead::About(bound.served.group_kind(), cr.id.key.clone());
+    let mut leads = vec![(own, Some(cr.id.uid.clone()))];
+    for (kind, watched) in &bound.kinds {
+        for (key, child) in watched.store().owned_by(&cr.id.uid) {
+            leads.push((Lead::About(kind.clone(), key), Some(child.id.uid.clone())));
+        }
+    }
+    leads
+}

@@ -1,0 +1,218 @@
+//! One watch, and what follows from its changes.
+
+use std::sync::{Arc, Weak};
+
+use jiff::Timestamp;
+use orkestra_core::{
+    plan::{
+        ObjectKey, OperatorPlan, ResourceType,
+        observe::{Changes, EventPlan, KeyPlan},
+    },
+    reconcile::observe::{self, Lead, Seen},
+    value::Path,
+};
+
+use super::latest::Latest;
+use crate::runtime::{
+    queue::Lane,
+    shared::Shared,
+    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
+};
+
+/// One watch, and what follows from its changes.
+pub(super) struct Entry {
+    shared: Weak<Shared>,
+    plan: Arc<OperatorPlan>,
+    of: Of,
+    kind: ResourceType,
+    /// Whether custom resources are in namespaces.
+    namespaced: bool,
+    pub(super) watch: Handle<Seen>,
+    pub(super) latest: Latest,
+}
+
+/// What an entry is of, by its place in the plan.
+#[derive(Clone, Copy)]
+pub(super) enum Of {
+    Watch(usize),
+    Events(usize),
+}
+
+impl Entry {
+    pub(super) fn start(
+        shared: &Arc<Shared>,
+        plan: &Arc<OperatorPlan>,
+        (of, kind, namespaced): (Of, ResourceType, bool),
+        watched: Watched,
+        paths: &[Path],
+    ) -> Arc<Self> {
+        let entry = Arc::new_cyclic(|entry: &Weak<Self>| {
+            let entry = entry.clone();
+            // What changes before the entry is there is found in the store.
+            let told: Subscriber<Seen> = Arc::new(move |change| {
+                if let Some(entry) = entry.upgrade() {
+                    entry.told(change);
+                }
+            });
+            Self {
+                shared: Arc::downgrade(shared),
+                plan: plan.clone(),
+                of,
+                kind,
+                namespaced,
+                watch: shared
+                    .context
+                    .informers
+                    .observed(watched, paths, Some(told)),
+                latest: Latest::default(),
+            }
+        });
+        let now = shared.context.clock.now();
+        for key in entry.watch.store().keys() {
+            entry.take_in(&key, now);
+        }
+        entry
+    }
+
+    // What an entry is of is one of its own plan's.
+
+    pub(super) fn key(&self) -> &KeyPlan {
+        match self.of {
+            Of::Watch(index) => &self.plan.observe.watches[index].key,
+            Of::Events(index) => &self.plan.observe.events[index].key,
+        }
+    }
+
+    fn on(&self) -> Changes {
+        match self.of {
+            Of::Watch(index) => self.plan.observe.watches[index].on,
+            Of::Events(index) => self.plan.observe.events[index].on,
+        }
+    }
+
+    pub(super) fn events(&self) -> Option<&EventPlan> {
+        match self.of {
+            Of::Watch(_) => None,
+            Of::Events(index) => Some(&self.plan.observe.events[index]),
+        }
+    }
+
+    pub(super) fn is_listed(&self) -> bool {
+        match &*self.watch.state().borrow() {
+            WatchState::Synced
+            | WatchState::Failing {
+                was_synced: true, ..
+            } => true,
+            WatchState::Starting | WatchState::Failing { .. } => false,
+        }
+    }
+
+    pub(super) fn is_not_served(&self) -> bool {
+        matches!(
+            &*self.watch.state().borrow(),
+            WatchState::Failing {
+                problem: WatchProblem::NotServed,
+                ..
+            }
+        )
+    }
+
+    /// Why it cannot be told what there is, if it cannot.
+    pub(super) fn readable(&self) -> Result<(), String> {
+        match &*self.watch.state().borrow() {
+            // What was read stays true as far as anybody can tell.
+            WatchState::Synced
+            | WatchState::Failing {
+                problem: WatchProblem::Unavailable { .. },
+                was_synced: true,
+            } => Ok(()),
+            WatchState::Starting => Err("they are being read for the first time".to_owned()),
+            WatchState::Failing {
+                problem: WatchProblem::NotServed,
+                ..
+            } => Err("the API server does not serve them".to_owned()),
+            WatchState::Failing {
+                problem: WatchProblem::Unavailable { message } | WatchProblem::Forbidden { message },
+                ..
+            } => Err(message.clone()),
+        }
+    }
+
+    fn told(&self, change: &Change<Seen>) {
+        let Some(shared) = self.shared.upgrade() else {
+            return;
+        };
+        let now = shared.context.clock.now();
+        self.take_in(&change.key, now);
+        if change.before.is_none() && !self.is_listed() {
+            return;
+        }
+        let happened = observe::happened(change.before.as_deref(), change.after.as_deref());
+        if !self.on().meet(happened) {
+            return;
+        }
+        let leads = [&change.before, &change.after].into_iter().flatten();
+        let mut leads: Vec<Lead> = leads.filter_map(|seen| self.lead(seen, now)).collect();
+        leads.dedup();
+        for lead in &leads {
+            wake(&shared, lead);
+        }
+    }
+
+    /// Where an object leads, if it is meant.
+    fn lead(&self, seen: &Seen, now: Timestamp) -> Option<Lead> {
+        if (self.events()).is_some_and(|events| !events.admits(&seen.view)) {
+            return None;
+        }
+        match observe::lead(self.key(), &self.kind, seen, self.namespaced, now) {
+            Ok(lead) => lead,
+            Err(error) => {
+                tracing::warn!(
+                    operator = %self.plan.name, object = %seen.id.key, %error,
+                    "it cannot be told which custom resource this object belongs to"
+                );
+                None
+            }
+        }
+    }
+
+    /// Notes which custom resource an Event belongs to now.
+    fn take_in(&self, key: &ObjectKey, now: Timestamp) {
+        if self.events().is_some_and(|events| !events.reads.is_empty()) {
+            let store = self.watch.store();
+            let lead = || self.lead(&*store.get(key)?, now);
+            self.latest.refresh(key, lead);
+        }
+    }
+}
+
+/// Queues the custom resources that a change leads to. Those that are not there have a pass when they come.
+fn wake(shared: &Shared, lead: &Lead) {
+    // Before a plan is bound, nobody has had a pass.
+    let Some(bound) = shared.bound.load_full() else {
+        return;
+    };
+    let key = match lead {
+        Lead::Uid(uid) => shared.owner(uid),
+        Lead::About(kind, key) if *kind == bound.served.group_kind() => Some(key.clone()),
+        Lead::About(kind, key) => {
+            let child = bound.kind(kind).and_then(|kind| kind.store().get(key));
+            child.and_then(|child| shared.owner(child.owner()?))
+        }
+        Lead::Name(None, name) if bound.served.namespaced => {
+            let mut all = bound.cr_keys();
+            all.retain(|key| key.name == *name);
+            for key in all {
+                shared.enqueue(key, Lane::Changed);
+            }
+            None
+        }
+        Lead::Name(namespace, name) => Some(ObjectKey {
+            namespace: namespace.clone(),
+            name: name.clone(),
+        }),
+    };
+    if let Some(key) = key.filter(|key| bound.cr(key).is_some()) {
+        shared.enqueue(key, Lane::Changed);
+    }
+}

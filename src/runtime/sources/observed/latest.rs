@@ -1,0 +1,143 @@
+//! Which Events belong to which custom resource.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex},
+};
+
+use orkestra_core::{
+    plan::ObjectKey,
+    reconcile::{
+        observe::{Lead, Seen, about_uid},
+        record::newer,
+    },
+};
+
+use crate::runtime::shared::lock;
+
+/// The Events of one entry, by where they lead.
+#[derive(Default)]
+pub(super) struct Latest(Mutex<Index>);
+
+#[derive(Default)]
+struct Index {
+    leads: HashMap<ObjectKey, Lead>,
+    events: HashMap<Lead, HashSet<ObjectKey>>,
+}
+
+impl Latest {
+    /// Notes where the Event of that key leads now. `lead` reads the store, which is done one after the other: so the last
+    /// to note it has seen the last of it.
+    pub(super) fn refresh(&self, key: &ObjectKey, lead: impl FnOnce() -> Option<Lead>) {
+        let mut index = lock(&self.0);
+        let lead = lead();
+        if index.leads.get(key) == lead.as_ref() {
+            return;
+        }
+        if let Some(before) = index.leads.remove(key)
+            && let Some(events) = index.events.get_mut(&before)
+        {
+            events.remove(key);
+            if events.is_empty() {
+                index.events.remove(&before);
+            }
+        }
+        if let Some(lead) = lead {
+            index.leads.insert(key.clone(), lead.clone());
+            index.events.entry(lead).or_default().insert(key.clone());
+        }
+    }
+
+    /// The Event that was written last of all that lead to one of `leads`. Where a uid is given, one that is about another
+    /// object of the same name is none of them.
+    pub(super) fn of(
+        &self,
+        leads: &[(Lead, Option<Box<str>>)],
+        get: impl Fn(&ObjectKey) -> Option<Arc<Seen>>,
+    ) -> Option<Arc<Seen>> {
+        let index = lock(&self.0);
+        let mut latest: Option<Arc<Seen>> = None;
+        for (lead, uid) in leads {
+            let events = index.events.get(lead).into_iter().flatten();
+            for seen in events.filter_map(&get) {
+                let about = about_uid(&seen.view);
+                let is_meant = match (uid, about) {
+                    (Some(uid), Some(about)) => **uid == *about,
+                    _ => true,
+                };
+                let version = &seen.id.resource_version;
+                let is_later = |latest: &Arc<Seen>| newer(version, &latest.id.resource_version);
+                if is_meant && latest.as_ref().is_none_or(is_later) {
+                    latest = Some(seen);
+                }
+            }
+        }
+        latest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orkestra_core::value::Node;
+    use serde_json::json;
+
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            namespace: Some("east".into()),
+            name: name.into(),
+        }
+    }
+
+    fn event(name: &str, version: &str, uid: &str) -> Arc<Seen> {
+        let object = json!({
+            "metadata": { "name": name, "namespace": "east", "uid": name, "resourceVersion": version },
+            "regarding": { "uid": uid },
+        });
+        let all = [orkestra_core::value::Path::root()];
+        Arc::new(Seen::read(&Node::from(&object), &all).unwrap())
+    }
+
+    fn of(name: &str) -> Lead {
+        Lead::Name(Some("east".into()), name.into())
+    }
+
+    fn latest(index: &Latest, events: &[Arc<Seen>], leads: &[(Lead, Option<Box<str>>)]) -> String {
+        let get = |key: &ObjectKey| events.iter().find(|seen| seen.id.key == *key).cloned();
+        let found = index.of(leads, get);
+        found.map_or_else(String::new, |seen| seen.id.key.name.to_string())
+    }
+
+    #[test]
+    fn the_event_that_was_written_last_counts_and_one_of_a_former_object_does_not() {
+        let events = [
+            event("a", "9", "1"),
+            event("b", "10", "1"),
+            event("c", "11", "2"),
+        ];
+        let index = Latest::default();
+        for seen in &events {
+            index.refresh(&seen.id.key, || Some(of("pond")));
+        }
+        assert_eq!(latest(&index, &events, &[(of("pond"), None)]), "c");
+        assert_eq!(
+            latest(&index, &events, &[(of("pond"), Some("1".into()))]),
+            "b"
+        );
+        assert_eq!(latest(&index, &events, &[(of("lake"), None)]), "");
+    }
+
+    #[test]
+    fn an_event_that_leads_elsewhere_or_is_gone_leaves_nothing_behind() {
+        let events = [event("a", "9", "1")];
+        let index = Latest::default();
+        index.refresh(&key("a"), || Some(of("pond")));
+        index.refresh(&key("a"), || Some(of("lake")));
+        assert_eq!(latest(&index, &events, &[(of("pond"), None)]), "");
+        assert_eq!(latest(&index, &events, &[(of("lake"), None)]), "a");
+        index.refresh(&key("a"), || None);
+        let left = lock(&index.0);
+        assert!(left.leads.is_empty() && left.events.is_empty());
+    }
+}

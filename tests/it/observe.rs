@@ -1,0 +1,563 @@
+//! `observe`: objects and Events that lead to passes.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::eventually;
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
+
+use crate::scenario::{LIMIT, Objects, Scenario, input};
+
+/// How soon a change leads to a pass. The promise is a second; the machine runs other tests meanwhile.
+const SOON: Duration = Duration::from_secs(10);
+/// A watch that was refused, or of a kind that was not served, is tried again within half a minute.
+const NOTICED: Duration = Duration::from_secs(90);
+/// Times in the status have a second's precision.
+const TICK: Duration = Duration::from_millis(1100);
+/// How long a change that leads nowhere is given to do so.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// The controller with the operator of ponds, two of which are there and at rest.
+async fn running(prefix: &str) -> Result<Scenario> {
+    let crds = ["observe/storms.yaml", "observe/crd.yaml"];
+    let scenario = Scenario::running(prefix, &crds, "observe/katalog.yaml").await?;
+    ponds(&scenario).await?;
+    Ok(scenario)
+}
+
+async fn ponds(scenario: &Scenario) -> Result<()> {
+    for name in ["north", "south"] {
+        scenario.apply(&pond(name).to_string())?;
+        scenario.objects("ponds").until_ready(name).await?;
+    }
+    rest(scenario).await
+}
+
+fn pond(name: &str) -> Value {
+    json!({
+        "apiVersion": "GROUP/v1alpha1", "kind": "Pond",
+        "metadata": { "name": name, "namespace": "NAMESPACE" }, "spec": {},
+    })
+}
+
+/// Waits until no pond has a pass for a while.
+async fn rest(scenario: &Scenario) -> Result<()> {
+    eventually("the passes end", LIMIT, async || {
+        let before = scenario.passes("pond").await?;
+        tokio::time::sleep(QUIET).await;
+        let now = scenario.passes("pond").await?;
+        Ok((now - before < 0.5).then_some(()))
+    })
+    .await
+}
+
+/// When the pond had its last pass.
+async fn at(scenario: &Scenario, pond: &str) -> Result<Value> {
+    Ok(scenario.objects("ponds").fetch(pond).await?["status"]["at"].clone())
+}
+
+/// What `change` does leads to a pass over `pond` within `limit`, and over no other.
+async fn leads_to(
+    scenario: &Scenario,
+    pond: &str,
+    limit: Duration,
+    change: impl AsyncFnOnce() -> Result<()>,
+) -> Result<()> {
+    let other = if pond == "north" { "south" } else { "north" };
+    let (before, of_other) = (at(scenario, pond).await?, at(scenario, other).await?);
+    tokio::time::sleep(TICK).await;
+    change().await?;
+    scenario
+        .objects("ponds")
+        .until(pond, "had another pass", limit, |pond| {
+            pond["status"]["at"] != before
+        })
+        .await?;
+    assert_eq!(at(scenario, other).await?, of_other, "{other} had one, too");
+    Ok(())
+}
+
+/// What `change` does leads nowhere.
+async fn leads_nowhere(
+    scenario: &Scenario,
+    change: impl AsyncFnOnce() -> Result<()>,
+) -> Result<()> {
+    // What the change before led to is over.
+    rest(scenario).await?;
+    let before = scenario.passes("pond").await?;
+    change().await?;
+    tokio::time::sleep(QUIET).await;
+    let more = scenario.passes("pond").await? - before;
+    ensure!(more < 0.5, "{more} passes");
+    Ok(())
+}
+
+fn config_map(name: &str, pond: Option<&str>, data: &Value) -> Value {
+    let labels = pond.map_or(json!({}), |pond| json!({ "example.org/pond": pond }));
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": name, "labels": labels }, "data": data,
+    })
+}
+
+async fn create(objects: &Objects, object: &Value) -> Result<()> {
+    objects.create(object).await.map(drop)
+}
+
+async fn patch(objects: &Objects, name: &str, change: &Value) -> Result<()> {
+    objects.patch(name, change).await.map(drop)
+}
+
+fn events(scenario: &Scenario) -> Objects {
+    let namespace = &scenario.namespace;
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+    Objects::at(&scenario.client, &path)
+}
+
+/// An Event about an object of the scenario's.
+fn event(
+    scenario: &Scenario,
+    name: &str,
+    (reason, note): (&str, &str),
+    regarding: &Value,
+) -> Value {
+    json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event",
+        "metadata": { "name": name, "namespace": scenario.namespace },
+        "eventTime": "2026-01-01T00:00:00.000000Z", "type": "Warning", "action": "Raining",
+        "reason": reason, "note": note, "regarding": regarding,
+        "reportingController": "example.org/weather", "reportingInstance": "weather-1",
+    })
+}
+
+/// A pond or a Service as Events name them.
+async fn reference(scenario: &Scenario, plural: &str, name: &str) -> Result<Value> {
+    let object = scenario.objects(plural).fetch(name).await?;
+    Ok(json!({
+        "apiVersion": object["apiVersion"], "kind": object["kind"], "name": name,
+        "namespace": scenario.namespace, "uid": object["metadata"]["uid"],
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_label_a_template_and_an_owner_lead_to_one_resource_by_the_changes_that_count()
+-> Result<()> {
+    let scenario = running("observe").await?;
+    let maps = scenario.objects("configmaps");
+    leads_to(&scenario, "north", SOON, async || {
+        create(
+            &maps,
+            &config_map("depth", Some("north"), &json!({ "a": "1" })),
+        )
+        .await
+    })
+    .await?;
+    leads_to(&scenario, "north", SOON, async || {
+        patch(&maps, "depth", &json!({ "data": { "a": "2" } })).await
+    })
+    .await?;
+    leads_nowhere(&scenario, async || {
+        // The same by another manager: only who wrote what differs.
+        let same = config_map("depth", Some("north"), &json!({ "a": "2" }));
+        scenario
+            .kubectl_with(
+                &["apply", "--server-side", "--force-conflicts", "-f", "-"],
+                Some(&same.to_string()),
+            )
+            .map(drop)
+    })
+    .await?;
+    leads_nowhere(&scenario, async || {
+        create(&maps, &config_map("loose", None, &json!({}))).await?;
+        create(&maps, &config_map("lost", Some("nobody"), &json!({}))).await
+    })
+    .await?;
+    let before = at(&scenario, "north").await?;
+    leads_to(&scenario, "south", SOON, async || {
+        patch(
+            &maps,
+            "loose",
+            &json!({ "metadata": { "labels": { "example.org/pond": "south" } } }),
+        )
+        .await
+    })
+    .await?;
+    assert_eq!(at(&scenario, "north").await?, before);
+    leads_to(&scenario, "north", SOON, async || {
+        maps.delete("depth").await
+    })
+    .await?;
+
+    // Only the end of the one of that name counts. No other Secret may be read.
+    let secrets = scenario.objects("secrets");
+    leads_nowhere(&scenario, async || {
+        for name in ["weir", "dam"] {
+            let secret = json!({
+                "apiVersion": "v1", "kind": "Secret",
+                "metadata": { "name": name, "annotations": { "pond": "south" } },
+            });
+            create(&secrets, &secret).await?;
+        }
+        patch(
+            &secrets,
+            "weir",
+            &json!({ "stringData": { "open": "yes" } }),
+        )
+        .await?;
+        secrets.delete("dam").await
+    })
+    .await?;
+    leads_to(&scenario, "south", SOON, async || {
+        secrets.delete("weir").await
+    })
+    .await?;
+
+    let accounts = scenario.objects("serviceaccounts");
+    let owner = scenario.objects("ponds").fetch("south").await?;
+    let controller = json!([{
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": "south",
+        "uid": owner["metadata"]["uid"], "controller": true,
+    }]);
+    leads_to(&scenario, "south", SOON, async || {
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": { "name": "owned", "ownerReferences": controller },
+        });
+        create(&accounts, &account).await
+    })
+    .await?;
+    leads_nowhere(&scenario, async || {
+        let account =
+            json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "free" } });
+        create(&accounts, &account).await
+    })
+    .await
+}
+
+/// Waits until the status of the northern pond tells of no flood.
+async fn until_dry(ponds: &Objects) -> Result<()> {
+    ponds
+        .until("north", "tells of no flood", SOON, |pond| {
+            pond["status"]["flood"]
+                .as_str()
+                .unwrap_or_default()
+                .is_empty()
+        })
+        .await
+        .map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_latest_event_about_a_resource_or_its_child_is_in_its_status_until_it_is_gone()
+-> Result<()> {
+    let scenario = running("observeevents").await?;
+    let (ponds, all) = (scenario.objects("ponds"), events(&scenario));
+    let (north, child) = (
+        reference(&scenario, "ponds", "north").await?,
+        reference(&scenario, "configmaps", "north").await?,
+    );
+    until_dry(&ponds).await?;
+    leads_to(&scenario, "north", SOON, async || {
+        create(
+            &all,
+            &event(&scenario, "one", ("Flood", "at the pond"), &north),
+        )
+        .await
+    })
+    .await?;
+    ponds
+        .until_equal("north", "/status/flood", json!("at the pond"), SOON)
+        .await?;
+    create(
+        &all,
+        &event(&scenario, "two", ("Flood", "at its child"), &child),
+    )
+    .await?;
+    let told = ponds
+        .until_equal("north", "/status/flood", json!("at its child"), SOON)
+        .await?;
+    assert_eq!(told["status"]["wet"], "yes");
+    // It happens again: the older one is the latest now.
+    patch(
+        &all,
+        "one",
+        &json!({ "series": { "count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z" } }),
+    )
+    .await?;
+    ponds
+        .until_equal("north", "/status/flood", json!("at the pond"), SOON)
+        .await?;
+    all.delete("one").await?;
+    ponds
+        .until_equal("north", "/status/flood", json!("at its child"), SOON)
+        .await?;
+    all.delete("two").await?;
+    until_dry(&ponds).await?;
+    rest(&scenario).await?;
+
+    // Another reason, and another object of that name.
+    leads_nowhere(&scenario, async || {
+        create(&all, &event(&scenario, "dry", ("Sun", "-"), &north)).await
+    })
+    .await?;
+    let mut former = north.clone();
+    former["uid"] = json!("a-former-one");
+    create(
+        &all,
+        &event(&scenario, "former", ("Flood", "long ago"), &former),
+    )
+    .await?;
+    rest(&scenario).await?;
+    until_dry(&ponds).await?;
+
+    // Found by what is related; only the first counts.
+    let mut drought = event(&scenario, "drought", ("Drought", "-"), &child);
+    drought["related"] = reference(&scenario, "ponds", "south").await?;
+    leads_to(&scenario, "south", SOON, async || {
+        create(&all, &drought).await
+    })
+    .await?;
+    ponds
+        .until_equal("south", "/status/drought", json!("Drought south"), SOON)
+        .await?;
+    leads_nowhere(&scenario, async || all.delete("drought").await).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kind_that_is_not_served_is_named_and_followed_once_it_is() -> Result<()> {
+    let katalog = input("observe/katalog.yaml")?;
+    let mut scenario = Scenario::new("observelate").await?;
+    scenario.grant(&katalog).await?;
+    scenario.start().await?;
+    scenario.install(&input("observe/crd.yaml")?).await?;
+    scenario.apply(&katalog)?;
+    ponds(&scenario).await?;
+    problem(&scenario, &["Storm", "observe"]).await?;
+    // Everything else works meanwhile.
+    let maps = scenario.objects("configmaps");
+    leads_to(&scenario, "north", SOON, async || {
+        create(&maps, &config_map("depth", Some("north"), &json!({}))).await
+    })
+    .await?;
+    scenario.install(&input("observe/storms.yaml")?).await?;
+    let path = format!("/apis/{}/v1alpha1/storms", scenario.group);
+    let storms = Objects::at(&scenario.client, &path);
+    let storm = |name: &str, pond: &str| {
+        json!({
+            "apiVersion": format!("{}/v1alpha1", scenario.group), "kind": "Storm",
+            "metadata": { "name": name }, "spec": { "pond": pond },
+        })
+    };
+    // One that comes before the watch does is not lost: with it all have a pass.
+    let before = at(&scenario, "south").await?;
+    create(&storms, &storm("first", "south")).await?;
+    scenario
+        .objects("ponds")
+        .until("south", "had a pass", NOTICED, |pond| {
+            pond["status"]["at"] != before
+        })
+        .await?;
+    scenario.katalog_is("observers", "True", "Running").await?;
+    no_problem(&scenario).await?;
+    rest(&scenario).await?;
+    leads_to(&scenario, "south", SOON, async || {
+        create(&storms, &storm("second", "south")).await
+    })
+    .await?;
+    leads_nowhere(&scenario, async || {
+        patch(&storms, "second", &json!({ "spec": { "pond": "north" } })).await?;
+        storms.delete("second").await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_right_it_is_named_and_the_rest_goes_on_and_its_return_leads_to_a_pass()
+-> Result<()> {
+    let katalog = input("observe/katalog.yaml")?;
+    let mut scenario = Scenario::new("observeright").await?;
+    let roles = scenario.grant(&katalog).await?;
+    for role in &roles {
+        let mut less = role.clone();
+        for rule in less.rules.iter_mut().flatten() {
+            let resources = rule.resources.iter_mut().flatten();
+            // The rule holds other kinds, too.
+            for resource in resources.filter(|resource| *resource == "serviceaccounts") {
+                "nothing".clone_into(resource);
+            }
+        }
+        scenario.put_role(&less).await?;
+    }
+    scenario
+        .wait_for_right("list", "", "serviceaccounts", false)
+        .await?;
+    scenario.start().await?;
+    scenario.install(&input("observe/storms.yaml")?).await?;
+    scenario.install(&input("observe/crd.yaml")?).await?;
+    scenario.apply(&katalog)?;
+    ponds(&scenario).await?;
+    problem(&scenario, &["serviceaccounts", "list"]).await?;
+    let maps = scenario.objects("configmaps");
+    leads_to(&scenario, "north", SOON, async || {
+        create(&maps, &config_map("depth", Some("north"), &json!({}))).await
+    })
+    .await?;
+    let before = at(&scenario, "south").await?;
+    tokio::time::sleep(TICK).await;
+    for role in &roles {
+        scenario.put_role(role).await?;
+    }
+    scenario
+        .objects("ponds")
+        .until("south", "had a pass", NOTICED, |pond| {
+            pond["status"]["at"] != before
+        })
+        .await?;
+    no_problem(&scenario).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_changes_while_the_watch_is_cut_leads_to_a_pass_and_what_stays_does_not() -> Result<()>
+{
+    let katalog = input("observe/katalog.yaml")?;
+    let mut scenario = Scenario::new("observecut").await?;
+    scenario.grant(&katalog).await?;
+    let wire = Cable::new(&mut scenario).await?;
+    scenario.start().await?;
+    scenario.install(&input("observe/storms.yaml")?).await?;
+    scenario.install(&input("observe/crd.yaml")?).await?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("observers", "True", "Running").await?;
+    let maps = scenario.objects("configmaps");
+    for name in ["changed", "removed"] {
+        create(
+            &maps,
+            &config_map(name, Some("north"), &json!({ "a": "1" })),
+        )
+        .await?;
+    }
+    create(&maps, &config_map("kept", Some("south"), &json!({}))).await?;
+    ponds(&scenario).await?;
+
+    for (what, change) in [("made", 0), ("changed", 1), ("removed", 2)] {
+        println!("{what} while nothing is heard");
+        leads_to(&scenario, "north", NOTICED, async || {
+            wire.cut(true);
+            match change {
+                0 => create(&maps, &config_map("made", Some("north"), &json!({}))).await?,
+                1 => patch(&maps, "changed", &json!({ "data": { "a": "2" } })).await?,
+                _ => maps.delete("removed").await?,
+            }
+            tokio::time::sleep(QUIET).await;
+            wire.cut(false);
+            Ok(())
+        })
+        .await?;
+        rest(&scenario).await?;
+    }
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_declaration_is_followed_without_another_watch_of_the_resources() -> Result<()> {
+    let scenario = running("observechange").await?;
+    let mark = Scenario::mark()?;
+    let katalog = input("observe/katalog.yaml")?;
+    scenario.apply(&katalog.replace("label: example.org/pond", "label: example.org/lake"))?;
+    let maps = scenario.objects("configmaps");
+    let labelled = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": "lake", "labels": { "example.org/lake": "north" } },
+    });
+    scenario.katalog_is("observers", "True", "Running").await?;
+    rest(&scenario).await?;
+    leads_to(&scenario, "north", SOON, async || {
+        create(&maps, &labelled).await
+    })
+    .await?;
+    leads_nowhere(&scenario, async || {
+        create(&maps, &config_map("pond", Some("north"), &json!({}))).await
+    })
+    .await?;
+    let asked = scenario.requests_since(mark)?;
+    let again = asked.iter().filter(|one| one.resource == "ponds");
+    let again = again.filter(|one| one.verb == "list" || one.verb == "watch");
+    assert_eq!(again.count(), 0, "the ponds are watched anew");
+    Ok(())
+}
+
+/// Waits until the operator tells of a problem with all these words in it.
+async fn problem(scenario: &Scenario, words: &[&str]) -> Result<()> {
+    eventually("the problem is told", LIMIT, async || {
+        let told = row(scenario).await?.to_string();
+        Ok(words.iter().all(|word| told.contains(word)).then_some(()))
+    })
+    .await
+}
+
+async fn no_problem(scenario: &Scenario) -> Result<()> {
+    eventually("no problem is told", NOTICED, async || {
+        let row = row(scenario).await?;
+        Ok((row["reason"] == "Running" || row.get("message").is_none()).then_some(()))
+    })
+    .await
+}
+
+/// What the Katalog's status tells of the operator.
+async fn row(scenario: &Scenario) -> Result<Value> {
+    let katalog = scenario.objects("katalogs").fetch("observers").await?;
+    Ok(katalog["status"]["operators"][0].clone())
+}
+
+/// The way from the controller to the API server, which can be cut.
+struct Cable(watch::Sender<bool>);
+
+impl Cable {
+    /// Leads what the scenario's controllers say through it.
+    async fn new(scenario: &mut Scenario) -> Result<Self> {
+        let text = scenario.identity.kubeconfig().to_owned();
+        let server = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("server: "));
+        let address = server
+            .and_then(|server| server.strip_prefix("https://"))
+            .context("the kubeconfig names no server")?
+            .to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let port = listener.local_addr()?.port();
+        let led = text.replace(&address, &format!("127.0.0.1:{port}"));
+        let file = scenario.file("kubeconfig-led", &led)?;
+        let file = file.to_str().context("a path is not text")?.to_owned();
+        scenario.environment.push(("KUBECONFIG", file));
+        let (cut, is_cut) = watch::channel(false);
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                tokio::spawn(lead(near, address.clone(), is_cut.clone()));
+            }
+        });
+        Ok(Self(cut))
+    }
+
+    fn cut(&self, cut: bool) {
+        self.0.send_replace(cut);
+    }
+}
+
+/// Leads one connection until it ends or is cut.
+async fn lead(mut near: TcpStream, address: String, mut is_cut: watch::Receiver<bool>) {
+    if *is_cut.borrow() {
+        return;
+    }
+    let Ok(mut far) = TcpStream::connect(address).await else {
+        return;
+    };
+    tokio::select! {
+        _ = copy_bidirectional(&mut near, &mut far) => {}
+        _ = is_cut.wait_for(|cut| *cut) => {}
+    }
+}
