@@ -53,11 +53,7 @@ impl Belongings {
     /// Returns when everything was read once, or cannot be.
     pub(in crate::runtime) async fn looked_at(&self) {
         for watch in self.0.values() {
-            // An error says that the watch is gone, and this value with it.
-            let _ = watch
-                .state()
-                .wait_for(|state| *state != WatchState::Starting)
-                .await;
+            watch.looked_at().await;
         }
     }
 
@@ -68,14 +64,7 @@ impl Belongings {
 
     /// What keeps watches from their work.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let all = self.0.values();
-        all.filter_map(|watch| match &*watch.state().borrow() {
-            WatchState::Failing { problem, .. } => {
-                Some((watch.watched().served.group_kind(), problem.clone()))
-            }
-            WatchState::Starting | WatchState::Synced => None,
-        })
-        .collect()
+        self.0.values().filter_map(Handle::trouble).collect()
     }
 
     /// What can be read at the moment.

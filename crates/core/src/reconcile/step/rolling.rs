@@ -101,8 +101,9 @@ fn at<'a>(object: &'a Node, way: &[&str]) -> Option<&'a Node> {
 /// The Secrets and `ConfigMaps` that a pod template of the workload `key` names.
 fn used(template: &Node, key: &ChildKey) -> BTreeSet<ChildKey> {
     let mut used = BTreeSet::new();
-    let mut add = |kind: &str, name: Option<&Node>| {
-        if let Some(name) = name.and_then(Node::as_str).filter(|name| !name.is_empty()) {
+    let mut add = |kind: &str, place: &Node, way: &[&str]| {
+        let name = at(place, way).and_then(Node::as_str);
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
             used.insert(ChildKey {
                 kind: GroupKind::parse(kind),
                 object: ObjectKey {
@@ -116,68 +117,29 @@ fn used(template: &Node, key: &ChildKey) -> BTreeSet<ChildKey> {
         return used;
     };
     for secret in items(spec, "imagePullSecrets") {
-        add("Secret", secret.get("name"));
+        add("Secret", secret, &["name"]);
     }
     for volume in items(spec, "volumes") {
-        add(
-            "Secret",
-            volume
-                .get("secret")
-                .and_then(|volume| volume.get("secretName")),
-        );
-        add(
-            "ConfigMap",
-            volume
-                .get("configMap")
-                .and_then(|volume| volume.get("name")),
-        );
-        let projected = volume
-            .get("projected")
-            .map(|volume| items(volume, "sources"));
-        for source in projected.unwrap_or_default() {
-            add(
-                "Secret",
-                source.get("secret").and_then(|source| source.get("name")),
-            );
-            add(
-                "ConfigMap",
-                source
-                    .get("configMap")
-                    .and_then(|source| source.get("name")),
-            );
+        add("Secret", volume, &["secret", "secretName"]);
+        add("ConfigMap", volume, &["configMap", "name"]);
+        let projected = volume.get("projected");
+        for source in projected.map_or(&[][..], |volume| items(volume, "sources")) {
+            add("Secret", source, &["secret", "name"]);
+            add("ConfigMap", source, &["configMap", "name"]);
         }
     }
-    let containers = items(spec, "containers")
-        .iter()
-        .chain(items(spec, "initContainers"));
-    for container in containers {
+    let containers = items(spec, "containers").iter();
+    for container in containers.chain(items(spec, "initContainers")) {
         for source in items(container, "envFrom") {
-            add(
-                "Secret",
-                source
-                    .get("secretRef")
-                    .and_then(|source| source.get("name")),
-            );
-            add(
-                "ConfigMap",
-                source
-                    .get("configMapRef")
-                    .and_then(|source| source.get("name")),
-            );
+            add("Secret", source, &["secretRef", "name"]);
+            add("ConfigMap", source, &["configMapRef", "name"]);
         }
         for variable in items(container, "env") {
-            let Some(from) = variable.get("valueFrom") else {
-                continue;
-            };
-            add(
-                "Secret",
-                from.get("secretKeyRef")
-                    .and_then(|source| source.get("name")),
-            );
+            add("Secret", variable, &["valueFrom", "secretKeyRef", "name"]);
             add(
                 "ConfigMap",
-                from.get("configMapKeyRef")
-                    .and_then(|source| source.get("name")),
+                variable,
+                &["valueFrom", "configMapKeyRef", "name"],
             );
         }
     }
