@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
-use orkestra_core::{api::EnrichTarget, value::Key};
+use orkestra_core::{enrich::Relation, value::Key};
 use tokio::sync::watch;
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::runtime) struct Moods {
     targets: BTreeMap<Key, Mood>,
-    belongings: Vec<(EnrichTarget, Result<(), String>)>,
+    belongings: Vec<(Relation, Result<(), String>)>,
 }
 
 impl Moods {

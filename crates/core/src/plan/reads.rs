@@ -1,19 +1,21 @@
 //! What a plan reads of the custom resource and of its children.
 
+mod added;
 mod children;
 mod cross;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    ChildAlias, Condition, ForEach, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads,
+    ChildAlias, Condition, ForEach, GroupKind, ImportPlan, Leaf, Number, Operand, OperatorPlan,
+    Reads,
     for_each::ITEM,
     kinds,
     walk::{Expression, Purpose},
 };
 use crate::{
     api::names,
-    diagnostics::{Code, nearest},
+    diagnostics::{Code, Severity, nearest},
     template,
     value::{Key, Path, Step},
 };
@@ -32,12 +34,14 @@ const INPUTS: &str = "inputs";
 /// Root of the answers to calls.
 pub(crate) const EXTERNAL: &str = "external";
 
-/// A read that cannot be answered.
+/// A read that cannot be answered, or always with nothing.
 pub(crate) struct Unreadable {
     /// The field of the Katalog that reads.
     pub(crate) place: String,
     /// The byte of the field's text where it reads, if that is known.
     pub(crate) offset: Option<usize>,
+    /// Whether it refuses the Katalog.
+    pub(crate) severity: Severity,
     /// Which kind of problem it is.
     pub(crate) code: Code,
     /// What is wrong.
@@ -332,6 +336,7 @@ impl Gathered {
         } else {
             rest
         };
+        self.addition(kind, rest, place, known);
         self.reads
             .children
             .entry(kind.clone())
@@ -393,6 +398,7 @@ impl Gathered {
             _ => message,
         };
         self.unreadable.push(Unreadable {
+            severity: Severity::Error,
             code,
             place: place.field.to_owned(),
             offset,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    api::EnrichTarget,
     plan::{ChildPlan, GroupKind, Number, OperatorPlan, kinds},
     value::{Key, Step},
 };
@@ -17,6 +18,8 @@ pub(super) struct Known {
     pub(super) names: BTreeMap<String, (GroupKind, Number)>,
     /// The entries of `cross`, in order.
     pub(super) cross: Vec<Key>,
+    /// What is added to children.
+    pub(super) enrich: Vec<EnrichTarget>,
     /// Whether there are no others.
     pub(super) all: bool,
 }
@@ -26,6 +29,7 @@ impl Known {
         Self {
             names: Self::of(&plan.children),
             cross: plan.cross.iter().map(|entry| entry.name.clone()).collect(),
+            enrich: plan.enrich.iter().map(|entry| entry.target).collect(),
             all,
         }
     }
