@@ -7,8 +7,7 @@ mod cross;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    ChildAlias, Condition, ForEach, GroupKind, ImportPlan, Leaf, Number, Operand, OperatorPlan,
-    Reads,
+    ChildAlias, Condition, ForEach, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads,
     for_each::ITEM,
     kinds,
     walk::{Expression, Purpose},
