@@ -171,10 +171,11 @@ fn change_word(value: &mut Tree, word: &WordAlias) -> bool {
             word.to.clone_into(&mut entries[0].0.name);
         }
         TreeValue::List(items) => {
-            // Each of them, not the first alone.
-            return items
-                .iter_mut()
-                .fold(false, |changed, item| change_word(item, word) || changed);
+            let mut changed = false;
+            for item in items {
+                changed |= change_word(item, word);
+            }
+            return changed;
         }
         _ => return false,
     }
