@@ -45,7 +45,7 @@ pub struct Objects {
 
 /// The label that pods of Jobs have, since Kubernetes 1.27. Source: Kubernetes, "Labels, Annotations and Taints".
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
-/// The label that names the Service of a slice. Source: Kubernetes, "EndpointSlices".
+/// The label that names the Service of a slice. Source: Kubernetes, "`EndpointSlices`".
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 impl Relation {

@@ -196,7 +196,7 @@ pub(super) fn claim(object: &Node) -> Node {
     ])
 }
 
-/// Who made a volume. Source: Kubernetes, annotation of the PersistentVolume controller.
+/// Who made a volume. Source: Kubernetes, annotation of the `PersistentVolume` controller.
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 
 pub(super) fn volume(object: &Node) -> Node {
