@@ -17,6 +17,7 @@ mod depends;
 mod drift;
 mod ending;
 mod enrich;
+mod examples;
 mod external;
 mod files;
 mod foreach;

@@ -43,7 +43,7 @@ pub(super) fn fill(
             }
         }
         for (addition, child) in wanted {
-            if let Err(read) = add(plan, observed, addition, child, sources)
+            if let Some(read) = add(plan, observed, addition, child, sources)
                 && !lacking.contains(&read)
             {
                 lacking.push(read);
@@ -75,30 +75,24 @@ fn wanted<'a>(
     wanted
 }
 
-/// Puts one key of one child into the sources.
-///
-/// # Errors
-/// The read that is not answered yet.
+/// Puts one key of one child into the sources; gives the read that is not answered yet.
 fn add(
     plan: &OperatorPlan,
     observed: &Observed,
     addition: &'static Addition,
     child: &ObservedChild,
     sources: &mut Sources,
-) -> Result<(), Read> {
+) -> Option<Read> {
     let key = || (child.key.clone(), addition.key);
     if addition.source.relation().is_none() {
         let shaped = (addition.shape)(std::slice::from_ref(&child.record.view));
         sources.added.extend(shaped.map(|value| (key(), value)));
-        return Ok(());
+        return None;
     }
     let owner = (&plan.resource.group_kind(), &observed.cr.id.key);
-    let Some(read) = RelatedRead::of(addition, owner, child) else {
-        return Ok(());
-    };
-    let read = Read::Related(read);
+    let read = Read::Related(RelatedRead::of(addition, owner, child)?);
     match observed.answers.get(&read) {
-        None => return Err(read),
+        None => return Some(read),
         Some(Answer::Ready(found)) => {
             let shaped = (addition.shape)(found.as_list().unwrap_or_default());
             sources.added.extend(shaped.map(|value| (key(), value)));
@@ -106,7 +100,7 @@ fn add(
         Some(Answer::Absent) => {}
         Some(Answer::Unavailable(why)) => hide(plan, addition, child, why, sources),
     }
-    Ok(())
+    None
 }
 
 fn is_open(

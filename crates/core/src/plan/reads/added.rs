@@ -50,7 +50,8 @@ impl Gathered {
         known: &Known,
     ) {
         let offset = place.source.and_then(|source| offset_of(source, key));
-        let path = Path::from_iter(read.iter().cloned()).to_string();
+        let path: Path = read.iter().cloned().collect();
+        let path = path.to_string();
         let reader = if place.source.is_none() || offset.is_some() {
             Reader::Author
         } else if template::does_without(&path) {
