@@ -16,6 +16,7 @@ use orkestra_core::{
 };
 
 use super::{
+    changes::{change, first},
     sources::{cross::Targets, observed::Observed, related::Belongings},
     watch::{Handle, Store, WatchProblem, WatchState},
     wire::Served,
@@ -146,14 +147,9 @@ impl Bound {
         let mut states = self.states();
         let changes = states.iter_mut().map(|state| {
             state.mark_unchanged();
-            Box::pin(async {
-                // A watch that ended says nothing any more.
-                if state.changed().await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            })
+            change(state)
         });
-        futures::future::select_all(changes).await;
+        first(changes).await;
     }
 
     fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
@@ -167,19 +163,13 @@ impl Bound {
 
     /// What keeps a watch from its work, by kind.
     pub(super) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let kinds = self
-            .kinds
-            .iter()
-            .map(|(kind, watched)| (kind.clone(), watched.watch.state()));
-        let all = std::iter::once((self.served.group_kind(), self.crs.state())).chain(kinds);
-        all.filter_map(|(kind, state)| match &*state.borrow() {
-            WatchState::Failing { problem, .. } => Some((kind, problem.clone())),
-            WatchState::Starting | WatchState::Synced => None,
-        })
-        .chain(self.targets.troubles())
-        .chain(self.belongings.troubles())
-        .chain(self.observed.troubles())
-        .collect()
+        let kinds = self.kinds.values();
+        let own = self.crs.trouble().into_iter();
+        own.chain(kinds.filter_map(|kind| kind.watch.trouble()))
+            .chain(self.targets.troubles())
+            .chain(self.belongings.troubles())
+            .chain(self.observed.troubles())
+            .collect()
     }
 
     /// Records held for this operator; shared ones count for each.

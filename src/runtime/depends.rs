@@ -5,7 +5,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use futures::future::select_all;
 use orkestra_core::{
     api::DependencyCondition,
     plan::{Dependency, KatalogRef, OperatorPlan},
@@ -13,7 +12,12 @@ use orkestra_core::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{OperatorStatus, Phase, operators::Operators, shared::Shared};
+use super::{
+    OperatorStatus, Phase,
+    changes::{change, first},
+    operators::Operators,
+    shared::Shared,
+};
 
 /// What another operator says of itself, live.
 type Status = watch::Receiver<OperatorStatus>;
@@ -37,7 +41,8 @@ pub(super) async fn follow(
             () = stop.cancelled() => return,
             changed = plans.changed() => if changed.is_err() { return },
             _ = listed.changed() => {}
-            () = any_changed(&mut watched) => {}
+            // That an operator has stopped, and changes no more, is told by the list.
+            () = first(watched.iter_mut().map(change)) => {}
         }
     }
 }
@@ -113,23 +118,6 @@ fn lacks(status: &OperatorStatus, condition: DependencyCondition) -> Option<Stri
     }
     let has_begun = status.passes > 0 || status.instances == 0;
     (!has_begun).then(|| "no pass of it has ended yet".to_owned())
-}
-
-/// Waits until one of them changes.
-async fn any_changed(statuses: &mut [Status]) {
-    let changes = statuses.iter_mut().map(|status| {
-        Box::pin(async {
-            // One whose operator has stopped changes no more; that it is gone is told elsewhere.
-            if status.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        })
-    });
-    let changes: Vec<_> = changes.collect();
-    if changes.is_empty() {
-        std::future::pending::<()>().await;
-    }
-    select_all(changes).await;
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orkestra_core::plan::{GroupKind, OperatorPlan, ResourceType, built_in};
+use orkestra_core::plan::{GroupKind, OperatorPlan, ResourceType};
 
 use super::{
     bound::Bound,
@@ -75,36 +75,19 @@ pub(super) async fn look_up(
     kind: &GroupKind,
     declared: Option<&ResourceType>,
 ) -> Result<Option<Served>, WireError> {
-    if let Some(crd) = shared.context.crds.get(kind) {
+    let crds = &shared.context.crds;
+    if let Some(crd) = crds.get(kind) {
         // An inventory names no version: any that is served shows the same objects.
+        let mut names = crd.versions.iter().map(|version| &version.name);
         let version = match declared {
-            Some(declared) => crd
-                .serves(&declared.version)
-                .then(|| declared.version.clone()),
-            None => crd
-                .versions
-                .iter()
-                .map(|version| &version.name)
-                .find(|name| crd.serves(name))
-                .cloned(),
+            Some(declared) => Some(&declared.version),
+            None => names.find(|name| crd.serves(name)),
         };
-        return Ok(version.map(|version| Served {
-            group: kind.group.clone(),
-            version,
-            kind: kind.kind.clone(),
-            plural: crd.plural.clone(),
-            namespaced: crd.namespaced,
-        }));
+        return Ok(version.and_then(|version| crds.served(kind, version)));
     }
     if let Some(declared) = declared {
-        if let Some((plural, namespaced)) = built_in(kind) {
-            return Ok(Some(Served {
-                group: kind.group.clone(),
-                version: declared.version.clone(),
-                kind: kind.kind.clone(),
-                plural: plural.into(),
-                namespaced,
-            }));
+        if let Some(served) = Served::built_in(kind, &declared.version) {
+            return Ok(Some(served));
         }
         return shared
             .context

@@ -8,6 +8,7 @@
 
 mod autoscale;
 mod bound;
+mod changes;
 pub mod context;
 mod decide;
 mod depends;

@@ -11,6 +11,9 @@ use crate::waters;
 /// How soon a status field tells what a pod does. The promise is a second; the machine runs other tests meanwhile.
 const SOON: Duration = Duration::from_secs(3);
 
+/// The node of the control plane.
+const NODE: &str = "fake-node";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_status_follows_pods_replica_sets_and_endpoints_without_asking_for_them() -> Result<()>
 {
@@ -24,6 +27,7 @@ async fn the_status_follows_pods_replica_sets_and_endpoints_without_asking_for_t
         ("/status/readyPods", json!(2)),
         ("/status/revisions", json!(1)),
         ("/status/addresses", json!(2)),
+        ("/status/behind", json!(2)),
         ("/status/crashing", json!(false)),
     ] {
         apps.until_equal("web", pointer, value, LIMIT).await?;
@@ -68,6 +72,58 @@ async fn the_status_follows_pods_replica_sets_and_endpoints_without_asking_for_t
     apps.until_equal("web", "/status/addresses", json!(0), LIMIT)
         .await?;
     apps.until_equal("web", "/status/readyPods", json!(2), LIMIT)
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn children_tell_of_nodes_warnings_volumes_jobs_and_load_balancers() -> Result<()> {
+    let crds = ["cross/app-crd.yaml"];
+    let scenario = Scenario::running("enrich-all", &crds, "enrich/everything.yaml").await?;
+    let app = waters::resource(&scenario, "App", "web", &json!({}));
+    let apps = scenario.objects("apps");
+    apps.create(&app).await?;
+    let disk = format!("{}-disk", scenario.namespace);
+    for (pointer, value) in [
+        ("/status/node", json!(NODE)),
+        ("/status/warning", json!("FailedScheduling")),
+        ("/status/quiet", json!(false)),
+        ("/status/ended", json!("1 Succeeded")),
+        ("/status/lastJob", json!("")),
+        ("/status/running", json!(0)),
+        ("/status/owner", json!("App web")),
+        ("/status/sparePods", json!(1)),
+        ("/status/claims", json!("data-web-store-0 Pending")),
+        ("/status/volume", json!(disk)),
+        ("/status/driver", json!("disks.example")),
+        ("/status/class", json!("Delete")),
+        ("/status/claim", json!("web Bound")),
+        ("/status/scales", json!("Deployment")),
+        ("/status/measured", json!(0)),
+        ("/status/addresses", json!("")),
+        ("/status/certificates", json!("web-tls")),
+    ] {
+        apps.until_equal("web", pointer, value, LIMIT).await?;
+    }
+
+    // Each change of what lies behind is told, though the child itself is as before.
+    let zone = format!("zone-{}", scenario.namespace);
+    let label = format!("topology.kubernetes.io/zone={zone}");
+    scenario.kubectl(&["label", "node", NODE, "--overwrite", &label])?;
+    apps.until_equal("web", "/status/zone", json!(zone), LIMIT)
+        .await?;
+    scenario.kubectl(&["create", "job", "by-hand", "--from=cronjob/web-nightly"])?;
+    for (pointer, value) in [
+        ("/status/lastJob", json!("by-hand")),
+        ("/status/lastGood", json!("by-hand")),
+        ("/status/running", json!(0)),
+    ] {
+        apps.until_equal("web", pointer, value, LIMIT).await?;
+    }
+    let status = r#"{"status":{"loadBalancer":{"ingress":[{"ip":"198.51.100.9"}]}}}"#;
+    let patch = ["patch", "ingress", "web", "--subresource=status", "--patch"];
+    scenario.kubectl(&[&patch[..], &[status]].concat())?;
+    apps.until_equal("web", "/status/addresses", json!("198.51.100.9"), SOON)
         .await?;
     Ok(())
 }

@@ -5,6 +5,7 @@
 //!            │ api: the types              ├── resources: shorthand to whole objects
 //!            │                             ├── template: expressions and notes, over values
 //!            │                             └── schema: what fields take and give
+//!            │                             ├── enrich: what is added to children
 //!            └── diagnostics: what is wrong, and where
 //!  api ── reference ──► pages, `ork explain`, the schema for editors
 //! ```
@@ -15,6 +16,7 @@ pub mod api;
 pub mod cron;
 pub mod diagnostics;
 pub mod document;
+pub mod enrich;
 pub mod plan;
 pub mod reconcile;
 pub mod reference;

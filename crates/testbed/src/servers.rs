@@ -156,7 +156,7 @@ impl Site {
 }
 
 /// What makes children, counts them or deletes them. Left out is what needs a cloud, a network or a kubelet.
-const CONTROLLERS: [&str; 17] = [
+const CONTROLLERS: [&str; 18] = [
     "clusterrole-aggregation",
     "cronjob",
     "daemonset",
@@ -167,6 +167,7 @@ const CONTROLLERS: [&str; 17] = [
     "job",
     "namespace",
     "nodelifecycle",
+    "persistentvolume-binder",
     "podgc",
     "replicaset",
     "replicationcontroller",

@@ -181,11 +181,7 @@ impl Targets {
     pub(in crate::runtime) async fn looked_at(&self) {
         for target in self.0.values() {
             if let Some(watch) = &target.watch {
-                // An error says that the watch is gone, and this value with it.
-                let _ = watch
-                    .state()
-                    .wait_for(|state| *state != WatchState::Starting)
-                    .await;
+                watch.looked_at().await;
             }
         }
     }
@@ -223,14 +219,7 @@ impl Targets {
     /// What keeps a target from being read.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
         let watches = self.0.values().filter_map(|target| target.watch.as_ref());
-        watches
-            .filter_map(|watch| match &*watch.state().borrow() {
-                WatchState::Failing { problem, .. } => {
-                    Some((watch.watched().served.group_kind(), problem.clone()))
-                }
-                WatchState::Starting | WatchState::Synced => None,
-            })
-            .collect()
+        watches.filter_map(Handle::trouble).collect()
     }
 }
 

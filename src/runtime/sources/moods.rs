@@ -1,18 +1,24 @@
 //! What all custom resources of an operator must hear of at once: that something they read can be read, or not any more.
 
-use std::{collections::BTreeMap, future::pending};
+use std::collections::BTreeMap;
 
-use futures::future::{BoxFuture, select_all};
-use orkestra_core::{api::EnrichTarget, value::Key};
+use futures::future::BoxFuture;
+use orkestra_core::{enrich::Relation, value::Key};
 use tokio::sync::watch;
 
-use super::{super::bound::Bound, cross::Mood};
+use super::{
+    super::{
+        bound::Bound,
+        changes::{change, first},
+    },
+    cross::Mood,
+};
 
 /// How the sources of an operator are.
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::runtime) struct Moods {
     targets: BTreeMap<Key, Mood>,
-    belongings: Vec<(EnrichTarget, Result<(), String>)>,
+    belongings: Vec<(Relation, Result<(), String>)>,
     observed: (Vec<bool>, Vec<Result<(), String>>),
 }
 
@@ -36,20 +42,13 @@ pub(in crate::runtime) async fn changed(bound: &Bound, told: &Moods) {
     if Moods::of(bound) != *told {
         return;
     }
-    if changes.is_empty() {
-        pending::<()>().await;
-    }
-    select_all(changes).await;
+    first(changes).await;
 }
 
-/// Returns at the next change of a watched value; one that is over has none.
+/// Returns at the next change of a watched value.
 pub(super) fn next<T: Send + Sync + 'static>(
     mut value: watch::Receiver<T>,
 ) -> BoxFuture<'static, ()> {
     value.mark_unchanged();
-    Box::pin(async move {
-        if value.changed().await.is_err() {
-            pending::<()>().await;
-        }
-    })
+    Box::pin(async move { change(&mut value).await })
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::{ChildKey, GroupKind, built_in},
+    plan::{ChildKey, GroupKind},
     reconcile::{
         record::{Identity, Observed, newer},
         sources::{Answer, Read},
@@ -72,12 +72,10 @@ impl Objects {
     /// What keeps the watches from their work.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
         let watches = lock(&self.watches);
-        let trouble =
-            |(kind, watch): (&GroupKind, &Arc<Handle<Presence>>)| match &*watch.state().borrow() {
-                WatchState::Failing { problem, .. } => Some((kind.clone(), problem.clone())),
-                WatchState::Starting | WatchState::Synced => None,
-            };
-        watches.iter().filter_map(trouble).collect()
+        watches
+            .values()
+            .filter_map(|watch| watch.trouble())
+            .collect()
     }
 
     /// The watch of a kind, which starts with its first reader.
@@ -129,16 +127,9 @@ pub(super) async fn read(
     object: &ChildKey,
 ) -> Option<Answer> {
     let kind = &object.kind;
-    let Some((plural, namespaced)) = built_in(kind) else {
+    let Some(served) = Served::built_in(kind, "v1") else {
         let why = format!("{kind} is no kind that can be read");
         return Some(Answer::Unavailable(why.into()));
-    };
-    let served = Served {
-        group: kind.group.clone(),
-        version: "v1".into(),
-        kind: kind.kind.clone(),
-        plural: plural.into(),
-        namespaced,
     };
     let objects = &shared.objects;
     let watch = objects.watch(shared, &served);

@@ -1,4 +1,5 @@
-//! What belongs to children: pods of workloads, endpoints of Services. One watch for each kind in the process.
+//! What something is added to children from: pods of workloads, endpoints of Services, nodes. One watch for each kind of
+//! relation in the process.
 
 use std::{
     collections::BTreeMap,
@@ -6,10 +7,10 @@ use std::{
 };
 
 use orkestra_core::{
-    api::EnrichTarget,
-    plan::{EnrichPlan, GroupKind, OperatorPlan},
+    enrich::Relation,
+    plan::{GroupKind, OperatorPlan},
     reconcile::{
-        related::{Related, RelatedRead},
+        related::{Related, RelatedBy, RelatedRead},
         sources::{Answer, Read},
         verdict::{Action, Executed},
     },
@@ -24,40 +25,23 @@ use super::super::{
 
 /// What is watched for the plan of one operator.
 #[derive(Default)]
-pub(in crate::runtime) struct Belongings(BTreeMap<EnrichTarget, Handle<Related>>);
+pub(in crate::runtime) struct Belongings(BTreeMap<Relation, Handle<Related>>);
 
 impl Belongings {
     /// Watches what templates of `plan` read beside children.
     pub(in crate::runtime) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Self {
-        let is_read = |target: &EnrichTarget| {
-            let mut entries = plan.enrich.iter().filter(|entry| entry.target == *target);
-            entries.any(|entry| {
-                let mut kinds = plan.reads.children.keys();
-                kinds.any(|kind| entry.is_read(&plan.reads, kind))
-            })
-        };
-        let watch = |target| {
-            let told = told(Arc::downgrade(shared), target);
+        let watch = |relation| {
+            let told = told(Arc::downgrade(shared), relation);
             let informers = &shared.context.informers;
-            (target, informers.related(watched(target), Some(told)))
+            Some((relation, informers.related(watched(relation)?, Some(told))))
         };
-        Self(
-            EnrichTarget::ALL
-                .into_iter()
-                .filter(is_read)
-                .map(watch)
-                .collect(),
-        )
+        Self(plan.relations().into_iter().filter_map(watch).collect())
     }
 
     /// Returns when everything was read once, or cannot be.
     pub(in crate::runtime) async fn looked_at(&self) {
         for watch in self.0.values() {
-            // An error says that the watch is gone, and this value with it.
-            let _ = watch
-                .state()
-                .wait_for(|state| *state != WatchState::Starting)
-                .await;
+            watch.looked_at().await;
         }
     }
 
@@ -68,20 +52,13 @@ impl Belongings {
 
     /// What keeps watches from their work.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let all = self.0.values();
-        all.filter_map(|watch| match &*watch.state().borrow() {
-            WatchState::Failing { problem, .. } => {
-                Some((watch.watched().served.group_kind(), problem.clone()))
-            }
-            WatchState::Starting | WatchState::Synced => None,
-        })
-        .collect()
+        self.0.values().filter_map(Handle::trouble).collect()
     }
 
     /// What can be read at the moment.
-    pub(in crate::runtime) fn readable(&self) -> Vec<(EnrichTarget, Result<(), String>)> {
+    pub(in crate::runtime) fn readable(&self) -> Vec<(Relation, Result<(), String>)> {
         let all = self.0.iter();
-        all.map(|(target, watch)| (*target, readable(watch)))
+        all.map(|(relation, watch)| (*relation, readable(watch)))
             .collect()
     }
 }
@@ -106,59 +83,62 @@ fn readable(watch: &Handle<Related>) -> Result<(), String> {
     }
 }
 
-fn watched(target: EnrichTarget) -> Watched {
-    let (group, version, kind, plural, label) = target.objects();
-    Watched {
-        served: Served {
-            group: group.into(),
-            version: version.into(),
-            kind: kind.into(),
-            plural: plural.into(),
-            namespaced: true,
-        },
+fn watched(relation: Relation) -> Option<Watched> {
+    let objects = relation.objects();
+    Some(Watched {
+        served: Served::built_in(&objects.kind, objects.version)?,
         scope: Scope {
-            selector: Some(label.to_owned()),
-            ..Scope::default()
+            namespace: None,
+            selector: objects.labels.map(str::to_owned),
+            fields: objects.fields.map(str::to_owned),
         },
-    }
+    })
 }
 
-/// Queues whoever reads what belongs to the same child.
-fn told(shared: Weak<Shared>, target: EnrichTarget) -> Subscriber<Related> {
+/// Queues whoever reads what has changed.
+fn told(shared: Weak<Shared>, relation: Relation) -> Subscriber<Related> {
     Arc::new(move |change: &Change<Related>| {
         let Some(shared) = shared.upgrade() else {
             return;
         };
         for record in [&change.before, &change.after].into_iter().flatten() {
-            let Some(of) = record.of.clone() else {
-                continue;
-            };
-            let read = Read::Related(RelatedRead { target, of });
-            shared.readers.changed(&read);
+            if let Some(read) = record.found_by(relation) {
+                shared.readers.changed(&Read::Related(read));
+            }
         }
     })
 }
 
-/// Whether a pass made children to which something is added: nobody waits for that yet.
+/// Whether a pass made children to which something of others is added: nobody waits for that yet.
 pub(in crate::runtime) fn are_new(plan: &OperatorPlan, executed: &Executed) -> bool {
+    let gets = |kind: &GroupKind| {
+        let mut read = plan.additions_read();
+        read.any(|(addition, of)| of == kind && addition.source.relation().is_some())
+    };
     let mut made = executed.done.iter();
-    made.any(|done| {
-        let is_read = |entry: &EnrichPlan| entry.is_read(&plan.reads, &done.key.kind);
-        done.action == Action::Created && plan.enrich.iter().any(is_read)
-    })
+    made.any(|done| done.action == Action::Created && gets(&done.key.kind))
 }
 
-/// What belongs to the child that a pass asks about, by name.
+/// What is kept of the objects that a pass asks about, by name.
 pub(super) fn read(belongings: &Belongings, read: &RelatedRead) -> Answer {
-    let Some(watch) = belongings.0.get(&read.target) else {
+    let Some(watch) = belongings.0.get(&read.relation) else {
         return Answer::Unavailable("the plan does not read it".into());
     };
     if let Err(why) = readable(watch) {
         return Answer::Unavailable(why.into());
     }
-    let found = watch.store().owned_by(&read.of);
-    let views = found
-        .iter()
-        .flat_map(|(_, record)| record.view.iter().cloned());
-    Answer::Ready(Arc::new(Node::from(views.collect::<Vec<_>>())))
+    let views: Vec<Node> = match &read.by {
+        RelatedBy::Belonging(of) => {
+            let found = watch.store().owned_by(of);
+            found
+                .iter()
+                .map(|(_, record)| record.view.clone())
+                .collect()
+        }
+        RelatedBy::Key(key) => match watch.store().get(key) {
+            Some(record) => vec![record.view.clone()],
+            None => return Answer::Absent,
+        },
+    };
+    Answer::Ready(Arc::new(Node::from(views)))
 }

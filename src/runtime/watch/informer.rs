@@ -10,7 +10,7 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::ObjectKey,
+    plan::{GroupKind, ObjectKey},
     reconcile::record::Identity,
     value::{Node, Path},
 };
@@ -286,6 +286,25 @@ impl<R: Record> Handle<R> {
             .state()
             .wait_for(|state| *state == WatchState::Synced)
             .await;
+    }
+
+    /// Returns when everything was read once, or cannot be.
+    pub async fn looked_at(&self) {
+        // As above.
+        let _ = self
+            .state()
+            .wait_for(|state| *state != WatchState::Starting)
+            .await;
+    }
+
+    /// What keeps the watch from its work, and of which kind it is.
+    pub fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
+        match &*self.state.borrow() {
+            WatchState::Failing { problem, .. } => {
+                Some((self.watched().served.group_kind(), problem.clone()))
+            }
+            WatchState::Starting | WatchState::Synced => None,
+        }
     }
 
     /// Tries again now what is waiting to be tried again: the CRD has just appeared, the right was just granted.

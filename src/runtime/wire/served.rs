@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use orkestra_core::{
-    plan::{GroupKind, ObjectKey},
+    plan::{GroupKind, ObjectKey, built_in},
     value::{Key, Node},
 };
 
@@ -32,6 +32,18 @@ impl Served {
             plural: "customresourcedefinitions".into(),
             namespaced: false,
         }
+    }
+
+    /// One of Kubernetes' own kinds in that version; nothing where it is none.
+    pub fn built_in(kind: &GroupKind, version: &str) -> Option<Self> {
+        let (plural, namespaced) = built_in(kind)?;
+        Some(Self {
+            group: kind.group.clone(),
+            version: version.into(),
+            kind: kind.kind.clone(),
+            plural: plural.into(),
+            namespaced,
+        })
     }
 
     /// The kind without its version.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::depends::DependsOn;
-use super::enrich::Enrich;
+use super::enrich::{Enrich, EnrichAll};
 use super::envelope;
 use super::later::{Ignored, Later};
 use super::motif::{Info, MotifImport};
@@ -153,9 +153,9 @@ pub struct CrdEntry {
     /// What is added to children that templates read, such as the pods of a workload.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enrich: Vec<Enrich>,
-    /// `true` adds everything that `enrich` can. Default `false`.
+    /// `true` adds everything that `enrich` can; with `except`, everything but what that lists. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub enrich_all: Option<bool>,
+    pub enrich_all: Option<EnrichAll>,
     /// What the operator does for each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator_box: Option<OperatorBox>,

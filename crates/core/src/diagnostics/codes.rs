@@ -211,6 +211,8 @@ codes! {
 
     /// A condition waits for a value that no status field writes.
     NeverWritten = 414, "no status field writes this";
+    /// A key that `enrich` adds to children, and that is not listed there.
+    NotAdded = 415, "nothing adds this to children";
     // Rules.
     /// A field of the spec that the definition lacks.
     SpecUnknown = 420, "the definition has no such field of the spec";

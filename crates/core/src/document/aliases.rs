@@ -14,13 +14,13 @@ pub struct Alias {
     pub warns: bool,
 }
 
-/// A value that stands for another.
+/// A value that stands for another; of a list an item, alone or as the only key of a map.
 #[derive(Debug)]
 pub struct WordAlias {
     /// The type of the map; empty is every one.
     pub of: &'static str,
-    /// The field.
-    pub field: &'static str,
+    /// The fields that take it.
+    pub fields: &'static [&'static str],
     /// The other spelling.
     pub from: &'static str,
     /// The present spelling.
@@ -100,10 +100,10 @@ pub const ALIASES: &[Alias] = aliases! {
 };
 
 macro_rules! words {
-    ($($of:literal $field:ident: $from:ident => $to:ident $(, $quiet:ident)?;)*) => {
+    ($($of:literal $($field:ident)|+: $from:ident => $to:ident $(, $quiet:ident)?;)*) => {
         &[$(WordAlias {
             of: $of,
-            field: stringify!($field),
+            fields: &[$(stringify!($field)),+],
             from: stringify!($from),
             to: stringify!($to),
             warns: aliases!(@warns $($quiet)?),
@@ -126,4 +126,20 @@ pub const WORD_ALIASES: &[WordAlias] = words! {
     "StatusField" type: str => string, quiet;
     "StatusField" type: integer => int, quiet;
     "StatusField" type: boolean => bool, quiet;
+    "" enrich | except: pod => pods, quiet;
+    "" enrich | except: event => events, quiet;
+    "" enrich | except: ev => events, quiet;
+    "" enrich | except: warnings => events, quiet;
+    "" enrich | except: pvclaim => pvc, quiet;
+    "" enrich | except: persistentvolumeclaim => pvc, quiet;
+    "" enrich | except: pvs => pv, quiet;
+    "" enrich | except: persistentvolume => pv, quiet;
+    "" enrich | except: sc => storageclass, quiet;
+    "" enrich | except: storageclasses => storageclass, quiet;
+    "" enrich | except: ep => endpoints, quiet;
+    "" enrich | except: endpointslice => endpoints, quiet;
+    "" enrich | except: cj => cronjob, quiet;
+    "" enrich | except: cronjobs => cronjob, quiet;
+    "" enrich | except: ing => ingress, quiet;
+    "" enrich | except: ingresses => ingress, quiet;
 };

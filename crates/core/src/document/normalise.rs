@@ -4,7 +4,7 @@
 //! warnings once it is changed. A value that is written in both spellings is an error: neither may
 //! win in silence.
 
-use super::aliases::{ALIASES, Alias, WORD_ALIASES};
+use super::aliases::{ALIASES, Alias, WORD_ALIASES, WordAlias};
 use super::check::suits;
 use super::tree::{Key, Tree, TreeValue};
 use crate::api::shape::{ObjectShape, Shape};
@@ -149,22 +149,42 @@ fn keys(tree: &Tree) -> Vec<String> {
 
 fn change_words(tree: &mut Tree, object: &ObjectShape, path: &FieldPath, found: &mut Diagnostics) {
     for word in WORD_ALIASES {
-        let is_here = object.fields.contains_key(word.field)
-            && (word.of.is_empty() || word.of == object.name);
-        let Some(value) = tree.get_mut(word.field).filter(|_| is_here) else {
-            continue;
-        };
-        if value.as_str() != Some(word.from) {
+        if !(word.of.is_empty() || word.of == object.name) {
             continue;
         }
-        value.value = TreeValue::Str(word.to.to_owned());
-        if word.warns {
-            let message = format!("`{}` is another spelling of `{}`", word.from, word.to);
-            let place = path.field(word.field);
-            let warning = Diagnostic::warning(Code::OtherSpelling, place, message);
-            found.push(warning.at(value.span));
+        for field in word.fields {
+            let is_here = object.fields.contains_key(*field);
+            let Some(value) = tree.get_mut(field).filter(|_| is_here) else {
+                continue;
+            };
+            let span = value.span;
+            if change_word(value, word) && word.warns {
+                let message = format!("`{}` is another spelling of `{}`", word.from, word.to);
+                let place = path.field(field);
+                let warning = Diagnostic::warning(Code::OtherSpelling, place, message);
+                found.push(warning.at(span));
+            }
         }
     }
+}
+
+/// Whether the value, or an item of the list that it is, was the other spelling; now it is the present one.
+fn change_word(value: &mut Tree, word: &WordAlias) -> bool {
+    match &mut value.value {
+        TreeValue::Str(text) if text == word.from => word.to.clone_into(text),
+        TreeValue::Map(entries) if entries.len() == 1 && entries[0].0.name == word.from => {
+            word.to.clone_into(&mut entries[0].0.name);
+        }
+        TreeValue::List(items) => {
+            let mut changed = false;
+            for item in items {
+                changed |= change_word(item, word);
+            }
+            return changed;
+        }
+        _ => return false,
+    }
+    true
 }
 
 /// `labels` as a list of `{key, value}` becomes a map.

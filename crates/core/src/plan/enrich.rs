@@ -1,9 +1,15 @@
 //! `enrich`: what is added to children that templates read.
 
-use super::{Gate, GroupKind, Reads, conditions};
+use std::collections::BTreeSet;
+
+use super::{ChildPlan, Gate, GroupKind, OperatorPlan, Reads, conditions};
 use crate::{
-    api::{CrdEntry, EnrichTarget, enrich::Enrich},
+    api::{
+        CrdEntry, EnrichTarget,
+        enrich::{Enrich, EnrichAll},
+    },
     diagnostics::{Code, did_you_mean},
+    enrich::{ADDITIONS, Addition, Relation},
     resources::scope::At,
     value::Step,
 };
@@ -17,72 +23,80 @@ pub struct EnrichPlan {
     pub gate: Gate,
 }
 
-impl EnrichTarget {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Pods, Self::ReplicaSets, Self::Endpoints];
-
-    /// The word for it in a Katalog.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Pods => "pods",
-            Self::ReplicaSets => "replicasets",
-            Self::Endpoints => "endpoints",
-        }
-    }
-
-    /// The key that it adds to a child.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Pods => "_pods",
-            Self::ReplicaSets => "_replicaSets",
-            Self::Endpoints => "_endpoints",
-        }
-    }
-
-    /// Whether it is added to children of that kind.
-    pub fn is_of(self, kind: &GroupKind) -> bool {
-        let kind = (&*kind.group, &*kind.kind);
-        match self {
-            Self::Pods => matches!(
-                kind,
-                (
-                    "apps",
-                    "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet"
-                ) | ("batch", "Job")
-            ),
-            Self::ReplicaSets => kind == ("apps", "Deployment"),
-            Self::Endpoints => kind == ("", "Service"),
-        }
-    }
+/// Whether templates read what that adds to children of that kind.
+pub(crate) fn is_read(addition: &Addition, reads: &Reads, kind: &GroupKind) -> bool {
+    let paths = reads.children.get(kind).into_iter().flatten();
+    addition.is_of(kind)
+        && paths.into_iter().any(|path| match path.steps().first() {
+            Some(Step::Field(first)) => &**first == addition.key,
+            Some(Step::Index(_)) => false,
+            None => true,
+        })
 }
 
-impl EnrichPlan {
-    /// Whether templates read what is added to children of that kind.
-    pub fn is_read(&self, reads: &Reads, kind: &GroupKind) -> bool {
-        let key = self.target.key();
-        let paths = reads.children.get(kind).into_iter().flatten();
-        self.target.is_of(kind)
-            && paths.into_iter().any(|path| match path.steps().first() {
-                Some(Step::Field(first)) => &**first == key,
-                Some(Step::Index(_)) => false,
-                None => true,
+impl OperatorPlan {
+    /// The additions that templates read, with the kinds of children that they read them of.
+    pub fn additions_read(&self) -> impl Iterator<Item = (&'static Addition, &GroupKind)> {
+        let declared = self
+            .enrich
+            .iter()
+            .flat_map(|entry| entry.target.additions());
+        declared.flat_map(|addition| {
+            let kinds = self.reads.children.keys();
+            let kinds = kinds.filter(|kind| is_read(addition, &self.reads, kind));
+            kinds.map(move |kind| (addition, kind))
+        })
+    }
+
+    /// What is watched for what is added to children.
+    pub fn relations(&self) -> BTreeSet<Relation> {
+        let read = self.additions_read();
+        read.filter_map(|(addition, _)| addition.source.relation())
+            .collect()
+    }
+
+    /// Keeps of children what additions to them are found by.
+    pub(crate) fn keep_for_additions(&mut self) {
+        let read = self.additions_read();
+        let kept: Vec<_> = read
+            .flat_map(|(addition, kind)| {
+                let paths = addition.source.paths();
+                paths.map(|path| (kind.clone(), path))
             })
+            .collect();
+        for (kind, path) in kept {
+            let paths = self.reads.children.entry(kind).or_default();
+            if !paths.iter().any(|known| path.starts_with(known)) {
+                paths.retain(|known| !known.starts_with(&path));
+                paths.push(path);
+                paths.sort();
+            }
+        }
     }
 }
 
-/// Compiles what the entry at `at` declares; what is wrong is reported and left out.
-pub(crate) fn compile(at: &At<'_>, entry: &CrdEntry) -> Box<[EnrichPlan]> {
-    if entry.enrich_all == Some(true) {
-        if !entry.enrich.is_empty() {
-            let message = "`enrichAll` adds everything already: leave one of the two out";
-            at.field("enrich").error(Code::Exclusive, message);
-        }
-        let plan = |target| EnrichPlan {
-            target,
-            gate: Gate::default(),
-        };
-        return EnrichTarget::ALL.into_iter().map(plan).collect();
+/// Compiles what the entry at `at` declares for `children`; what is wrong is reported and left out.
+pub(crate) fn compile(at: &At<'_>, entry: &CrdEntry, children: &[ChildPlan]) -> Box<[EnrichPlan]> {
+    let except = match &entry.enrich_all {
+        None | Some(EnrichAll::Switch(false)) => return listed(at, entry, children),
+        Some(EnrichAll::Switch(true)) => &[][..],
+        Some(EnrichAll::Except(all)) => &all.except,
+    };
+    if !entry.enrich.is_empty() {
+        let message = "`enrichAll` adds everything already: leave one of the two out";
+        at.field("enrich").error(Code::Exclusive, message);
     }
+    let plan = |target| EnrichPlan {
+        target,
+        gate: Gate::default(),
+    };
+    let all = EnrichTarget::ALL.into_iter();
+    all.filter(|target| !except.contains(target))
+        .map(plan)
+        .collect()
+}
+
+fn listed(at: &At<'_>, entry: &CrdEntry, children: &[ChildPlan]) -> Box<[EnrichPlan]> {
     let mut plans: Vec<EnrichPlan> = Vec::new();
     for (index, declared) in entry.enrich.iter().enumerate() {
         let at = at.field("enrich").index(index);
@@ -94,9 +108,31 @@ pub(crate) fn compile(at: &At<'_>, entry: &CrdEntry) -> Box<[EnrichPlan]> {
             at.error(Code::SetTwice, message);
             continue;
         }
+        tell_of_no_children(&at, plan.target, children);
         plans.push(plan);
     }
     plans.into()
+}
+
+/// What is added to no child that is declared has no effect.
+fn tell_of_no_children(at: &At<'_>, target: EnrichTarget, children: &[ChildPlan]) {
+    let is_of_one = |addition: &Addition| {
+        let mut kinds = children.iter().map(|child| child.kind.group_kind());
+        kinds.any(|kind| addition.is_of(&kind))
+    };
+    if target.additions().any(is_of_one) {
+        return;
+    }
+    let word = target.word();
+    let kinds: BTreeSet<&str> = target.additions().flat_map(Addition::kinds).collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    let message = if kinds.is_empty() {
+        format!("`{word}` is added to children, and none is declared")
+    } else {
+        let kinds = kinds.join(", ");
+        format!("`{word}` is added to children of kind {kinds}, and none is declared")
+    };
+    at.warn_hint(Code::NoEffect, message, "leave it out, or declare one");
 }
 
 fn one(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
@@ -115,14 +151,13 @@ fn one(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
         at.error_hint(Code::WrongShape, "this takes one key", hint);
         return None;
     };
-    let lower = word.to_ascii_lowercase();
     let Some(target) = EnrichTarget::ALL
         .into_iter()
-        .find(|target| target.word() == lower)
+        .find(|target| target.word().eq_ignore_ascii_case(word))
     else {
         let words = EnrichTarget::ALL.map(EnrichTarget::word);
         let message = format!("`{word}` cannot be added");
-        let hint = did_you_mean(&lower, words.iter().copied());
+        let hint = did_you_mean(&word.to_ascii_lowercase(), words.iter().copied());
         let hint = hint.unwrap_or_else(|| format!("there is {}", words.join(", ")));
         at.key(word).error_hint(Code::UnknownWord, message, hint);
         return None;
@@ -130,5 +165,45 @@ fn one(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
     Some(EnrichPlan {
         target,
         gate: conditions::gate(&at.field(word), &gates.when, &gates.or),
+    })
+}
+
+/// Who reads a key that `enrich` may add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// The Katalog's author, in so many words.
+    Author,
+    /// A note that has no other use.
+    Note,
+    /// A note that reads something else where the key is not there.
+    NoteWithout,
+}
+
+/// Why the key that is read of children of that kind is never there, and what to do about it.
+pub(crate) fn never_added(
+    enrich: &[EnrichTarget],
+    kind: &GroupKind,
+    key: &str,
+    reader: Reader,
+) -> Option<(String, String)> {
+    if let Some(addition) = Addition::find(key, kind) {
+        let word = addition.target.word();
+        if enrich.contains(&addition.target) || reader == Reader::NoteWithout {
+            return None;
+        }
+        return Some((
+            format!("`{key}` is always empty: nothing adds it to {}", kind.kind),
+            format!("add `{word}` to `enrich` of the entry"),
+        ));
+    }
+    let others = ADDITIONS.iter().filter(|addition| addition.key == key);
+    let kinds: Vec<&str> = others.flat_map(Addition::kinds).collect();
+    // A note may be for several kinds.
+    (reader == Reader::Author && !kinds.is_empty()).then(|| {
+        let message = format!(
+            "`{key}` is always empty: children of kind {} have none",
+            kind.kind
+        );
+        (message, format!("it is added to {}", kinds.join(", ")))
     })
 }

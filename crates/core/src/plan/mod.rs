@@ -63,6 +63,7 @@ pub use compile::{compile, errors_in_templates, types};
 pub use diff::{Change, diff};
 pub use ending::{EndPlan, EndStep};
 pub use enrich::EnrichPlan;
+pub(crate) use enrich::is_read;
 pub use gate::*;
 pub use held::{HoldPlan, RequeuePlan};
 pub use keys::{ChildKey, GroupKind, KatalogRef, ObjectKey, ResourceType};

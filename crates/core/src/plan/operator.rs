@@ -76,7 +76,12 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
 fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
     for read in unreadable {
         let place = at.place(&read.place).shared();
-        place.error_in_text(read.code, read.offset, read.message, read.hint);
+        place.in_text(
+            (read.severity, read.code),
+            read.offset,
+            read.message,
+            read.hint,
+        );
     }
 }
 
@@ -189,7 +194,7 @@ fn with_names(
             schemas,
             context.library,
         ),
-        enrich: enrich::compile(at, entry),
+        enrich: enrich::compile(at, entry, &children),
         hold: held::compile(&box_at, declared, known.1),
         requeue: pace.requeue,
         calls,
@@ -232,6 +237,7 @@ fn check(
     gathered.tell_events(&mut plan.observe.events);
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
+    plan.keep_for_additions();
     // What somebody does to the labels is seen.
     let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
     plan.reads.cr.extend(labels);

@@ -108,11 +108,10 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
         for child in &operator.children {
             add_child(&mut rights, child);
         }
-        for entry in &operator.enrich {
-            let mut kinds = operator.reads.children.keys();
-            if kinds.any(|kind| entry.is_read(&operator.reads, kind)) {
-                let (group, _, _, plural, _) = entry.target.objects();
-                rights.add(group, plural, &["list", "watch"]);
+        for relation in operator.relations() {
+            let kind = relation.objects().kind;
+            if let Some((plural, _)) = kinds::built_in(&kind) {
+                rights.add(&kind.group, plural, &["list", "watch"]);
             }
         }
         // Of another Katalog's kinds that Katalog has the rights.

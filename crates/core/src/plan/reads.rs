@@ -1,5 +1,6 @@
 //! What a plan reads of the custom resource and of its children.
 
+mod added;
 mod children;
 mod cross;
 mod events;
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     api::names,
-    diagnostics::{Code, nearest},
+    diagnostics::{Code, Severity, nearest},
     template,
     value::{Key, Path, Step},
 };
@@ -35,12 +36,14 @@ const INPUTS: &str = "inputs";
 /// Root of the answers to calls.
 pub(crate) const EXTERNAL: &str = "external";
 
-/// A read that cannot be answered.
+/// A read that cannot be answered, or always with nothing.
 pub(crate) struct Unreadable {
     /// The field of the Katalog that reads.
     pub(crate) place: String,
     /// The byte of the field's text where it reads, if that is known.
     pub(crate) offset: Option<usize>,
+    /// Whether it refuses the Katalog.
+    pub(crate) severity: Severity,
     /// Which kind of problem it is.
     pub(crate) code: Code,
     /// What is wrong.
@@ -341,6 +344,7 @@ impl Gathered {
         } else {
             rest
         };
+        self.addition(kind, rest, place, known);
         self.reads
             .children
             .entry(kind.clone())
@@ -402,6 +406,7 @@ impl Gathered {
             _ => message,
         };
         self.unreadable.push(Unreadable {
+            severity: Severity::Error,
             code,
             place: place.field.to_owned(),
             offset,

@@ -5,12 +5,13 @@ use jiff::Timestamp;
 use super::{
     children::children_data,
     record::{Observed, ObservedChild},
-    related::{RelatedRead, belonging},
+    related::RelatedRead,
     render::{RenderError, Renderer, Setting},
     sources::{Answer, Read, Sources},
 };
 use crate::{
-    plan::{ChildAlias, EnrichPlan, Number, OperatorPlan},
+    enrich::Addition,
+    plan::{ChildAlias, EnrichPlan, Number, OperatorPlan, is_read},
     template::Budget,
     value::{Key, Path, Step},
 };
@@ -26,44 +27,26 @@ pub(super) fn fill(
     sources: &mut Sources,
 ) -> Result<(), Vec<Read>> {
     let mut lacking = Vec::new();
-    let (owner, manager) = (plan.resource.group_kind(), plan.field_manager());
     for entry in &plan.enrich {
-        let is_read = |child: &&ObservedChild| {
-            entry.is_read(&plan.reads, &child.key.kind)
-                && child.record.is_ours(&observed.cr.id.uid, &manager)
-        };
-        let children: Vec<_> = observed.children.iter().filter(is_read).collect();
-        if children.is_empty() {
+        let wanted = wanted(plan, entry, observed);
+        if wanted.is_empty() {
             continue;
         }
         match is_open(plan, entry, observed, now, sources) {
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
-                for child in children {
-                    hide(plan, entry, child, &error.message, sources);
+                for (addition, child) in wanted {
+                    hide(plan, addition, child, &error.message, sources);
                 }
                 continue;
             }
         }
-        for child in children {
-            let read = Read::Related(RelatedRead {
-                target: entry.target,
-                of: belonging(
-                    entry.target,
-                    (&owner, &observed.cr.id.key),
-                    &child.key,
-                    &child.record.id.uid,
-                ),
-            });
-            match observed.answers.get(&read) {
-                None => lacking.push(read),
-                Some(Answer::Ready(found)) => {
-                    let key = (child.key.clone(), entry.target.key());
-                    sources.added.insert(key, found.as_ref().clone());
-                }
-                Some(Answer::Absent) => {}
-                Some(Answer::Unavailable(why)) => hide(plan, entry, child, why, sources),
+        for (addition, child) in wanted {
+            if let Some(read) = add(plan, observed, addition, child, sources)
+                && !lacking.contains(&read)
+            {
+                lacking.push(read);
             }
         }
     }
@@ -72,6 +55,52 @@ pub(super) fn fill(
     } else {
         Err(lacking)
     }
+}
+
+/// The children that get something of `entry` that templates read.
+fn wanted<'a>(
+    plan: &OperatorPlan,
+    entry: &EnrichPlan,
+    observed: &'a Observed,
+) -> Vec<(&'static Addition, &'a ObservedChild)> {
+    let manager = plan.field_manager();
+    let mut wanted = Vec::new();
+    for addition in entry.target.additions() {
+        let children = observed.children.iter().filter(|child| {
+            is_read(addition, &plan.reads, &child.key.kind)
+                && child.record.is_ours(&observed.cr.id.uid, &manager)
+        });
+        wanted.extend(children.map(|child| (addition, child)));
+    }
+    wanted
+}
+
+/// Puts one key of one child into the sources; gives the read that is not answered yet.
+fn add(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    addition: &'static Addition,
+    child: &ObservedChild,
+    sources: &mut Sources,
+) -> Option<Read> {
+    let key = || (child.key.clone(), addition.key);
+    if addition.source.relation().is_none() {
+        let shaped = (addition.shape)(std::slice::from_ref(&child.record.view));
+        sources.added.extend(shaped.map(|value| (key(), value)));
+        return None;
+    }
+    let owner = (&plan.resource.group_kind(), &observed.cr.id.key);
+    let read = Read::Related(RelatedRead::of(addition, owner, child)?);
+    match observed.answers.get(&read) {
+        None => return Some(read),
+        Some(Answer::Ready(found)) => {
+            let shaped = (addition.shape)(found.as_list().unwrap_or_default());
+            sources.added.extend(shaped.map(|value| (key(), value)));
+        }
+        Some(Answer::Absent) => {}
+        Some(Answer::Unavailable(why)) => hide(plan, addition, child, why, sources),
+    }
+    None
 }
 
 fn is_open(
@@ -99,14 +128,14 @@ fn is_open(
 /// Whoever reads what would be added to the child cannot tell.
 fn hide(
     plan: &OperatorPlan,
-    entry: &EnrichPlan,
+    addition: &Addition,
     child: &ObservedChild,
     why: &str,
     sources: &mut Sources,
 ) {
     let aliases = plan.children_names.iter();
     for alias in aliases.filter(|alias| alias.kind == child.key.kind) {
-        let path = place(alias, child, entry.target.key());
+        let path = place(alias, child, addition.key);
         sources.unavailable.push((path, why.into()));
     }
 }

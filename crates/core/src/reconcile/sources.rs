@@ -35,7 +35,7 @@ pub enum Read {
     Cross(CrossRead),
     /// What the operator that an entry of `cross` names says of itself and measures.
     Operator(Key),
-    /// The objects that belong to a child, as `enrich` adds them: a list.
+    /// The objects that something is added to a child from: a list of what is kept of each.
     Related(RelatedRead),
     /// The latest Event of the custom resource that the entry of `observe.events` of that name means.
     Event(Key),
@@ -95,7 +95,7 @@ pub struct Sources {
     pub cross: Node,
     /// `.events`: the latest Events, by name; null where the plan reads none.
     pub events: Node,
-    /// What is added to children: a list under a key.
+    /// What is added to children, by child and key.
     pub added: BTreeMap<(ChildKey, &'static str), Node>,
     /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
     /// neither creates nor deletes.

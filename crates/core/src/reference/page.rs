@@ -9,6 +9,7 @@ use super::{in_order, named_maps, support_note, type_with, words};
 use crate::api::children::Common;
 use crate::api::shape::{Field, ObjectShape, Shape};
 use crate::document::aliases::{ALIASES, WORD_ALIASES};
+use crate::enrich::ADDITIONS;
 
 /// A part of a page.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +92,7 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/normalize", "Normalisation", "katalog.spec.crds.normalize", "Values of the spec, brought to one form before anything is made.";
     "katalog/conversion", "Conversion", "katalog.spec.crds.conversion", "How resources are brought from one version to another.";
     "katalog/depends-on", "Dependencies", "katalog.spec.crds.dependsOn", "Operators that must run first. Until they do, and while one that must be healthy is not, the operator begins no pass; what changes meanwhile is not lost, and resources that are being deleted go through all the same. Operators stop in the reverse order.";
-    "katalog/enrich", "More about children", "katalog.spec.crds.enrich", "What is added to children that templates read.";
+    "katalog/enrich", "More about children", "katalog.spec.crds.enrich", "What is added to children that templates read. Others' objects that it is made of are watched, and a change of one leads to a pass of those resources alone whose children it concerns. Where there is nothing to add the key is not there; where it cannot be told, because a right is missing, what reads the key stays as it is. `enrichAll` adds everything that templates read.";
     "katalog/imports", "Imports", "katalog.spec.crds.imports", "Motifs that the operator is made of. Under `spec.imports` a Motif gives profiles and notes to the whole Katalog.";
     "katalog/profiles", "Profiles", "katalog.spec.profiles", "Names for some fields, to be referred to by `profile`. They come before built-in ones of the same name.";
     "katalog/notes", "Notes", "katalog.spec.notes", "Functions of the Katalog's own. Each is a template that is called by a name.";
@@ -207,6 +208,9 @@ impl Page {
                 let _ = writeln!(self.text, "{}", note.unwrap_or_default());
             }
             let _ = write!(self.text, "\n```yaml\n{}```\n", block.sample);
+            if block.path == "katalog.spec.crds.enrich" {
+                self.additions();
+            }
             let mut next: Vec<Arc<ObjectShape>> = Vec::new();
             for object in shapes(block) {
                 if self.done.insert(object.name.clone()) {
@@ -227,6 +231,25 @@ impl Page {
                 self.table(&object, &mut inner);
                 next.extend(inner.into_iter().rev());
             }
+        }
+    }
+
+    fn additions(&mut self) {
+        self.text
+            .push_str("\n| `enrich` | On | Adds | |\n|---|---|---|---|\n");
+        for addition in ADDITIONS {
+            let kinds: Vec<&str> = addition.kinds().collect();
+            let on = if kinds.is_empty() {
+                "any".to_owned()
+            } else {
+                kinds.join(", ")
+            };
+            let (word, key) = (addition.target.word(), addition.key);
+            let _ = writeln!(
+                self.text,
+                "| `{word}` | {on} | `{key}` | {} |",
+                addition.doc
+            );
         }
     }
 
@@ -282,7 +305,7 @@ impl Page {
             .iter()
             .map(|alias| (alias.of, dotted(alias.from), dotted(alias.to), alias.warns));
         let words = WORD_ALIASES.iter().map(|word| {
-            let written = |value: &str| format!("{}: {value}", word.field);
+            let written = |value: &str| format!("{}: {value}", word.fields[0]);
             (word.of, written(word.from), written(word.to), word.warns)
         });
         for (of, from, to, warns) in keys.chain(words) {

@@ -129,10 +129,15 @@ impl Writer {
 
     fn field(&mut self, field: &Field, object: &ObjectShape, name: &str) -> Value {
         let mut schema = self.shape(&field.shape);
-        if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        let of_words = ["/enum", "/items/enum", "/items/anyOf/0/enum"];
+        let place = of_words
+            .into_iter()
+            .find(|place| schema.pointer(place).is_some());
+        let words = place.and_then(|place| schema.pointer_mut(place)?.as_array_mut());
+        if let Some(words) = words {
             let quiet = WORD_ALIASES
                 .iter()
-                .filter(|word| !word.warns && word.field == name);
+                .filter(|word| !word.warns && word.fields.contains(&name));
             for word in quiet.filter(|word| word.of.is_empty() || word.of == object.name) {
                 words.push(json!(word.from));
             }

@@ -192,7 +192,22 @@ impl<'a> At<'a> {
         message: String,
         hint: Option<String>,
     ) {
-        let mut diagnostic = Diagnostic::error(code, self.path.clone(), message);
+        self.in_text((Severity::Error, code), offset, message, hint);
+    }
+
+    /// The same of whatever severity.
+    pub(crate) fn in_text(
+        &self,
+        (severity, code): (Severity, Code),
+        offset: Option<usize>,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let new = match severity {
+            Severity::Error => Diagnostic::error,
+            Severity::Warning => Diagnostic::warning,
+        };
+        let mut diagnostic = new(code, self.path.clone(), message);
         (diagnostic.text_offset, diagnostic.hint) = (offset, hint);
         self.report(diagnostic);
     }
@@ -256,13 +271,8 @@ impl<'a> At<'a> {
 
     /// Reports what is found in the text here.
     pub(crate) fn report_in_text(&self, severity: Severity, found: TemplateError) {
-        let new = match severity {
-            Severity::Error => Diagnostic::error,
-            Severity::Warning => Diagnostic::warning,
-        };
-        let mut diagnostic = new(found.code, self.path.clone(), found.message);
-        (diagnostic.text_offset, diagnostic.hint) = (Some(found.offset), found.hint);
-        self.report(diagnostic);
+        let offset = Some(found.offset);
+        self.in_text((severity, found.code), offset, found.message, found.hint);
     }
 
     /// How many problems there are so far.

@@ -44,5 +44,5 @@ pub use notes::{NoteDoc, notes, notes_markdown, notes_sample};
 pub use template::Template;
 
 pub(crate) use infer::{explain_no_field, explain_word};
-pub(crate) use notes::is_added_key;
 pub(crate) use notes::number::Number;
+pub(crate) use notes::{does_without, is_added_key};

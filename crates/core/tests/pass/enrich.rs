@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use orkestra_core::{
-    api::EnrichTarget,
-    plan::{GroupKind, OperatorPlan, Schemas},
+    enrich::{Addition, Relation},
+    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, Schemas},
     reconcile::{
         reason::Reason,
-        related::{RelatedRead, belonging},
+        related::{Related, RelatedBy, RelatedRead},
         sources::{Answer, Read},
     },
     value::Node,
@@ -46,15 +46,17 @@ fn operator(enrich: &str) -> Arc<OperatorPlan> {
     of_document(&KATALOG.replace("ENRICH", enrich), &Schemas::default())
 }
 
+/// What a pass asks for because `key` of that child is read.
+fn read_for(world: &World, child: &ChildKey, key: &str) -> Option<Read> {
+    let owner = (&GroupKind::parse("Pond.water.example"), &world.cr().id.key);
+    let addition = Addition::find(key, &child.kind).unwrap();
+    let observed = world.observe();
+    let child = observed.children.iter().find(|one| one.key == *child)?;
+    RelatedRead::of(addition, owner, child).map(Read::Related)
+}
+
 fn pods(world: &World) -> Read {
-    let child = key("Deployment.apps", "web");
-    let kind = GroupKind::parse("Pond.water.example");
-    let cr = world.cr();
-    let owner = (&kind, &cr.id.key);
-    Read::Related(RelatedRead {
-        target: EnrichTarget::Pods,
-        of: belonging(EnrichTarget::Pods, owner, &child, "any"),
-    })
+    read_for(world, &key("Deployment.apps", "web"), "_pods").unwrap()
 }
 
 fn ready(list: &Value) -> Answer {
@@ -128,15 +130,137 @@ fn pods_that_cannot_be_read_leave_their_readers_as_they_are() {
 
 #[test]
 fn only_what_templates_read_is_asked_for() {
-    let plan = operator("[pods, replicasets, endpoints]");
-    let read: Vec<_> = plan
-        .enrich
-        .iter()
-        .filter(|entry| {
-            let mut kinds = plan.reads.children.keys();
-            kinds.any(|kind| entry.is_read(&plan.reads, kind))
-        })
-        .map(|entry| entry.target.word())
-        .collect();
-    assert_eq!(read, ["pods"]);
+    for enrich in ["[pods, replicasets, endpoints, events]", "[pod, ev]"] {
+        let plan = operator(enrich);
+        let read: Vec<_> = plan.relations().into_iter().collect();
+        assert_eq!(read, [Relation::Pods], "{enrich}");
+    }
+}
+
+/// Children that something of others' is added to, by fields of theirs and by what they are.
+const STORE: &str = r#"
+apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: waters }
+spec:
+  crds:
+    pond:
+      apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+      namespaced: true
+      ENRICH
+      operatorBox:
+        onReconcile:
+          pods: [{ name: one, image: "nginx:1" }]
+          persistentVolumeClaims: [{ name: data, storage: 1Gi }]
+          hpa: [{ name: scale, scaleTargetRef: { name: web }, maxReplicas: 3 }]
+          configMaps:
+            - name: a
+              data:
+                zone: "{{ podNodeZone .children.pod }}"
+                made: "{{ pvcProvisioner .children.persistentVolumeClaim }}"
+                target: "{{ .children.horizontalPodAutoscaler._scaleTarget.name }}"
+                warned: "{{ warningCount .children.pod }}"
+"#;
+
+fn data(world: &World) -> Value {
+    let cycle = world.decide();
+    rendered(&cycle, &key("ConfigMap", "a")).object.to_json()["data"].clone()
+}
+
+#[test]
+fn an_object_that_a_field_of_a_child_names_is_asked_for_once_it_is_named() {
+    let document = STORE.replace("ENRICH", "enrich: [node, pvc, hpa, warnings]");
+    let plan = of_document(&document, &Schemas::default());
+    let mut world = World::new(&plan, pond(&json!({}), &json!({})));
+    world.settle();
+    let (pod, claim) = (key("Pod", "one"), key("PersistentVolumeClaim", "data"));
+    assert_eq!(read_for(&world, &pod, "_node"), None);
+    let empty = json!({ "zone": "", "made": "", "target": "web", "warned": "0" });
+    assert_eq!(data(&world), empty);
+
+    let bind = |world: &mut World, child: &ChildKey, field: &str, name: &str| {
+        let stored = world.objects.get_mut(child).unwrap();
+        stored.update("kube", |leaves| {
+            leaves.extend(super::leaves::leaves(&json!({ "spec": { field: name } })));
+        });
+    };
+    bind(&mut world, &pod, "nodeName", "n1");
+    bind(&mut world, &claim, "volumeName", "vol");
+    let node = read_for(&world, &pod, "_node").unwrap();
+    let cluster_wide = |name: &str| ObjectKey {
+        namespace: None,
+        name: name.into(),
+    };
+    let expected = RelatedRead {
+        relation: Relation::Nodes,
+        by: RelatedBy::Key(cluster_wide("n1")),
+    };
+    assert_eq!(node, Read::Related(expected));
+    world
+        .outside
+        .insert(node, ready(&json!([{ "zone": "north-a" }])));
+    let volume = read_for(&world, &claim, "_pv").unwrap();
+    world
+        .outside
+        .insert(volume, ready(&json!([{ "provisioner": "maker" }])));
+    let warnings = read_for(&world, &pod, "_warnings").unwrap();
+    world
+        .outside
+        .insert(warnings, ready(&json!([{ "reason": "FailedMount" }])));
+    let full = json!({ "zone": "north-a", "made": "maker", "target": "web", "warned": "1" });
+    assert_eq!(data(&world), full);
+}
+
+#[test]
+fn everything_is_added_but_what_is_excepted() {
+    let all = of_document(
+        &STORE.replace("ENRICH", "enrichAll: true"),
+        &Schemas::default(),
+    );
+    let relations = [Relation::Warnings, Relation::Volumes, Relation::Nodes];
+    assert_eq!(all.relations().into_iter().collect::<Vec<_>>(), relations);
+    let document = STORE.replace("ENRICH", "enrichAll: { except: [node, warnings] }");
+    let some = of_document(&document, &Schemas::default());
+    let left = [Relation::Volumes];
+    assert_eq!(some.relations().into_iter().collect::<Vec<_>>(), left);
+}
+
+/// The objects of a relation as they come from a watch, with the child that each is about.
+#[test]
+fn a_change_wakes_the_readers_of_that_child_and_of_no_other() {
+    let document = STORE.replace("ENRICH", "enrichAll: true");
+    let plan = of_document(&document, &Schemas::default());
+    let mut world = World::new(&plan, pond(&json!({}), &json!({})));
+    world.settle();
+    let child = key("Pod", "one");
+    let about = |uid: &str| {
+        let object = json!({
+            "metadata": { "name": "one.1", "namespace": "east", "uid": "e", "resourceVersion": "7" },
+            "involvedObject": { "uid": uid }, "reason": "BackOff", "type": "Warning",
+        });
+        let kind = Relation::Warnings.objects().kind;
+        let record = Related::read(&kind, &Node::from(&object)).unwrap();
+        record.found_by(Relation::Warnings).map(Read::Related)
+    };
+    let uid = world.record_of(&child).id.uid;
+    assert_eq!(about(&uid), read_for(&world, &child, "_warnings"));
+    assert_ne!(about("other"), read_for(&world, &child, "_warnings"));
+
+    world.stored("Pod", "one").update("kube", |leaves| {
+        leaves.extend(super::leaves::leaves(
+            &json!({ "spec": { "nodeName": "n1" } }),
+        ));
+    });
+    let node = |name: &str, beats: &str| {
+        let object = json!({
+            "metadata": { "name": name, "uid": name, "resourceVersion": beats, "labels": { "kubernetes.io/os": "linux" } },
+            "status": { "conditions": [{ "type": "Ready", "lastHeartbeatTime": beats }] },
+        });
+        Related::read(&Relation::Nodes.objects().kind, &Node::from(&object)).unwrap()
+    };
+    let found = node("n1", "1").found_by(Relation::Nodes);
+    assert_eq!(found.map(Read::Related), read_for(&world, &child, "_node"));
+    // What nobody can see of a node is no change.
+    assert!(!node("n1", "2").differs(&node("n1", "1")));
+    assert!(node("n2", "1").differs(&node("n1", "1")));
 }

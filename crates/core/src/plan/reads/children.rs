@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    api::EnrichTarget,
     plan::{ChildPlan, GroupKind, Number, OperatorPlan, kinds},
     value::{Key, Step},
 };
@@ -19,6 +20,8 @@ pub(super) struct Known {
     pub(super) cross: Vec<Key>,
     /// The entries of `observe.events`, by name.
     pub(super) events: Vec<Key>,
+    /// What is added to children.
+    pub(super) enrich: Vec<EnrichTarget>,
     /// Whether there are no others.
     pub(super) all: bool,
 }
@@ -31,6 +34,7 @@ impl Known {
             events: (plan.observe.events.iter())
                 .map(|entry| entry.name.clone())
                 .collect(),
+            enrich: plan.enrich.iter().map(|entry| entry.target).collect(),
             all,
         }
     }

@@ -323,6 +323,13 @@ pub(crate) fn is_added_key(name: &str) -> bool {
     name.starts_with('_') && all().any(|note| note.reads.iter().any(|path| first(path)))
 }
 
+/// Whether notes read that path of objects, and all that do read something else where it is not there.
+pub(crate) fn does_without(path: &str) -> bool {
+    let mut readers = all().filter(|note| note.reads.contains(&path)).peekable();
+    let has_other = |note: &Note| note.reads.iter().any(|read| !read.starts_with('_'));
+    readers.peek().is_some() && readers.all(has_other)
+}
+
 /// All notes.
 pub(super) fn all() -> impl Iterator<Item = &'static Note> {
     FAMILIES.iter().flat_map(|(_, notes)| notes.iter())

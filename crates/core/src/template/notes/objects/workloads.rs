@@ -146,15 +146,12 @@ fn reached(object: &Object<'_, '_>, count: &str) -> bool {
     object.int(count) == desired(object)
 }
 
-/// The names of all replica sets, or of those whose template is not that of the newest.
+/// The names of all replica sets, or of those that are of an older template than the newest.
 fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Failure> {
     let object = call.object()?;
     let sets = object.list(REPLICA_SETS, call.budget)?;
-    let newest = sets
-        .iter()
-        .max_by_key(|set| revision(set))
-        .map(template_hash);
-    let wanted = |set: &&Node| !old || Some(template_hash(set)) != newest;
+    let newest = sets.iter().map(revision).max();
+    let wanted = |set: &&Node| !old || Some(revision(set)) != newest;
     let names = sets.iter().filter(wanted).map(name_of);
     call.budget.items(sets.len())?;
     call.budget.take(names.clone().map(str::len).sum())?;
@@ -162,16 +159,14 @@ fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Fai
     Ok(Node::from(names).into())
 }
 
-/// Which of a Deployment's templates a replica set is of; later ones have higher numbers.
+/// Which of a Deployment's templates a replica set is of; later ones have higher numbers. As it is added, or as Kubernetes'
+/// own objects have it.
 fn revision(set: &Node) -> i64 {
     let annotations = set.get("metadata").and_then(|meta| meta.get("annotations"));
-    let text = annotations.and_then(|a| a.get("deployment.kubernetes.io/revision")?.as_str());
+    let told = [
+        set.get("revision"),
+        annotations.and_then(|a| a.get("deployment.kubernetes.io/revision")),
+    ];
+    let text = told.into_iter().flatten().find_map(Node::as_str);
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
-}
-
-/// The hash that a replica set's template has.
-fn template_hash(set: &Node) -> &str {
-    let labels = set.get("metadata").and_then(|meta| meta.get("labels"));
-    let hash = labels.and_then(|labels| labels.get("pod-template-hash")?.as_str());
-    hash.unwrap_or_default()
 }

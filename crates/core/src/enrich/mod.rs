@@ -1,0 +1,156 @@
+//! What `enrich` adds to children: the one table of it, and what is made of the objects that are read for it.
+//!
+//! ```text
+//!  Addition: a key, of which children, out of what
+//!      ├── the child's own fields ───────────────────────────────┐
+//!      └── Relation: a kind that is watched ─► views ─ found ─►──┴── shape ──► the value under the key
+//! ```
+
+mod relation;
+mod shape;
+mod table;
+mod view;
+
+pub(crate) use relation::read;
+pub use relation::{Objects, Relation};
+pub use table::ADDITIONS;
+
+use crate::{
+    api::EnrichTarget,
+    plan::GroupKind,
+    value::{Node, Path},
+};
+
+/// One key that `enrich` adds to children.
+#[derive(Debug)]
+pub struct Addition {
+    /// What adds it.
+    pub target: EnrichTarget,
+    /// The key; it starts with `_`, as no field of Kubernetes does.
+    pub key: &'static str,
+    /// Group and kind of the children that get it; none is all.
+    on: &'static [(&'static str, &'static str)],
+    /// Where it comes from.
+    pub source: Source,
+    /// What it is made of the child, where that is the source, or else of the views of the objects that were found; none
+    /// adds nothing.
+    pub shape: fn(&[Node]) -> Option<Node>,
+    /// The shape in words, for the reference.
+    pub doc: &'static str,
+}
+
+/// Where an addition comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// These paths of the child itself.
+    Itself(&'static [&'static str]),
+    /// Objects that carry the label of the workload that the child is.
+    Workload(Relation),
+    /// Objects that the child controls, or that are about it: they name its uid.
+    Uid(Relation),
+    /// Objects that name the child's namespace and name.
+    Key(Relation),
+    /// The one object that a field of the child names: by a name, or by a map with `namespace` and `name`.
+    Field(Relation, &'static str),
+}
+
+impl Source {
+    /// What is watched for it.
+    pub fn relation(self) -> Option<Relation> {
+        match self {
+            Self::Itself(_) => None,
+            Self::Workload(relation)
+            | Self::Uid(relation)
+            | Self::Key(relation)
+            | Self::Field(relation, _) => Some(relation),
+        }
+    }
+
+    /// The paths of the child that it needs.
+    pub fn paths(self) -> impl Iterator<Item = Path> {
+        let (many, one) = match self {
+            Self::Itself(paths) => (paths, None),
+            Self::Field(_, path) => (&[][..], Some(path)),
+            Self::Workload(_) | Self::Uid(_) | Self::Key(_) => (&[][..], None),
+        };
+        many.iter().copied().chain(one).map(path)
+    }
+}
+
+/// A path of the table: fields with dots between them.
+pub(crate) fn path(text: &str) -> Path {
+    let mut path = Path::root();
+    for field in text.split('.') {
+        path.push_field(field);
+    }
+    path
+}
+
+impl Addition {
+    /// The addition of that key to children of that kind.
+    pub fn find(key: &str, kind: &GroupKind) -> Option<&'static Self> {
+        ADDITIONS
+            .iter()
+            .find(|addition| addition.key == key && addition.is_of(kind))
+    }
+
+    /// Whether children of that kind get it.
+    pub fn is_of(&self, kind: &GroupKind) -> bool {
+        self.on.is_empty() || self.on.contains(&(&*kind.group, &*kind.kind))
+    }
+
+    /// The kinds of children that get it; none is all.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        self.on.iter().map(|(_, kind)| *kind)
+    }
+}
+
+impl EnrichTarget {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::Pods,
+        Self::Events,
+        Self::Owner,
+        Self::ReplicaSets,
+        Self::Pvcs,
+        Self::Pvc,
+        Self::Pv,
+        Self::StorageClass,
+        Self::BackingPods,
+        Self::Endpoints,
+        Self::Node,
+        Self::Hpa,
+        Self::CronJob,
+        Self::Ingress,
+    ];
+
+    /// The word for it in a Katalog.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pods => "pods",
+            Self::Events => "events",
+            Self::Owner => "owner",
+            Self::ReplicaSets => "replicasets",
+            Self::Pvcs => "pvcs",
+            Self::Pvc => "pvc",
+            Self::Pv => "pv",
+            Self::StorageClass => "storageclass",
+            Self::BackingPods => "backingpods",
+            Self::Endpoints => "endpoints",
+            Self::Node => "node",
+            Self::Hpa => "hpa",
+            Self::CronJob => "cronjob",
+            Self::Ingress => "ingress",
+        }
+    }
+
+    /// What it adds.
+    pub fn additions(self) -> impl Iterator<Item = &'static Addition> {
+        ADDITIONS
+            .iter()
+            .filter(move |addition| addition.target == self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! What is made of views, or of the child itself: the value under a key.
+
+use super::view::{ACTIVE, COMPLETE, at, controller_reference, items, map, text, text_at};
+use crate::value::Node;
+
+/// All that were found.
+#[expect(clippy::unnecessary_wraps, reason = "one of several in a table")]
+pub(super) fn list(found: &[Node]) -> Option<Node> {
+    Some(Node::from(found.to_vec()))
+}
+
+/// The only one.
+pub(super) fn one(found: &[Node]) -> Option<Node> {
+    found.first().cloned()
+}
+
+/// All, the latest first.
+pub(super) fn latest_first(found: &[Node]) -> Option<Node> {
+    let mut all = found.to_vec();
+    // Both forms of moments, with fractions and without, sort as text.
+    all.sort_by(|a, b| text(b, &["lastTimestamp"]).cmp(&text(a, &["lastTimestamp"])));
+    list(&all)
+}
+
+pub(super) fn owner(child: &[Node]) -> Option<Node> {
+    let owner = controller_reference(child.first()?)?;
+    Some(fields(owner, ["name", "kind", "uid"]))
+}
+
+/// Some fields of an object, empty where they are not there.
+fn fields<const N: usize>(object: &Node, names: [&'static str; N]) -> Node {
+    map(names.map(|name| (name, text_at(object, &[name]))))
+}
+
+/// One for each address and port of the slices.
+pub(super) fn endpoints(slices: &[Node]) -> Option<Node> {
+    let mut all = Vec::new();
+    for slice in slices {
+        let ports = items(slice, &["ports"]);
+        for endpoint in items(slice, &["endpoints"]) {
+            let ready = endpoint.get("ready").cloned().unwrap_or_default();
+            for address in items(endpoint, &["addresses"]) {
+                let of_port = |port: Option<&Node>| {
+                    let port = port.filter(|port| **port != Node::Null).cloned();
+                    let fields = [("ip", address.clone()), ("ready", ready.clone())];
+                    map(fields.into_iter().chain(port.map(|port| ("port", port))))
+                };
+                if ports.is_empty() {
+                    all.push(of_port(None));
+                }
+                all.extend(ports.iter().map(|port| of_port(Some(port))));
+            }
+        }
+    }
+    list(&all)
+}
+
+/// The pods that slices name, each once: slices of two address families name the same ones.
+pub(super) fn backing_pods(slices: &[Node]) -> Option<Node> {
+    let mut pods: Vec<Node> = Vec::new();
+    for endpoint in slices.iter().flat_map(|slice| items(slice, &["endpoints"])) {
+        let Some(name) = text(endpoint, &["pod"]) else {
+            continue;
+        };
+        if pods.iter().any(|pod| text(pod, &["name"]) == Some(name)) {
+            continue;
+        }
+        let address = items(endpoint, &["addresses"]).first().cloned();
+        pods.push(map([
+            ("name", Node::from(name)),
+            ("ip", address.unwrap_or_default()),
+            ("ready", endpoint.get("ready").cloned().unwrap_or_default()),
+            ("node", text_at(endpoint, &["node"])),
+        ]));
+    }
+    list(&pods)
+}
+
+/// What an autoscaler measures, flat whatever it is of.
+///
+/// Source: Kubernetes API reference, `MetricStatus v2 autoscaling`.
+pub(super) fn current_metrics(child: &[Node]) -> Option<Node> {
+    let metrics = items(child.first()?, &["status", "currentMetrics"]).iter();
+    list(&metrics.map(metric).collect::<Vec<_>>())
+}
+
+fn metric(metric: &Node) -> Node {
+    const PARTS: [&str; 5] = [
+        "resource",
+        "containerResource",
+        "pods",
+        "object",
+        "external",
+    ];
+    let part = PARTS.iter().find_map(|part| metric.get(part));
+    let part = part.unwrap_or(&Node::Null);
+    let name = text(part, &["name"]).or_else(|| text(part, &["metric", "name"]));
+    let values = ["averageUtilization", "averageValue", "value"];
+    let values = values
+        .into_iter()
+        .filter_map(|key| Some((key, at(part, &["current", key])?.clone())));
+    let known = [
+        ("type", text_at(metric, &["type"])),
+        ("name", Node::from(name.unwrap_or_default())),
+    ];
+    map(known.into_iter().chain(values))
+}
+
+pub(super) fn scale_target(child: &[Node]) -> Option<Node> {
+    let target = at(child.first()?, &["spec", "scaleTargetRef"])?;
+    Some(fields(target, ["apiVersion", "kind", "name"]))
+}
+
+fn is_in(job: &Node, phase: &str) -> bool {
+    text(job, &["phase"]) == Some(phase)
+}
+
+pub(super) fn active_jobs(jobs: &[Node]) -> Option<Node> {
+    let active = jobs.iter().filter(|job| is_in(job, ACTIVE));
+    list(&active.cloned().collect::<Vec<_>>())
+}
+
+/// The one that was made last.
+fn last<'a>(jobs: impl Iterator<Item = &'a Node>) -> Option<Node> {
+    let age = |job: &&Node| {
+        let part = |field| text(job, &[field]).unwrap_or_default().to_owned();
+        (part("createdAt"), part("name"))
+    };
+    jobs.max_by_key(age).cloned()
+}
+
+pub(super) fn last_job(jobs: &[Node]) -> Option<Node> {
+    last(jobs.iter())
+}
+
+pub(super) fn last_successful_job(jobs: &[Node]) -> Option<Node> {
+    last(jobs.iter().filter(|job| is_in(job, COMPLETE)))
+}
+
+pub(super) fn load_balancers(child: &[Node]) -> Option<Node> {
+    let all = items(child.first()?, &["status", "loadBalancer", "ingress"]).iter();
+    let addresses = all.filter_map(|one| {
+        let told = [text(one, &["ip"]), text(one, &["hostname"])];
+        let address = told.into_iter().flatten().find(|text| !text.is_empty());
+        address.map(Node::from)
+    });
+    list(&addresses.collect::<Vec<_>>())
+}
+
+/// Names alone: what is in Secrets is nobody's to see here.
+pub(super) fn tls_secrets(child: &[Node]) -> Option<Node> {
+    let entries = items(child.first()?, &["spec", "tls"]).iter();
+    let mut names: Vec<Node> = Vec::new();
+    for name in entries.filter_map(|entry| text(entry, &["secretName"])) {
+        let name = Node::from(name);
+        if !name.is_empty_value() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    list(&names)
+}
