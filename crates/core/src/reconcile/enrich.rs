@@ -27,6 +27,7 @@ pub(super) fn fill(
 ) -> Result<(), Vec<Read>> {
     let mut lacking = Vec::new();
     let (owner, manager) = (plan.resource.group_kind(), plan.field_manager());
+    let setting = Setting::of(plan, observed);
     for entry in &plan.enrich {
         let is_read = |child: &&ObservedChild| {
             entry.is_read(&plan.reads, &child.key.kind)
@@ -36,7 +37,7 @@ pub(super) fn fill(
         if children.is_empty() {
             continue;
         }
-        match is_open(plan, entry, observed, now, sources) {
+        match is_open(plan, entry, observed, now, (sources, &setting)) {
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
@@ -67,6 +68,7 @@ pub(super) fn fill(
             }
         }
     }
+    sources.heard(&setting.turns);
     if lacking.is_empty() {
         Ok(())
     } else {
@@ -79,12 +81,11 @@ fn is_open(
     entry: &EnrichPlan,
     observed: &Observed,
     now: Timestamp,
-    sources: &Sources,
+    (sources, setting): (&Sources, &Setting<'_>),
 ) -> Result<bool, RenderError> {
     if entry.gate.is_empty() {
         return Ok(true);
     }
-    let setting = Setting::of(plan, observed);
     let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = sources.data(observed).with("children", &children).at(now);
