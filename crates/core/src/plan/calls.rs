@@ -10,9 +10,7 @@ mod fields;
 
 use std::time::Duration;
 
-use super::{
-    Coerce, Gate, Leaf, OperatorPlan, children::Declared, conditions, walk::Expression,
-};
+use super::{Coerce, Gate, Leaf, OperatorPlan, children::Declared, conditions, walk::Expression};
 use crate::{
     api::{
         ExternalCall,
@@ -198,7 +196,8 @@ fn at_admission(at: &At<'_>, fires: Option<&Fires>, stage: Stage) -> bool {
     }
     let at = at.field("fires").field("reconcile");
     if [Stage::Mutation, Stage::Validation].contains(&stage) {
-        let message = "nothing asks at admission yet: the call is never made, and `.called` is `false`";
+        let message =
+            "nothing asks at admission yet: the call is never made, and `.called` is `false`";
         at.warn(Code::NoEffect, message);
         return true;
     }
@@ -268,4 +267,3 @@ fn one(
         cache_for: cache_for.map(|span| span.0).filter(|time| !time.is_zero()),
     })
 }
-

@@ -89,7 +89,11 @@ pub(crate) fn calls<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<DeclaredC
     let mut calls = vec![of(at.clone(), &before.external, Stage::PreReconcile)];
     let gates = [
         ("enqueueGate", Stage::EnqueueGate, &before.enqueue_gate),
-        ("reconcileGate", Stage::ReconcileGate, &before.reconcile_gate),
+        (
+            "reconcileGate",
+            Stage::ReconcileGate,
+            &before.reconcile_gate,
+        ),
     ];
     for (name, stage, hold) in gates {
         if let Some(hold) = hold {
@@ -111,7 +115,9 @@ pub(crate) fn check_order(at: &At<'_>, plan: &OperatorPlan) {
         let (Some(late), Some(place)) = (late, place_of(expression)) else {
             return;
         };
-        let message = format!("`{late}` is completed after this: rules of `mutation` wait for answers to calls");
+        let message = format!(
+            "`{late}` is completed after this: rules of `mutation` wait for answers to calls"
+        );
         let hint = "ask for what the custom resource says itself, or let no rule of `mutation` wait for a call";
         at.place(place).error_hint(Code::UnknownData, message, hint);
     };

@@ -92,7 +92,10 @@ impl OperatorPlan {
         for entry in &self.enrich {
             visit_gate(&entry.gate, (None, None), &mut when_made(0, visit));
         }
-        let before = [(&self.hold.enqueue, Stage::EnqueueGate), (&self.hold.reconcile, Stage::ReconcileGate)];
+        let before = [
+            (&self.hold.enqueue, Stage::EnqueueGate),
+            (&self.hold.reconcile, Stage::ReconcileGate),
+        ];
         for (gate, stage) in before {
             let made = self.calls_until(stage);
             visit_gate(gate, (None, None), &mut when_made(made, visit));

@@ -87,7 +87,9 @@ fn closed(
         Ok(true) => None,
         Ok(false) => {
             // Nobody tells when the outside changes its mind.
-            let requeue = plan.gates_ask_outside().then(|| requeue(plan, &mut renderer));
+            let requeue = plan
+                .gates_ask_outside()
+                .then(|| requeue(plan, &mut renderer));
             Some(Cycle {
                 held_back: Some(held),
                 inventory: observed.cr.inventory.clone(),

@@ -140,3 +140,13 @@ fn only_what_templates_read_is_asked_for() {
         .collect();
     assert_eq!(read, ["pods"]);
 }
+
+#[test]
+fn a_gate_that_asks_for_the_time_is_looked_at_again() {
+    let plan = operator("[pods: { when: [{ time: { after: '02:00' } }] }]");
+    let mut world = World::new(&plan, pond(&json!({}), &json!({})));
+    world.settle();
+    world.now = "2026-03-02T01:00:00Z".parse().unwrap();
+    let wake = world.decide().wake;
+    assert_eq!(wake, Some("2026-03-02T02:00:00Z".parse().unwrap()));
+}

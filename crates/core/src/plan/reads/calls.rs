@@ -75,7 +75,9 @@ impl Gathered {
             for path in leaf.template.reads() {
                 if let [Step::Field(root), Step::Field(call), ..] = path.steps()
                     && root.as_str() == EXTERNAL
-                    && outer.names().any(|(known, made)| known == call.as_str() && !made)
+                    && outer
+                        .names()
+                        .any(|(known, made)| known == call.as_str() && !made)
                 {
                     late = Some(call.clone());
                 }
@@ -86,7 +88,13 @@ impl Gathered {
             let message = format!(
                 "the input `{name}` depends on the call `{call}`, which is not made before this"
             );
-            self.unreadable(Code::UnknownData, place, &read, message, Some(ORDER.to_owned()));
+            self.unreadable(
+                Code::UnknownData,
+                place,
+                &read,
+                message,
+                Some(ORDER.to_owned()),
+            );
         }
     }
 }

@@ -110,7 +110,10 @@ impl OperatorPlan {
             && rules.any(|rule| match &rule.target {
                 Target::Path(target) => target.starts_with(path) || path.starts_with(target),
                 Target::Rendered(_) => {
-                    let mut roots = super::values::ROOTS.iter().copied().map(super::values::root);
+                    let mut roots = super::values::ROOTS
+                        .iter()
+                        .copied()
+                        .map(super::values::root);
                     roots.any(|root| root.starts_with(path) || path.starts_with(&root))
                 }
             })
