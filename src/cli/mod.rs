@@ -187,7 +187,9 @@ mod tests {
             };
             assert_eq!(args.files.katalogs.len(), 2, "{line}");
         }
-        assert!(Cli::try_parse_from(["ork", "run"]).is_err());
+        assert!(Cli::try_parse_from(["ork", "release"]).is_err());
+        let cli = Cli::try_parse_from(["ork", "run"]).unwrap();
+        assert!(format!("{cli:?}").contains("[\"katalog.yaml\"]"), "{cli:?}");
     }
 
     #[test]

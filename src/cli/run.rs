@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::{
     Failure,
-    options::{Files, Process},
+    options::Process,
     output,
     serve::{Service, serve},
 };
@@ -28,15 +28,16 @@ const PATIENCE: Duration = Duration::ZERO;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    #[command(flatten)]
-    files: Files,
+    /// Katalog files; may be repeated
+    #[arg(short = 'k', long = "katalog", value_name = "FILE", num_args = 1.., default_value = "katalog.yaml")]
+    katalogs: Vec<PathBuf>,
     #[command(flatten)]
     process: Process,
 }
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
     args.process.start_logging();
-    let paths = args.files.katalogs;
+    let paths = args.katalogs;
     // Mistakes that show without a cluster are told before one is asked.
     super::files::check(&paths).await?;
     let (notices, told) = mpsc::unbounded_channel();

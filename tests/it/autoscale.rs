@@ -14,13 +14,32 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::scenario::{LIMIT, Scenario, input};
-use crate::waters;
+use crate::{seed, waters};
 
 /// How long nothing must happen.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Lakes that are made: with five workers at work, more than three still wait.
-const LAKES: usize = 12;
+/// Demos that are made: with twelve workers at work, more than three still wait.
+const DEMOS: usize = 17;
+
+/// The sample, with times and numbers that a test can wait for, for an operator that has one worker; and the other operator,
+/// which the sample reads.
+fn sample() -> Result<String> {
+    let mut text = seed::sample("autoscale")?;
+    for (printed, quick) in [
+        ("interval: 30s", "interval: 200ms"),
+        ("cooldown: 2m", "cooldown: 1s"),
+        ("greaterThan: \"300\"", "greaterThan: \"3\""),
+        ("greaterThan: \"500\"", "greaterThan: \"2\""),
+        (
+            "      operatorBox:\n",
+            "      operatorBox:\n        reconciler: { workers: 1, resync: 1h, queue: { maxDepth: 20 } }\n",
+        ),
+    ] {
+        text = seed::changed(&text, printed, quick)?;
+    }
+    Ok(text + &input("autoscale/db.yaml")?)
+}
 
 /// A gate in front of every pass: while it is shut, passes that begin wait, and their workers are busy.
 #[derive(Default)]
@@ -117,6 +136,11 @@ impl Engine {
         Ok(line.rsplit(' ').next().unwrap_or_default().parse()?)
     }
 
+    /// How many passes of an operator have ended.
+    fn passes(&self, operator: &str) -> Result<u64> {
+        self.value("orkestra_reconcile_duration_seconds_count", operator)
+    }
+
     async fn stop(self) -> Result<()> {
         drop(self.sluice);
         self.shutdown.cancel();
@@ -125,36 +149,38 @@ impl Engine {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 12)]
-async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do() -> Result<()> {
+pub(crate) async fn row_10_an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do()
+-> Result<()> {
     let mut scenario = Scenario::new("scale").await?;
-    let katalog = input("autoscale/katalog.yaml")?;
+    let katalog = sample()?;
     scenario.grant(&katalog).await?;
     scenario.install(&waters::crds()?).await?;
+    scenario.install(&input(seed::DEMO)?).await?;
     let engine = Engine::start(&scenario)?;
     scenario.apply(&katalog)?;
-    scenario.katalog_is("waters", "True", "Running").await?;
+    scenario.katalog_is("sample", "True", "Running").await?;
     let calm = engine
-        .until("lake", "has its worker", |status| status.workers == 1)
+        .until("demo", "has its worker", |status| status.workers == 1)
         .await?;
     assert_eq!((calm.queue_max_depth, calm.autoscaled), (20, false));
 
-    // One worker stands in a pass, and the other lakes wait for it; that alone is not enough.
-    engine.sluice.0.shut(&["lake", "db"]);
-    for number in 0..LAKES {
-        let lake = format!("lake-{number}");
-        waters::lake(&scenario, &lake, &json!({ "colour": "blue" })).await?;
+    // One worker stands in a pass, and the other Demos wait for it; that alone is not enough.
+    engine.sluice.0.shut(&["demo", "db"]);
+    for number in 0..DEMOS {
+        let name = format!("demo-{number}");
+        seed::demo(&scenario, &name, &json!({})).await?;
     }
     engine
-        .until("lake", "has a queue", |status| {
-            status.queue_depth == LAKES - 1
+        .until("demo", "has a queue", |status| {
+            status.queue_depth == DEMOS - 1
         })
         .await?;
     tokio::time::sleep(QUIET).await;
     assert_eq!(
-        engine.value("orkestra_autoscale_overrides_total", "lake")?,
+        engine.value("orkestra_autoscale_overrides_total", "demo")?,
         0
     );
-    assert_eq!(engine.value("orkestra_workers_active", "lake")?, 1);
+    assert_eq!(engine.value("orkestra_workers_active", "demo")?, 1);
 
     // Now the other operator has too much to do as well.
     for number in 0..5 {
@@ -162,19 +188,19 @@ async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do(
         waters::pond(&scenario, &pond, &json!({ "colour": "green" })).await?;
     }
     let scaled = engine
-        .until("lake", "has more workers", |status| status.workers == 5)
+        .until("demo", "has more workers", |status| status.workers == 12)
         .await?;
-    assert_eq!((scaled.queue_max_depth, scaled.autoscaled), (100, true));
+    assert_eq!((scaled.queue_max_depth, scaled.autoscaled), (1000, true));
     scenario
         .operator_tells(
-            "waters",
-            "lake",
-            &json!({ "workers": 5, "state": "Running" }),
+            "sample",
+            "demo",
+            &json!({ "workers": 12, "state": "Running" }),
         )
         .await?;
-    eventually("all five are at work", LIMIT, async || {
-        let active = engine.value("orkestra_workers_active", "lake")?;
-        ensure!(active == 5, "{active} are");
+    eventually("all twelve are at work", LIMIT, async || {
+        let active = engine.value("orkestra_workers_active", "demo")?;
+        ensure!(active == 12, "{active} are");
         Ok(Some(()))
     })
     .await?;
@@ -186,12 +212,12 @@ async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do(
 
     // The work is done, and after a while everything is as declared.
     engine.sluice.0.shut(&[]);
-    for number in 0..LAKES {
-        let lake = format!("lake-{number}");
-        scenario.objects("lakes").until_ready(&lake).await?;
+    for number in 0..DEMOS {
+        let name = format!("demo-{number}");
+        seed::demos(&scenario).until_ready(&name).await?;
     }
     let restored = engine
-        .until("lake", "has its own capacity", |status| !status.autoscaled)
+        .until("demo", "has its own capacity", |status| !status.autoscaled)
         .await?;
     assert_eq!((restored.workers, restored.queue_max_depth), (1, 20));
     for (series, value) in [
@@ -199,8 +225,51 @@ async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do(
         ("orkestra_autoscale_restores_total", 1),
         ("orkestra_autoscale_override_active", 0),
     ] {
-        assert_eq!(engine.value(series, "lake")?, value, "{series}");
+        assert_eq!(engine.value(series, "demo")?, value, "{series}");
     }
+    engine.stop().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_shorter_resync_counts_while_it_is_asked_for_and_the_declared_one_again_afterwards()
+-> Result<()> {
+    let mut scenario = Scenario::new("scaleresync").await?;
+    let katalog = input("autoscale/resync.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&waters::crds()?).await?;
+    let engine = Engine::start(&scenario)?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    waters::lake(&scenario, "deep", &json!({})).await?;
+    scenario.objects("lakes").until_ready("deep").await?;
+    let still = async || -> Result<()> {
+        let passes = engine.passes("lake")?;
+        tokio::time::sleep(QUIET).await;
+        let later = engine.passes("lake")?;
+        ensure!(later == passes, "{passes} passes, then {later}");
+        Ok(())
+    };
+    still().await?;
+
+    engine.sluice.0.shut(&["pond"]);
+    for number in 0..4 {
+        waters::pond(&scenario, &format!("pond-{number}"), &json!({})).await?;
+    }
+    let scaled = engine.until("lake", "is scaled", |status| status.autoscaled);
+    assert_eq!(scaled.await?.workers, 1, "nothing is said of workers");
+    let passes = engine.passes("lake")?;
+    eventually("the lake is looked at again and again", LIMIT, async || {
+        Ok((engine.passes("lake")? >= passes + 4).then_some(()))
+    })
+    .await?;
+
+    engine.sluice.0.shut(&[]);
+    engine
+        .until("lake", "has its own capacity", |status| !status.autoscaled)
+        .await?;
+    // A pass that was due is no resync of the declared hour.
+    scenario.objects("ponds").until_ready("pond-3").await?;
+    still().await?;
     engine.stop().await
 }
 

@@ -65,7 +65,8 @@ async fn k_of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn k_of_two_versions_of_a_crd_one_reconciles_and_the_other_says_which() -> Result<()> {
+pub(crate) async fn k_of_two_versions_of_a_crd_one_reconciles_and_the_other_says_which()
+-> Result<()> {
     let mut scenario = Scenario::new("versions").await?;
     let katalog = input("claims/versions.yaml")?;
     scenario.grant(&katalog).await?;

@@ -172,6 +172,12 @@ fn a_mistake_is_told_with_its_place_and_1() {
     let (code, _, err) = run(&["generate", "rbac", "-k", "not/there.yaml"]);
     assert_eq!(code, 1);
     assert!(err.contains("not/there.yaml"), "{err}");
+    // Where none is named, it is this one.
+    let empty = TempDir::new().unwrap();
+    let out = ork().arg("run").current_dir(&empty).output().unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert!(err.contains("katalog.yaml"), "{err}");
 }
 
 #[test]

@@ -43,7 +43,8 @@ fn app(scenario: &Scenario) -> Result<()> {
     make(scenario, "App", "web", &json!({}), &spec)
 }
 
-fn database(scenario: &Scenario, status: &Value) -> Result<()> {
+/// Makes the database of the app `web`, of which its operator says that.
+pub(crate) fn database(scenario: &Scenario, status: &Value) -> Result<()> {
     make(
         scenario,
         "ManagedDatabase",
@@ -55,7 +56,7 @@ fn database(scenario: &Scenario, status: &Value) -> Result<()> {
 }
 
 /// What whoever runs the databases says of one.
-fn status_of(scenario: &Scenario, name: &str, status: &Value) -> Result<()> {
+pub(crate) fn status_of(scenario: &Scenario, name: &str, status: &Value) -> Result<()> {
     let patch = json!({ "status": status }).to_string();
     let kind = of_group(scenario, "manageddatabases");
     let args = ["patch", &kind, name, "--subresource=status"];
@@ -64,11 +65,12 @@ fn status_of(scenario: &Scenario, name: &str, status: &Value) -> Result<()> {
 }
 
 /// A plural as kubectl takes it: other scenarios have one of that name too.
-fn of_group(scenario: &Scenario, plural: &str) -> String {
+pub(crate) fn of_group(scenario: &Scenario, plural: &str) -> String {
     format!("{plural}.{}", scenario.group)
 }
 
-fn host(deployment: &Value) -> Option<&str> {
+/// Where a Deployment's container finds its database.
+pub(crate) fn host(deployment: &Value) -> Option<&str> {
     let containers = deployment.pointer("/spec/template/spec/containers")?;
     let env = containers[0]["env"].as_array()?;
     env.iter().find(|one| one["name"] == "DB_HOST")?["value"].as_str()

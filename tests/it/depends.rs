@@ -102,8 +102,8 @@ async fn an_operator_waits_for_the_one_it_depends_on_and_says_so() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn operators_start_in_the_order_of_their_dependencies_and_stop_in_the_reverse() -> Result<()>
-{
+pub(crate) async fn operators_start_in_the_order_of_their_dependencies_and_stop_in_the_reverse()
+-> Result<()> {
     let mut scenario = filled("order").await?;
     scenario.terminate()?;
     let log = scenario.log();

@@ -1,7 +1,7 @@
 //! Calls to the outside, as a running controller makes them: gates on their answers, the flags that permit them, and servers
 //! that do not behave.
 
-mod sink;
+pub(crate) mod sink;
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ fn pond(url: &str) -> Value {
 }
 
 /// Waits until `Ready` has that reason; its message.
-async fn told(objects: &Objects, name: &str, reason: &str) -> Result<String> {
+pub(crate) async fn told(objects: &Objects, name: &str, reason: &str) -> Result<String> {
     let has =
         |object: &Value| condition(object, "Ready").is_some_and(|one| one["reason"] == reason);
     let object = objects
@@ -69,7 +69,6 @@ async fn told(objects: &Objects, name: &str, reason: &str) -> Result<String> {
     Ok(waters::text(&ready, "/message").to_owned())
 }
 
-/// Row 19 of the front page's samples.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     let sink = Sink::start().await?;

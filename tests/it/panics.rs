@@ -1,13 +1,14 @@
 //! Scenario h: what goes wrong in one pass stays in it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use jiff::{SignedDuration, Timestamp};
 use orkestra::meta::{Feed, FileError, Namespaces, Runtime};
 use orkestra::metrics::Metrics;
-use orkestra::runtime::context::{Context, Faults};
+use orkestra::runtime::context::{Clock, Context, Faults};
 use serde_json::{Value, json};
 use testbed::eventually;
 use tokio::task::JoinHandle;
@@ -60,8 +61,33 @@ impl Engine {
     }
 }
 
+/// When passes began, by the clock that they are given.
+#[derive(Clone, Default)]
+pub(crate) struct Moments(Arc<Mutex<Vec<Timestamp>>>);
+
+impl Moments {
+    /// Gives a context that clock, and notes when its passes begin.
+    pub(crate) fn note(&self, context: &mut Context, clock: Clock) {
+        let moments = self.clone();
+        context.clock = clock.clone();
+        context.faults = Faults::before_pass(move |_, _| moments.all().push(clock.now()));
+    }
+
+    /// How long after `due` the first pass began that did not begin before.
+    pub(crate) fn late(&self, due: Timestamp) -> Option<SignedDuration> {
+        let since = |moment: &Timestamp| moment.duration_since(due);
+        let late = self.all().iter().map(since).collect::<Vec<_>>();
+        late.into_iter().filter(|late| !late.is_negative()).min()
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, Vec<Timestamp>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn h_a_panic_in_one_operators_pass_is_counted_and_everything_else_goes_on() -> Result<()> {
+pub(crate) async fn h_a_panic_in_one_operators_pass_is_counted_and_everything_else_goes_on()
+-> Result<()> {
     let mut scenario = Scenario::new("panic").await?;
     let katalog = input("panic/katalog.yaml")?;
     scenario.grant(&katalog).await?;

@@ -53,8 +53,7 @@ async fn until_told(scenario: &Scenario, name: &str, kind: &str, wanted: &str) -
 const REFUSED: &str = "ValidationFailed: spec.image: images must come from the internal registry";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn row_11_a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay() -> Result<()>
-{
+async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay() -> Result<()> {
     let scenario = running("rules/admission.yaml").await?;
     let deployments = scenario.objects("deployments");
     make(&scenario, "shop", &json!({ "image": "nginx:1.29" })).await?;
@@ -113,7 +112,7 @@ async fn row_11_a_resource_that_does_not_keep_a_rule_is_refused_and_its_children
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn row_12_a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Result<()> {
+async fn a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Result<()> {
     let mut scenario = running("rules/admission.yaml").await?;
     let spec = json!({ "image": "myorg/shop:1" });
     make(&scenario, "shop", &spec).await?;
@@ -164,7 +163,7 @@ async fn until_scheduled(scenario: &Scenario, name: &str, schedule: &str) -> Res
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn row_14_a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Result<()> {
+async fn a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Result<()> {
     let mut scenario = running("rules/normalize.yaml").await?;
     let sites = scenario.objects("sites");
     let mark = Scenario::mark()?;

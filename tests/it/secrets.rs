@@ -1,25 +1,18 @@
 //! Secrets that last: made once, made anew in place when they are due, with certificates; and pods that roll with them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
-use orkestra::runtime::{
-    Operator, Role,
-    context::{Clock, Context},
-};
-use orkestra_core::{
-    document::read_stream,
-    plan::{KatalogRef, Library, Schemas, compile},
-};
+use orkestra::runtime::context::Clock;
 use serde_json::{Value, json};
 use testbed::eventually;
 
+use crate::panics::{Engine, Moments};
 use crate::scenario::{LIMIT, Objects, Scenario, input};
-use crate::waters;
+use crate::{seed, waters};
 
 const GENERATED_AT: &str = "/metadata/annotations/orkestra.orkspace.io~1generated-at";
 const CONFIG_HASH: &str = "/spec/template/metadata/annotations/orkestra.orkspace.io~1config-hash";
@@ -41,14 +34,15 @@ async fn running(prefix: &str, katalog: &str) -> Result<Scenario> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_seeds_credentials_are_made_once_and_made_again_only_when_they_are_gone() -> Result<()>
-{
-    let mut scenario = running("secrets", "secrets/katalog.yaml").await?;
+pub(crate) async fn row_17_credentials_are_made_once_and_made_again_only_when_they_are_gone()
+-> Result<()> {
+    let mut scenario =
+        Scenario::with_katalog("secrets", &[seed::DEMO], &seed::sample("environment")?).await?;
     let spec =
         json!({ "username": "ann", "region": "eu-west-1", "image": "registry.example/pond:3" });
-    waters::pond(&scenario, "north", &spec).await?;
-    let (secrets, ponds) = (scenario.objects("secrets"), scenario.objects("ponds"));
-    ponds.until_ready("north").await?;
+    seed::demo(&scenario, "north", &spec).await?;
+    let (secrets, demos) = (scenario.objects("secrets"), seed::demos(&scenario));
+    demos.until_ready("north").await?;
     let made = secrets.fetch("north-creds").await?;
     ensure!(value(&made, "username")? == "ann", "{}", made["data"]);
     let password = value(&made, "password")?;
@@ -65,10 +59,10 @@ async fn the_seeds_credentials_are_made_once_and_made_again_only_when_they_are_g
 
     // What it is made of changes: it stays.
     let version = waters::version(&secrets, "north-creds").await?;
-    ponds
+    demos
         .patch("north", &json!({ "spec": { "username": "eve" } }))
         .await?;
-    ponds.until_ready("north").await?;
+    demos.until_ready("north").await?;
     scenario.kill9()?;
     scenario.start().await?;
     waters::until_counted().await;
@@ -248,58 +242,51 @@ async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -
     Ok(())
 }
 
-/// Runs the operator of `tests/inputs/secrets/hourly.yaml` in this process, by a clock that shows `began` now.
-fn in_process(scenario: &Scenario, began: Timestamp) -> Result<Operator> {
-    let text = scenario.text(&input("secrets/hourly.yaml")?);
-    let (documents, _) = read_stream("hourly.yaml", &text).map_err(|told| anyhow!("{told}"))?;
-    let katalog = KatalogRef {
-        namespace: scenario.namespace.clone(),
-        name: "waters".to_owned(),
-    };
-    let spec = &documents.katalogs[0].spec;
-    let (plan, _) = compile(&katalog, spec, &Schemas::default(), &Library::default())
-        .map_err(|told| anyhow!("{told}"))?;
-    let mut context = Context::new(scenario.client.clone())?;
+/// Runs the scenario's Katalogs in this process, by a clock that shows `began` now, and notes when passes begin.
+fn in_process(scenario: &Scenario, began: Timestamp) -> Result<(Engine, Moments)> {
     let since = Instant::now();
-    context.clock = Clock::new(move || {
+    let clock = Clock::new(move || {
         let passed = jiff::SignedDuration::try_from(since.elapsed()).unwrap_or_default();
         began + passed
     });
-    let context = Arc::new(context);
-    Ok(Operator::start(
-        &context,
-        plan.operators[0].clone(),
-        Role::Reconciles,
-    ))
+    let moments = Moments::default();
+    let engine = Engine::start(scenario, |context| moments.note(context, clock))?;
+    Ok((engine, moments))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rotation_comes_within_a_second_of_its_moment_by_the_clock_it_is_given() -> Result<()> {
-    let scenario = Scenario::new("hourly").await?;
-    scenario.install(&waters::crds()?).await?;
-    waters::pond(&scenario, "north", &json!({})).await?;
+pub(crate) async fn row_17_a_rotation_comes_within_a_second_of_its_moment_by_the_clock_it_is_given()
+-> Result<()> {
+    let mut scenario = Scenario::new("monthly").await?;
+    let katalog = seed::sample("environment")?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&input(seed::DEMO)?).await?;
+    scenario.apply(&katalog)?;
+    seed::demo(&scenario, "north", &json!({ "username": "ann" })).await?;
     let secrets = scenario.objects("secrets");
     let began: Timestamp = "2031-05-01T12:00:00Z".parse()?;
-    let operator = in_process(&scenario, began)?;
+    let (engine, _) = in_process(&scenario, began)?;
     let made = secrets
-        .until("north-key", "is made", LIMIT, |secret| {
+        .until("north-creds", "is made", LIMIT, |secret| {
             secret["data"].get("password").is_some()
         })
         .await?;
-    operator.stop().await;
+    engine.stop().await?;
     let made_at = generated_at(&made)?;
     ensure!(made_at >= began, "{made_at}");
-    // Another process, three seconds before the hour is over.
-    let due = made_at + jiff::SignedDuration::from_hours(1);
-    let operator = in_process(&scenario, due - jiff::SignedDuration::from_secs(3))?;
+    // Another process, a few seconds before the thirty days are over.
+    let due = made_at + jiff::SignedDuration::from_hours(30 * 24);
+    let (engine, moments) = in_process(&scenario, due - jiff::SignedDuration::from_secs(5))?;
     let rotated = secrets
-        .until("north-key", "rotates", LIMIT, |secret| {
+        .until("north-creds", "rotates", LIMIT, |secret| {
             secret["data"] != made["data"]
         })
         .await?;
-    operator.stop().await;
-    let late = generated_at(&rotated)?.duration_since(due);
-    ensure!((0..=1).contains(&late.as_secs()), "{late} late");
+    engine.stop().await?;
+    let late = moments.late(due).context("no pass since")?;
+    ensure!(late.as_millis() <= 1000, "{late} late");
+    ensure!(generated_at(&rotated)? >= due, "it came early");
     ensure!(rotated["metadata"]["uid"] == made["metadata"]["uid"]);
+    ensure!(value(&rotated, "username")? == "ann", "{}", rotated["data"]);
     Ok(())
 }

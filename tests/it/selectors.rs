@@ -23,10 +23,14 @@ struct Groves {
 
 impl Groves {
     async fn running(prefix: &str) -> Result<Self> {
+        Self::of(prefix, "lifecycle/selectors.yaml").await
+    }
+
+    async fn of(prefix: &str, katalog: &str) -> Result<Self> {
         let mut scenario = Scenario::new(prefix).await?;
         let second = namespace(&scenario.client, "second").await?;
         let third = namespace(&scenario.client, "third").await?;
-        let katalog = input("lifecycle/selectors.yaml")?.replace("SECOND", &second);
+        let katalog = input(katalog)?.replace("SECOND", &second);
         scenario.grant(&katalog).await?;
         scenario.start().await?;
         scenario
@@ -144,6 +148,36 @@ async fn only_what_is_selected_and_allowed_is_looked_after() -> Result<()> {
         "{writes:?}"
     );
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_what_has_the_selected_fields_is_looked_after() -> Result<()> {
+    let groves = Groves::of("fields", "lifecycle/fields.yaml").await?;
+    let own = groves.scenario.namespace.clone();
+    let maps = groves.scenario.objects("configmaps");
+    let spec = |wood: &str| json!({ "wood": wood, "age": 7 });
+    groves.grove(&own, "oaks", json!({}), spec("oak")).await?;
+    let objects = groves.grove(&own, "elms", json!({}), spec("elm")).await?;
+    objects.until_ready("elms").await?;
+    groves
+        .scenario
+        .operator_tells("selectors", "grove", &json!({ "instances": 1, "ready": 1 }))
+        .await?;
+    let left = objects.fetch("oaks").await?;
+    assert_eq!((finalizers(&left), left.get("status")), (vec![], None));
+
+    // One comes in, the other goes: it is let go, and its child stays.
+    let wood = |wood: &str| json!({ "spec": { "wood": wood, "age": 8 } });
+    objects.patch("oaks", &wood("elm")).await?;
+    objects.until_ready("oaks").await?;
+    maps.until_equal("oaks-map", "/data/age", json!("8"), LIMIT)
+        .await?;
+    objects.patch("elms", &wood("oak")).await?;
+    let free = |grove: &Value| finalizers(grove).is_empty();
+    objects.until("elms", "is let go", LIMIT, free).await?;
+    assert_eq!(maps.fetch("elms-map").await?["data"]["age"], "7");
+    objects.delete("elms").await?;
+    objects.until_gone("elms", LIMIT).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -109,3 +109,55 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
     }
     scenario.check_running()
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_no_status_is_to_be_written_everything_else_is_done_and_what_others_write_stays()
+-> Result<()> {
+    let katalog = input("status/silent.yaml")?;
+    let crds = ["kinds/crds.yaml"];
+    let mut scenario = Scenario::with_katalog("silent", &crds, &katalog).await?;
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    let mark = Scenario::mark()?;
+    let green = json!({ "colour": "green" });
+    waters::pond(&scenario, "north", &green).await?;
+    maps.until_equal("north-pond", "/data/colour", json!("green"), LIMIT)
+        .await?;
+    // A pass that fails tells nothing either.
+    let foreign =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "taken-pond" } });
+    maps.create(&foreign).await?;
+    waters::pond(&scenario, "taken", &green).await?;
+    eventually("an Event tells that the name is taken", LIMIT, async || {
+        let told = waters::warnings(&scenario, "taken").await?;
+        Ok(told
+            .iter()
+            .any(|event| event["reason"] == "NameTaken")
+            .then_some(()))
+    })
+    .await?;
+    let by_others = json!({ "status": { "phase": "Theirs" } }).to_string();
+    let ponds_of = format!("ponds.{}", scenario.group);
+    let args = ["patch", &ponds_of, "north", "--subresource=status"];
+    scenario.kubectl(&[&args[..], &["--type=merge", "--patch", &by_others]].concat())?;
+    ponds
+        .patch("north", &json!({ "spec": { "colour": "brown" } }))
+        .await?;
+    maps.until_equal("north-pond", "/data/colour", json!("brown"), LIMIT)
+        .await?;
+    let north = ponds.fetch("north").await?;
+    assert_eq!(north["status"], json!({ "phase": "Theirs" }));
+    let finalizers = json!(["orkestra.orkspace.io/cleanup"]);
+    assert_eq!(north["metadata"]["finalizers"], finalizers);
+    waters::until_counted().await;
+    let mut writes = scenario.writes_since(mark)?;
+    writes.retain(|write| write.resource == "ponds" && write.subresource == "status");
+    assert_eq!(waters::lines(&writes), "");
+
+    // Once it is to be written, it is, beside theirs. Before that there is no right to.
+    let change = katalog.replace("ignoreStatusPatch: true", "ignoreStatusPatch: false");
+    scenario.grant(&change).await?;
+    scenario.apply(&change)?;
+    let told = ponds.until_ready("north").await?;
+    assert_eq!(told["status"]["phase"], "Theirs");
+    Ok(())
+}

@@ -81,15 +81,19 @@ impl Scenario {
 
     /// A scenario whose controller runs, with those CRDs and that Katalog applied and its operators running: fixtures by path.
     pub(crate) async fn running(prefix: &str, crds: &[&str], katalog: &str) -> Result<Self> {
+        Self::with_katalog(prefix, crds, &input(katalog)?).await
+    }
+
+    /// The same with the Katalog's text.
+    pub(crate) async fn with_katalog(prefix: &str, crds: &[&str], katalog: &str) -> Result<Self> {
         let mut scenario = Self::new(prefix).await?;
-        let katalog = input(katalog)?;
-        scenario.grant(&katalog).await?;
+        scenario.grant(katalog).await?;
         scenario.start().await?;
         for crd in crds {
             scenario.install(&input(crd)?).await?;
         }
-        scenario.apply(&katalog)?;
-        let applied: Value = serde_saphyr::from_str(&katalog)?;
+        scenario.apply(katalog)?;
+        let applied: Value = serde_saphyr::from_str(katalog)?;
         let name = applied["metadata"]["name"].as_str().unwrap_or_default();
         scenario.katalog_is(name, "True", "Running").await?;
         Ok(scenario)
@@ -171,14 +175,37 @@ impl Scenario {
 
     /// A file of the scenario with that text, placeholders replaced.
     pub(crate) fn file(&self, name: &str, text: &str) -> Result<PathBuf> {
-        let path = self.folder.join(name);
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
         std::fs::write(&path, self.text(text))?;
         Ok(path)
+    }
+
+    /// Where the scenario's file or folder of that name is.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 
     /// Starts `ork controller` for the Katalogs of the namespace and waits until it has seen them.
     pub(crate) async fn start(&mut self) -> Result<()> {
         self.launch().await?;
+        self.until_serving().await
+    }
+
+    /// Starts `ork run` in the scenario's folder in place of the controller, and waits until it has read those files; none are
+    /// named, and it takes its own.
+    pub(crate) async fn run(&mut self, katalogs: &[&str]) -> Result<()> {
+        let mut args = vec!["run".to_owned()];
+        args.extend(
+            katalogs
+                .iter()
+                .flat_map(|name| ["--katalog".to_owned(), (*name).to_owned()]),
+        );
+        self.launch_as(&args).await?;
+        self.until_serving().await
+    }
+
+    async fn until_serving(&mut self) -> Result<()> {
         eventually("the controller is ready", LIMIT, async || {
             self.check_running()?;
             Ok(self
@@ -192,17 +219,18 @@ impl Scenario {
 
     /// Starts it and waits until it answers at all.
     pub(crate) async fn launch(&mut self) -> Result<()> {
+        let namespace = self.namespace.clone();
+        self.launch_as(&["controller".to_owned(), "--namespace".to_owned(), namespace])
+            .await
+    }
+
+    async fn launch_as(&mut self, args: &[String]) -> Result<()> {
         ensure!(self.controller.is_none(), "the controller runs already");
         for attempt in 0.. {
             self.listen = format!("127.0.0.1:{}", free_port()?);
             let mut command = self.command();
-            command.args([
-                "controller",
-                "--namespace",
-                &self.namespace,
-                "--listen",
-                &self.listen,
-            ]);
+            command.current_dir(&self.folder);
+            command.args(args).args(["--listen", &self.listen]);
             command.args(&self.arguments);
             command.envs(self.environment.iter().cloned());
             let mut controller = spawn_guarded(&command, &self.log_path())?;

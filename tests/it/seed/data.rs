@@ -1,0 +1,110 @@
+//! The samples about what operators read of others: `cross` and `external`.
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::{DEMO, demo, demos, mended, sample};
+use crate::cross::{database, host, of_group, status_of};
+use crate::external::{sink::Sink, told};
+use crate::scenario::{LIMIT, Scenario, input};
+use crate::waters;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_15_a_deployment_waits_for_its_database_and_gets_its_endpoint() -> Result<()>
+{
+    // As printed it is no YAML: two quotes within quotes. The operator that it reads is another Katalog's.
+    let (katalog, databases) = (mended(&sample("cross")?)?, input("cross/databases.yaml")?);
+    let mut scenario = Scenario::new("row15").await?;
+    scenario.grant(&katalog).await?;
+    scenario.grant(&databases).await?;
+    scenario.start().await?;
+    scenario.install(&input(DEMO)?).await?;
+    scenario.install(&input("cross/database-crd.yaml")?).await?;
+    scenario.apply(&databases)?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("sample", "True", "Running").await?;
+    let deployments = scenario.objects("deployments");
+    demo(
+        &scenario,
+        "web",
+        &json!({ "image": "registry.example/web:3" }),
+    )
+    .await?;
+    demos(&scenario).until_ready("web").await?;
+    assert_eq!(deployments.get("web").await?, None);
+
+    // Not yet ready, then ready, then elsewhere.
+    database(
+        &scenario,
+        &json!({ "phase": "Pending", "endpoint": "db-0.example" }),
+    )?;
+    let kind = of_group(&scenario, "manageddatabases");
+    scenario.kubectl(&[
+        "wait",
+        &kind,
+        "web-db",
+        "--for=jsonpath={.status.phase}=Pending",
+    ])?;
+    assert_eq!(deployments.get("web").await?, None);
+    for endpoint in ["db-1.example", "db-2.example"] {
+        status_of(
+            &scenario,
+            "web-db",
+            &json!({ "phase": "Ready", "endpoint": endpoint }),
+        )?;
+        deployments
+            .until("web", "has the endpoint", LIMIT, |one| {
+                host(one) == Some(endpoint)
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_19_children_are_gated_on_what_calls_answer() -> Result<()> {
+    let sink = Sink::start().await?;
+    sink.answer("/health", 503, "");
+    sink.answer("/flags/shop", 200, "dark-mode");
+    let katalog = sample("external")?;
+    let mut scenario = Scenario::new("row19").await?;
+    scenario.arguments = vec!["--external-allow".to_owned(), sink.url()];
+    scenario.grant(&katalog).await?;
+    scenario.start().await?;
+    scenario.install(&input(DEMO)?).await?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("sample", "True", "Running").await?;
+    let (deployments, maps) = (
+        scenario.objects("deployments"),
+        scenario.objects("configmaps"),
+    );
+    let spec = json!({ "image": "registry.example/web:3", "serviceUrl": sink.url() });
+    demo(&scenario, "shop", &spec).await?;
+    // `continueOnError: false` blocks the whole pass.
+    let message = told(&demos(&scenario), "shop", "ExternalCallFailed").await?;
+    assert!(
+        message.contains("answers with status 503, not 200"),
+        "{message}"
+    );
+    assert_eq!(deployments.get("shop").await?, None);
+    assert_eq!(sink.requests("/flags"), [""; 0]);
+
+    sink.answer("/health", 200, "");
+    maps.until_equal("shop-flags", "/data/flags", json!("dark-mode"), LIMIT)
+        .await?;
+    let deployment = deployments
+        .until("shop", "is made", LIMIT, |_| true)
+        .await?;
+    let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
+    assert_eq!(image, "registry.example/web:3");
+
+    // `continueOnError: true` lets the rest go on; the flags of another are nowhere.
+    demo(&scenario, "other", &spec).await?;
+    deployments
+        .until("other", "is made", LIMIT, |_| true)
+        .await?;
+    demos(&scenario).until_ready("other").await?;
+    assert_eq!(maps.get("other-flags").await?, None);
+    assert!(!sink.requests("/flags/other").is_empty());
+    Ok(())
+}

@@ -1,0 +1,328 @@
+//! The samples that are run from files: what a Katalog brings along, where types and workers come from, and how it is begun.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::{ControlPlane, Identity, SYSTEM_MASTERS};
+
+use super::{changed, of_v1, sample};
+use crate::scenario::{LIMIT, Objects, Scenario, input, is_ready};
+use crate::waters;
+
+const CLEANUP: &str = "orkestra.orkspace.io/cleanup";
+
+/// A person at a desk, who may do everything: definitions and setups are for administrators.
+fn person(scenario: &Scenario) -> Result<Identity> {
+    let user = format!("person-{}", scenario.namespace);
+    ControlPlane::shared().identity(&user, &[SYSTEM_MASTERS])
+}
+
+/// The front page's Katalog and the introduction's, run from their files with the definitions that they need. A Website and a
+/// `BlockchainApp` are there.
+async fn two_katalogs(prefix: &str) -> Result<Scenario> {
+    let mut scenario = Scenario::new(prefix).await?;
+    scenario.identity = person(&scenario)?;
+    scenario.install(&input("website/crd.yaml")?).await?;
+    let definition = input("seed/blockchainapp-crd.yaml")?;
+    scenario.file("blockchainapp-crd.yaml", &definition)?;
+    scenario.file("website.yaml", &sample("website")?)?;
+    scenario.file("katalog.yaml", &sample("blockchain")?)?;
+    scenario.run(&["website.yaml", "katalog.yaml"]).await?;
+    let established = format!("blockchainapps.{}", scenario.group);
+    scenario.established(&established).await?;
+    scenario.apply(&input("website/cr.yaml")?)?;
+    // As the introduction has it, with the fields that its Katalog reads.
+    let spec = json!({
+        "network": "ethereum", "version": "1.13", "storage": "500Gi",
+        "image": "registry.example/node:1", "replicas": 2, "port": 8545,
+    });
+    let node = json!({
+        "apiVersion": format!("{}/v1", scenario.group), "kind": "BlockchainApp",
+        "metadata": { "name": "my-node" }, "spec": spec,
+    });
+    of_v1(&scenario, "blockchainapps").create(&node).await?;
+    Ok(scenario)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_02_a_katalog_without_metadata_brings_its_definition_samples_and_setup()
+-> Result<()> {
+    let mut scenario = Scenario::new("row2").await?;
+    scenario.identity = person(&scenario)?;
+    let room = format!("{}-room", scenario.namespace);
+    let setup = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": room } });
+    scenario.file("rbac/namespace.yaml", &setup.to_string())?;
+    scenario.file("website.yaml", &input("website/crd.yaml")?)?;
+    // The sample CR is in the namespace that the setup makes.
+    let website = input("website/cr.yaml")?.replace("NAMESPACE", &room);
+    scenario.file("examples/website-sample.yaml", &website)?;
+    scenario.file("katalog.yaml", &sample("files")?)?;
+    // "You run `ork run`."
+    scenario.run(&[]).await?;
+    let websites = scenario.objects_in(&room, "websites");
+    let hello = websites.until("hello", "is ready", LIMIT, is_ready).await?;
+    assert_eq!(hello["metadata"]["finalizers"], json!([CLEANUP]));
+    // A Katalog without a name has that of its file.
+    let page = scenario.page("/katalog/default/katalog/website").await?;
+    assert_eq!(
+        (&page["workers"]["configured"], &page["children"]),
+        (&json!(3), &json!([]))
+    );
+    testbed::eventually("its health is told", LIMIT, async || {
+        let health = scenario.page("/katalog/website/health").await?;
+        let tells = [&health["healthy"], &health["readyCount"]];
+        ensure!(tells == [&json!(true), &json!(1)], "{health}");
+        Ok(Some(()))
+    })
+    .await?;
+    scenario.terminate()?;
+    // The same text with its indentation lost is told so.
+    let lost = scenario.file("lost.yaml", &sample("lost-indentation")?)?;
+    let told = scenario.ork(&["validate", &lost.display().to_string()]);
+    let told = told.err().context("it is taken")?.to_string();
+    ensure!(told.contains("the indentation is lost"), "{told}");
+    // Nothing is left that waits for an operator.
+    let katalog = scenario.path("katalog.yaml");
+    scenario.ork(&["release", "-k", &katalog.display().to_string()])?;
+    websites.delete("hello").await?;
+    websites.until_gone("hello", LIMIT).await?;
+    Objects::of_cluster(&scenario.client, "namespaces")
+        .delete(&room)
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_03_types_are_declared_or_taken_from_the_definition() -> Result<()> {
+    let scenario = two_katalogs("row3").await?;
+    for (entry, version, kind, plural) in [
+        ("website", "v1alpha1", "Website", "websites"),
+        ("blockchainapp", "v1", "BlockchainApp", "blockchainapps"),
+    ] {
+        let page = scenario.page(&format!("/katalog/{entry}")).await?;
+        let group = &scenario.group;
+        assert_eq!(
+            page["gvk"],
+            json!({ "group": group, "version": version, "kind": kind })
+        );
+        assert_eq!(
+            page["gvr"],
+            json!({ "group": group, "version": version, "resource": plural })
+        );
+        assert_eq!(page["scope"], "Namespaced");
+    }
+    scenario.objects("websites").until_ready("hello").await?;
+    let node = of_v1(&scenario, "blockchainapps")
+        .until_ready("my-node")
+        .await?;
+    assert_eq!(node["status"]["phase"], "Ready");
+    let endpoint = format!("my-node.{}.svc.cluster.local", scenario.namespace);
+    assert_eq!(node["status"]["endpoint"], endpoint);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_04_workers_and_resync_are_those_of_the_reconciler_or_of_the_entry()
+-> Result<()> {
+    let mut scenario = Scenario::new("row4").await?;
+    scenario.identity = person(&scenario)?;
+    scenario.file("website.yaml", &input("website/crd.yaml")?)?;
+    scenario.file(
+        "blockchainapp-crd.yaml",
+        &input("seed/blockchainapp-crd.yaml")?,
+    )?;
+    // Without what its setup and samples are: others see to those.
+    let bare = "      crFiles:\n        - examples/website-sample.yaml\n      setup:\n        - rbac/namespace.yaml\n";
+    scenario.file("entry.yaml", &changed(&sample("files")?, bare, "")?)?;
+    // A resync of half a minute is none that a test can wait for.
+    let blockchain = changed(&sample("blockchain")?, "resync: 30s", "resync: 500ms")?;
+    let reconciler = scenario.file("reconciler.yaml", &blockchain)?;
+    scenario.run(&["entry.yaml", "reconciler.yaml"]).await?;
+    let configured = async |entry: &str, workers: u64, resync: &str| -> Result<()> {
+        let what = format!("{entry} has {workers} workers");
+        testbed::eventually(&what, LIMIT, async || {
+            let page = scenario.page(&format!("/katalog/{entry}")).await?;
+            let tells = json!([
+                page["workers"]["configured"],
+                page["workers"]["current"],
+                page["resync"]
+            ]);
+            ensure!(tells == json!([workers, workers, resync]), "{page}");
+            Ok(Some(()))
+        })
+        .await
+    };
+    configured("website", 3, "10m").await?;
+    configured("blockchainapp", 3, "500ms").await?;
+    // Passes come without an event.
+    let node = json!({
+        "apiVersion": format!("{}/v1", scenario.group), "kind": "BlockchainApp",
+        "metadata": { "name": "my-node" }, "spec": { "image": "registry.example/node:1", "replicas": 1, "port": 8545 },
+    });
+    let nodes = of_v1(&scenario, "blockchainapps");
+    nodes.create(&node).await?;
+    nodes.until_ready("my-node").await?;
+    let passes = scenario.passes("blockchainapp").await?;
+    testbed::eventually("it is looked at again and again", LIMIT, async || {
+        Ok((scenario.passes("blockchainapp").await? > passes + 2.5).then_some(()))
+    })
+    .await?;
+    // As printed.
+    std::fs::write(&reconciler, scenario.text(&sample("blockchain")?))?;
+    configured("blockchainapp", 3, "30s").await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_05_deployments_and_services_follow_their_resource_with_ports_in_either_form()
+-> Result<()> {
+    let scenario = two_katalogs("row5").await?;
+    let (deployments, services) = (
+        scenario.objects("deployments"),
+        scenario.objects("services"),
+    );
+    scenario.objects("websites").until_ready("hello").await?;
+    of_v1(&scenario, "blockchainapps")
+        .until_ready("my-node")
+        .await?;
+    // `port: 80` and `port: "5432"`, `targetPort` of a template.
+    for (service, port, target) in [("hello", 80, 8081), ("my-node-svc", 5432, 8545)] {
+        let ports = json!([{ "port": port, "protocol": "TCP", "targetPort": target }]);
+        assert_eq!(services.fetch(service).await?["spec"]["ports"], ports);
+    }
+    let node = deployments.fetch("my-node").await?;
+    let container = &node["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(
+        container["ports"],
+        json!([{ "containerPort": 8545, "protocol": "TCP" }])
+    );
+    assert_eq!(node["spec"]["replicas"], 2);
+
+    // `reconcile: true`: they follow the resource, and are put right.
+    let change = json!({ "spec": { "image": "registry.example/web:4", "port": 9090 } });
+    scenario.objects("websites").patch("hello", &change).await?;
+    let image = "/spec/template/spec/containers/0/image";
+    deployments
+        .until_equal("hello", image, json!("registry.example/web:4"), LIMIT)
+        .await?;
+    let target = "/spec/ports/0/targetPort";
+    services
+        .until_equal("hello", target, json!(9090), LIMIT)
+        .await?;
+    deployments
+        .patch("my-node", &json!({ "spec": { "replicas": 5 } }))
+        .await?;
+    deployments
+        .until_equal("my-node", "/spec/replicas", json!(2), LIMIT)
+        .await?;
+    services.delete("my-node-svc").await?;
+    services
+        .until_equal("my-node-svc", target, json!(8545), LIMIT)
+        .await
+        .map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_24_a_new_katalog_is_run_from_its_file() -> Result<()> {
+    let mut scenario = Scenario::new("row24a").await?;
+    scenario.identity = person(&scenario)?;
+    let folder = scenario.path("my-operator");
+    let group = scenario.group.clone();
+    let target = folder.display().to_string();
+    scenario.ork(&["init", "my-operator", "--group", &group, "--dir", &target])?;
+    scenario.kubectl(&[
+        "apply",
+        "-f",
+        &folder.join("crd.yaml").display().to_string(),
+    ])?;
+    scenario
+        .established(&format!("myoperators.{group}"))
+        .await?;
+    scenario.run(&["my-operator/katalog.yaml"]).await?;
+    let sample = std::fs::read_to_string(folder.join("samples/basic.yaml"))?;
+    scenario.apply(&changed(
+        &sample,
+        "namespace: default",
+        "namespace: NAMESPACE",
+    )?)?;
+    let made = scenario
+        .objects("myoperators")
+        .until_ready("my-my-operator")
+        .await?;
+    assert_eq!(made["status"]["readyReplicas"], 2);
+    let deployment = scenario
+        .objects("deployments")
+        .fetch("my-my-operator")
+        .await?;
+    let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
+    assert_eq!(image, "nginx:1.29");
+    scenario.objects("services").fetch("my-my-operator").await?;
+    // The short form of `--katalog` is the same.
+    scenario.terminate()?;
+    let katalog = folder.join("katalog.yaml").display().to_string();
+    scenario.ork(&["release", "-k", &katalog])?;
+    scenario
+        .objects("myoperators")
+        .delete("my-my-operator")
+        .await?;
+    scenario
+        .objects("myoperators")
+        .until_gone("my-my-operator", LIMIT)
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_24_a_katalog_in_a_config_map_is_run_with_no_more_rights_than_it_needs()
+-> Result<()> {
+    let mut scenario = Scenario::new("row24b").await?;
+    let katalog = sample("website")?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&input("website/crd.yaml")?).await?;
+    let file = scenario.file("katalog.yaml", &katalog)?;
+    let from = format!("--from-file={}", file.display());
+    scenario.kubectl(&["create", "configmap", "my-platform-katalog", &from])?;
+    let volume = scenario.path("volume");
+    mount(&scenario, &volume, 1).await?;
+    scenario.run(&["volume/katalog.yaml"]).await?;
+    scenario.apply(&input("website/cr.yaml")?)?;
+    scenario.objects("websites").until_ready("hello").await?;
+    let services = scenario.objects("services");
+    assert_eq!(
+        services.fetch("hello").await?["spec"]["ports"][0]["port"],
+        80
+    );
+
+    // A change of the ConfigMap reaches the Pod, and what it runs.
+    let change = changed(&katalog, "port: 80", "port: 8080")?;
+    let change = json!({ "data": { "katalog.yaml": scenario.text(&change) } });
+    scenario
+        .objects("configmaps")
+        .patch("my-platform-katalog", &change)
+        .await?;
+    mount(&scenario, &volume, 2).await?;
+    services
+        .until_equal("hello", "/spec/ports/0/port", json!(8080), LIMIT)
+        .await
+        .map(drop)
+}
+
+/// Puts the `ConfigMap` there as a kubelet does, which no fake node has: each state in a folder of its own, `..data` a link to the
+/// latest, and every file a link into that.
+async fn mount(scenario: &Scenario, volume: &Path, state: u32) -> Result<()> {
+    let map: Value = scenario
+        .objects("configmaps")
+        .fetch("my-platform-katalog")
+        .await?;
+    let folder = format!("..state_{state}");
+    std::fs::create_dir_all(volume.join(&folder))?;
+    for (name, text) in map["data"].as_object().context("no data")? {
+        let text = text.as_str().context("no text")?;
+        std::fs::write(volume.join(&folder).join(name), text)?;
+        let link = volume.join(name);
+        if !link.is_symlink() {
+            std::os::unix::fs::symlink(Path::new("..data").join(name), link)?;
+        }
+    }
+    let next = volume.join("..data_tmp");
+    std::os::unix::fs::symlink(&folder, &next)?;
+    Ok(std::fs::rename(next, volume.join("..data"))?)
+}

@@ -1,0 +1,141 @@
+//! The samples about rules: what is denied, completed and brought to one form, in passes.
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use super::{changed, demo, demos, running, sample};
+use crate::scenario::{LIMIT, Scenario, condition};
+use crate::waters;
+
+/// The samples declare rules alone. What they do shows in what is made.
+const DEPLOYMENT: &str = r#"
+      operatorBox:
+        onReconcile:
+          deployments:
+            - name: "{{ .metadata.name }}"
+              image: "{{ .spec.image }}"
+              replicas: "{{ .spec.replicas }}"
+              port: "{{ .spec.port }}"
+"#;
+const CONFIG_MAP: &str = r#"
+      operatorBox:
+        onReconcile:
+          configMaps:
+            - name: "{{ .metadata.name }}"
+              data: { schedule: "{{ .spec.schedule }}" }
+"#;
+
+/// Waits until a condition of the Demo is true with that reason; its message.
+async fn told(scenario: &Scenario, name: &str, kind: &str, reason: &str) -> Result<String> {
+    let is_told = |demo: &Value| {
+        condition(demo, kind).is_some_and(|one| one["status"] == "True" && one["reason"] == reason)
+    };
+    let what = format!("says {kind} for {reason}");
+    let demo = demos(scenario).until(name, &what, LIMIT, is_told).await?;
+    let told = condition(&demo, kind).context("no condition")?;
+    Ok(waters::text(told, "/message").to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_11_an_image_from_elsewhere_is_denied() -> Result<()> {
+    let scenario = running("row11", &(sample("rules")? + DEPLOYMENT)).await?;
+    let deployments = scenario.objects("deployments");
+    demo(&scenario, "shop", &json!({ "image": "nginx" })).await?;
+    let message = told(&scenario, "shop", "Stalled", "ValidationFailed").await?;
+    assert_eq!(
+        message,
+        "spec.image: images must come from the internal registry"
+    );
+    assert_eq!(deployments.get("shop").await?, None);
+    let change = |image: &str| json!({ "spec": { "image": image } });
+    demos(&scenario)
+        .patch("shop", &change("myorg/shop:1"))
+        .await?;
+    deployments
+        .until("shop", "is made", LIMIT, |_| true)
+        .await?;
+    demos(&scenario).until_ready("shop").await?;
+    // What was made of a good one stays.
+    demos(&scenario).patch("shop", &change("nginx")).await?;
+    told(&scenario, "shop", "Stalled", "ValidationFailed").await?;
+    let kept = deployments.fetch("shop").await?;
+    let image = waters::text(&kept, "/spec/template/spec/containers/0/image");
+    assert_eq!(image, "myorg/shop:1");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_12_what_the_user_left_out_is_completed() -> Result<()> {
+    let scenario = running("row12", &(sample("rules")? + DEPLOYMENT)).await?;
+    let deployments = scenario.objects("deployments");
+    let spec = json!({ "image": "myorg/shop:1" });
+    demo(&scenario, "shop", &spec).await?;
+    let ready = demos(&scenario).until_ready("shop").await?;
+    assert_eq!(
+        ready["spec"], spec,
+        "the webhook writes it, a pass does not"
+    );
+    let message = told(&scenario, "shop", "Mutated", "InMemory").await?;
+    assert_eq!(
+        message,
+        "spec.port, spec.replicas in memory: rules complete it"
+    );
+    let made = deployments.fetch("shop").await?;
+    let port = made.pointer("/spec/template/spec/containers/0/ports/0/containerPort");
+    assert_eq!(
+        (&made["spec"]["replicas"], port),
+        (&json!(2), Some(&json!(8080)))
+    );
+    // What the user says counts.
+    let change = json!({ "spec": { "replicas": 3 } });
+    demos(&scenario).patch("shop", &change).await?;
+    deployments
+        .until_equal("shop", "/spec/replicas", json!(3), LIMIT)
+        .await
+        .map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn row_14_the_resource_is_brought_to_one_form_before_anything_is_made()
+-> Result<()> {
+    let printed = sample("normalize")? + CONFIG_MAP;
+    let scenario = running("row14", &printed).await?;
+    let maps = scenario.objects("configmaps");
+    // As printed it is about `chedule`, which the definition does not have.
+    let spec = json!({ "schedule": { "minute": "0", "hour": "3" } });
+    demo(&scenario, "first", &spec).await?;
+    let message = told(&scenario, "first", "Normalized", "InMemory").await?;
+    assert_eq!(
+        message,
+        "spec.chedule in memory: the definition has no such field"
+    );
+    assert_eq!(demos(&scenario).fetch("first").await?["spec"], spec);
+
+    scenario.apply(&changed(&printed, " chedule:", " schedule:")?)?;
+    demos(&scenario)
+        .until_equal("first", "/spec/schedule", json!("0 3 * * *"), LIMIT)
+        .await?;
+    let mark = Scenario::mark()?;
+    demo(&scenario, "second", &json!({ "schedule": "@daily" })).await?;
+    maps.until_equal("second", "/data/schedule", json!("0 0 * * *"), LIMIT)
+        .await?;
+    let second = demos(&scenario).fetch("second").await?;
+    assert_eq!(second["spec"], json!({ "schedule": "0 0 * * *" }));
+    let mut writes = scenario.writes_since(mark)?;
+    writes.retain(|write| write.name == "second");
+    let first = |resource: &str| {
+        let of_it = writes.iter().position(|write| write.resource == resource);
+        of_it.with_context(|| format!("no write of {resource}:\n{}", waters::lines(&writes)))
+    };
+    assert!(
+        first("demos")? < first("configmaps")?,
+        "{}",
+        waters::lines(&writes)
+    );
+    let versions: Vec<_> = writes
+        .iter()
+        .filter(|write| write.resource == "configmaps")
+        .collect();
+    assert_eq!(versions.len(), 1, "nothing was made of the old form");
+    Ok(())
+}
