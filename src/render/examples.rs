@@ -3,7 +3,7 @@
 //! `UPDATE=1 cargo test --lib render::examples` writes `expected/` anew; read the differences.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -17,7 +17,7 @@ use crate::files;
 /// The moment that everything is rendered at.
 const NOW: &str = "2025-01-01T00:00:00Z";
 /// Fewest examples.
-const LEAST: usize = 15;
+const LEAST: usize = 25;
 
 fn folders() -> Vec<PathBuf> {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
@@ -87,7 +87,9 @@ fn the_list_of_examples_is_current() {
     let mut list = String::from(
         "<!-- Generated: UPDATE=1 cargo test --lib render::examples -->\n# Examples\n\nFrom the first Katalog to advanced ones. Each \
          folder has the definition, the Katalog, custom resources, and in `expected/` what `ork render --show-secrets \
-         --with-status` makes of them.\n\n",
+         --with-status` makes of them. Its README tells how to run it in the cluster of your kubeconfig. Several run side by side, \
+         if each `ork run` has a `--listen` of its own. To clean up, delete the custom resources while `ork run` runs, then end it with Ctrl-C. A test runs every command, \
+         and looks that the cluster comes to hold what is expected.\n\n",
     );
     for folder in folders() {
         let name = folder.file_name().unwrap().to_str().unwrap();
@@ -130,6 +132,35 @@ async fn every_example_renders_to_what_is_expected() {
         "run the test again with UPDATE=1 and read what differs: {}",
         stale.join(", ")
     );
+}
+
+/// A reader tries several in one namespace, and so does the test on the control plane.
+#[tokio::test]
+async fn no_two_examples_make_the_same_object() {
+    let mut makers: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for folder in folders() {
+        for resource in resources(&folder) {
+            let rendered = rendered(&folder, &resource).await;
+            let show = Show {
+                status: true,
+                ..Show::default()
+            };
+            let list = to_json(&rendered.passes, show);
+            for object in list["items"].as_array().unwrap() {
+                let group = object["apiVersion"].as_str().unwrap();
+                let group = group.split_once('/').map_or("", |(group, _)| group);
+                let [kind, namespace, name] = ["/kind", "/metadata/namespace", "/metadata/name"]
+                    .map(|field| {
+                        object
+                            .pointer(field)
+                            .map_or("", |text| text.as_str().unwrap())
+                    });
+                let key = format!("{kind}.{group} {namespace}/{name}");
+                let maker = makers.entry(key.clone()).or_insert_with(|| folder.clone());
+                assert_eq!(*maker, folder, "both make {key}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -274,6 +274,28 @@ async fn the_status_to_assume_is_a_whole_object_or_a_status() {
 }
 
 #[tokio::test]
+async fn a_certificate_that_kubectl_shows_stays_until_it_is_for_something_else() {
+    let desk = Desk::new(&pond(""));
+    let secret = "secrets:\n            - name: tls\n              tls: { dnsNames: [HOST] }\n            - name:";
+    let katalog = |host: &str| {
+        KATALOG.replace(
+            "secrets:\n            - name:",
+            &secret.replace("HOST", host),
+        )
+    };
+    desk.write("k.yaml", &katalog("north.example"));
+    let made = objects(&render(&desk.request()).await);
+    let mut made = find(&made, "Secret", "tls").clone();
+    made["data"]["tls.crt"] = "YSBjZXJ0aWZpY2F0ZQ==".into();
+    let mut request = desk.request();
+    request.children = vec![desk.write("tls.json", &made.to_string())];
+    let is_there = |rendered: &[Value]| rendered.iter().any(|one| one["metadata"]["name"] == "tls");
+    assert!(!is_there(&objects(&render(&request).await)));
+    desk.write("k.yaml", &katalog("south.example"));
+    assert!(is_there(&objects(&render(&request).await)));
+}
+
+#[tokio::test]
 async fn live_children_are_seen_and_what_was_made_once_is_not_made_again() {
     let desk = Desk::new(&pond(""));
     let live = "apiVersion: v1

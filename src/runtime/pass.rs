@@ -257,8 +257,7 @@ async fn decide(
             observed.answers.extend(refused);
             continue;
         }
-        let key = &observed.cr.id.key;
-        let heard = sources::answer(shared, bound, (key, now), reads).await;
+        let heard = sources::answer(shared, bound, (observed, now), reads).await;
         if heard.pending {
             return None;
         }

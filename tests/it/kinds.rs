@@ -26,7 +26,7 @@ struct Declared {
     plural: String,
     group: String,
     name: String,
-    /// Jobs: made once.
+    /// Jobs, and Secrets with certificates: what they say beside is not followed at once.
     is_once: bool,
 }
 
@@ -162,9 +162,11 @@ async fn children(scenario: &Scenario, rights: &Rights) -> Result<Vec<(Declared,
             let is_ours = labels["orkestra.orkspace.io/katalog"] == *katalog
                 && object["metadata"]["deletionTimestamp"].is_null();
             if is_ours {
+                let annotations = &object["metadata"]["annotations"];
+                let lasts = annotations["orkestra.orkspace.io/generated-at"].is_string();
                 let declared = Declared {
                     name: waters::text(&object, "/metadata/name").to_owned(),
-                    is_once: plural == "jobs",
+                    is_once: plural == "jobs" || lasts,
                     plural: plural.clone(),
                     group: group.clone(),
                 };
@@ -356,7 +358,7 @@ async fn every_kind_is_made_kept_without_a_write_followed_repaired_and_removed_w
 }
 
 impl All {
-    /// How many children are declared.
+    /// How many children are declared; an Ingress with a certificate is two.
     fn count(&self) -> usize {
         let operators = self.katalog["spec"]["crds"]
             .as_object()
@@ -365,8 +367,9 @@ impl All {
         let blocks = operators
             .flat_map(|(_, operator)| operator["operatorBox"].as_object().into_iter().flatten());
         let lists = blocks.flat_map(|(_, block)| block.as_object().into_iter().flatten());
-        lists
-            .map(|(_, list)| list.as_array().map_or(0, Vec::len))
+        let entries = lists.filter_map(|(_, list)| list.as_array()).flatten();
+        entries
+            .map(|entry| 1 + usize::from(entry["tls"]["create"] == true))
             .sum()
     }
 }

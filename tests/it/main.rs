@@ -3,6 +3,7 @@
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
 mod autoscale;
+mod certificates;
 mod chance;
 mod claims;
 mod cli;
@@ -17,6 +18,7 @@ mod depends;
 mod drift;
 mod ending;
 mod enrich;
+mod examples;
 mod external;
 mod files;
 mod foreach;
@@ -32,6 +34,7 @@ mod quiet;
 mod restarts;
 mod revisions;
 mod rights;
+mod rights_minimal;
 mod rights_running;
 mod rules;
 mod scenario;

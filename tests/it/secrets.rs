@@ -170,6 +170,33 @@ async fn a_password_rotates_in_place_and_its_pods_roll() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_that_somebody_deletes_rolls_its_pods_once() -> Result<()> {
+    let scenario = running("deleted", "secrets/rolling.yaml").await?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
+    scenario.objects("ponds").until_ready("north").await?;
+    // Two watches tell of the Secret, in any order: each time is another chance.
+    for _ in 0..10 {
+        let before = deployments.fetch("north").await?;
+        let mark = Scenario::mark()?;
+        secrets.delete("north-key").await?;
+        deployments
+            .until("north", "rolls", LIMIT, |now| {
+                now.pointer(CONFIG_HASH) != before.pointer(CONFIG_HASH)
+            })
+            .await?;
+        // A second roll would come at once.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let writes = scenario.writes_since(mark)?;
+        let rolled = writes
+            .iter()
+            .filter(|write| write.resource == "deployments");
+        ensure!(rolled.count() == 1, "{}", waters::lines(&writes));
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -> Result<()> {
     let mut scenario = running("certified", "secrets/rotating.yaml").await?;
     let maps = scenario.objects("configmaps");

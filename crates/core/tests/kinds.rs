@@ -38,7 +38,7 @@ const ELSEWHERE: [&str; 8] = [
 ];
 
 /// Fields whose own tests are about how Secrets and copies live: they exclude what is set here.
-const OF_DATA: [&str; 12] = [
+const OF_DATA: [&str; 10] = [
     "allowedSources",
     "fromConfigMap",
     "fromLimitRange",
@@ -47,10 +47,8 @@ const OF_DATA: [&str; 12] = [
     "fromResourceQuota",
     "fromSecret",
     "once",
-    "rollOnChange",
     "rotateAfter",
     "tls",
-    "toNamespaces",
 ];
 
 fn folder() -> PathBuf {

@@ -152,10 +152,10 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
     );
     let expected = json!([
         { "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["list", "watch"] },
-        { "apiGroups": ["apps"], "resources": ["controllerrevisions"], "verbs": ["create", "delete", "get", "list", "patch"] },
+        { "apiGroups": ["apps"], "resources": ["controllerrevisions"], "verbs": ["create", "delete", "list", "patch"] },
         { "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"] },
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs"], "verbs": ["get", "list", "patch", "watch"] },
-        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["motifs"], "verbs": ["get", "list", "watch"] },
+        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["motifs"], "verbs": ["list", "watch"] },
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/status"], "verbs": ["patch"] },
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/finalizers"], "verbs": ["update"] },
     ]);

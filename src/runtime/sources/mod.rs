@@ -12,8 +12,10 @@ use std::sync::Arc;
 pub(super) use calls::Calls;
 use jiff::Timestamp;
 use orkestra_core::{
-    plan::ObjectKey,
-    reconcile::sources::{Answer, Answers, Certificate, Read},
+    reconcile::{
+        record::Observed,
+        sources::{Answer, Answers, Certificate, Read},
+    },
     value::{Key, Node},
 };
 
@@ -29,20 +31,27 @@ pub(super) struct Heard {
     pub(super) pending: bool,
 }
 
-/// Answers what a pass over the custom resource `key`, which began at `now`, asks.
+/// Answers what a pass that sees `observed`, and began at `now`, asks.
 pub(super) async fn answer(
     shared: &Shared,
     bound: &Bound,
-    (key, now): (&ObjectKey, Timestamp),
+    (observed, now): (&Observed, Timestamp),
     reads: Vec<Read>,
 ) -> Heard {
+    let key = &observed.cr.id.key;
     let mut heard = Heard::default();
     for read in reads {
         if read.may_change() {
             shared.readers.note(key, &read);
         }
         let answer: Answer = match &read {
-            Read::Object(child) => objects::read(shared, child).await,
+            Read::Object(object) => {
+                let Some(answer) = objects::read(shared, observed, object).await else {
+                    heard.pending = true;
+                    continue;
+                };
+                answer
+            }
             Read::Same(path, text) => shared.uniques.answer(key, path, text),
             Read::Call(request) => {
                 let Some(answer) = shared.calls.answer(key, request, now) else {

@@ -17,7 +17,7 @@ use std::{
 use orkestra_core::{
     plan::{ChildKey, GroupKind, built_in},
     reconcile::{
-        record::Identity,
+        record::{Identity, Observed, newer},
         sources::{Answer, Read},
     },
     value::{Map, Node},
@@ -119,11 +119,19 @@ impl Objects {
     }
 }
 
-/// The object as it is now.
-pub(super) async fn read(shared: &Shared, object: &ChildKey) -> Answer {
+/// The object as it is now, for a pass that sees `observed`; nothing while that is about to be queued for it anyway.
+///
+/// Children are watched twice, and what was written last is known among the children at once. Of the two watches either may
+/// be behind: pods that rolled with an older state would roll twice.
+pub(super) async fn read(
+    shared: &Shared,
+    observed: &Observed,
+    object: &ChildKey,
+) -> Option<Answer> {
     let kind = &object.kind;
     let Some((plural, namespaced)) = built_in(kind) else {
-        return Answer::Unavailable(format!("{kind} is no kind that can be read").into());
+        let why = format!("{kind} is no kind that can be read");
+        return Some(Answer::Unavailable(why.into()));
     };
     let served = Served {
         group: kind.group.clone(),
@@ -135,21 +143,25 @@ pub(super) async fn read(shared: &Shared, object: &ChildKey) -> Answer {
     let objects = &shared.objects;
     let watch = objects.watch(shared, &served);
     if let Some(why) = until_listed(&watch).await {
-        return Answer::Unavailable(why);
+        return Some(Answer::Unavailable(why));
     }
-    let Some(now) = watch.store().get(&object.object) else {
+    let seen = watch.store().get(&object.object);
+    let seen = seen.as_ref().map(|seen| &*seen.id.resource_version);
+    let made = observed.child(object);
+    let written = made.map(|made| &*made.id.resource_version);
+    let Some(now) = latest(seen, written) else {
         lock(&objects.known).remove(object);
-        return Answer::Absent;
+        return Some(Answer::Absent);
     };
     let known = {
         let known = lock(&objects.known);
         known
             .get(object)
-            .filter(|known| known.resource_version == now.id.resource_version)
+            .filter(|known| &*known.resource_version == now)
             .map(|known| known.content.clone())
     };
     if let Some(content) = known {
-        return Answer::Ready(content);
+        return Some(Answer::Ready(content));
     }
     match shared.get(&served, &object.object).await {
         Ok(found) => {
@@ -161,10 +173,22 @@ pub(super) async fn read(shared: &Shared, object: &ChildKey) -> Answer {
                 };
                 lock(&objects.known).insert(object.clone(), version);
             }
-            Answer::Ready(content)
+            Some(Answer::Ready(content))
         }
-        Err(WireError::NotFound(_)) => Answer::Absent,
-        Err(error) => Answer::Unavailable(error.to_string().into()),
+        Err(WireError::NotFound(_)) => {
+            lock(&objects.known).remove(object);
+            // A child that is gone: it will be told so.
+            made.is_none().then_some(Answer::Absent)
+        }
+        Err(error) => Some(Answer::Unavailable(error.to_string().into())),
+    }
+}
+
+/// The newer of two versions.
+fn latest<'a>(a: Option<&'a str>, b: Option<&'a str>) -> Option<&'a str> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if newer(b, a) { b } else { a }),
+        (a, b) => a.or(b),
     }
 }
 

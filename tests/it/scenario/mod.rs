@@ -314,7 +314,7 @@ impl Drop for Scenario {
     }
 }
 
-fn printed(output: &Output, program: &str) -> Result<String> {
+pub(crate) fn printed(output: &Output, program: &str) -> Result<String> {
     let [stdout, stderr] =
         [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     ensure!(

@@ -83,10 +83,13 @@ impl Scenario {
 /// The root path of kinds that are not the scenario's own.
 fn root(plural: &str) -> Option<String> {
     let root = match plural {
-        "configmaps" | "events" | "namespaces" | "pods" | "secrets" | "serviceaccounts"
-        | "services" => "/api/v1",
-        "controllerrevisions" | "deployments" | "replicasets" => "/apis/apps/v1",
-        "jobs" => "/apis/batch/v1",
+        "configmaps" | "events" | "limitranges" | "namespaces" | "pods" | "resourcequotas"
+        | "secrets" | "serviceaccounts" | "services" => "/api/v1",
+        "controllerrevisions" | "daemonsets" | "deployments" | "replicasets" | "statefulsets" => {
+            "/apis/apps/v1"
+        }
+        "ingresses" | "networkpolicies" => "/apis/networking.k8s.io/v1",
+        "cronjobs" | "jobs" => "/apis/batch/v1",
         "horizontalpodautoscalers" => "/apis/autoscaling/v2",
         "clusterrolebindings" | "clusterroles" => "/apis/rbac.authorization.k8s.io/v1",
         "customresourcedefinitions" => "/apis/apiextensions.k8s.io/v1",

@@ -2,17 +2,19 @@
 
 mod blocks;
 mod config;
+mod copies;
+mod handling;
 
 use std::collections::BTreeMap;
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, Mode,
-    OnFalse, ResourceType, Schemas, Tree, conditions, ending, for_each, kinds, scale,
+    BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, ResourceType,
+    Schemas, Tree, conditions, ending, for_each, kinds, scale,
 };
 use crate::{
     api::{
         Lifecycle, OnDelete, Text,
-        children::{self, Control, Custom},
+        children::{Control, Custom},
     },
     diagnostics::Code,
     resources::{Child, Metadata, Shorthand, Workload, custom, patch, scope::At},
@@ -49,6 +51,8 @@ struct Entry<'a> {
     kind: ResourceType,
     /// As the Katalog has it; none where it is missing, which is reported.
     name: Option<&'a str>,
+    /// Where the name stands.
+    named: At<'a>,
     namespace: Option<&'a Text>,
     labels: &'a BTreeMap<String, Text>,
     annotations: &'a BTreeMap<String, Text>,
@@ -131,10 +135,10 @@ impl Surroundings<'_> {
     fn block(&self, at: &At<'_>, block: Block, lifecycle: &Lifecycle) -> Vec<ChildPlan> {
         let mut plans: Vec<ChildPlan> = blocks::entries(lifecycle)
             .into_iter()
-            .filter_map(|(index, entry)| self.shorthand(at, index, block, entry))
+            .flat_map(|(index, entry)| self.shorthand(at, index, block, entry))
             .collect();
-        for (index, entry) in lifecycle.config_maps.iter().enumerate() {
-            plans.extend(self.config_maps(&shell(at, index, block, entry), entry));
+        for (index, entry) in lifecycle.ingresses.iter().enumerate() {
+            plans.extend(self.certificate_of(&shell(at, index, block, entry), entry));
         }
         for (index, entry) in lifecycle.secrets.iter().enumerate() {
             plans.extend(self.secrets(shell(at, index, block, entry), entry));
@@ -153,23 +157,31 @@ impl Surroundings<'_> {
         index: usize,
         block: Block,
         entry: &dyn Shorthand,
-    ) -> Option<ChildPlan> {
+    ) -> Vec<ChildPlan> {
         let shell = shell(at, index, block, entry);
         let each = shell.control.for_each.as_ref();
         let workloads = blocks::within_reach(&self.workloads, each);
-        let plan = self.child(&shell, |metadata, name| {
-            let child = Child {
-                at: shell.at.clone(),
-                kind: shell.kind.group_kind(),
-                name: name.clone(),
-                name_text: shell.name.unwrap_or_default(),
-                workloads: &workloads,
-            };
-            entry.expand(&child, metadata)
-        })?;
-        let plan = config::rolling(&shell.at, plan, entry.roll_on_change());
+        let child = |shell: &Entry<'_>| {
+            self.child(shell, |metadata, name| {
+                let child = Child {
+                    at: shell.at.clone(),
+                    kind: shell.kind.group_kind(),
+                    name: name.clone(),
+                    name_text: shell.name.unwrap_or_default(),
+                    workloads: &workloads,
+                };
+                entry.expand(&child, metadata)
+            })
+        };
+        if let Some((source, copies)) = entry.copies() {
+            return self.copies(&shell, &source, copies, child);
+        }
         let place = shell.at.field("autoscale");
-        Some(scale::scaled(plan, &place, entry.autoscale()))
+        let plan = child(&shell).map(|plan| {
+            let plan = config::rolling(&shell.at, plan, entry.roll_on_change());
+            scale::scaled(plan, &place, entry.autoscale())
+        });
+        plan.into_iter().collect()
     }
 
     fn custom(&self, at: &At<'_>, block: Block, entry: &Custom) -> Option<ChildPlan> {
@@ -197,6 +209,7 @@ impl Surroundings<'_> {
             block,
             kind,
             name: Some(&entry.metadata.name),
+            named: at.field("metadata").field("name"),
             namespace: entry.metadata.namespace.as_ref(),
             labels: &entry.metadata.labels,
             annotations: &entry.metadata.annotations,
@@ -228,7 +241,7 @@ impl Surroundings<'_> {
         Some(plan)
     }
 
-    /// One child, whose name and metadata are declared at `meta`. Every part is looked at, whatever is wrong with others.
+    /// One child, whose metadata is declared at `meta`. Every part is looked at, whatever is wrong with others.
     fn child_at(
         &self,
         entry: &Entry<'_>,
@@ -246,7 +259,7 @@ impl Surroundings<'_> {
         let name_rule = kinds::name_rule(&group_kind);
         let name = entry
             .name
-            .and_then(|text| name(&meta.field("name"), text, name_rule));
+            .and_then(|text| name(&entry.named, text, name_rule));
         let namespace = namespace(&meta.field("namespace"), entry);
         let mut metadata = Metadata {
             labels: meta.field("labels").labels(entry.labels),
@@ -270,14 +283,14 @@ impl Surroundings<'_> {
         if control.for_each.is_some() && for_each.is_none() {
             return None;
         }
-        let mode = mode(at, *block, &group_kind, control);
+        let mode = handling::mode(at, *block, &group_kind, control);
         Some(ChildPlan {
             path: at.text(),
             import: self.import,
             block: self.position,
             kind: kind.clone(),
             mode,
-            on_false: on_false(at, mode, control, self.gate).unwrap_or_else(|| {
+            on_false: handling::on_false(at, mode, control, self.gate).unwrap_or_else(|| {
                 let import = self.import.and_then(|import| self.imports.get(import));
                 conditions::default_on_false(
                     [self.gate, &gate],
@@ -307,6 +320,7 @@ impl Surroundings<'_> {
 fn shell<'a>(at: &At<'a>, index: usize, block: Block, entry: &'a dyn Shorthand) -> Entry<'a> {
     let (row, common) = (entry.row(), entry.common());
     Entry {
+        named: at.field(row.list).index(index).field("name"),
         at: at.field(row.list).index(index),
         block,
         kind: row.resource(),
@@ -346,57 +360,4 @@ fn namespace(at: &At<'_>, entry: &Entry<'_>) -> Option<Leaf> {
     }
     at.legal_name(&leaf.template, super::NameRule::Label1123.as_check());
     Some(leaf)
-}
-
-fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode {
-    if block == Block::Delete {
-        if control.reconcile.is_some() {
-            let message = "what is done before the end is done once";
-            at.field("reconcile").warn(Code::NoEffect, message);
-        }
-        return Mode::Once;
-    }
-    let wanted = match (block, control.reconcile) {
-        (Block::Reconcile, Some(false)) => {
-            at.field("reconcile").error_hint(
-                Code::NoEffect,
-                "what stands in `onReconcile` is reconciled",
-                "move the entry to `onCreate`",
-            );
-            Mode::Reconciled
-        }
-        (Block::Reconcile, _) | (Block::Create, Some(true)) => Mode::Reconciled,
-        (Block::Create | Block::Delete, _) => Mode::Once,
-    };
-    if wanted == Mode::Reconciled && *kind == GroupKind::parse("Job.batch") {
-        at.warn(
-            Code::NoEffect,
-            "a Job cannot be changed: it is made once and not reconciled",
-        );
-        return Mode::Once;
-    }
-    wanted
-}
-
-/// What the entry itself declares.
-fn on_false(at: &At<'_>, mode: Mode, control: &Control, block: &Gate) -> Option<OnFalse> {
-    let declared = control.on_false?;
-    let at = at.field("onFalse");
-    let gates = [
-        control.when.is_empty(),
-        control.or.is_empty(),
-        block.is_empty(),
-    ];
-    if gates == [true; 3] && control.for_each.is_none() {
-        at.warn(Code::NoEffect, "without `when` this has no effect");
-    } else if mode == Mode::Once {
-        at.warn(
-            Code::NoEffect,
-            "a child that is made once is kept: this has no effect",
-        );
-    }
-    Some(match declared {
-        children::OnFalse::Delete => OnFalse::Delete,
-        children::OnFalse::Keep => OnFalse::Keep,
-    })
 }

@@ -96,8 +96,9 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
     for operator in &plan.operators {
         custom_resource(&mut rights, operator);
         for call in &operator.calls {
+            // As what is copied: found by a watch, and read one by one.
             if let Some(Token::Secret { .. }) = call.token {
-                rights.add("", "secrets", &["get"]);
+                rights.add("", "secrets", &["get", "list", "watch"]);
             }
         }
         if plan.deletion_policy == DeletionPolicy::Delete {
@@ -189,13 +190,13 @@ pub fn install() -> Vec<PolicyRule> {
     let mut rights = Rights::default();
     // Patch is the narrowest verb that puts a finalizer on.
     rights.add(names::GROUP, "katalogs", &["get", "list", "watch", "patch"]);
-    rights.add(names::GROUP, "motifs", &["get", "list", "watch"]);
+    rights.add(names::GROUP, "motifs", &["list", "watch"]);
     rights.add(names::GROUP, "katalogs/status", &["patch"]);
     rights.add(names::GROUP, "katalogs/finalizers", &["update"]);
     rights.add(
         "apps",
         "controllerrevisions",
-        &["get", "list", "create", "patch", "delete"],
+        &["list", "create", "patch", "delete"],
     );
     rights.add(
         "apiextensions.k8s.io",

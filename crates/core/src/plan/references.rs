@@ -6,7 +6,8 @@ use super::{GroupKind, Tree};
 use crate::value::Node;
 
 /// Where a pod names a Secret.
-const SECRETS: [&str; 5] = [
+const SECRETS: [&str; 6] = [
+    "nodePublishSecretRef",
     "secretKeyRef",
     "secretRef",
     "secretName",
@@ -45,12 +46,16 @@ fn look(tree: &Tree, below: &str, found: &mut BTreeSet<GroupKind>) {
 }
 
 /// Parts of a pod that use configuration, and may be rendered by one template.
-const WHOLES: [&str; 7] = [
+const WHOLES: [&str; 11] = [
     "containers",
     "env",
     "envFrom",
     "initContainers",
+    "jobTemplate",
+    "projected",
+    "sources",
     "spec",
+    "template",
     "valueFrom",
     "volumes",
 ];

@@ -144,11 +144,7 @@ impl Renderer<'_, '_> {
                 let Some(object) = self.tree(&parts.0)? else {
                     return Ok(None);
                 };
-                let patch = self.tree(&parts.1)?.unwrap_or_default();
-                Ok(Some(match patch {
-                    Node::Map(_) => merged(object, &patch),
-                    _ => object,
-                }))
+                Ok(Some(patched(object, self.tree(&parts.1)?)))
             }
             Tree::ContainerName(name) => Ok(Some(Node::from(container_name(&self.text(name)?)))),
             Tree::Workload(workload) => {
@@ -189,6 +185,14 @@ impl Renderer<'_, '_> {
             }
         }
         Ok(Node::Map(fields.into_iter().collect::<Map>()))
+    }
+}
+
+/// The object with what is merged into it, if anything is.
+pub(super) fn patched(object: Node, patch: Option<Node>) -> Node {
+    match patch {
+        Some(patch @ Node::Map(_)) => merged(object, &patch),
+        _ => object,
     }
 }
 

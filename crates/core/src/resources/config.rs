@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Child, Metadata, Row, Shorthand, scope::At};
+use super::{Child, Metadata, Row, Shorthand, Source, scope::At};
 use crate::{
     api::{
-        children::{Common, ConfigMap, Secret},
+        children::{Common, ConfigMap, Copies, Secret},
         scalar::Text,
     },
     diagnostics::Code,
@@ -33,8 +33,21 @@ impl Shorthand for ConfigMap {
         &self.common
     }
 
+    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+        let source = Source {
+            field: "fromConfigMap",
+            kind: self.row().resource().group_kind(),
+            parts: &["data", "binaryData"],
+            name: self.from_config_map.as_ref(),
+        };
+        Some((source, &self.copies))
+    }
+
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
-        config_map(&child.at, self)
+        let at = &child.at;
+        let mut root = Fields::default();
+        root.put("data", data(&at.field("data"), &self.data, Coerce::Text));
+        root
     }
 }
 
@@ -58,28 +71,25 @@ impl Shorthand for Secret {
     }
 }
 
-/// The root fields of a `ConfigMap`.
-pub(crate) fn config_map(at: &At<'_>, entry: &ConfigMap) -> Fields {
-    let mut root = Fields::default();
-    root.put("data", data(&at.field("data"), &entry.data, Coerce::Text));
-    root
-}
-
 /// The root fields of a Secret. Its texts go to `data`, not to `stringData`: the API server keeps our ownership of
 /// `stringData` whatever happens to `data`.
 pub(crate) fn secret(at: &At<'_>, entry: &Secret) -> Fields {
     let mut root = Fields::default();
     match (&entry.tls, &entry.type_) {
         // Its data is made with it.
-        (Some(_), _) => {
-            root.put_text("type", TLS_TYPE);
-            return root;
-        }
+        (Some(_), _) => return certificate(),
         (None, Some(text)) => root.put("type", at.text_field("type", Some(text))),
         (None, None) if entry.from_secret.is_some() => {}
         (None, None) => root.put_text("type", "Opaque"),
     }
     root.put("data", data(&at.field("data"), &entry.data, Coerce::Base64));
+    root
+}
+
+/// The root fields of a Secret with a certificate.
+pub(crate) fn certificate() -> Fields {
+    let mut root = Fields::default();
+    root.put_text("type", TLS_TYPE);
     root
 }
 

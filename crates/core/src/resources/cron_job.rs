@@ -32,9 +32,14 @@ impl Shorthand for CronJob {
         &self.common
     }
 
+    fn roll_on_change(&self) -> Option<bool> {
+        self.rolling.roll_on_change
+    }
+
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
         let CronJob {
             common: _,
+            rolling: _,
             pod,
             schedule,
             suspend,

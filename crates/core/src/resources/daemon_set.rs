@@ -36,9 +36,14 @@ impl Shorthand for DaemonSet {
         Some(Pods { port })
     }
 
+    fn roll_on_change(&self) -> Option<bool> {
+        self.rolling.roll_on_change
+    }
+
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
         let DaemonSet {
             common: _,
+            rolling: _,
             pod,
             serving,
             rolling_update,

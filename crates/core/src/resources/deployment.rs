@@ -32,7 +32,7 @@ impl Shorthand for Deployment {
     }
 
     fn roll_on_change(&self) -> Option<bool> {
-        self.roll_on_change
+        self.rolling.roll_on_change
     }
 
     fn autoscale(&self) -> Option<&WorkloadAutoscale> {
@@ -46,7 +46,7 @@ impl Shorthand for Deployment {
             serving,
             replicas,
             rolling_update,
-            roll_on_change: _,
+            rolling: _,
             autoscale: _,
         } = self;
         let at = &child.at;

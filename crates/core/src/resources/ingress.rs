@@ -72,7 +72,7 @@ impl Shorthand for Ingress {
         );
         spec.put("rules", Tree::list(vec![rule.into_tree()]));
         if let Some(tls) = tls {
-            let tls = encryption(at, tls, host.as_ref());
+            let tls = encryption(child, tls, host.as_ref());
             spec.put("tls", Tree::list(vec![tls]));
         }
         spec.into_root("spec")
@@ -97,27 +97,52 @@ fn port(at: &At<'_>, port: &Scalar) -> Option<Tree> {
     fields.into_optional()
 }
 
-fn encryption(at: &At<'_>, tls: &IngressTls, host: Option<&Text>) -> Tree {
+/// The Secret with the certificate, as the Katalog has its name: that of an Ingress of this name.
+pub(crate) fn secret_name(tls: &IngressTls, ingress: &str) -> String {
+    match &tls.secret_name {
+        Some(name) => name.to_string(),
+        None => format!("{}-tls", ingress.trim_end()),
+    }
+}
+
+/// The hosts that are encrypted, each with its place, in an entry at `at`.
+pub(crate) fn hosts<'a, 'h>(
+    at: &At<'a>,
+    tls: &'h IngressTls,
+    host: Option<&'h Text>,
+) -> Vec<(At<'a>, &'h Text)> {
+    if tls.hosts.is_empty() {
+        return host
+            .map(|host| (at.field("host"), host))
+            .into_iter()
+            .collect();
+    }
+    let at = at.field("tls").field("hosts");
+    let hosts = tls.hosts.iter().enumerate();
+    hosts.map(|(index, host)| (at.index(index), host)).collect()
+}
+
+fn encryption(child: &Child<'_>, tls: &IngressTls, host: Option<&Text>) -> Tree {
     let IngressTls {
         secret_name,
-        hosts,
-        later: _,
+        hosts: _,
+        create,
     } = tls;
+    let at = &child.at;
     let place = at.field("tls");
-    let hosts: Vec<Tree> = if hosts.is_empty() {
-        at.text_field("host", host).into_iter().collect()
-    } else {
-        let at = place.field("hosts");
-        let hosts = hosts.iter().enumerate();
-        hosts
-            .filter_map(|(index, host)| at.index(index).value(host, Coerce::OptionalText))
-            .collect()
-    };
+    let hosts = hosts(at, tls, host).into_iter();
+    let hosts: Vec<Tree> = hosts
+        .filter_map(|(at, host)| at.value(host, Coerce::OptionalText))
+        .collect();
     let mut fields = Fields::default();
     fields.put("hosts", (!hosts.is_empty()).then(|| Tree::list(hosts)));
-    fields.put(
-        "secretName",
-        place.text_field("secretName", secret_name.as_ref()),
-    );
+    let secret = match (secret_name, create) {
+        (None, Some(true)) => {
+            let name = Text::from(self::secret_name(tls, child.name_text));
+            place.value(&name, Coerce::OptionalText)
+        }
+        _ => place.text_field("secretName", secret_name.as_ref()),
+    };
+    fields.put("secretName", secret);
     fields.into_tree()
 }

@@ -1,9 +1,9 @@
 //! `limitRanges`.
 
-use super::{Child, Metadata, Row, Shorthand, scope::At};
+use super::{Child, Metadata, Row, Shorthand, Source, scope::At};
 use crate::{
     api::{
-        children::{Common, LimitRange},
+        children::{Common, Copies, LimitRange},
         profiles::{Limit, Limits},
     },
     diagnostics::Code,
@@ -27,14 +27,26 @@ impl Shorthand for LimitRange {
         &self.common
     }
 
+    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+        Some((self.source(), &self.copies))
+    }
+
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let LimitRange {
             common: _,
             limits,
             profile,
-            later: _,
+            from_limit_range: _,
+            copies: _,
         } = self;
         let at = &child.at;
+        let own = [
+            ("limits", !limits.limits.is_empty()),
+            ("profile", profile.is_some()),
+        ];
+        if self.source().is_given(at, &own) {
+            return Fields::default();
+        }
         let set = [("limits", !limits.limits.is_empty())];
         if profile.is_none() && limits.limits.is_empty() {
             let hint = "declare `limits`, or a `profile` of `profiles.limitRanges`";
@@ -45,6 +57,12 @@ impl Shorthand for LimitRange {
         });
         let spec = resolved.map(|(at, limits)| self::limits(&at, limits));
         spec.unwrap_or_default().into_root("spec")
+    }
+}
+
+impl LimitRange {
+    fn source(&self) -> Source<'_> {
+        Source::of_row("fromLimitRange", self.row(), self.from_limit_range.as_ref())
     }
 }
 

@@ -15,7 +15,7 @@ mod daemon_set;
 mod deployment;
 mod env;
 pub(crate) mod hpa;
-mod ingress;
+pub(crate) mod ingress;
 mod job;
 pub(crate) mod limit_range;
 mod namespace;
@@ -41,7 +41,7 @@ mod storage_class;
 pub(crate) mod workload;
 
 pub(crate) use security::{context, pod_context};
-pub(crate) use shorthand::{Child, Metadata, Pods, Row, Shorthand};
+pub(crate) use shorthand::{Child, Metadata, Pods, Row, Shorthand, Source};
 pub(crate) use workload::Workload;
 
 use crate::api::scalar::Scalar;

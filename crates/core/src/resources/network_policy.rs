@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Child, Metadata, Row, Shorthand, scope::At, workload::match_labels};
+use super::{Child, Metadata, Row, Shorthand, Source, scope::At, workload::match_labels};
 use crate::{
     api::{
-        children::{Common, NetworkPolicy},
+        children::{Common, Copies, NetworkPolicy},
         profiles::NetworkRules,
         scalar::Text,
     },
@@ -38,15 +38,30 @@ impl Shorthand for NetworkPolicy {
         &self.common
     }
 
+    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+        Some((self.source(), &self.copies))
+    }
+
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let NetworkPolicy {
             common: _,
             pod_selector,
             rules,
             profile,
-            later: _,
+            from_network_policy: _,
+            copies: _,
         } = self;
         let at = &child.at;
+        let own = [
+            ("podSelector", pod_selector.is_some()),
+            ("ingress", rules.ingress.is_some()),
+            ("egress", rules.egress.is_some()),
+            ("policyTypes", rules.policy_types.is_some()),
+            ("profile", profile.is_some()),
+        ];
+        if self.source().is_given(at, &own) {
+            return Fields::default();
+        }
         let mut labels = Fields::default();
         if let Some(selector) = pod_selector {
             let at = at.field("podSelector");
@@ -69,6 +84,16 @@ impl Shorthand for NetworkPolicy {
         let all = || Tree::Fixed(Node::Map(Map::default()));
         spec.put("podSelector", selector.unwrap_or_else(all));
         spec.into_root("spec")
+    }
+}
+
+impl NetworkPolicy {
+    fn source(&self) -> Source<'_> {
+        Source::of_row(
+            "fromNetworkPolicy",
+            self.row(),
+            self.from_network_policy.as_ref(),
+        )
     }
 }
 

@@ -1,9 +1,9 @@
 //! `resourceQuotas`.
 
-use super::{Child, Metadata, Row, Shorthand, scope::At};
+use super::{Child, Metadata, Row, Shorthand, Source, scope::At};
 use crate::{
     api::{
-        children::{Common, ResourceQuota},
+        children::{Common, Copies, ResourceQuota},
         profiles::Quota,
     },
     diagnostics::Code,
@@ -25,14 +25,26 @@ impl Shorthand for ResourceQuota {
         &self.common
     }
 
+    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+        Some((self.source(), &self.copies))
+    }
+
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let ResourceQuota {
             common: _,
             quota,
             profile,
-            later: _,
+            from_resource_quota: _,
+            copies: _,
         } = self;
         let at = &child.at;
+        let own = [
+            ("hard", !quota.hard.is_empty()),
+            ("profile", profile.is_some()),
+        ];
+        if self.source().is_given(at, &own) {
+            return Fields::default();
+        }
         let set = [("hard", !quota.hard.is_empty())];
         if profile.is_none() && quota.hard.is_empty() {
             let hint = "declare `hard`, or a `profile` such as `small`";
@@ -43,6 +55,16 @@ impl Shorthand for ResourceQuota {
         });
         let spec = resolved.map(|(at, quota)| hard(&at, quota));
         spec.unwrap_or_default().into_root("spec")
+    }
+}
+
+impl ResourceQuota {
+    fn source(&self) -> Source<'_> {
+        Source::of_row(
+            "fromResourceQuota",
+            self.row(),
+            self.from_resource_quota.as_ref(),
+        )
     }
 }
 

@@ -2,7 +2,12 @@
 
 use super::{Workload, scope::At};
 use crate::{
-    api::{autoscale::WorkloadAutoscale, children::Common, scalar::Scalar},
+    api::{
+        autoscale::WorkloadAutoscale,
+        children::{Common, Copies},
+        scalar::{Scalar, Text},
+    },
+    diagnostics::Code,
     plan::{Fields, GroupKind, Leaf, ResourceType, Tree, kinds},
 };
 
@@ -22,6 +27,11 @@ pub(crate) trait Shorthand {
         None
     }
 
+    /// What it is a copy of, and where it goes, of a kind that can be a copy.
+    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+        None
+    }
+
     /// Whether its pods roll when what they use changes.
     fn roll_on_change(&self) -> Option<bool> {
         None
@@ -37,6 +47,46 @@ pub(crate) trait Shorthand {
 pub(crate) struct Pods<'a> {
     /// The port that they listen on.
     pub(crate) port: Option<&'a Scalar>,
+}
+
+/// What an entry copies.
+pub(crate) struct Source<'a> {
+    /// The field of the entry that names it.
+    pub(crate) field: &'static str,
+    pub(crate) kind: GroupKind,
+    /// The fields at its root that are taken.
+    pub(crate) parts: &'static [&'static str],
+    /// Its name, as the Katalog has it; none is no copy.
+    pub(crate) name: Option<&'a Text>,
+}
+
+impl<'a> Source<'a> {
+    /// An object of the same kind as `row` makes, of which the whole `spec` is taken.
+    pub(super) fn of_row(field: &'static str, row: &Row, name: Option<&'a Text>) -> Self {
+        Self {
+            field,
+            kind: row.resource().group_kind(),
+            parts: &["spec"],
+            name,
+        }
+    }
+
+    /// Whether the entry at `at` is a copy. Rules of its own would have to be mixed with those of the source, which is what a
+    /// patch does: `own` are the fields that say any.
+    pub(super) fn is_given(&self, at: &At<'_>, own: &[(&str, bool)]) -> bool {
+        if self.name.is_none() {
+            return false;
+        }
+        for (field, _) in own.iter().filter(|(_, is_given)| *is_given) {
+            let message = format!("`{field}` and `{}` exclude each other", self.field);
+            at.field(field).error_hint(
+                Code::Exclusive,
+                message,
+                "write under `patch` what the copy has instead: `patch: { spec: … }`",
+            );
+        }
+        true
+    }
 }
 
 /// A list of children, and the kind that it makes.

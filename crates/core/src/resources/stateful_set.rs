@@ -37,6 +37,10 @@ impl Shorthand for StatefulSet {
         Some(Pods { port })
     }
 
+    fn roll_on_change(&self) -> Option<bool> {
+        self.rolling.roll_on_change
+    }
+
     fn autoscale(&self) -> Option<&WorkloadAutoscale> {
         self.autoscale.as_ref()
     }
@@ -44,6 +48,7 @@ impl Shorthand for StatefulSet {
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
         let StatefulSet {
             common: _,
+            rolling: _,
             pod,
             serving,
             tag,

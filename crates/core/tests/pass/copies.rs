@@ -188,3 +188,68 @@ fn a_config_map_becomes_a_secret_with_its_texts_as_values() {
     );
     assert_eq!(world.pass().written, []);
 }
+
+#[test]
+fn policies_quotas_and_limits_are_copied_with_their_spec_and_a_patch_comes_last() {
+    let declared = "onReconcile:
+  networkPolicies: [{ name: rules, fromNetworkPolicy: house, fromNamespace: infra }]
+  resourceQuotas:
+    - name: quota
+      fromResourceQuota: house
+      fromNamespace: infra
+      patch: { spec: { hard: { pods: '3', secrets: null } } }
+  limitRanges: [{ name: limits, fromLimitRange: house, fromNamespace: infra, toNamespaces: [east, west] }]";
+    let mut world = world(declared, &json!({}));
+    let policy = json!({ "podSelector": {}, "policyTypes": ["Ingress"] });
+    let quota = json!({ "hard": { "pods": "9", "secrets": "2", "services": "1" } });
+    let limits = json!({ "limits": [{ "type": "Pod", "max": { "memory": "1Gi" } }] });
+    for (kind, spec) in [
+        ("NetworkPolicy.networking.k8s.io", &policy),
+        ("ResourceQuota", &quota),
+        ("LimitRange", &limits),
+    ] {
+        let source = key_in(Some("infra"), kind, "house");
+        // What the API server keeps beside it is nobody's to copy.
+        there_is(
+            &mut world,
+            source,
+            &json!({ "spec": spec, "status": { "used": { "pods": "1" } } }),
+        );
+    }
+    assert_eq!(world.pass().cycle.failures, []);
+    let object = |world: &World, place: &str, kind: &str, name: &str| {
+        let object = world.objects[&key_in(Some(place), kind, name)].object();
+        assert_eq!(object.get("status"), None);
+        object["spec"].clone()
+    };
+    let kind = "NetworkPolicy.networking.k8s.io";
+    assert_eq!(object(&world, "east", kind, "rules"), policy);
+    let hard = json!({ "hard": { "pods": "3", "services": "1" } });
+    assert_eq!(object(&world, "east", "ResourceQuota", "quota"), hard);
+    for place in ["east", "west"] {
+        assert_eq!(object(&world, place, "LimitRange", "limits"), limits);
+    }
+    assert_eq!(world.pass().written, []);
+    let source = key_in(Some("infra"), "ResourceQuota", "house");
+    there_is(
+        &mut world,
+        source,
+        &json!({ "spec": { "hard": { "services": "5" } } }),
+    );
+    assert_eq!(world.pass().written.len(), 1);
+    let hard = json!({ "hard": { "pods": "3", "services": "5" } });
+    assert_eq!(object(&world, "east", "ResourceQuota", "quota"), hard);
+}
+
+#[test]
+fn a_quota_is_made_in_each_namespace_without_any_source() {
+    let declared = "onReconcile:
+  resourceQuotas: [{ name: quota, hard: { pods: 3 }, toNamespaces: [west, north] }]";
+    let mut world = world(declared, &json!({}));
+    assert_eq!(world.pass().written.len(), 2);
+    for place in ["west", "north"] {
+        let quota = &world.objects[&key_in(Some(place), "ResourceQuota", "quota")];
+        assert_eq!(quota.object()["spec"], json!({ "hard": { "pods": "3" } }));
+    }
+    assert_eq!(world.pass().written, []);
+}

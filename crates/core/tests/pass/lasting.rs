@@ -184,3 +184,50 @@ fn what_is_no_host_is_told_and_leaves_the_certificate_there_is() {
     assert!(failure.message.contains("no host"), "{failure:?}");
     assert!(matches!(&pass.cycle.intents[..], [Intent::Keep(_)]));
 }
+
+const INGRESS: &str = "onReconcile:
+  ingresses:
+    - name: '{{ .item }}'
+      forEach: { field: spec.sites }
+      when: [{ field: spec.open, equals: true }]
+      host: '{{ .item }}.example.org'
+      serviceName: web
+      servicePort: 80
+      tls: { create: true }";
+
+#[test]
+fn an_ingress_has_its_secret_made_before_it_kept_and_removed_with_it() {
+    let spec = json!({ "sites": ["shop", "blog"], "open": true });
+    let mut world = world(INGRESS, &spec);
+    let first = world.pass();
+    assert_eq!(first.cycle.failures, []);
+    assert_eq!(
+        words(&first.cycle),
+        [
+            "create Secret east/shop-tls",
+            "create Secret east/blog-tls",
+            "apply Ingress.networking.k8s.io east/shop",
+            "apply Ingress.networking.k8s.io east/blog",
+        ]
+    );
+    for site in ["shop", "blog"] {
+        let ingress = world.objects[&key("Ingress.networking.k8s.io", site)].object();
+        let wanted = json!([{ "hosts": [format!("{site}.example.org")], "secretName": format!("{site}-tls") }]);
+        assert_eq!(ingress["spec"]["tls"], wanted);
+        let secret = format!("{site}-tls");
+        let object = world.objects[&key("Secret", &secret)].object();
+        assert_eq!(object["type"], "kubernetes.io/tls");
+        let expected = format!("tls.crt for {site}.example.org until {}", at(365 * 86_400));
+        assert_eq!(text(&world, &secret, "tls.crt"), expected);
+    }
+    assert_eq!(world.pass().written, []);
+    // Two thirds of a year.
+    world.now = at(365 * 86_400 * 2 / 3);
+    assert_eq!(world.pass().written.len(), 2);
+    assert_eq!(world.pass().written, []);
+    world.cr["spec"]["sites"] = json!(["blog"]);
+    assert_eq!(world.pass().written.len(), 2);
+    world.cr["spec"]["open"] = json!(false);
+    assert_eq!(world.pass().written.len(), 2);
+    assert!(world.objects.is_empty());
+}

@@ -112,3 +112,63 @@ fn pods_stay_as_they_are_while_something_cannot_be_read() {
     assert_eq!(pass.written, [key("ConfigMap", "settings")]);
     assert!(pass.cycle.failures[0].message.contains("ConfigMap east/ca"));
 }
+
+/// Each way in which pods name a Secret or a `ConfigMap`, one object a way.
+const WAYS: &str = "rollOnChange: true
+      image: pump:1
+      env: { A: { secretKeyRef: { name: s1, key: a } }, B: { configMapKeyRef: { name: c1, key: b } } }
+      envFrom: [{ secretRef: s2 }, { configMapRef: c2 }]
+      imagePullSecrets: [s3]
+      volumes:
+        - { name: a, secret: { secretName: s4 } }
+        - { name: b, configMap: { name: c4 } }
+        - { name: c, projected: { sources: [{ secret: { name: s5 } }, { configMap: { name: c5 } }] } }
+        - { name: d, csi: { driver: store.example, nodePublishSecretRef: { name: s6 } } }
+      containers: [{ name: log, image: log:1, envFrom: [{ secretRef: { name: s7 } }] }]
+      initContainers: [{ name: fill, image: fill:1, env: [{ name: C, valueFrom: { configMapKeyRef: { name: c7, key: c } } }] }]";
+
+#[test]
+fn every_kind_that_rolls_does_so_with_everything_that_its_pods_name() {
+    let patch = |way: &str| {
+        let mut patch = "{ containers: [{ name: late, image: late:1, env: [{ name: D, valueFrom: { secretKeyRef: { name: s8, key: d } } }] }] }".to_owned();
+        for part in way.rsplit('.') {
+            patch = format!("{{ {part}: {patch} }}");
+        }
+        patch
+    };
+    for (list, kind, way, more) in [
+        ("deployments", "Deployment.apps", "spec.template.spec", ""),
+        ("statefulSets", "StatefulSet.apps", "spec.template.spec", ""),
+        ("daemonSets", "DaemonSet.apps", "spec.template.spec", ""),
+        (
+            "cronJobs",
+            "CronJob.batch",
+            "spec.jobTemplate.spec.template.spec",
+            "\n      schedule: '0 4 * * *'",
+        ),
+    ] {
+        let patch = patch(way);
+        let declared = format!(
+            "onReconcile:\n  {list}:\n    - name: pump\n      {WAYS}{more}\n      patch: {patch}"
+        );
+        let mut world = World::new(&operator(&declared), pond(&json!({}), &json!({})));
+        world.now = at(0);
+        assert_eq!(world.pass().cycle.failures, [], "{list}");
+        assert_eq!(world.pass().written, [], "{list}");
+        let template = format!("/{}", way.replace('.', "/").trim_end_matches("/spec"));
+        let mark = |world: &World| {
+            let object = world.objects[&key(kind, "pump")].object();
+            let hash = format!("{template}/metadata/annotations/orkestra.orkspace.io~1config-hash");
+            object.pointer(&hash).cloned().unwrap_or_default()
+        };
+        let secrets = (1..=8).map(|n| ("Secret", format!("s{n}")));
+        let maps = [1, 2, 4, 5, 7].map(|n| ("ConfigMap", format!("c{n}")));
+        for (used, name) in secrets.chain(maps) {
+            let before = mark(&world);
+            there_is(&mut world, used, &name, &json!({ "value": "b25l" }));
+            assert_eq!(world.pass().written.len(), 1, "{list}: {used} {name}");
+            assert_ne!(before, mark(&world), "{list}: {used} {name}");
+            assert_eq!(world.pass().written, [], "{list}: {used} {name}");
+        }
+    }
+}

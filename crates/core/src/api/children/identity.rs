@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::Common;
-use crate::api::later::Later;
-use crate::api::planned::{LimitRangeLater, ResourceQuotaLater};
+use super::config::Copies;
 use crate::api::profiles::{Limits, Quota};
 use crate::api::scalar::{Scalar, Text};
 
@@ -143,10 +142,12 @@ pub struct ResourceQuota {
     /// A profile that stands for `hard`: a built-in one such as `small`, or one of `profiles.resourceQuotas`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<ResourceQuotaLater>,
+    /// A quota to copy, by name, instead of the rules here: its whole `spec`. `patch` changes the copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_resource_quota: Option<Text>,
+    /// From where and to where it is copied.
+    #[serde(flatten)]
+    pub copies: Copies,
 }
 
 /// A `LimitRange`. Its name is needed.
@@ -162,10 +163,12 @@ pub struct LimitRange {
     /// A profile that stands for `limits`: one of `profiles.limitRanges`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<LimitRangeLater>,
+    /// A limit range to copy, by name, instead of the rules here: its whole `spec`. `patch` changes the copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_limit_range: Option<Text>,
+    /// From where and to where it is copied.
+    #[serde(flatten)]
+    pub copies: Copies,
 }
 
 /// A `PriorityClass`. Its name is needed.

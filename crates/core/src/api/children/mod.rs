@@ -27,6 +27,6 @@ pub use network::{
 pub use pod::{Capabilities, PodSecurity, Probe, Probes, Resources, SecurityContext};
 pub use storage::{PersistentVolume, PersistentVolumeClaim, StorageClass};
 pub use workload::{
-    CronJob, DaemonSet, Deployment, Job, Pod, PodParts, ReplicaSet, RollingUpdate, Serving,
-    StatefulSet, VolumeClaimTemplate,
+    CronJob, DaemonSet, Deployment, Job, Pod, PodParts, ReplicaSet, Rolling, RollingUpdate,
+    Serving, StatefulSet, VolumeClaimTemplate,
 };

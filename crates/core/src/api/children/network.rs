@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::Common;
-use crate::api::later::Later;
-use crate::api::planned::{IngressTlsLater, NetworkPolicyLater};
+use super::config::Copies;
 use crate::api::profiles::{Budget, NetworkRules};
 use crate::api::scalar::{Scalar, Text};
 use crate::value::Node;
@@ -100,10 +99,10 @@ pub struct IngressTls {
     /// The hosts that it is for. Default: `host`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<Text>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<IngressTlsLater>,
+    /// `true` makes that Secret, with a certificate for the hosts that an authority of its own signs, and keeps it as
+    /// `secrets[].tls` does: `secretName` is `<name of the Ingress>-tls` by default then. Default `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub create: Option<bool>,
 }
 
 /// A `NetworkPolicy`. Its name is needed.
@@ -122,10 +121,12 @@ pub struct NetworkPolicy {
     /// A profile that stands for the rules: a built-in one such as `deny-all`, or one of `profiles.networkPolicies`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<NetworkPolicyLater>,
+    /// A policy to copy, by name, instead of the rules here: its whole `spec`. `patch` changes the copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_network_policy: Option<Text>,
+    /// From where and to where it is copied.
+    #[serde(flatten)]
+    pub copies: Copies,
 }
 
 /// Labels of pods, plain or under `matchLabels`.

@@ -9,7 +9,7 @@ use super::common::Common;
 use super::env::{Env, EnvFrom, NameRef};
 use super::pod::{PodSecurity, Probes, Resources, SecurityContext};
 use crate::api::autoscale::WorkloadAutoscale;
-use crate::api::later::Later;
+use crate::api::later::{Later, Refused};
 use crate::api::planned::ReplicaSetLater;
 use crate::api::scalar::{Scalar, Text, Texts};
 use crate::value::Node;
@@ -101,6 +101,16 @@ pub struct RollingUpdate {
     pub max_unavailable: Option<Scalar>,
 }
 
+/// Whether the pods of a workload follow their configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Rolling {
+    /// `true` rolls the pods when a Secret or a `ConfigMap` changes that they take variables, files or credentials from; of a
+    /// `CronJob`, those of the runs that start from then on. Default `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roll_on_change: Option<bool>,
+}
+
 /// A Deployment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -120,10 +130,9 @@ pub struct Deployment {
     /// How a change is rolled out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdate>,
-    /// `true` rolls the pods when a Secret or a `ConfigMap` changes that they take variables, files or credentials from.
-    /// Default `false`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub roll_on_change: Option<bool>,
+    /// Whether its pods follow their configuration.
+    #[serde(flatten)]
+    pub rolling: Rolling,
     /// Changes the number of pods by conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscale: Option<WorkloadAutoscale>,
@@ -151,6 +160,9 @@ pub struct StatefulSet {
     /// How a change is rolled out; of it, `maxSurge` has no effect here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdate>,
+    /// Whether its pods follow their configuration.
+    #[serde(flatten)]
+    pub rolling: Rolling,
     /// The headless Service that names the pods. Default: the object's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_name: Option<Text>,
@@ -195,11 +207,15 @@ pub struct DaemonSet {
     /// How a change is rolled out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdate>,
+    /// Whether its pods follow their configuration.
+    #[serde(flatten)]
+    pub rolling: Rolling,
 }
 
 /// A `ReplicaSet`. Default name: `<cr>-replicaset`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = Refused(&["rollOnChange"], "a `ReplicaSet` exchanges no pods when its template changes: declare a Deployment"))]
 pub struct ReplicaSet {
     /// Name, metadata and handling. Default name: `<cr>-replicaset`.
     #[serde(flatten)]
@@ -225,6 +241,7 @@ pub struct ReplicaSet {
 /// A Pod; a change that Kubernetes does not make in place makes it anew. Default name: `<cr>-pod`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = Refused(&["rollOnChange"], "a Pod has no template from which others are made: declare a Deployment"))]
 pub struct Pod {
     /// Name, metadata and handling. Default name: `<cr>-pod`.
     #[serde(flatten)]
@@ -240,6 +257,7 @@ pub struct Pod {
 /// A Job; it is made once. Default name: `<cr>-job`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = Refused(&["rollOnChange"], "a Job is made once and runs to its end: nothing of it is exchanged"))]
 pub struct Job {
     /// Name, metadata and handling. Default name: `<cr>-job`.
     #[serde(flatten)]
@@ -262,6 +280,9 @@ pub struct CronJob {
     /// The pod.
     #[serde(flatten)]
     pub pod: PodParts,
+    /// Whether its pods follow their configuration.
+    #[serde(flatten)]
+    pub rolling: Rolling,
     /// When it runs, in five fields.
     pub schedule: Text,
     /// `true` starts no further run. Default `false`.

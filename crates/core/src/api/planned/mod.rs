@@ -6,7 +6,6 @@
 
 mod box_;
 mod calls;
-mod copies;
 mod entry;
 mod gate;
 pub(crate) mod komposer;
@@ -16,7 +15,6 @@ mod workloads;
 
 pub(crate) use box_::{BoxLater, QueueLater};
 pub(crate) use calls::{CallLater, CrossLater};
-pub(crate) use copies::{IngressTlsLater, LimitRangeLater, NetworkPolicyLater, ResourceQuotaLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use security::SpecLater;

@@ -132,8 +132,8 @@ pub(super) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
         services,
         ingresses,
         network_policies,
-        // They may be several objects each.
-        config_maps: _,
+        config_maps,
+        // They last, or are copies of one of two kinds.
         secrets: _,
         service_accounts,
         roles,
@@ -165,6 +165,7 @@ pub(super) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
     add(&mut all, services);
     add(&mut all, ingresses);
     add(&mut all, network_policies);
+    add(&mut all, config_maps);
     add(&mut all, service_accounts);
     add(&mut all, roles);
     add(&mut all, role_bindings);

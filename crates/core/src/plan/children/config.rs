@@ -1,39 +1,25 @@
-//! Secrets that last, copies, and pods that roll with what they use.
+//! Secrets that last, those of Ingresses too, and pods that roll with what they use.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{Block, Entry, Surroundings};
 use crate::{
     api::{
         Text,
-        children::{ConfigMap, Control, Copies, Secret, SecretTls},
+        children::{Ingress, Secret, SecretTls},
         duration::{self, Span},
     },
     diagnostics::Code,
-    plan::{
-        Allowed, CertificatePlan, ChildPlan, Coerce, CopyPlan, GroupKind, LastingPlan, Leaf,
-        NameRule, checks, references,
-    },
-    resources::{config, scope::At},
-    value::Key,
+    plan::{CertificatePlan, ChildPlan, Coerce, GroupKind, LastingPlan, kinds, references},
+    resources::{Source, config, ingress, scope::At},
 };
 
 /// The default name of a Secret with a certificate.
 const TLS_NAME: &str = "{{ .metadata.name }}-tls";
-/// The namespace of the custom resource, as templates read it.
-const OWN_NAMESPACE: &str = ".metadata.namespace";
 /// Shortest time that values last.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// How long a certificate is valid where nothing is said.
 const VALID_FOR: Duration = Duration::from_hours(365 * 24);
-
-/// What an entry copies: the field that names it, its kind, and the fields at the root that are taken.
-pub(super) struct Source<'a> {
-    pub(super) field: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) parts: &'static [&'static str],
-    pub(super) name: Option<&'a Text>,
-}
 
 /// The plan of a workload whose pods roll when what they use changes, if its entry asks for that.
 pub(super) fn rolling(at: &At<'_>, plan: ChildPlan, asked: Option<bool>) -> ChildPlan {
@@ -47,17 +33,56 @@ pub(super) fn rolling(at: &At<'_>, plan: ChildPlan, asked: Option<bool>) -> Chil
     ChildPlan { rolls, ..plan }
 }
 
+impl CertificatePlan {
+    /// How old it may become: after two thirds of its life there is another one.
+    fn due(&self) -> Duration {
+        self.valid_for * 2 / 3
+    }
+}
+
 impl Surroundings<'_> {
-    /// The `ConfigMap` of an entry, or one in each of its namespaces.
-    pub(super) fn config_maps(&self, shell: &Entry<'_>, entry: &ConfigMap) -> Vec<ChildPlan> {
-        let source = Source {
-            field: "fromConfigMap",
-            kind: "ConfigMap",
-            parts: &["data", "binaryData"],
-            name: entry.from_config_map.as_ref(),
+    /// The Secret with the certificate of an Ingress that asks for one. What is wrong with its entry is told once.
+    pub(super) fn certificate_of(&self, shell: &Entry<'_>, entry: &Ingress) -> Option<ChildPlan> {
+        let tls = entry.tls.as_ref().filter(|tls| tls.create == Some(true))?;
+        let at = shell.at.shared();
+        let place = at.field("tls");
+        let name = ingress::secret_name(tls, shell.name.unwrap_or_default());
+        let named = match tls.secret_name {
+            Some(_) => place.field("secretName"),
+            None => place.clone(),
         };
-        self.copies(shell, &source, &entry.copies, |shell| {
-            self.child(shell, |_, _| config::config_map(&shell.at, entry))
+        let hosts = ingress::hosts(&at, tls, entry.host.as_ref());
+        if hosts.is_empty() {
+            place.error_hint(
+                Code::Missing,
+                "there is no host that the certificate would be for",
+                "declare `host`, or `tls.hosts`",
+            );
+        }
+        let host = |(at, text): (At<'_>, &Text)| at.leaf(text, Coerce::OptionalText);
+        let certificate = CertificatePlan {
+            common_name: None,
+            hosts: hosts.into_iter().filter_map(host).collect(),
+            valid_for: VALID_FOR,
+        };
+        let secret = Entry {
+            at: at.clone(),
+            kind: kinds::resource("", "v1", "Secret"),
+            name: Some(&name),
+            named,
+            patch: None,
+            annotations: &BTreeMap::new(),
+            ..shell.clone()
+        };
+        let plan = self.child_at(&secret, &at, |_, _| config::certificate())?;
+        Some(ChildPlan {
+            path: place.text(),
+            lasting: Some(Box::new(LastingPlan {
+                once: false,
+                renew_after: Some(certificate.due()),
+                certificate: Some(certificate),
+            })),
+            ..plan
         })
     }
 
@@ -73,13 +98,13 @@ impl Surroundings<'_> {
         };
         let of_secret = Source {
             field: "fromSecret",
-            kind: "Secret",
+            kind: GroupKind::parse("Secret"),
             parts: &["type", "data"],
             name: entry.from_secret.as_ref(),
         };
         let of_map = Source {
             field: "fromConfigMap",
-            kind: "ConfigMap",
+            kind: GroupKind::parse("ConfigMap"),
             parts: &["data"],
             name: entry.from_config_map.as_ref(),
         };
@@ -103,157 +128,6 @@ impl Surroundings<'_> {
         };
         plans.into_iter().map(with).collect()
     }
-
-    /// The children of an entry that may be a copy, and may be made in several namespaces.
-    pub(super) fn copies(
-        &self,
-        shell: &Entry<'_>,
-        source: &Source<'_>,
-        copies: &Copies,
-        child: impl Fn(&Entry<'_>) -> Option<ChildPlan>,
-    ) -> Vec<ChildPlan> {
-        let copy = self.copy(&shell.at, source, copies);
-        // A copy follows what it is of, in every block.
-        let following = Control {
-            reconcile: Some(true),
-            ..shell.control.clone()
-        };
-        let follows = copy.is_some() && shell.control.reconcile.is_none();
-        let control = match (follows, shell.block) {
-            (true, Block::Create) => &following,
-            _ => shell.control,
-        };
-        let shell = Entry {
-            control,
-            ..shell.clone()
-        };
-        let plans: Vec<ChildPlan> = if copies.to_namespaces.is_empty() {
-            child(&shell).into_iter().collect()
-        } else {
-            spread(&shell, &copies.to_namespaces, child)
-        };
-        let with = |plan| ChildPlan {
-            copy: copy.clone().map(Box::new),
-            ..plan
-        };
-        plans.into_iter().map(with).collect()
-    }
-
-    /// What an entry is a copy of, if it is one.
-    fn copy(&self, at: &At<'_>, source: &Source<'_>, copies: &Copies) -> Option<CopyPlan> {
-        let Some(name) = source.name else {
-            let given = [
-                ("fromNamespace", copies.from_namespace.is_some()),
-                ("allowedSources", !copies.allowed_sources.is_empty()),
-            ];
-            for (field, _) in given.into_iter().filter(|(_, given)| *given) {
-                let message = format!("without `{}` this has no effect", source.field);
-                at.field(field).warn(Code::NoEffect, message);
-            }
-            return None;
-        };
-        let name_at = at.field(source.field);
-        let name = named(&name_at, name, NameRule::Subdomain)?;
-        let from_at = at.field("fromNamespace");
-        let namespace = match &copies.from_namespace {
-            Some(text) => Some(named(&from_at, text, NameRule::Label1123)?),
-            None => None,
-        };
-        let allowed = allowed(&at.field("allowedSources"), &copies.allowed_sources);
-        let is_fixed = |leaf: &Leaf| checks::known_text(self.imports, self.import, leaf).is_some();
-        let is_bound = is_fixed(&name) && namespace.as_ref().is_none_or(is_fixed);
-        if !is_bound && allowed.is_none() && !is_own(namespace.as_ref()) {
-            let place = if is_fixed(&name) { &from_at } else { &name_at };
-            place.error_hint(
-                Code::OpenSource,
-                "whoever writes a custom resource says what is copied from another namespace",
-                "list what may be copied: `allowedSources: [infra/*-login]`",
-            );
-        }
-        Some(CopyPlan {
-            kind: GroupKind::parse(source.kind),
-            name,
-            namespace,
-            allowed,
-            parts: source.parts.iter().map(|part| Key::from(*part)).collect(),
-        })
-    }
-}
-
-/// Whether that is the custom resource's own namespace, whatever it is.
-fn is_own(namespace: Option<&Leaf>) -> bool {
-    namespace.is_none_or(|leaf| {
-        let source = leaf.template.source().trim();
-        let inside = source
-            .strip_prefix("{{")
-            .and_then(|rest| rest.strip_suffix("}}"));
-        inside.is_some_and(|inside| inside.trim_matches('-').trim() == OWN_NAMESPACE)
-    })
-}
-
-/// A name that is not empty.
-fn named(at: &At<'_>, text: &Text, rule: NameRule) -> Option<Leaf> {
-    let leaf = at.leaf(text, Coerce::OptionalText)?;
-    if leaf
-        .template
-        .literal()
-        .is_some_and(|literal| literal.trim().is_empty())
-    {
-        at.error(Code::Empty, "this is empty");
-        return None;
-    }
-    let is_legal = at.legal_name(&leaf.template, rule.as_check());
-    is_legal.then_some(leaf)
-}
-
-/// The patterns; none where nothing is listed.
-fn allowed(at: &At<'_>, patterns: &[String]) -> Option<Box<[Allowed]>> {
-    let parse = |(index, text): (usize, &String)| {
-        let parsed = Allowed::parse(text);
-        if parsed.is_none() {
-            at.index(index).error_hint(
-                Code::BadName,
-                format!("`{text}` names no objects of a namespace"),
-                "write `namespace/name`, with `*` for any text: `infra/*-login`",
-            );
-        }
-        parsed
-    };
-    let parsed = patterns.iter().enumerate().filter_map(parse).collect();
-    (!patterns.is_empty()).then_some(parsed)
-}
-
-/// One child for each namespace.
-fn spread(
-    shell: &Entry<'_>,
-    namespaces: &[Text],
-    child: impl Fn(&Entry<'_>) -> Option<ChildPlan>,
-) -> Vec<ChildPlan> {
-    if shell.namespace.is_some() {
-        shell.at.field("namespace").error(
-            Code::Exclusive,
-            "`namespace` and `toNamespaces` exclude each other",
-        );
-    }
-    let mut plans = Vec::with_capacity(namespaces.len());
-    for (index, text) in namespaces.iter().enumerate() {
-        let at = shell.at.field("toNamespaces").index(index);
-        // What is wrong with the entry is told once.
-        let shell = Entry {
-            at: shell.at.shared(),
-            namespace: None,
-            ..shell.clone()
-        };
-        let Some(namespace) = named(&at, text, NameRule::Label1123) else {
-            continue;
-        };
-        plans.extend(child(&shell).map(|plan| ChildPlan {
-            namespace: Some(namespace),
-            spread: true,
-            ..plan
-        }));
-    }
-    plans
 }
 
 /// How a Secret lasts, if it does.
@@ -272,7 +146,7 @@ fn lasting(shell: &Entry<'_>, entry: &Secret) -> Option<LastingPlan> {
     if once {
         warn_of_reconcile(shell, entry);
     }
-    let due = certificate.as_ref().map(|plan| plan.valid_for * 2 / 3);
+    let due = certificate.as_ref().map(CertificatePlan::due);
     Some(LastingPlan {
         once,
         renew_after: rotate_after.into_iter().chain(due).min(),

@@ -95,12 +95,12 @@ pub(super) fn child(
         names::ANNOTATION_CHILD,
         mark,
     );
-    // kubectl does not show who wrote what.
+    // kubectl does not show who wrote what: values count as ours, so that a certificate is not taken for somebody's.
     if !has(&object, "managedFields") {
         let entry = Node::object([
             ("manager", Node::from(plan.field_manager())),
             ("operation", Node::from("Apply")),
-            ("fieldsV1", Node::object([])),
+            ("fieldsV1", Node::object([("f:data", Node::object([]))])),
         ]);
         set_in(
             &mut object,

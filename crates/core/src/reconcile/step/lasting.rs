@@ -237,7 +237,7 @@ fn names(
     };
     let common_name = common_name.or_else(|| first().cloned());
     if common_name.is_none() && hosts.is_empty() {
-        let message = "`commonName` and `dnsNames` are empty: the certificate would be for nobody";
+        let message = "the names that the certificate would be for are empty";
         return Err(failed(certificate.place(), Reason::InvalidName, message));
     }
     Ok(Names { common_name, hosts })

@@ -2,12 +2,12 @@
 
 use super::{Failure, Rendered, Scopes, pass::Pass};
 use crate::{
-    plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey, OperatorPlan},
+    plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey, OperatorPlan, Tree},
     reconcile::{
         marks,
         reason::Reason,
         record::Observed,
-        render::{RenderError, Renderer},
+        render::{RenderError, Renderer, patched},
     },
     value::{Node, hash},
 };
@@ -43,9 +43,6 @@ impl Pass<'_, '_> {
         index: usize,
     ) -> Result<Rendered, RenderError> {
         let mut object = self.body(renderer, key, declared)?;
-        if let Some(copy) = &declared.copy {
-            self.copy(renderer, &mut object, key, (declared, copy))?;
-        }
         if let Some(lasting) = &declared.lasting {
             self.generate(renderer, &mut object, key, lasting)?;
         }
@@ -66,26 +63,39 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// The object without what ownership adds. What is made once may draw random bytes: each child its own, so that none
-    /// depends on what else a pass makes.
+    /// The object without what ownership adds; what is patched of a copy is patched of the whole of it. What is made once may
+    /// draw random bytes: each child its own, so that none depends on what else a pass makes.
     fn body(
-        &self,
+        &mut self,
         renderer: &mut Renderer<'_, '_>,
         key: &ChildKey,
         declared: &ChildPlan,
     ) -> Result<Node, RenderError> {
-        let body = if declared.draws_once() {
+        let entropy = declared.draws_once().then(|| {
             let mut purpose = format!("{} {key}", self.observed.cr.id.uid);
             if self.observed.child(key).is_some() {
                 // Made anew, of the same source: other bytes than before.
                 purpose = format!("{purpose} {}", self.now);
             }
-            let entropy = self.entropy.fork(&purpose);
-            renderer.random_tree(&declared.body, &entropy)
-        } else {
-            renderer.tree(&declared.body)
+            self.entropy.fork(&purpose)
+        });
+        let tree = |renderer: &mut Renderer<'_, '_>, tree| match &entropy {
+            Some(entropy) => renderer.random_tree(tree, entropy),
+            None => renderer.tree(tree),
         };
-        Ok(body?.unwrap_or_default())
+        let Some(copy) = &declared.copy else {
+            return Ok(tree(renderer, &declared.body)?.unwrap_or_default());
+        };
+        let (own, patch) = match &declared.body {
+            Tree::Patched(parts) => (&parts.0, Some(&parts.1)),
+            whole => (whole, None),
+        };
+        let mut object = tree(renderer, own)?.unwrap_or_default();
+        self.copy(renderer, &mut object, key, (declared, copy))?;
+        Ok(match patch {
+            Some(patch) => patched(object, tree(renderer, patch)?),
+            None => object,
+        })
     }
 }
 

@@ -98,11 +98,31 @@ fn at<'a>(object: &'a Node, way: &[&str]) -> Option<&'a Node> {
     way.iter().try_fold(object, |node, step| node.get(step))
 }
 
+/// Where a source of variables, or of one variable, names what it takes.
+const VARIABLES: [(&str, [&str; 2]); 4] = [
+    ("Secret", ["secretRef", "name"]),
+    ("ConfigMap", ["configMapRef", "name"]),
+    ("Secret", ["secretKeyRef", "name"]),
+    ("ConfigMap", ["configMapKeyRef", "name"]),
+];
+/// Where one of several sources of a volume names what it takes.
+const SOURCES: [(&str, [&str; 2]); 2] = [
+    ("Secret", ["secret", "name"]),
+    ("ConfigMap", ["configMap", "name"]),
+];
+/// Where a volume of a kind names a Secret: as what it is of, or as the credentials for it.
+const VOLUMES: [&[&str]; 3] = [
+    &["secretName"],
+    &["secretRef", "name"],
+    &["nodePublishSecretRef", "name"],
+];
+
 /// The Secrets and `ConfigMaps` that a pod template of the workload `key` names.
 fn used(template: &Node, key: &ChildKey) -> BTreeSet<ChildKey> {
     let mut used = BTreeSet::new();
-    let mut add = |kind: &str, name: Option<&Node>| {
-        if let Some(name) = name.and_then(Node::as_str).filter(|name| !name.is_empty()) {
+    let mut add = |kind: &str, node: &Node, way: &[&str]| {
+        let name = at(node, way).and_then(Node::as_str);
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
             used.insert(ChildKey {
                 kind: GroupKind::parse(kind),
                 object: ObjectKey {
@@ -116,69 +136,32 @@ fn used(template: &Node, key: &ChildKey) -> BTreeSet<ChildKey> {
         return used;
     };
     for secret in items(spec, "imagePullSecrets") {
-        add("Secret", secret.get("name"));
+        add("Secret", secret, &["name"]);
     }
     for volume in items(spec, "volumes") {
-        add(
-            "Secret",
-            volume
-                .get("secret")
-                .and_then(|volume| volume.get("secretName")),
-        );
-        add(
-            "ConfigMap",
-            volume
-                .get("configMap")
-                .and_then(|volume| volume.get("name")),
-        );
-        let projected = volume
-            .get("projected")
-            .map(|volume| items(volume, "sources"));
-        for source in projected.unwrap_or_default() {
-            add(
-                "Secret",
-                source.get("secret").and_then(|source| source.get("name")),
-            );
-            add(
-                "ConfigMap",
-                source
-                    .get("configMap")
-                    .and_then(|source| source.get("name")),
-            );
+        add("ConfigMap", volume, &["configMap", "name"]);
+        let fields = volume.as_map().into_iter().flat_map(Map::iter);
+        for (_, of_kind) in fields {
+            for way in VOLUMES {
+                add("Secret", of_kind, way);
+            }
+            for source in items(of_kind, "sources") {
+                for (kind, way) in SOURCES {
+                    add(kind, source, &way);
+                }
+            }
         }
     }
     let containers = items(spec, "containers")
         .iter()
         .chain(items(spec, "initContainers"));
     for container in containers {
-        for source in items(container, "envFrom") {
-            add(
-                "Secret",
-                source
-                    .get("secretRef")
-                    .and_then(|source| source.get("name")),
-            );
-            add(
-                "ConfigMap",
-                source
-                    .get("configMapRef")
-                    .and_then(|source| source.get("name")),
-            );
-        }
-        for variable in items(container, "env") {
-            let Some(from) = variable.get("valueFrom") else {
-                continue;
-            };
-            add(
-                "Secret",
-                from.get("secretKeyRef")
-                    .and_then(|source| source.get("name")),
-            );
-            add(
-                "ConfigMap",
-                from.get("configMapKeyRef")
-                    .and_then(|source| source.get("name")),
-            );
+        let one_by_one = items(container, "env").iter();
+        let one_by_one = one_by_one.filter_map(|variable| variable.get("valueFrom"));
+        for source in items(container, "envFrom").iter().chain(one_by_one) {
+            for (kind, way) in VARIABLES {
+                add(kind, source, &way);
+            }
         }
     }
     used

@@ -1,0 +1,169 @@
+//! Copies: what an entry takes from an object that somebody else made, and the namespaces that it is made in.
+
+use super::{Block, Entry, Surroundings};
+use crate::{
+    api::{
+        Text,
+        children::{Control, Copies},
+    },
+    diagnostics::Code,
+    plan::{Allowed, ChildPlan, Coerce, CopyPlan, Leaf, NameRule, checks},
+    resources::{Source, scope::At},
+    value::Key,
+};
+
+/// The namespace of the custom resource, as templates read it.
+const OWN_NAMESPACE: &str = ".metadata.namespace";
+
+impl Surroundings<'_> {
+    /// The children of an entry that may be a copy, and may be made in several namespaces.
+    pub(super) fn copies(
+        &self,
+        shell: &Entry<'_>,
+        source: &Source<'_>,
+        copies: &Copies,
+        child: impl Fn(&Entry<'_>) -> Option<ChildPlan>,
+    ) -> Vec<ChildPlan> {
+        let copy = self.copy(&shell.at, source, copies);
+        // A copy follows what it is of, in every block.
+        let following = Control {
+            reconcile: Some(true),
+            ..shell.control.clone()
+        };
+        let follows = copy.is_some() && shell.control.reconcile.is_none();
+        let control = match (follows, shell.block) {
+            (true, Block::Create) => &following,
+            _ => shell.control,
+        };
+        let shell = Entry {
+            control,
+            ..shell.clone()
+        };
+        let plans: Vec<ChildPlan> = if copies.to_namespaces.is_empty() {
+            child(&shell).into_iter().collect()
+        } else {
+            spread(&shell, &copies.to_namespaces, child)
+        };
+        let with = |plan| ChildPlan {
+            copy: copy.clone().map(Box::new),
+            ..plan
+        };
+        plans.into_iter().map(with).collect()
+    }
+
+    /// What an entry is a copy of, if it is one.
+    fn copy(&self, at: &At<'_>, source: &Source<'_>, copies: &Copies) -> Option<CopyPlan> {
+        let Some(name) = source.name else {
+            let given = [
+                ("fromNamespace", copies.from_namespace.is_some()),
+                ("allowedSources", !copies.allowed_sources.is_empty()),
+            ];
+            for (field, _) in given.into_iter().filter(|(_, given)| *given) {
+                let message = format!("without `{}` this has no effect", source.field);
+                at.field(field).warn(Code::NoEffect, message);
+            }
+            return None;
+        };
+        let name_at = at.field(source.field);
+        let name = named(&name_at, name, NameRule::Subdomain)?;
+        let from_at = at.field("fromNamespace");
+        let namespace = match &copies.from_namespace {
+            Some(text) => Some(named(&from_at, text, NameRule::Label1123)?),
+            None => None,
+        };
+        let allowed = allowed(&at.field("allowedSources"), &copies.allowed_sources);
+        let is_fixed = |leaf: &Leaf| checks::known_text(self.imports, self.import, leaf).is_some();
+        let is_bound = is_fixed(&name) && namespace.as_ref().is_none_or(is_fixed);
+        if !is_bound && allowed.is_none() && !is_own(namespace.as_ref()) {
+            let place = if is_fixed(&name) { &from_at } else { &name_at };
+            place.error_hint(
+                Code::OpenSource,
+                "whoever writes a custom resource says what is copied from another namespace",
+                "list what may be copied: `allowedSources: [infra/*-login]`",
+            );
+        }
+        Some(CopyPlan {
+            kind: source.kind.clone(),
+            name,
+            namespace,
+            allowed,
+            parts: source.parts.iter().map(|part| Key::from(*part)).collect(),
+        })
+    }
+}
+
+/// Whether that is the custom resource's own namespace, whatever it is.
+fn is_own(namespace: Option<&Leaf>) -> bool {
+    namespace.is_none_or(|leaf| {
+        let source = leaf.template.source().trim();
+        let inside = source
+            .strip_prefix("{{")
+            .and_then(|rest| rest.strip_suffix("}}"));
+        inside.is_some_and(|inside| inside.trim_matches('-').trim() == OWN_NAMESPACE)
+    })
+}
+
+/// A name that is not empty.
+fn named(at: &At<'_>, text: &Text, rule: NameRule) -> Option<Leaf> {
+    let leaf = at.leaf(text, Coerce::OptionalText)?;
+    if leaf
+        .template
+        .literal()
+        .is_some_and(|literal| literal.trim().is_empty())
+    {
+        at.error(Code::Empty, "this is empty");
+        return None;
+    }
+    let is_legal = at.legal_name(&leaf.template, rule.as_check());
+    is_legal.then_some(leaf)
+}
+
+/// The patterns; none where nothing is listed.
+fn allowed(at: &At<'_>, patterns: &[String]) -> Option<Box<[Allowed]>> {
+    let parse = |(index, text): (usize, &String)| {
+        let parsed = Allowed::parse(text);
+        if parsed.is_none() {
+            at.index(index).error_hint(
+                Code::BadName,
+                format!("`{text}` names no objects of a namespace"),
+                "write `namespace/name`, with `*` for any text: `infra/*-login`",
+            );
+        }
+        parsed
+    };
+    let parsed = patterns.iter().enumerate().filter_map(parse).collect();
+    (!patterns.is_empty()).then_some(parsed)
+}
+
+/// One child for each namespace.
+fn spread(
+    shell: &Entry<'_>,
+    namespaces: &[Text],
+    child: impl Fn(&Entry<'_>) -> Option<ChildPlan>,
+) -> Vec<ChildPlan> {
+    if shell.namespace.is_some() {
+        shell.at.field("namespace").error(
+            Code::Exclusive,
+            "`namespace` and `toNamespaces` exclude each other",
+        );
+    }
+    let mut plans = Vec::with_capacity(namespaces.len());
+    for (index, text) in namespaces.iter().enumerate() {
+        let at = shell.at.field("toNamespaces").index(index);
+        // What is wrong with the entry is told once.
+        let shell = Entry {
+            at: shell.at.shared(),
+            namespace: None,
+            ..shell.clone()
+        };
+        let Some(namespace) = named(&at, text, NameRule::Label1123) else {
+            continue;
+        };
+        plans.extend(child(&shell).map(|plan| ChildPlan {
+            namespace: Some(namespace),
+            spread: true,
+            ..plan
+        }));
+    }
+    plans
+}

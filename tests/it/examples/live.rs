@@ -1,0 +1,277 @@
+//! What an applied custom resource came to, held against what is promised of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use jiff::Timestamp;
+use orkestra::files::validate;
+use orkestra::render::{Request, Show, render, to_json};
+use orkestra_core::api::names::{self, LABEL_OWNER_UID};
+use orkestra_core::reconcile::inventory::Inventory;
+use serde_json::{Value, json};
+
+use super::Example;
+use crate::scenario::is_ready;
+
+impl Example {
+    /// Whether what was applied with the file is ready; whether all objects of `expected/` are there and are what they should be;
+    /// and whether a pass over what is there would change nothing: no child, and nothing in the status.
+    ///
+    /// Of Secrets the keys count, since values may be random.
+    pub(super) async fn look(&self, file: &str) -> Result<()> {
+        let live = self.live(file).await?;
+        for resource in &live {
+            ensure!(
+                is_ready(resource),
+                "it is not ready: {}",
+                resource["status"]
+            );
+        }
+        let pass = self.pass(file, &live).await?;
+        let enriched = self.is_enriched().await;
+        for resource in &live {
+            let uid = &resource["metadata"]["uid"];
+            let written = pass.iter().find(|one| &one["metadata"]["uid"] == uid);
+            let written = written.context("it was not rendered")?;
+            let [told, wanted] = [resource, written].map(|one| without_times(&one["status"]));
+            ensure!(
+                told == wanted || enriched,
+                "its status is {told}, and should be {wanted}"
+            );
+        }
+        let mut promised = documents(&fs::read_to_string(
+            self.folder.join("expected").join(file),
+        )?)?;
+        promised.extend(pass);
+        promised.retain(|one| {
+            !live
+                .iter()
+                .any(|resource| identity(resource) == identity(one))
+        });
+        self.hold(&promised).await
+    }
+
+    /// Whether a status may tell what `enrich` adds, of which a pass over what kubectl prints knows nothing. Its README waits
+    /// for what the status shall say.
+    async fn is_enriched(&self) -> bool {
+        let found = validate(std::slice::from_ref(&self.folder)).await;
+        let mut operators = found
+            .katalogs
+            .iter()
+            .flat_map(|katalog| &katalog.plan.operators);
+        operators.any(|operator| !operator.enrich.is_empty())
+    }
+
+    /// The custom resources of the file, as they are.
+    async fn live(&self, file: &str) -> Result<Vec<Value>> {
+        let found = self.sh(&format!("kubectl get -f {file} -o json")).await?;
+        Ok(items(serde_json::from_str(&found)?))
+    }
+
+    /// What a pass over those custom resources and their children would apply, with the statuses that it would write. It must
+    /// not delete anything.
+    async fn pass(&self, file: &str, live: &[Value]) -> Result<Vec<Value>> {
+        let mut kinds = BTreeSet::new();
+        for resource in live {
+            let text = resource["metadata"]["annotations"][names::ANNOTATION_INVENTORY].as_str();
+            let inventory = Inventory::parse(text.unwrap_or_default());
+            kinds.extend(inventory.kinds.iter().map(ToString::to_string));
+        }
+        let uids: Vec<&str> = live
+            .iter()
+            .filter_map(|resource| resource["metadata"]["uid"].as_str())
+            .collect();
+        let owned = format!("-l '{LABEL_OWNER_UID} in ({})'", uids.join(","));
+        let request = Request {
+            katalogs: vec![self.folder.clone()],
+            resources: vec![self.scratch_file(&format!("{file}.json"), &list(live))?],
+            status: None,
+            children: vec![
+                self.all(&format!("{file}.children.json"), kinds, &owned)
+                    .await?,
+            ],
+            cross: vec![self.all("cross.json", self.definitions()?, "").await?],
+            calls: None,
+            now: Timestamp::now(),
+        };
+        let rendered = render(&request).await;
+        ensure!(rendered.problems.is_empty(), "{}", rendered.problems);
+        for pass in &rendered.passes {
+            let deleted = &pass.preview.deleted;
+            ensure!(deleted.is_empty(), "these should not be there: {deleted:?}");
+        }
+        let show = Show {
+            secrets: true,
+            status: true,
+        };
+        Ok(items(to_json(&rendered.passes, show)))
+    }
+
+    /// Whether the objects are there, and to apply them as somebody else would changes nothing.
+    async fn hold(&self, objects: &[Value]) -> Result<()> {
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let promised: Vec<Value> = objects.iter().map(certain).collect();
+        let file = self.scratch_file("promised.json", &list(&promised))?;
+        let file = file.display();
+        let get = format!("kubectl get -f {file} -o json");
+        let apply =
+            "kubectl apply --server-side --force-conflicts --dry-run=server --field-manager=reader";
+        let apply = format!("{apply} -f {file} -o json");
+        let (live, applied) = (self.sh(&get).await?, self.sh(&apply).await?);
+        let [live, applied] = [live, applied].map(|text| serde_json::from_str(&text).map(items));
+        let (live, applied) = (live?, applied?);
+        ensure!(
+            live.len() == objects.len() && applied.len() == objects.len(),
+            "some are missing"
+        );
+        for ((object, live), applied) in objects.iter().zip(live).zip(applied) {
+            let [is, should] = [&live, &applied].map(bare);
+            ensure!(
+                is == should,
+                "{} is {is}, and should be {should}",
+                identity(object)
+            );
+            let [there, wanted] = [&live, object].map(|one| keys(one));
+            ensure!(
+                there == wanted,
+                "{} has {there:?}, and should have {wanted:?}",
+                identity(object)
+            );
+        }
+        Ok(())
+    }
+
+    /// A file with all objects of those kinds that are selected.
+    async fn all(&self, name: &str, kinds: BTreeSet<String>, selected: &str) -> Result<PathBuf> {
+        let kinds: Vec<String> = kinds.into_iter().collect();
+        if kinds.is_empty() {
+            return self.scratch_file(name, &list(&[]));
+        }
+        let kinds = kinds.join(",");
+        let found = self
+            .sh(&format!(
+                "kubectl get {kinds} --all-namespaces {selected} -o json"
+            ))
+            .await?;
+        self.scratch_file(name, &serde_json::from_str(&found)?)
+    }
+
+    /// The names of the definitions in the folder: `websites.demo.orkestra.io`.
+    fn definitions(&self) -> Result<BTreeSet<String>> {
+        let mut names = BTreeSet::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == "yaml") {
+                let documents = documents(&fs::read_to_string(path)?)?;
+                let definitions = documents
+                    .iter()
+                    .filter(|one| one["kind"] == "CustomResourceDefinition");
+                let found = definitions.filter_map(|one| one["metadata"]["name"].as_str());
+                names.extend(found.map(str::to_owned));
+            }
+        }
+        Ok(names)
+    }
+
+    fn scratch_file(&self, name: &str, content: &Value) -> Result<PathBuf> {
+        let path = self.scratch.join(name);
+        fs::write(&path, content.to_string())?;
+        Ok(path)
+    }
+}
+
+fn documents(text: &str) -> Result<Vec<Value>> {
+    Ok(serde_saphyr::from_multiple(text)?)
+}
+
+fn list(items: &[Value]) -> Value {
+    json!({ "apiVersion": "v1", "kind": "List", "items": items })
+}
+
+/// The objects of a list, or the one object that it is.
+fn items(mut found: Value) -> Vec<Value> {
+    match found["items"].take() {
+        Value::Array(items) => items,
+        _ => vec![found],
+    }
+}
+
+/// Which object it is.
+fn identity(object: &Value) -> String {
+    let text = |pointer| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let group = text("/apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    let [kind, namespace, name] = ["/kind", "/metadata/namespace", "/metadata/name"].map(text);
+    format!("{kind}.{group} {namespace}/{name}")
+}
+
+/// An object without what chance or the time decides: values of Secrets, and annotations that follow from them or from the clock.
+fn certain(object: &Value) -> Value {
+    let mut object = object.clone();
+    if object["kind"] == "Secret" {
+        remove(&mut object, "", "data");
+        remove(
+            &mut object,
+            "/metadata/annotations",
+            names::ANNOTATION_APPLIED,
+        );
+    }
+    for (place, annotation) in [
+        ("/metadata/annotations", names::ANNOTATION_GENERATED_AT),
+        ("/metadata/annotations", names::ANNOTATION_SCALED_AT),
+        (
+            "/spec/template/metadata/annotations",
+            names::ANNOTATION_CONFIG_HASH,
+        ),
+    ] {
+        remove(&mut object, place, annotation);
+    }
+    object
+}
+
+/// An object without what each write changes and what controllers write.
+fn bare(object: &Value) -> Value {
+    let mut object = object.clone();
+    for field in ["managedFields", "resourceVersion", "generation"] {
+        remove(&mut object, "/metadata", field);
+    }
+    remove(&mut object, "", "status");
+    if object["kind"] == "Secret" {
+        remove(&mut object, "", "data");
+    }
+    object
+}
+
+/// A status without the times of its conditions.
+fn without_times(status: &Value) -> Value {
+    let mut status = status.clone();
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        remove(condition, "", "lastTransitionTime");
+    }
+    status
+}
+
+fn remove(object: &mut Value, place: &str, field: &str) {
+    let place = object.pointer_mut(place).and_then(Value::as_object_mut);
+    place.and_then(|place| place.remove(field));
+}
+
+/// The keys of a Secret; of other objects none.
+fn keys(object: &Value) -> BTreeSet<&str> {
+    let secret = object["kind"] == "Secret";
+    let data = object["data"].as_object().filter(|_| secret);
+    data.into_iter()
+        .flat_map(|data| data.keys().map(String::as_str))
+        .collect()
+}

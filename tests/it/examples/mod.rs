@@ -1,0 +1,211 @@
+//! Every folder of `examples/` on the genuine control plane, exactly as its README says: each command that stands there is run,
+//! and each custom resource that is applied reaches the objects of `expected/` and the status that a pass over it would write.
+//!
+//! ```text
+//!  README.md ── commands ──► sh, in the folder: `ork run …` stays until the end, the others end well
+//!                              └ `kubectl apply -f NAME.yaml` ──► live: as in expected/NAME.yaml, and a fixed point
+//! ```
+//!
+//! A new example is covered without an edit here: its README says how it is run. All share the namespace `default`, so that a
+//! reader may try them side by side. `EXAMPLE=16 cargo test --test it examples` runs those whose names begin so.
+
+mod live;
+mod readme;
+mod storage;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::{StreamExt as _, stream};
+use testbed::{ControlPlane, Guarded, Signal, eventually, spawn_guarded};
+
+use crate::scenario::printed;
+
+/// How many examples run at a time.
+const AT_A_TIME: usize = 4;
+/// How long anything may take: others run beside it, and the machine may compile meanwhile.
+const LIMIT: Duration = Duration::from_secs(90);
+/// What `ork run` prints once the operators of a Katalog run.
+const RUNS: &str = " runs, revision ";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_example_does_on_a_cluster_what_its_readme_and_its_expected_objects_say() -> Result<()>
+{
+    let cluster = ControlPlane::shared();
+    let client = cluster.admin().client()?;
+    let scratch = cluster.folder().join("examples");
+    let runs = folders()?.into_iter().map(|folder| {
+        let scratch = scratch.join(folder.file_name().unwrap_or_default());
+        async move {
+            let started = Instant::now();
+            let example = Example { folder, scratch };
+            let result = example.run().await;
+            println!("{}: {:?}", example.folder.display(), started.elapsed());
+            result.with_context(|| format!("{}", example.folder.display()))
+        }
+    });
+    let all = stream::iter(runs)
+        .buffer_unordered(AT_A_TIME)
+        .collect::<Vec<_>>();
+    let results = tokio::select! {
+        results = all => results,
+        end = storage::provide(client) => return end,
+    };
+    let failures: Vec<String> = results
+        .into_iter()
+        .filter_map(|result| Some(format!("{:#}", result.err()?)))
+        .collect();
+    ensure!(failures.is_empty(), "{}", failures.join("\n\n"));
+    Ok(())
+}
+
+fn folders() -> Result<Vec<PathBuf>> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut folders: Vec<PathBuf> = fs::read_dir(all)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    let wanted = std::env::var("EXAMPLE").unwrap_or_default();
+    folders.retain(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        path.is_dir() && name.is_some_and(|name| name.starts_with(&wanted))
+    });
+    folders.sort();
+    Ok(folders)
+}
+
+/// One example.
+struct Example {
+    /// Where it is; its commands run there.
+    folder: PathBuf,
+    /// Where files go that it does not need.
+    scratch: PathBuf,
+}
+
+impl Example {
+    /// Runs the commands of the README in their order, then ends `ork run`.
+    async fn run(&self) -> Result<()> {
+        fs::create_dir_all(&self.scratch)?;
+        let readme = fs::read_to_string(self.folder.join("README.md"))?;
+        let commands = readme::commands(&readme)?;
+        self.ensure_complete(&commands)?;
+        let mut operators = Vec::new();
+        let mut result = Ok(());
+        for command in &commands {
+            result = self
+                .step(command, &mut operators)
+                .await
+                .with_context(|| format!("`{command}`"));
+            if result.is_err() {
+                break;
+            }
+        }
+        for mut operator in operators {
+            let ended = end(&mut operator).await;
+            let log = || format!("`ork run` printed:\n{}", operator.log());
+            result = result.and(ended).with_context(log);
+        }
+        result
+    }
+
+    /// The README runs the operators, and uses each custom resource.
+    fn ensure_complete(&self, commands: &[String]) -> Result<()> {
+        let runs = commands.iter().any(|command| readme::stays(command));
+        ensure!(runs, "its README has no command `ork run -k …`");
+        for entry in fs::read_dir(self.folder.join("expected"))? {
+            let name = entry?.file_name();
+            let name = name.to_str().context("the name of a file is not text")?;
+            let mut words = commands.iter().flat_map(|all| all.split_whitespace());
+            ensure!(
+                words.any(|word| word == name),
+                "no command of its README is about {name}"
+            );
+        }
+        let mut applied = commands.iter().flat_map(|all| readme::applied(all));
+        ensure!(
+            applied.any(|file| self.folder.join("expected").join(file).exists()),
+            "its README applies no custom resource"
+        );
+        Ok(())
+    }
+
+    async fn step(&self, command: &str, operators: &mut Vec<Guarded>) -> Result<()> {
+        if readme::stays(command) {
+            operators.push(self.start(command).await?);
+        } else if command.starts_with("kubectl wait ") {
+            // Its own patience is for machines that have nothing else to do.
+            eventually("it ends well", LIMIT, async || {
+                self.sh(command).await.map(Some)
+            })
+            .await?;
+        } else {
+            self.sh(command).await?;
+        }
+        for file in readme::applied(command) {
+            if self.folder.join("expected").join(file).exists() {
+                let what = format!("{file} is as promised");
+                eventually(&what, LIMIT, async || self.look(file).await.map(Some)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts `ork run` and waits until it says that the operators run: what a reader waits for.
+    async fn start(&self, command: &str) -> Result<Guarded> {
+        let log = self.scratch.join("run.log");
+        let mut run = spawn_guarded(&self.shell(&format!("exec {command}")), &log)?;
+        let runs = eventually("the operators run", LIMIT, async || {
+            if let Some(status) = run.status()? {
+                return Ok(Some(Err(anyhow::anyhow!("it ended with {status}"))));
+            }
+            Ok(run.log().contains(RUNS).then_some(Ok(())))
+        });
+        runs.await
+            .and_then(|runs| runs)
+            .with_context(|| format!("it printed:\n{}", run.log()))?;
+        Ok(run)
+    }
+
+    /// Runs a command to its end, which must be a good one; what it printed.
+    async fn sh(&self, command: &str) -> Result<String> {
+        printed(
+            &self.output(&mut self.shell(command).into()).await?,
+            command,
+        )
+    }
+
+    /// A command of a shell, in the example's folder, with the administrator's kubeconfig.
+    fn shell(&self, command: &str) -> Command {
+        let cluster = ControlPlane::shared();
+        let ork = Path::new(env!("CARGO_BIN_EXE_ork")).parent();
+        let tools = [ork, Some(cluster.assets().folder())];
+        let tools = tools.into_iter().flatten().map(Path::to_path_buf);
+        let before = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(tools.chain(std::env::split_paths(&before)));
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", command])
+            .current_dir(&self.folder)
+            .env("PATH", path.unwrap_or(before))
+            .env("KUBECONFIG", cluster.admin().kubeconfig_path())
+            .env("KUBECACHEDIR", self.scratch.join("kubectl-cache"))
+            .env("ORK_LISTEN", "127.0.0.1:0")
+            .env("NO_COLOR", "1");
+        shell
+    }
+
+    async fn output(&self, command: &mut tokio::process::Command) -> Result<Output> {
+        let command = command.stdin(std::process::Stdio::null());
+        Ok(command.kill_on_drop(true).output().await?)
+    }
+}
+
+/// Ends `ork run` in order.
+async fn end(operator: &mut Guarded) -> Result<()> {
+    operator.signal(Signal::Term)?;
+    let status = eventually("`ork run` ends", LIMIT, async || operator.status()).await?;
+    ensure!(status.success(), "`ork run` ended with {status}");
+    Ok(())
+}

@@ -1,0 +1,396 @@
+//! No right is derived that is not needed: over one scenario each verb on each resource is used, and without a verb what needs
+//! it says so, naming it.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
+use serde_json::{Value, json};
+use testbed::{AuditEvent, ControlPlane, Mark, eventually};
+
+use crate::external::sink::Sink;
+use crate::scenario::{LIMIT, Scenario, input};
+use crate::waters;
+
+/// A verb on a resource: verb, group, resource with its subresource.
+type Right = (String, String, String);
+
+/// Rights that no request of the scenario shows, and why they are granted all the same. `GROUP` is the scenario's.
+const UNSEEN: [(&str, &str, &str, &str); 7] = [
+    (
+        "update",
+        "GROUP",
+        "ponds/finalizers",
+        "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which is off here",
+    ),
+    ("update", "GROUP", "lakes/finalizers", "the same"),
+    (
+        "update",
+        "orkestra.orkspace.io",
+        "katalogs/finalizers",
+        "the same",
+    ),
+    (
+        "get",
+        "orkestra.orkspace.io",
+        "katalogs",
+        "read again when somebody was faster to write to one, which is a race",
+    ),
+    (
+        "get",
+        "GROUP",
+        "ponds",
+        "read again when somebody writes to one while it is released",
+    ),
+    ("get", "GROUP", "lakes", "the same"),
+    (
+        "patch",
+        "events.k8s.io",
+        "events",
+        "one that comes again within minutes",
+    ),
+];
+
+struct Case {
+    scenario: Scenario,
+    roles: Vec<ClusterRole>,
+    sink: Sink,
+    colour: u32,
+}
+
+impl Case {
+    /// Both operators at work, and what they read of others.
+    async fn new() -> Result<Self> {
+        let sink = Sink::start().await?;
+        sink.answer("/depth", 200, "3");
+        let mut scenario = Scenario::new("every").await?;
+        scenario
+            .arguments
+            .extend(["--external-allow".to_owned(), "127.0.0.1".to_owned()]);
+        let katalog = input("rights/every.yaml")?;
+        let roles = scenario.grant(&katalog).await?;
+        scenario.install(&waters::crds()?).await?;
+        let named = |name: &str, data: Value| json!({ "metadata": { "name": name }, "data": data });
+        let (maps, secrets) = (scenario.objects("configmaps"), scenario.objects("secrets"));
+        maps.create(&named("depths", json!({ "depth": "3" })))
+            .await?;
+        let token = json!({ "token": "dG9rZW4=" });
+        secrets.create(&named("caller", token)).await?;
+        scenario.start().await?;
+        scenario.apply(&katalog)?;
+        scenario.katalog_is("waters", "True", "Running").await?;
+        let mut case = Self {
+            scenario,
+            roles,
+            sink,
+            colour: 0,
+        };
+        let spec = json!({ "colour": "c0", "open": "true" });
+        waters::lake(&case.scenario, "north", &spec).await?;
+        case.pond("north").await?;
+        for plural in ["lakes", "ponds"] {
+            case.scenario.objects(plural).until_ready("north").await?;
+        }
+        Ok(case)
+    }
+
+    async fn pond(&mut self, name: &str) -> Result<()> {
+        let spec = json!({ "colour": self.paint(), "open": "true", "job": "fill", "lake": "north", "url": self.sink.url() });
+        waters::pond(&self.scenario, name, &spec).await.map(drop)
+    }
+
+    /// Another colour than before.
+    fn paint(&mut self) -> String {
+        self.colour += 1;
+        format!("c{}", self.colour)
+    }
+
+    async fn set(&self, plural: &str, name: &str, spec: &Value) -> Result<()> {
+        let change = json!({ "spec": spec });
+        let objects = self.scenario.objects(plural);
+        objects.patch(name, &change).await.map(drop)
+    }
+
+    /// Takes that verb away; returns the roles without it.
+    async fn lose(&self, verb: &str, group: &str, resource: &str) -> Result<()> {
+        let mut is_granted = false;
+        for role in &self.roles {
+            let mut less = role.clone();
+            let rules = less.rules.take().unwrap_or_default();
+            let kept = rules.into_iter().flat_map(|rule| {
+                let without = without(&rule, verb, group, resource);
+                is_granted |= without.len() != 1 || without[0] != rule;
+                without
+            });
+            less.rules = Some(kept.collect());
+            if less != *role {
+                self.scenario.put_role(&less).await?;
+            }
+        }
+        ensure!(is_granted, "nobody has the right to {verb} {resource}");
+        let may = self.scenario.wait_for_right(verb, group, resource, false);
+        may.await
+    }
+
+    async fn give_back(&self, verb: &str, group: &str, resource: &str) -> Result<()> {
+        for role in &self.roles {
+            self.scenario.put_role(role).await?;
+        }
+        let may = self.scenario.wait_for_right(verb, group, resource, true);
+        may.await
+    }
+
+    /// Waits until a condition of a custom resource or of the Katalog says that the right is missing.
+    async fn until_told(&self, verb: &str, resource: &str) -> Result<()> {
+        let missing = format!("cannot {verb} resource \"{resource}\"");
+        eventually(
+            &format!("a condition says `{missing}`"),
+            LIMIT,
+            async || {
+                let mut told = Vec::new();
+                for plural in ["katalogs", "ponds", "lakes"] {
+                    for object in self.scenario.objects(plural).list().await? {
+                        let lists = ["/status/conditions", "/status/operators"];
+                        let lists = lists.map(|at| object.pointer(at).and_then(Value::as_array));
+                        let texts = lists.into_iter().flatten().flatten();
+                        told.extend(texts.map(|one| waters::text(one, "/message").to_owned()));
+                    }
+                }
+                let is_told = told.iter().any(|message| message.contains(&missing));
+                ensure!(is_told, "they say {told:#?}");
+                Ok(Some(()))
+            },
+        )
+        .await
+    }
+
+    /// What was used since then, of what the scenario's user may do.
+    fn used(&self, since: Mark) -> Result<BTreeSet<Right>> {
+        let mut events = ControlPlane::shared().audit_since(since)?;
+        events.retain(|event| event.user == self.scenario.identity.user());
+        let refused: Vec<AuditEvent> = events
+            .iter()
+            .filter(|event| event.code == 403)
+            .cloned()
+            .collect();
+        ensure!(refused.is_empty(), "refused: {}", waters::lines(&refused));
+        let right = |event: &AuditEvent, verb: &str| {
+            let resource = match event.subresource.as_str() {
+                "" => event.resource.clone(),
+                below => format!("{}/{below}", event.resource),
+            };
+            (verb.to_owned(), event.group.clone(), resource)
+        };
+        let mut used = BTreeSet::new();
+        for event in &events {
+            used.insert(right(event, &event.verb));
+            // An apply that creates is authorised as both, and logged as a patch.
+            if event.verb == "patch" && event.code == 201 {
+                used.insert(right(event, "create"));
+            }
+        }
+        Ok(used)
+    }
+}
+
+/// The rule without a verb on a resource: two where it is about others too, none where nothing is left.
+fn without(rule: &PolicyRule, verb: &str, group: &str, resource: &str) -> Vec<PolicyRule> {
+    let mut groups = rule.api_groups.iter().flatten();
+    let resources = rule.resources.clone().unwrap_or_default();
+    let is_meant = groups.any(|one| one == group)
+        && resources.iter().any(|one| one == resource)
+        && rule.verbs.iter().any(|one| one == verb);
+    if !is_meant {
+        return vec![rule.clone()];
+    }
+    let others: Vec<String> = resources
+        .into_iter()
+        .filter(|one| one != resource)
+        .collect();
+    let mut less = rule.clone();
+    less.resources = Some(vec![resource.to_owned()]);
+    less.verbs.retain(|one| one != verb);
+    let mut left = Vec::new();
+    if !less.verbs.is_empty() {
+        left.push(less);
+    }
+    if !others.is_empty() {
+        left.push(PolicyRule {
+            resources: Some(others),
+            ..rule.clone()
+        });
+    }
+    left
+}
+
+fn granted(roles: &[ClusterRole]) -> BTreeSet<Right> {
+    let mut all = BTreeSet::new();
+    for rule in roles.iter().flat_map(|role| role.rules.iter().flatten()) {
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                let right = |verb: &String| (verb.clone(), group.clone(), resource.clone());
+                all.extend(rule.verbs.iter().map(right));
+            }
+        }
+    }
+    all
+}
+
+/// Without our label an object leaves the watch; to put it back, it has to be read.
+async fn unlabel(scenario: &Scenario, plural: &str, name: &str) -> Result<()> {
+    const LABEL: &str = "/metadata/labels/orkestra.orkspace.io~1managed";
+    let gone = json!({ "metadata": { "labels": { "orkestra.orkspace.io/managed": null } } });
+    let objects = scenario.objects(plural);
+    objects.patch(name, &gone).await?;
+    objects
+        .until_equal(name, LABEL, json!("true"), LIMIT)
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_right_that_is_derived_is_used() -> Result<()> {
+    let start = Scenario::mark()?;
+    let mut case = Case::new().await?;
+    let scenario = &case.scenario;
+    let deployments = scenario.objects("deployments");
+    let jobs = scenario.objects("jobs");
+    // Somebody scales: is there an autoscaler?
+    let more = json!({ "spec": { "replicas": 3 } });
+    deployments.patch("north", &more).await?;
+    deployments
+        .until_equal("north", "/spec/replicas", json!(0), LIMIT)
+        .await?;
+    unlabel(scenario, "deployments", "north").await?;
+    unlabel(scenario, "services", "north-lake").await?;
+    // A Job of the name is there, and is somebody else's; what was made before is not declared any more.
+    let container = json!({ "name": "job", "image": "registry.example/job:1" });
+    let pod = json!({ "containers": [container], "restartPolicy": "Never" });
+    let job =
+        json!({ "metadata": { "name": "north-drain" }, "spec": { "template": { "spec": pod } } });
+    jobs.create(&job).await?;
+    let drain = json!({ "job": "drain" });
+    case.set("ponds", "north", &drain).await?;
+    jobs.until_gone("north-fill", LIMIT).await?;
+    jobs.delete("north-drain").await?;
+    let fill = json!({ "job": "fill" });
+    case.set("ponds", "north", &fill).await?;
+    case.scenario.objects("ponds").until_ready("north").await?;
+    // Gates close.
+    let closed = json!({ "open": "false" });
+    case.set("ponds", "north", &closed).await?;
+    case.set("lakes", "north", &closed).await?;
+    deployments.until_gone("north", LIMIT).await?;
+    let services = case.scenario.objects("services");
+    services.until_gone("north-lake", LIMIT).await?;
+    // Revisions come, one comes again, and there are too many.
+    let katalog = input("rights/every.yaml")?;
+    for revision in [1, 0, 2, 3, 4] {
+        let revision = format!("revision {revision}");
+        case.scenario
+            .apply(&katalog.replace("revision 0", &revision))?;
+        case.scenario
+            .katalog_is("waters", "True", "Running")
+            .await?;
+    }
+    case.pond("south").await?;
+    case.scenario.objects("ponds").until_ready("south").await?;
+    let katalogs = case.scenario.objects("katalogs");
+    katalogs.delete("waters").await?;
+    katalogs.until_gone("waters", LIMIT).await?;
+
+    let used = case.used(start)?;
+    let is_known = |(verb, group, resource): &Right| {
+        UNSEEN.iter().any(|(known, of, what, _)| {
+            known == verb && case.scenario.text(of) == *group && what == resource
+        })
+    };
+    let granted = granted(&case.roles);
+    let unused: Vec<&Right> = granted
+        .difference(&used)
+        .filter(|right| !is_known(right))
+        .collect();
+    ensure!(unused.is_empty(), "granted and never used: {unused:#?}");
+    Ok(())
+}
+
+/// Rights that are lost while the controller runs. Those on custom resources and their status: `rights.rs`.
+const LOST: [(&str, &str, &str); 6] = [
+    ("patch", "apps", "deployments"),
+    ("delete", "apps", "deployments"),
+    ("create", "apps", "deployments"),
+    ("get", "apps", "deployments"),
+    ("create", "batch", "jobs"),
+    ("get", "", "configmaps"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_one_verb_what_needs_it_is_told() -> Result<()> {
+    let mut case = Case::new().await?;
+    for (turn, (verb, group, resource)) in LOST.into_iter().enumerate() {
+        let group = case.scenario.text(group);
+        case.lose(verb, &group, resource).await?;
+        // Each has a pond of its own: what failed before is tried again later.
+        let name = format!("pond-{turn}");
+        match (verb, resource) {
+            ("patch", _) => {
+                let colour = json!({ "colour": case.paint() });
+                case.set("ponds", "north", &colour).await?;
+            }
+            ("delete", _) => {
+                let closed = json!({ "open": "false" });
+                case.set("ponds", "north", &closed).await?;
+            }
+            ("get", "deployments") => {
+                let labels = json!({ "app": "other" });
+                let container = json!({ "name": "other", "image": "registry.example/other:1" });
+                let template = json!({ "metadata": { "labels": labels }, "spec": { "containers": [container] } });
+                let spec = json!({ "replicas": 0, "selector": { "matchLabels": labels }, "template": template });
+                let other = json!({ "metadata": { "name": name }, "spec": spec });
+                case.scenario.objects("deployments").create(&other).await?;
+                case.pond(&name).await?;
+            }
+            // What is known of an object counts until it changes.
+            ("get", "configmaps") => {
+                let deeper = json!({ "data": { "depth": case.paint() } });
+                let maps = case.scenario.objects("configmaps");
+                maps.patch("depths", &deeper).await?;
+                case.pond(&name).await?;
+            }
+            _ => case.pond(&name).await?,
+        }
+        case.until_told(verb, resource)
+            .await
+            .with_context(|| format!("without the right to {verb} {resource}"))?;
+        case.scenario.check_running()?;
+        case.give_back(verb, &group, resource).await?;
+    }
+    Ok(())
+}
+
+/// Rights without which no watch begins, so the controller is started without them.
+const UNWATCHED: [(&str, &str, &str); 4] = [
+    ("list", "", "pods"),
+    ("watch", "", "configmaps"),
+    ("list", "GROUP", "lakes"),
+    ("watch", "apps", "deployments"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_list_or_a_watch_what_needs_it_is_told() -> Result<()> {
+    let mut case = Case::new().await?;
+    for (verb, group, resource) in UNWATCHED {
+        let group = case.scenario.text(group);
+        case.scenario.kill9()?;
+        case.lose(verb, &group, resource).await?;
+        case.scenario.launch().await?;
+        let colour = json!({ "colour": case.paint() });
+        case.set("ponds", "north", &colour).await?;
+        case.until_told(verb, resource)
+            .await
+            .with_context(|| format!("without the right to {verb} {resource}"))?;
+        case.scenario.check_running()?;
+        case.give_back(verb, &group, resource).await?;
+    }
+    Ok(())
+}
