@@ -65,7 +65,7 @@ async fn rendered(folder: &Path, resource: &Path) -> Rendered {
         status: beside("status.yaml"),
         children: beside("children.yaml").into_iter().collect(),
         cross: beside("cross.yaml").into_iter().collect(),
-        calls: None,
+        calls: beside("answers.yaml"),
         now: NOW.parse().unwrap(),
     };
     render(&request).await

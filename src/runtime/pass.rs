@@ -143,9 +143,10 @@ pub(super) async fn pass(
     shared.read(key, read.filter(|read| read.may_change()));
     memory.held_back = cycle.held_back;
     if cycle.held_back.is_some() {
-        let next = cycle
+        let woken = cycle
             .wake
             .map(|moment| due(&shared.context.clock, now, moment));
+        let next = woken.into_iter().chain(cycle.requeue).min();
         return Passed {
             next: next.map_or(Next::Settled, Next::After),
             error: None,

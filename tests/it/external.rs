@@ -22,8 +22,12 @@ const SOON: Duration = Duration::from_secs(5);
 /// Time in which a call that is made over and over would show.
 const WINDOW: Duration = Duration::from_secs(4);
 
-/// A scenario whose controller may call these.
-async fn running(allowed: &[String], environment: &[(&'static str, &str)]) -> Result<Scenario> {
+/// A scenario of that Katalog, called `waters`, whose controller may call these.
+async fn running_with(
+    katalog: &str,
+    allowed: &[String],
+    environment: &[(&'static str, &str)],
+) -> Result<Scenario> {
     let mut scenario = Scenario::new("external").await?;
     for entry in allowed {
         scenario
@@ -36,13 +40,18 @@ async fn running(allowed: &[String], environment: &[(&'static str, &str)]) -> Re
             .extend(["--external-env".to_owned(), (*name).to_owned()]);
         scenario.environment.push((name, (*value).to_owned()));
     }
-    let katalog = input("external/katalog.yaml")?;
+    let katalog = input(katalog)?;
     scenario.grant(&katalog).await?;
     scenario.start().await?;
     scenario.install(&waters::crds()?).await?;
     scenario.apply(&katalog)?;
     scenario.katalog_is("waters", "True", "Running").await?;
     Ok(scenario)
+}
+
+/// A scenario of Ponds and lakes that call.
+async fn running(allowed: &[String], environment: &[(&'static str, &str)]) -> Result<Scenario> {
+    running_with("external/katalog.yaml", allowed, environment).await
 }
 
 fn pond(url: &str) -> Value {
@@ -261,6 +270,94 @@ async fn servers_that_do_not_behave_slow_no_other_custom_resource() -> Result<()
     // One that hangs and goes is no burden either.
     lakes.delete("hang-0").await?;
     lakes.until_gone("hang-0", SOON).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_complete_and_refuse_by_what_servers_answer() -> Result<()> {
+    let sink = Sink::start().await?;
+    sink.answer("/size", 200, r#"{"size": 7}"#);
+    sink.answer(
+        "/judge",
+        200,
+        r#"{"allowed": false, "why": "no quota left"}"#,
+    );
+    let scenario = running_with("external/asking.yaml", &[sink.url()], &[]).await?;
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    let spec = json!({ "serviceUrl": sink.url() });
+    waters::pond(&scenario, "north", &spec).await?;
+    let message = told(&ponds, "north", "ValidationFailed").await?;
+    assert!(
+        message.ends_with("the judge says: no quota left"),
+        "{message}"
+    );
+    assert_eq!(maps.get("north-size").await?, None);
+    assert!(sink.requests("/work").is_empty(), "nothing follows");
+    // A change is asked about anew, and then the answer of the other server is there.
+    sink.answer("/judge", 200, r#"{"allowed": true}"#);
+    sink.answer("/work", 200, "");
+    let change = json!({ "spec": { "more": 1 } });
+    ponds.patch("north", &change).await?;
+    maps.until_equal("north-size", "/data/size", json!("7"), LIMIT)
+        .await?;
+    let judged = sink.requests("/judge");
+    assert!(judged[0].starts_with("GET /judge/7 "), "{judged:?}");
+    // What the server does not answer, without `continueOnError`, touches nothing.
+    sink.answer("/judge", 503, PLANTED);
+    sink.answer("/size", 200, r#"{"size": 8}"#);
+    ponds
+        .patch("north", &json!({ "spec": { "more": 2 } }))
+        .await?;
+    let message = told(&ponds, "north", "ExternalCallFailed").await?;
+    assert!(message.contains("the call `judge` failed"), "{message}");
+    let map = maps.fetch("north-size").await?;
+    assert_eq!(waters::text(&map, "/data/size"), "7");
+    sink.answer("/size", 503, PLANTED);
+    waters::pond(&scenario, "south", &spec).await?;
+    let message = told(&ponds, "south", "ExternalCallFailed").await?;
+    assert!(message.contains("the call `size` failed"), "{message}");
+    assert_eq!(maps.get("south-size").await?, None);
+    ensure_nothing_planted(&scenario).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gate_opens_when_the_server_says_so() -> Result<()> {
+    let sink = Sink::start().await?;
+    sink.answer("/gate", 200, r#"{"open": false}"#);
+    sink.answer("/work", 200, "");
+    let scenario = running_with("external/asking.yaml", &[sink.url()], &[]).await?;
+    let (lakes, maps) = (scenario.objects("lakes"), scenario.objects("configmaps"));
+    let spec = json!({ "serviceUrl": sink.url() });
+    waters::lake(&scenario, "deep", &spec).await?;
+    // It is asked again and again, by `requeue`: resync is off, and nothing changes.
+    eventually("the gate is asked three times", LIMIT, async || {
+        Ok((sink.requests("/gate").len() >= 3).then_some(()))
+    })
+    .await?;
+    let held = lakes.fetch("deep").await?;
+    assert_eq!(held.get("status"), None, "nothing is shown: {held}");
+    assert!(sink.requests("/work").is_empty(), "no later call is made");
+    assert_eq!(maps.get("deep-lake").await?, None);
+    // A server that does not answer neither opens nor closes it.
+    sink.answer("/gate", 503, PLANTED);
+    let message = told(&lakes, "deep", "ExternalCallFailed").await?;
+    assert!(message.contains("the call `gate` failed"), "{message}");
+    assert_eq!(maps.get("deep-lake").await?, None);
+    sink.answer("/gate", 200, r#"{"open": true}"#);
+    maps.until("deep-lake", "is there", LIMIT, |_| true).await?;
+    // One that is made stays when the gate closes, and when nobody answers.
+    for (status, body) in [(200, r#"{"open": false}"#), (503, PLANTED)] {
+        let before = sink.requests("/gate").len();
+        sink.answer("/gate", status, body);
+        lakes
+            .patch("deep", &json!({ "spec": { "more": status } }))
+            .await?;
+        eventually("the gate is asked again", LIMIT, async || {
+            Ok((sink.requests("/gate").len() > before + 1).then_some(()))
+        })
+        .await?;
+        assert!(maps.get("deep-lake").await?.is_some());
+    }
+    ensure_nothing_planted(&scenario).await
 }
 
 /// Bodies, tokens and paths of calls are nowhere but where a Katalog puts them.

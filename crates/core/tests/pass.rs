@@ -10,6 +10,7 @@
 )]
 
 mod pass {
+    mod asking;
     mod autoscale;
     mod calls;
     mod chance;

@@ -47,6 +47,7 @@ fn client_with_names(entries: &[&str], answers: Vec<Vec<&str>>) -> Client {
 
 fn get(url: impl Into<Box<str>>) -> Request {
     Request {
+        place: 0,
         name: "call".into(),
         method: "GET",
         url: url.into(),

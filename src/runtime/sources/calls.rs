@@ -54,8 +54,8 @@ struct State {
 struct Waiting {
     /// What templates take for the present time until it is decided.
     now: Timestamp,
-    /// By the call's name.
-    calls: BTreeMap<Box<str>, (Request, Progress)>,
+    /// By the call's place in the plan: Motifs may have calls of one name.
+    calls: BTreeMap<usize, (Request, Progress)>,
 }
 
 enum Progress {
@@ -100,8 +100,8 @@ impl Calls {
     ) -> Option<Answer> {
         let state = &mut *lock(&self.state);
         let pass = state.passes.get(key);
-        // Another request of that name was asked before the custom resource changed.
-        match pass.and_then(|pass| pass.calls.get(&request.name)) {
+        // Another request was asked there before the custom resource changed.
+        match pass.and_then(|pass| pass.calls.get(&request.place)) {
             Some((known, Progress::Done(answer))) if known == request => {
                 return Some(answer.clone());
             }
@@ -120,7 +120,7 @@ impl Calls {
         let pass = state.passes.entry(key.clone()).or_insert(waiting);
         let progress = Progress::UnderWay(task);
         pass.calls
-            .insert(request.name.clone(), (request.clone(), progress));
+            .insert(request.place, (request.clone(), progress));
         None
     }
 
@@ -148,7 +148,7 @@ impl State {
             self.kept.put(request, answer.body.len(), &told);
         }
         let pass = self.passes.get_mut(key);
-        let waiting = pass.and_then(|pass| pass.calls.get_mut(&request.name));
+        let waiting = pass.and_then(|pass| pass.calls.get_mut(&request.place));
         match waiting.filter(|(known, _)| known == request) {
             Some((_, progress)) => {
                 *progress = Progress::Done(told);
@@ -221,6 +221,7 @@ mod tests {
 
     fn request(url: &str, cache_for: Option<Duration>) -> Request {
         Request {
+            place: 0,
             name: "flags".into(),
             method: "GET",
             url: url.into(),
@@ -307,6 +308,21 @@ mod tests {
         };
         assert!(told.to_json().to_string().contains("b.example"), "{told:?}");
         assert_eq!(lock(&calls.state).passes[&key].calls.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn calls_of_one_name_in_two_motifs_are_two_calls() {
+        let (calls, key) = calls();
+        let first = request("https://a.example", None);
+        let second = Request {
+            place: 1,
+            url: "https://b.example".into(),
+            ..first.clone()
+        };
+        answered_to(&calls, &key, &first).await;
+        answered_to(&calls, &key, &second).await;
+        assert!(calls.answer(&key, &first, at(1)).is_some(), "it is kept");
+        assert!(calls.answer(&key, &second, at(1)).is_some());
     }
 
     #[tokio::test]

@@ -9,6 +9,7 @@ use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, LaterValues};
 use super::planned::CallLater;
+use super::rules::Fires;
 use super::scalar::{Scalar, Text};
 
 /// A call to the outside, over HTTP. Its answer is at `.external.<name>`: `status`, `body`, `error` (empty when all went
@@ -58,6 +59,9 @@ pub struct ExternalCall {
     /// Tries a failed call again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_backoff: Option<RetryBackoff>,
+    /// When the call of a rule is made; other calls are made in passes alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fires: Option<Fires>,
     /// What is spoken. Default `http`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,

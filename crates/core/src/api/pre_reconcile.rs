@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::calls::ExternalCall;
 use super::gate::Gates;
-use super::later::{Later, Refused};
-use super::planned::HoldLater;
+use super::later::Refused;
 use super::scalar::Text;
 
 /// What must hold before a pass. A resource that is held back is looked at again when something changes that a gate asks
-/// for, also the time; one that is being deleted is never held back.
+/// for, also the time; where calls are made for a gate, `requeue` and the resync look again too. One that is being deleted is
+/// never held back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Refused(&["sentinels"], "a pass follows from what is, not from what changed: compare `metadata.generation` with `status.observedGeneration`"))]
@@ -21,10 +22,9 @@ pub struct PreReconcile {
     /// shows the resource as gated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconcile_gate: Option<Hold>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<HoldLater>,
+    /// Calls before either gate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
 }
 
 /// What must hold before a pass.
@@ -35,18 +35,18 @@ pub struct Hold {
     /// What is asked.
     #[serde(flatten)]
     pub gates: Gates,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<HoldLater>,
+    /// Calls before the gate; those of the second gate are made when the first one is open. One that fails and must not
+    /// fails the pass: the gate is neither open nor closed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
 }
 
 /// Reconciles a resource again after a while. The resync goes on beside it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Requeue {
-    /// How long after a pass that went well: a duration such as `5m`, at least a second, or a template for one. Empty and
-    /// `0s` are not at all.
+    /// How long after a pass that went well, or that was held back by a gate for which calls are made: a duration such as
+    /// `5m`, at least a second, or a template for one. Empty and `0s` are not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Text>,
     /// What must hold for it.

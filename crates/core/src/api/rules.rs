@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::calls::ExternalCall;
 use super::gate::{GateCondition, Gates, ValueType};
-use super::later::Later;
-use super::planned::RulesLater;
 use super::scalar::{Scalar, Text};
 
 /// Rules that a Motif adds to the operator that imports it.
@@ -32,10 +31,9 @@ pub struct Validation {
     /// File with more rules under `rules`, relative to this one. They come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<RulesLater>,
+    /// Calls before the rules, which see the answers; so does all that comes after.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
 }
 
 /// What must be so, as a condition.
@@ -85,10 +83,10 @@ pub struct Mutation {
     /// File with more rules under `rules`, relative to this one. They come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<RulesLater>,
+    /// Calls before the rules, which see the answers; so does all that comes after. Rules that read answers are asked after
+    /// the gates of `preReconcile`, which see nothing of what they complete.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalCall>,
 }
 
 /// A field that is set; `default` or `override` is given.
@@ -122,7 +120,8 @@ pub struct MutationRule {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Fires {
-    /// Whether it acts in passes. `false`, which is at admission only, is not supported yet. Default `true`.
+    /// Whether it acts in passes. `false` is at admission only: a call is not made in passes then, and counts as left out; a
+    /// rule is refused, since nothing asks at admission yet. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconcile: Option<bool>,
 }

@@ -199,7 +199,8 @@ impl<'a> Checker<'a> {
                 place,
                 tree.span,
                 format!("`{text}` is not supported yet"),
-            );
+            )
+            .hint = Some(format!("write {}", shape.describe()));
             return Value::Null;
         }
         let message = format!("`{text}` is not known; expected {}", shape.describe());

@@ -1,6 +1,9 @@
 //! What holds a custom resource back, and what brings it back.
 
-use super::{Coerce, Gate, Leaf, OnFalse, conditions, reads::EXTERNAL};
+use super::{
+    Coerce, Gate, Leaf, OnFalse, OperatorPlan, Stage, calls::DeclaredCalls, conditions,
+    cross::CrossPlan, reads::CROSS, rules::each_read, walk::Expression,
+};
 use crate::{
     api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, duration},
     diagnostics::Code,
@@ -30,6 +33,16 @@ pub struct RequeuePlan {
     pub gate: Gate,
 }
 
+impl OperatorPlan {
+    /// Whether anything is asked before a pass.
+    pub(crate) fn holds_back(&self) -> bool {
+        let HoldPlan {
+            enqueue, reconcile, ..
+        } = &self.hold;
+        !enqueue.is_empty() || !reconcile.is_empty() || self.calls_until(Stage::ReconcileGate) > 0
+    }
+}
+
 impl HoldPlan {
     /// Every gate.
     pub fn gates(&self) -> [&Gate; 3] {
@@ -43,15 +56,13 @@ pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox, live: &[Path]) -> Hol
     let PreReconcile {
         enqueue_gate,
         reconcile_gate,
-        later: _,
+        external: _,
     } = declared.pre_reconcile.as_ref().unwrap_or(&default);
     let before = at.field("preReconcile");
     let gate = |name: &str, hold: &Option<Hold>| {
         let hold = hold.as_ref();
         let gate = hold.map(|hold| of_gates(&before.field(name), &hold.gates));
-        let gate = gate.unwrap_or_default();
-        without_calls(at, &gate);
-        gate
+        gate.unwrap_or_default()
     };
     let children = conditions::gate(at, &declared.when, &declared.or);
     HoldPlan {
@@ -63,19 +74,93 @@ pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox, live: &[Path]) -> Hol
     }
 }
 
-/// Refuses what reads the answers to calls, of which none is made before the gate is open.
-fn without_calls(at: &At<'_>, gate: &Gate) {
-    for condition in gate.iter() {
-        let mut reads_calls = false;
-        condition.visit_reads(&mut |path| {
-            let root = path.steps().first();
-            reads_calls |= matches!(root, Some(Step::Field(root)) if &**root == EXTERNAL);
-        });
-        if reads_calls {
-            let message = "the calls of the box are made when the gate is open, and not before";
-            at.place(&condition.path).error(Code::UnknownData, message);
+/// The calls before a pass of the box at `at`.
+pub(crate) fn calls<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<DeclaredCalls<'a>> {
+    let Some(before) = &declared.pre_reconcile else {
+        return Vec::new();
+    };
+    let at = at.field("preReconcile");
+    let of = |at: At<'a>, calls, stage| DeclaredCalls {
+        at: at.field("external"),
+        calls,
+        stage,
+        import: None,
+    };
+    let mut calls = vec![of(at.clone(), &before.external, Stage::PreReconcile)];
+    let gates = [
+        ("enqueueGate", Stage::EnqueueGate, &before.enqueue_gate),
+        (
+            "reconcileGate",
+            Stage::ReconcileGate,
+            &before.reconcile_gate,
+        ),
+    ];
+    for (name, stage, hold) in gates {
+        if let Some(hold) = hold {
+            calls.push(of(at.field(name), &hold.external, stage));
         }
     }
+    calls
+}
+
+/// Refuses gates, and calls for them, that read what rules complete later than that.
+pub(crate) fn check_order(at: &At<'_>, plan: &OperatorPlan) {
+    let mut look = |expression: Expression<'_>| {
+        let mut late = None;
+        each_read(expression, &mut |path| {
+            if late.is_none() {
+                late = completed_late(plan, path);
+            }
+        });
+        let (Some(late), Some(place)) = (late, place_of(expression)) else {
+            return;
+        };
+        let message = format!(
+            "`{late}` is completed after this: rules of `mutation` wait for answers to calls"
+        );
+        let hint = "ask for what the custom resource says itself, or let no rule of `mutation` wait for a call";
+        at.place(place).error_hint(Code::UnknownData, message, hint);
+    };
+    for gate in [&plan.hold.enqueue, &plan.hold.reconcile] {
+        gate.iter()
+            .for_each(|condition| look(Expression::Condition(condition)));
+    }
+    for call in &plan.calls[..plan.calls_until(Stage::ReconcileGate)] {
+        call.visit(&mut look);
+    }
+}
+
+fn place_of(expression: Expression<'_>) -> Option<&str> {
+    match expression {
+        Expression::Leaf(leaf) => Some(&leaf.path),
+        Expression::Condition(condition) => Some(&condition.path),
+        Expression::ForEach(_) => None,
+    }
+}
+
+/// What of `path` is completed late: itself, or what chooses the resource of another operator that it is of.
+fn completed_late(plan: &OperatorPlan, path: &Path) -> Option<Path> {
+    if plan.completed_late(path) {
+        return Some(path.clone());
+    }
+    let [Step::Field(root), rest @ ..] = path.steps() else {
+        return None;
+    };
+    if &**root != CROSS {
+        return None;
+    }
+    let name = match rest.first() {
+        Some(Step::Field(name)) => Some(name),
+        _ => None,
+    };
+    let meant = plan
+        .cross
+        .iter()
+        .filter(|entry| name.is_none_or(|name| entry.name == *name));
+    let mut reads = meant
+        .flat_map(CrossPlan::leaves)
+        .flat_map(|leaf| leaf.template.reads());
+    reads.find(|path| plan.completed_late(path)).cloned()
 }
 
 fn of_gates(at: &At<'_>, gates: &Gates) -> Gate {

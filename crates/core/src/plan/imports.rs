@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Coerce, ImportPlan, InputPlan, Library, Tree, conditions,
+    Coerce, ImportPlan, InputPlan, Leaf, Library, Tree, conditions,
     library::{Content, Part, refusal},
 };
 use crate::{
@@ -296,5 +296,16 @@ fn called(type_: InputType) -> &'static str {
         InputType::String => "text",
         InputType::Int => "a whole number",
         InputType::Bool => "`true` or `false`",
+    }
+}
+
+impl ImportPlan {
+    /// Calls `visit` with every expression that is given for the input of that name, or for any.
+    pub(crate) fn visit_given(&self, name: Option<&str>, visit: &mut dyn FnMut(&Leaf)) {
+        let inputs = self.inputs.iter();
+        let meant = inputs.filter(|input| name.is_none_or(|name| &*input.name == name));
+        for given in meant.filter_map(|input| input.given.as_ref()) {
+            given.visit(&mut *visit);
+        }
     }
 }

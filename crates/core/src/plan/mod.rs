@@ -57,7 +57,7 @@ mod walk;
 mod watched;
 
 pub use api_types::lacks_api_types;
-pub use calls::{CallPlan, Token};
+pub use calls::{CallPlan, Stage, Token};
 pub use coerce::Misfit;
 pub use compile::{compile, errors_in_templates, types};
 pub use diff::{Change, diff};

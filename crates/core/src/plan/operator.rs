@@ -4,9 +4,10 @@ use std::cell::RefCell;
 
 use super::{
     AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
-    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, StatusPlan,
-    Typed, api_types, autoscale, calls, chance, checks, children, cross, describe, ending, enrich,
-    for_each, held,
+    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, Stage,
+    StatusPlan, Typed, api_types, autoscale,
+    calls::{self, DeclaredCalls},
+    chance, checks, children, cross, describe, ending, enrich, for_each, held,
     imports::{self, Imported},
     observe,
     reads::{self, Unreadable},
@@ -46,7 +47,8 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let all = (&*imported, &*imports);
     let rules = rules::of_motifs(&at, &imported, library);
     let nothing = (&schemas, &*rules.live(&imports));
-    let (calls, blocks, children) = children(&at, &declared, &owner, all, &entry, nothing);
+    let other = rules::calls(&at, &entry, &imported);
+    let (calls, blocks, children) = children(&at, &declared, &owner, all, (&entry, other), nothing);
     let mut plan = OperatorPlan {
         rules,
         imports,
@@ -155,8 +157,12 @@ fn with_names(
         .and_then(|resource| schemas.kind(&owner)?.version(&resource.version));
     let rules = rules::compile(at, entry, imported, version, context.library);
     let known = (schemas, &*rules.live(&imports));
+    let other = held::calls(&box_at, declared)
+        .into_iter()
+        .chain(rules::calls(at, entry, imported));
+    let of_entry = (entry, other.collect());
     let (calls, blocks, children) =
-        children(&box_at, declared, &owner, imported_here, entry, known);
+        children(&box_at, declared, &owner, imported_here, of_entry, known);
     let status = status(
         &box_at,
         declared.status.as_ref(),
@@ -217,6 +223,8 @@ fn check(
     resource: Option<&ResourceType>,
     context: &Context<'_>,
 ) {
+    plan.rules.late = rules::are_late(plan);
+    held::check_order(at, plan);
     let mut typing = Typing::new(at, context.known, resource, plan, context.listed);
     let before = at.count();
     typing.check(plan);
@@ -246,13 +254,13 @@ fn check(
     plan.children_names = gathered.aliases.into_iter().collect();
 }
 
-/// The calls and children of Motifs and of the operatorBox at `at`.
-fn children(
-    at: &At<'_>,
-    declared: &OperatorBox,
+/// The calls and children of Motifs and of the operatorBox at `at`; `other` calls are declared outside of it.
+fn children<'a>(
+    at: &At<'a>,
+    declared: &'a OperatorBox,
     owner: &GroupKind,
-    (imported, imports): (&[Imported<'_>], &[ImportPlan]),
-    entry: &CrdEntry,
+    (imported, imports): (&'a [Imported<'a>], &[ImportPlan]),
+    (entry, other): (&CrdEntry, Vec<DeclaredCalls<'a>>),
     (schemas, live): (&Schemas, &[Path]),
 ) -> (Box<[CallPlan]>, Vec<BlockPlan>, Vec<ChildPlan>) {
     let mut blocks = Vec::new();
@@ -266,7 +274,13 @@ fn children(
         }
     }
     blocks.extend(children::of_box(at, declared));
-    let calls = calls::compile(&at.field("external"), &declared.external, &blocks);
+    let of_box = DeclaredCalls {
+        at: at.field("external"),
+        calls: &declared.external,
+        stage: Stage::Box,
+        import: None,
+    };
+    let calls = calls::compile(other, of_box, &blocks);
     let force_conflict = entry.force_conflict.unwrap_or(false);
     let (blocks, compiled) =
         children::compile(&blocks, imports, owner, schemas, force_conflict, live);

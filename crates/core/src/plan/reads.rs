@@ -1,6 +1,7 @@
 //! What a plan reads of the custom resource and of its children.
 
 mod added;
+mod calls;
 mod children;
 mod cross;
 mod events;
@@ -20,6 +21,7 @@ use crate::{
     value::{Key, Path, Step},
 };
 
+use calls::Calls;
 use children::Known;
 pub(crate) use children::names;
 
@@ -80,7 +82,11 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             known: &known,
             inputs: place.import.and_then(|import| plan.imports.get(import)),
             each: place.each,
-            calls: Calls(plan, place.import),
+            calls: Calls {
+                plan,
+                import: place.import,
+                made: place.made,
+            },
         };
         match expression {
             // What it reads was looked at where it was compiled.
@@ -129,18 +135,6 @@ fn annotation(name: &str) -> Path {
         .into_iter()
         .map(|step| Step::Field(Key::from(step)))
         .collect()
-}
-
-/// The calls that one import, or the Katalog, makes.
-#[derive(Clone, Copy)]
-struct Calls<'a>(&'a OperatorPlan, Option<usize>);
-
-impl<'a> Calls<'a> {
-    fn names(self) -> impl Iterator<Item = &'a str> {
-        let Self(plan, import) = self;
-        let here = plan.calls.iter().filter(move |call| call.import == import);
-        here.map(|call| &*call.name)
-    }
 }
 
 /// What can be read beside the custom resource: the children, the inputs of a Motif, the element of a list, and the
@@ -204,11 +198,9 @@ impl Gathered {
 
     fn add(&mut self, path: &Path, place: Place<'_>, around: Around<'_>) {
         let Around {
-            known,
-            inputs,
-            each,
-            calls,
+            known, each, calls, ..
         } = around;
+        let inputs = around.inputs;
         let Some((root, below)) = path.steps().split_first() else {
             // The whole: everything that there is.
             self.reads.cr.extend(
@@ -226,7 +218,7 @@ impl Gathered {
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
             Step::Field(name) if &**name == CROSS => self.cross(below, place, known),
             Step::Field(name) if &**name == EVENTS => self.event(below, place, known),
-            Step::Field(name) if &**name == INPUTS => self.input(below, place, inputs),
+            Step::Field(name) if &**name == INPUTS => self.input(below, place, around),
             Step::Field(name) if &**name == EXTERNAL => self.call(below, place, calls),
             Step::Field(_) if each.is_some_and(|each| each.is_read_by(path)) => {}
             Step::Field(name) if &**name == ITEM => {
@@ -270,8 +262,8 @@ impl Gathered {
     }
 
     /// `.inputs`: what was given is read where it was given.
-    fn input(&mut self, below: &[Step], place: Place<'_>, inputs: Option<&ImportPlan>) {
-        let Some(import) = inputs else {
+    fn input(&mut self, below: &[Step], place: Place<'_>, around: Around<'_>) {
+        let Some(import) = around.inputs else {
             let hint = "only the templates of a Motif's resources and status, and what it gives to Motifs that it imports, \
                         read `.inputs`";
             let message = "there is no `.inputs` here";
@@ -288,7 +280,7 @@ impl Gathered {
         };
         let names = || import.inputs.iter().map(|input| &*input.name);
         if names().any(|known| known == &**name) {
-            return;
+            return self.calls_of_input((import, name), place, around.calls);
         }
         let hint = match nearest(name, names()) {
             Some(near) => format!("did you mean `.inputs.{near}`?"),
@@ -298,23 +290,6 @@ impl Gathered {
         let message = format!("`{}` has no input `{name}`", import.motif);
         let read = format!("{INPUTS}.{name}");
         self.unreadable(Code::UnknownInput, place, &read, message, Some(hint));
-    }
-
-    /// `.external`: the answers to the calls that are declared beside what reads.
-    fn call(&mut self, below: &[Step], place: Place<'_>, calls: Calls<'_>) {
-        let Some(Step::Field(name)) = below.first() else {
-            return;
-        };
-        if calls.names().any(|known| known == &**name) {
-            return;
-        }
-        let hint = match nearest(name, calls.names()) {
-            Some(near) => format!("did you mean `.{EXTERNAL}.{near}`?"),
-            None => "calls are declared under `external`, in a block of the operatorBox or in the Motif that reads them".to_owned(),
-        };
-        let message = format!("there is no call `{name}`");
-        let read = format!("{EXTERNAL}.{name}");
-        self.unreadable(Code::UnknownData, place, &read, message, Some(hint));
     }
 
     fn child(&mut self, below: &[Step], place: Place<'_>, known: &Known) {

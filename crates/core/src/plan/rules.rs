@@ -1,5 +1,6 @@
 //! `normalize`, `mutation` and `validation`: what is made of a custom resource, and asked of it, before anything else.
 
+mod order;
 mod values;
 
 use super::{
@@ -18,6 +19,7 @@ use crate::{
     value::{Key, Path, Step},
 };
 
+pub(crate) use order::{are_late, calls, each_read};
 pub(crate) use values::target_of;
 
 /// What is made of a custom resource, and asked of it, before anything else is decided.
@@ -29,6 +31,8 @@ pub struct RulesPlan {
     pub persist: bool,
     /// What is completed, in order; each sees what those before it did.
     pub mutation: Box<[Completion]>,
+    /// Whether what is completed depends on answers to calls, so that it comes after the gates.
+    pub late: bool,
     /// What must be so, in order.
     pub validation: Box<[Demand]>,
 }
@@ -139,30 +143,33 @@ impl RulesPlan {
         live
     }
 
-    /// Calls `visit` with every expression.
-    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
-        let place = |purpose, import| Place {
-            purpose,
-            import,
-            each: None,
-        };
+    /// Calls `visit` with every expression that makes one form.
+    pub(crate) fn visit_normalize<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         for one in &self.normalize {
-            visit(Expression::Leaf(&one.value), place(Purpose::Prepared, None));
+            visit(Expression::Leaf(&one.value), Place::of(Purpose::Prepared));
         }
+    }
+
+    /// Calls `visit` with every expression that completes.
+    pub(crate) fn visit_mutation<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         for one in &self.mutation {
+            let place = Place::of(Purpose::Prepared).inside(one.import);
             if let Target::Rendered(leaf) = &one.target {
-                visit(Expression::Leaf(leaf), place(Purpose::Prepared, one.import));
+                visit(Expression::Leaf(leaf), place);
             }
-            let value = Expression::Leaf(&one.value);
-            visit(value, place(Purpose::Prepared, one.import));
+            visit(Expression::Leaf(&one.value), place);
             visit_gate(&one.gate, (one.import, None), visit);
         }
+    }
+
+    /// Calls `visit` with every expression that asks or tells.
+    pub(crate) fn visit_validation<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         for one in &self.validation {
             for gate in [&one.test, &one.gate] {
                 visit_gate(gate, (one.import, None), visit);
             }
-            let message = Expression::Leaf(&one.message);
-            visit(message, place(Purpose::Status, one.import));
+            let place = Place::of(Purpose::Status).inside(one.import);
+            visit(Expression::Leaf(&one.message), place);
         }
     }
 }
@@ -205,6 +212,7 @@ pub(crate) fn compile(
     RulesPlan {
         normalize,
         persist,
+        late: false,
         mutation: rules.mutation.into(),
         validation: rules.validation.into(),
     }

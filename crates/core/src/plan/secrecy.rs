@@ -45,17 +45,11 @@ impl OperatorPlan {
             (Some("inputs"), name) => {
                 let inputs = import.and_then(|import| self.imports.get(import));
                 inputs.is_some_and(|plan| {
-                    let mut inputs = plan.inputs.iter();
-                    inputs.any(|input| {
-                        let is_meant = name.is_none_or(|name| &*input.name == name);
-                        let mut shows = false;
-                        if let (true, Some(given)) = (is_meant, &input.given) {
-                            given.visit(&mut |leaf| {
-                                shows |= self.reads_secrets(plan.outer, &leaf.template);
-                            });
-                        }
-                        shows
-                    })
+                    let mut shows = false;
+                    plan.visit_given(name, &mut |leaf| {
+                        shows |= self.reads_secrets(plan.outer, &leaf.template);
+                    });
+                    shows
                 })
             }
             _ => false,

@@ -1,7 +1,7 @@
 //! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
 
 use super::{
-    ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan, RequeuePlan,
+    ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan, RequeuePlan, Stage,
     cross::CrossPlan, observe::KeyPlan,
 };
 
@@ -50,17 +50,38 @@ pub(crate) struct Place<'a> {
     pub(crate) import: Option<usize>,
     /// The element that it reads, where its entry is made for each of a list.
     pub(crate) each: Option<&'a ForEach>,
+    /// How many of the calls are made before it is evaluated, at least.
+    pub(crate) made: usize,
 }
 
-impl Place<'_> {
-    /// A place in the Katalog itself.
-    fn of(purpose: Purpose) -> Self {
+impl<'a> Place<'a> {
+    /// A place in the Katalog itself, evaluated when all calls are made.
+    pub(crate) fn of(purpose: Purpose) -> Self {
         Self {
             purpose,
             import: None,
             each: None,
+            made: usize::MAX,
         }
     }
+
+    /// The same inside of an import.
+    pub(crate) fn inside(self, import: Option<usize>) -> Self {
+        Self { import, ..self }
+    }
+
+    /// The same for an element.
+    fn each(self, each: Option<&'a ForEach>) -> Self {
+        Self { each, ..self }
+    }
+}
+
+/// `visit` for what is evaluated once that many of the calls are made.
+fn when_made<'a>(
+    made: usize,
+    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
+) -> impl FnMut(Expression<'a>, Place<'a>) {
+    move |expression, place| visit(expression, Place { made, ..place })
 }
 
 impl OperatorPlan {
@@ -74,45 +95,48 @@ impl OperatorPlan {
             visit(Expression::Leaf(leaf), Place::of(Purpose::Key));
         }
         for entry in &self.enrich {
-            visit_gate(&entry.gate, (None, None), visit);
+            visit_gate(&entry.gate, (None, None), &mut when_made(0, visit));
         }
-        for gate in self.hold.gates() {
-            visit_gate(gate, (None, None), visit);
+        let before = [
+            (&self.hold.enqueue, Stage::EnqueueGate),
+            (&self.hold.reconcile, Stage::ReconcileGate),
+        ];
+        for (gate, stage) in before {
+            let made = self.calls_until(stage);
+            visit_gate(gate, (None, None), &mut when_made(made, visit));
         }
+        visit_gate(&self.hold.children, (None, None), visit);
         if let Some(RequeuePlan { after, gate }) = &self.requeue {
             visit(Expression::Leaf(after), Place::of(Purpose::Gate));
             visit_gate(gate, (None, None), visit);
         }
-        self.rules.visit(visit);
-        for call in &self.calls {
+        self.rules.visit_normalize(&mut when_made(0, visit));
+        let made = self.calls_until(Stage::Mutation);
+        self.rules.visit_mutation(&mut when_made(made, visit));
+        let made = self.calls_until(Stage::Validation);
+        self.rules.visit_validation(&mut when_made(made, visit));
+        for (made, call) in self.calls.iter().enumerate() {
             call.visit(&mut |expression| {
                 let purpose = match expression {
                     Expression::Condition(_) => Purpose::Gate,
                     _ => Purpose::Call,
                 };
-                let place = Place {
-                    purpose,
-                    import: call.import,
-                    each: None,
-                };
-                visit(expression, place);
+                let place = Place::of(purpose).inside(call.import);
+                visit(expression, Place { made, ..place });
             });
         }
         for block in &self.blocks {
             visit_gate(&block.gate, (block.import, None), visit);
         }
         for (_, label) in &self.labels {
-            let place = Place {
-                purpose: Purpose::Label,
-                import: None,
-                each: None,
-            };
-            visit(Expression::Leaf(label), place);
+            visit(Expression::Leaf(label), Place::of(Purpose::Label));
         }
         for child in &self.children {
             visit_child(child, true, visit);
         }
         if let Some(ending) = &self.ending {
+            // None is made at the end.
+            let visit = &mut when_made(0, visit);
             visit_gate(&ending.block.gate, (None, None), visit);
             for step in &ending.steps {
                 visit_gate(&step.gate, (None, None), visit);
@@ -125,11 +149,7 @@ impl OperatorPlan {
             }
         }
         for field in &self.status.fields {
-            let place = Place {
-                purpose: Purpose::Status,
-                import: field.import,
-                each: None,
-            };
+            let place = Place::of(Purpose::Status).inside(field.import);
             visit(Expression::Leaf(&field.value), place);
             visit_gate(&field.gate, (field.import, None), visit);
         }
@@ -153,11 +173,7 @@ impl OperatorPlan {
         for import in &self.imports {
             for InputPlan { given, default, .. } in &import.inputs {
                 for (tree, import) in [(given, import.outer), (default, None)] {
-                    let place = Place {
-                        purpose: Purpose::Input,
-                        import,
-                        each: None,
-                    };
+                    let place = Place::of(Purpose::Input).inside(import);
                     if let Some(tree) = tree {
                         tree.visit(&mut |leaf| visit(Expression::Leaf(leaf), place));
                     }
@@ -173,11 +189,7 @@ pub(crate) fn visit_gate<'a>(
     visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
 ) {
     for condition in gate.iter() {
-        let place = Place {
-            purpose: Purpose::Gate,
-            import,
-            each,
-        };
+        let place = Place::of(Purpose::Gate).inside(import).each(each);
         visit(Expression::Condition(condition), place);
     }
 }
@@ -190,19 +202,11 @@ fn visit_child<'a>(
 ) {
     let (import, each) = (child.import, child.for_each.as_ref());
     if let Some(each) = each {
-        let place = Place {
-            purpose: Purpose::Gate,
-            import,
-            each: None,
-        };
+        let place = Place::of(Purpose::Gate).inside(import);
         visit(Expression::ForEach(each), place);
     }
     let mut leaf = |purpose, leaf| {
-        let place = Place {
-            purpose,
-            import,
-            each,
-        };
+        let place = Place::of(purpose).inside(import).each(each);
         visit(Expression::Leaf(leaf), place);
     };
     leaf(Purpose::Name, &child.name);

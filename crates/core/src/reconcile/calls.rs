@@ -19,6 +19,8 @@ pub use seen::{answered, assumed};
 /// Shown without what may be secret: the URL's path, headers, token and body.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Request {
+    /// Which call it is, by its place in [`OperatorPlan::calls`](crate::plan::OperatorPlan::calls).
+    pub place: usize,
     /// The call's key under `.external`.
     pub name: Box<str>,
     /// The HTTP method, in capitals.
@@ -166,6 +168,7 @@ mod tests {
     #[test]
     fn neither_requests_nor_answers_show_what_may_be_secret() {
         let request = Request {
+            place: 0,
             name: "shop".into(),
             method: "POST",
             url: "https://shop.example/planted".into(),

@@ -27,12 +27,13 @@ pub(super) fn fill(
     sources: &mut Sources,
 ) -> Result<(), Vec<Read>> {
     let mut lacking = Vec::new();
+    let setting = Setting::of(plan, observed);
     for entry in &plan.enrich {
         let wanted = wanted(plan, entry, observed);
         if wanted.is_empty() {
             continue;
         }
-        match is_open(plan, entry, observed, now, sources) {
+        match is_open(plan, entry, observed, now, (sources, &setting)) {
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
@@ -50,6 +51,7 @@ pub(super) fn fill(
             }
         }
     }
+    sources.heard(&setting.turns);
     if lacking.is_empty() {
         Ok(())
     } else {
@@ -108,12 +110,11 @@ fn is_open(
     entry: &EnrichPlan,
     observed: &Observed,
     now: Timestamp,
-    sources: &Sources,
+    (sources, setting): (&Sources, &Setting<'_>),
 ) -> Result<bool, RenderError> {
     if entry.gate.is_empty() {
         return Ok(true);
     }
-    let setting = Setting::of(plan, observed);
     let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = sources.data(observed).with("children", &children).at(now);

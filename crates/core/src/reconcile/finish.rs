@@ -119,7 +119,12 @@ pub fn finish(
         ending.delete.clear();
         ending.inventory = observed.cr.inventory.clone();
     }
-    ending.wake = ending.wake.into_iter().chain(setting.turns.first()).min();
+    ending.wake = ending
+        .wake
+        .into_iter()
+        .chain(setting.turns.first())
+        .chain(sources.wake)
+        .min();
     ending
 }
 

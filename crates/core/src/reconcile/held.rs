@@ -5,15 +5,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
+    calls,
     children::children_data,
+    prepare::Prepared,
     record::Observed,
     render::{Renderer, Setting},
     sources::Sources,
-    step::Cycle,
+    step::{Cycle, Step},
 };
 use crate::{
     api::duration,
-    plan::{HoldPlan, OperatorPlan},
+    plan::{Gate, HoldPlan, OperatorPlan, Stage},
     template::Budget,
 };
 
@@ -29,53 +31,76 @@ pub enum Held {
     Gated,
 }
 
-/// When the gates before a pass turn, if they are open and ask for the time.
+/// Makes the calls for the gates before a pass, and asks those.
 ///
 /// # Errors
-/// The pass, which does nothing, where the custom resource is held back or that cannot be told.
+/// What is not answered yet; or the pass, which does nothing, where the custom resource is held back or that cannot be told.
 pub(super) fn look(
     plan: &OperatorPlan,
     observed: &Observed,
-    sources: &Sources,
+    sources: &mut Sources,
     now: Timestamp,
-) -> Result<Option<Timestamp>, Box<Cycle>> {
+) -> Result<(), Step> {
+    if !plan.holds_back() {
+        return Ok(());
+    }
     let HoldPlan {
         enqueue, reconcile, ..
     } = &plan.hold;
-    if enqueue.is_empty() && reconcile.is_empty() {
-        return Ok(None);
+    calls::make(plan, observed, sources, Stage::PreReconcile, now)?;
+    for (stage, gate, held) in [
+        (Stage::EnqueueGate, enqueue, Held::NotQueued),
+        (Stage::ReconcileGate, reconcile, Held::Gated),
+    ] {
+        calls::make(plan, observed, sources, stage, now)?;
+        if let Some(cycle) = closed(plan, observed, sources, (gate, held), now) {
+            // What came of the rules is not reported by a pass that does nothing.
+            sources.prepared = Prepared::default();
+            return Err(cycle.over(std::mem::take(sources)));
+        }
+    }
+    Ok(())
+}
+
+/// The pass that does nothing, where the gate is closed or that cannot be told.
+fn closed(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    sources: &mut Sources,
+    (gate, held): (&Gate, Held),
+    now: Timestamp,
+) -> Option<Cycle> {
+    if gate.is_empty() {
+        return None;
     }
     let setting = Setting::of(plan, observed);
     let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = sources.data(observed).with("children", &children).at(now);
-    let nothing_done = |cycle: Cycle| {
-        Err(Box::new(Cycle {
-            inventory: observed.cr.inventory.clone(),
-            wake: setting.turns.first(),
-            doubts: setting.turns.doubts(),
-            ..cycle
-        }))
+    let mut budget = Budget::default();
+    let mut renderer = Renderer {
+        data: &data,
+        budget: &mut budget,
+        frame,
     };
-    for (gate, held) in [(enqueue, Held::NotQueued), (reconcile, Held::Gated)] {
-        let mut budget = Budget::default();
-        let mut renderer = Renderer {
-            data: &data,
-            budget: &mut budget,
-            frame,
-        };
-        match renderer.gate(gate) {
-            Ok(true) => {}
-            Ok(false) => {
-                return nothing_done(Cycle {
-                    held_back: Some(held),
-                    ..Cycle::default()
-                });
-            }
-            Err(error) => return nothing_done(Cycle::untouched(plan, observed, error.into())),
+    let cycle = match renderer.gate(gate) {
+        Ok(true) => None,
+        Ok(false) => {
+            // Nobody tells when the outside changes its mind.
+            let requeue = plan
+                .gates_ask_outside()
+                .then(|| requeue(plan, &mut renderer));
+            Some(Cycle {
+                held_back: Some(held),
+                inventory: observed.cr.inventory.clone(),
+                requeue: requeue.flatten(),
+                ..Cycle::default()
+            })
         }
-    }
-    Ok(setting.turns.first())
+        Err(error) => Some(Cycle::untouched(plan, observed, error.into())),
+    };
+    sources.heard(&setting.turns);
+    cycle
 }
 
 /// How long after the pass another one follows, if it goes well. What gives no duration is told, and does not count.

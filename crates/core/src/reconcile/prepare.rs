@@ -17,6 +17,7 @@ pub use normalize::Normalization;
 
 use super::{
     children::children_data,
+    gate::Turns,
     inputs::Inputs,
     reason::Reason,
     record::Observed,
@@ -44,10 +45,6 @@ pub struct Prepared {
     pub failures: Vec<Failure>,
     /// Rules that it does not keep, and that only warn.
     pub warnings: Vec<String>,
-    /// When a rule gives another answer though nothing changes.
-    pub wake: Option<Timestamp>,
-    /// What rules could not compare.
-    pub doubts: Vec<Failure>,
 }
 
 /// Evaluates rules: what they see but for the custom resource itself.
@@ -59,19 +56,20 @@ struct Rules<'a> {
     now: Timestamp,
 }
 
-/// Normalizes and completes the custom resource: sets [`Sources::cr`] and [`Sources::prepared`].
+/// Normalizes the custom resource, and completes it with these rules: sets [`Sources::cr`] and [`Sources::prepared`].
 pub(super) fn complete(
     plan: &OperatorPlan,
     observed: &Observed,
     now: Timestamp,
+    mutation: &[Completion],
     sources: &mut Sources,
 ) {
-    if plan.rules.normalize.is_empty() && plan.rules.mutation.is_empty() {
+    if plan.rules.normalize.is_empty() && mutation.is_empty() {
         return;
     }
     let mut prepared = Prepared::default();
     let mut cr = observed.cr.view.clone();
-    evaluate(
+    let turns = evaluate(
         (plan, observed, now),
         sources,
         &mut prepared,
@@ -85,7 +83,7 @@ pub(super) fn complete(
                 Err(error) => prepared.failures.push(error.into()),
             }
             let before = cr.clone();
-            for rule in &plan.rules.mutation {
+            for rule in mutation {
                 match rules.completion(rule, &cr) {
                     Ok(Some((path, value))) => {
                         set(&mut cr, &path, value.clone());
@@ -98,6 +96,7 @@ pub(super) fn complete(
             prepared.completed = differing(&before, &cr, &prepared.changes);
         },
     );
+    sources.heard(&turns);
     sources.cr = (!prepared.changes.is_empty()).then_some(cr);
     sources.prepared = prepared;
 }
@@ -114,7 +113,7 @@ pub(super) fn validate(
     }
     let mut prepared = std::mem::take(&mut sources.prepared);
     let cr = sources.cr.as_ref().unwrap_or(&observed.cr.view);
-    evaluate(
+    let turns = evaluate(
         (plan, observed, now),
         sources,
         &mut prepared,
@@ -135,16 +134,17 @@ pub(super) fn validate(
             }
         },
     );
+    sources.heard(&turns);
     sources.prepared = prepared;
 }
 
-/// Calls `work` with what rules see at this point of the pass.
+/// Calls `work` with what rules see at this point of the pass. What their conditions say beside.
 fn evaluate(
     (plan, observed, now): (&OperatorPlan, &Observed, Timestamp),
     sources: &Sources,
     prepared: &mut Prepared,
     work: impl FnOnce(Rules<'_>, &mut Prepared),
-) {
+) -> Turns {
     let setting = Setting::of(plan, observed);
     let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
@@ -155,8 +155,7 @@ fn evaluate(
         now,
     };
     work(rules, prepared);
-    prepared.wake = prepared.wake.into_iter().chain(setting.turns.first()).min();
-    prepared.doubts.extend(setting.turns.doubts());
+    setting.turns
 }
 
 impl Prepared {

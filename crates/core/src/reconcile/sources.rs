@@ -5,17 +5,19 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 
 use super::{
-    calls::Request,
+    calls::{self, Request},
     cross::{self, CrossRead},
     enrich, events,
+    gate::Turns,
+    held,
     prepare::{self, Prepared},
     record::Observed,
     related::RelatedRead,
-    step::Failure,
+    step::{Failure, Step as PassStep},
     unique,
 };
 use crate::{
-    plan::{ChildKey, EVENTS, EXTERNAL, Number, OperatorPlan},
+    plan::{ChildKey, EVENTS, EXTERNAL, Number, OperatorPlan, Stage},
     template::Data,
     value::{Key, Node, Path, Step},
 };
@@ -102,35 +104,105 @@ pub struct Sources {
     pub unavailable: Vec<(Path, Box<str>)>,
     /// `.external`, as the Katalog sees it and as the Motif of each import does.
     pub external: BTreeMap<Option<usize>, Node>,
-    /// When a gate turns that decides whether there is a pass, or a call.
+    /// When one of the conditions turns that were asked until now.
     pub wake: Option<Timestamp>,
-    /// Why the pass can decide nothing, if it cannot.
-    pub failed: Option<Failure>,
+    /// What they could not compare.
+    pub doubts: Vec<Failure>,
     /// Whether others have what the custom resource has at the paths where `unique` asks for it.
     pub same: BTreeMap<Path, Answer>,
 }
 
 impl Sources {
-    /// What a pass of `plan` sees.
+    /// What a pass of `plan` sees, in the order in which it is asked:
+    ///
+    /// ```text
+    ///  normalize, mutation ──► cross, enrich ──► gates ──► validation ──► calls of the box and its blocks
+    ///                                              └─ where mutation waits for answers: mutation, cross, enrich ─┘
+    /// ```
+    ///
+    /// Calls come before what they are declared with.
     ///
     /// # Errors
-    /// The reads that are not answered yet.
+    /// What is not answered yet, or the pass, where it is decided already.
     pub(super) fn of(
         plan: &OperatorPlan,
         observed: &Observed,
         now: Timestamp,
-    ) -> Result<Self, Vec<Read>> {
+    ) -> Result<Self, PassStep> {
+        let rules = &plan.rules;
+        let mut sources = Self::begin(plan, observed)?;
+        let early = if rules.late { &[] } else { &*rules.mutation };
+        prepare::complete(plan, observed, now, early, &mut sources);
+        if !rules.late || plan.holds_back() {
+            sources.see(plan, observed, now)?;
+            held::look(plan, observed, &mut sources, now)?;
+        }
+        // Nothing is asked of others for a custom resource that is refused.
+        if rules.late && !sources.is_refused() {
+            sources = sources.anew(plan, observed)?;
+            calls::make(plan, observed, &mut sources, Stage::Mutation, now)?;
+            prepare::complete(plan, observed, now, &rules.mutation, &mut sources);
+            sources.see(plan, observed, now)?;
+        }
+        for stage in [Stage::Validation, Stage::Box] {
+            if sources.is_refused() {
+                break;
+            }
+            calls::make(plan, observed, &mut sources, stage, now)?;
+            if stage == Stage::Validation {
+                prepare::validate(plan, observed, now, &mut sources);
+            }
+        }
+        Ok(sources)
+    }
+
+    /// What is known without asking a template.
+    fn begin(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
         let mut sources = Self {
             same: unique::of(plan, observed)?,
             unavailable: unseen_children(plan, observed),
             ..Self::default()
         };
         events::fill(plan, observed, &mut sources)?;
-        prepare::complete(plan, observed, now, &mut sources);
-        cross::fill(plan, observed, now, &mut sources)?;
-        enrich::fill(plan, observed, now, &mut sources)?;
-        prepare::validate(plan, observed, now, &mut sources);
         Ok(sources)
+    }
+
+    /// Without what was read for the gates, which another custom resource than the completed one chose.
+    fn anew(self, plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
+        Ok(Self {
+            cr: self.cr,
+            prepared: self.prepared,
+            external: self.external,
+            wake: self.wake,
+            doubts: self.doubts,
+            ..Self::begin(plan, observed)?
+        })
+    }
+
+    /// Adds what the custom resource, as it is by now, leads to.
+    fn see(
+        &mut self,
+        plan: &OperatorPlan,
+        observed: &Observed,
+        now: Timestamp,
+    ) -> Result<(), Vec<Read>> {
+        cross::fill(plan, observed, now, self)?;
+        enrich::fill(plan, observed, now, self)
+    }
+
+    /// Whether nothing is made for the custom resource, as it is.
+    pub(super) fn is_refused(&self) -> bool {
+        !self.prepared.failures.is_empty()
+    }
+
+    /// Remembers what conditions said beside their answers.
+    pub(super) fn heard(&mut self, turns: &Turns) {
+        self.wake = self.wake.into_iter().chain(turns.first()).min();
+        for doubt in turns.doubts() {
+            if !self.doubts.contains(&doubt) {
+                self.doubts.push(doubt);
+            }
+        }
     }
 
     /// What is seen of a custom resource that is being deleted: it, as far as it can be completed, and its children. No
@@ -140,7 +212,12 @@ impl Sources {
             unavailable: unseen_children(plan, observed),
             ..Self::default()
         };
-        prepare::complete(plan, observed, now, &mut sources);
+        if !plan.calls.is_empty() {
+            let external = std::iter::once(Step::Field(Key::from(EXTERNAL))).collect();
+            let why = "no call is made at the end";
+            sources.unavailable.push((external, why.into()));
+        }
+        prepare::complete(plan, observed, now, &plan.rules.mutation, &mut sources);
         for entry in &plan.cross {
             let why = "nothing of others is read at the end".to_owned();
             cross::hide(&mut sources, entry, why);

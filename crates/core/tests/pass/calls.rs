@@ -20,7 +20,10 @@ use super::{
 };
 
 /// Decides, with an answer for each call; what was asked beside.
-fn decide(world: &World, answer: impl Fn(&Request) -> sources::Answer) -> (Cycle, Vec<Request>) {
+pub(super) fn decide(
+    world: &World,
+    answer: impl Fn(&Request) -> sources::Answer,
+) -> (Cycle, Vec<Request>) {
     let (mut observed, mut asked) = (world.observe(), Vec::new());
     let entropy = Entropy::seeded([7; 32]);
     loop {
@@ -45,7 +48,7 @@ fn decide(world: &World, answer: impl Fn(&Request) -> sources::Answer) -> (Cycle
     }
 }
 
-fn good(status: u16, body: &str) -> sources::Answer {
+pub(super) fn good(status: u16, body: &str) -> sources::Answer {
     answered(&Answer {
         status: Some(status),
         body: body.into(),
@@ -53,7 +56,7 @@ fn good(status: u16, body: &str) -> sources::Answer {
     })
 }
 
-fn bad(status: Option<u16>, message: &str, permanent: bool) -> sources::Answer {
+pub(super) fn bad(status: Option<u16>, message: &str, permanent: bool) -> sources::Answer {
     let message = message.into();
     answered(&Answer {
         status,

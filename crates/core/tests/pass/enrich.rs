@@ -264,3 +264,13 @@ fn a_change_wakes_the_readers_of_that_child_and_of_no_other() {
     assert!(!node("n1", "2").differs(&node("n1", "1")));
     assert!(node("n2", "1").differs(&node("n1", "1")));
 }
+
+#[test]
+fn a_gate_that_asks_for_the_time_is_looked_at_again() {
+    let plan = operator("[pods: { when: [{ time: { after: '02:00' } }] }]");
+    let mut world = World::new(&plan, pond(&json!({}), &json!({})));
+    world.settle();
+    world.now = "2026-03-02T01:00:00Z".parse().unwrap();
+    let wake = world.decide().wake;
+    assert_eq!(wake, Some("2026-03-02T02:00:00Z".parse().unwrap()));
+}

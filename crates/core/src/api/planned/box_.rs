@@ -35,14 +35,6 @@ pub(crate) struct ProviderResource {
     types: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
 }
 
-/// Further fields of what must hold before a pass.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HoldLater {
-    /// Calls before the conditions.
-    external: Option<Vec<ExternalCall>>,
-}
-
 /// A function in Go. None can be loaded here.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -4,18 +4,17 @@ use schemars::JsonSchema;
 
 use crate::api::duration::Span;
 use crate::api::motif::SecretRef;
-use crate::api::rules::Fires;
 use crate::api::scalar::Text;
 
 /// Further fields of a call.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CallLater {
-    /// Waits before the call, in tests of a Katalog.
+    /// Waits before the call.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "a delay settles nothing: ask for what is awaited with `when`, or try again with `retryBackoff`"))]
     sleep: Option<Span>,
-    /// When the call is made.
-    fires: Option<Fires>,
     /// What is asked, in the protocol's own language.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "calls speak HTTP: put what is asked into `url` or `body`"))]
     query: Option<Text>,
 }
 

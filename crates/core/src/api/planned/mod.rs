@@ -13,10 +13,9 @@ mod rules;
 mod security;
 mod workloads;
 
-pub(crate) use box_::{BoxLater, HoldLater, QueueLater};
+pub(crate) use box_::{BoxLater, QueueLater};
 pub(crate) use calls::{CallLater, CrossLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
-pub(crate) use rules::RulesLater;
 pub(crate) use security::SpecLater;
 pub(crate) use workloads::ReplicaSetLater;

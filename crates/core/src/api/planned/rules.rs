@@ -1,18 +1,8 @@
-//! Calls of rules, and conversion between versions.
+//! Conversion between versions.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-
-use crate::api::calls::ExternalCall;
-
-/// Further fields of `validation` and `mutation`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RulesLater {
-    /// Calls before the rules.
-    external: Option<Vec<ExternalCall>>,
-}
 
 /// How resources are brought from one version to another.
 #[derive(JsonSchema)]

@@ -13,7 +13,9 @@ pub(super) fn call(plan: &CallPlan) -> Node {
         name,
         path,
         import,
+        stage,
         block,
+        at_admission,
         gate,
         method,
         url,
@@ -42,6 +44,8 @@ pub(super) fn call(plan: &CallPlan) -> Node {
     let call = [
         ("name", Node::from(&**name)),
         ("path", Node::from(&**path)),
+        ("stage", Node::from(format!("{stage:?}"))),
+        ("atAdmission", Node::Bool(*at_admission)),
         ("gate", super::gate(gate)),
         ("method", Node::from(*method)),
         ("url", leaf(url)),

@@ -12,12 +12,14 @@ pub(super) fn rules(plan: &RulesPlan) -> Node {
         normalize,
         persist,
         mutation,
+        late,
         validation,
     } = plan;
     map([
         ("normalize", list(normalize.iter().map(normalized))),
         ("persist", Node::from(*persist)),
         ("mutation", list(mutation.iter().map(completion))),
+        ("late", Node::from(*late)),
         ("validation", list(validation.iter().map(demand))),
     ])
 }

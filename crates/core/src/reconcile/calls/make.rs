@@ -7,7 +7,7 @@ use super::{
     seen::{failed, not_called, told},
 };
 use crate::{
-    plan::{CallPlan, ChildKey, GroupKind, Leaf, ObjectKey, OperatorPlan, Token},
+    plan::{CallPlan, ChildKey, GroupKind, Leaf, ObjectKey, OperatorPlan, Stage, Token},
     reconcile::{
         children::children_data,
         inputs::Inputs,
@@ -15,57 +15,55 @@ use crate::{
         record::Observed,
         render::{RenderError, Renderer, Setting},
         sources::{Answer, Read, Sources},
-        step::Failure,
+        step::{Cycle, Failure, Step},
     },
     template::Budget,
     value::{Key, Map, Node},
 };
 
-/// What the pass sees once all calls of `plan` are made. A call that fails and must not is told in `failed`, and those after
-/// it are not made.
+/// Puts the answers to the calls of a stage into the sources.
 ///
 /// # Errors
-/// What must be known first: the next call.
+/// What must be known first: the next call. Or the pass, which does nothing, where a call fails and must not; those after it
+/// are not made.
 pub(in crate::reconcile) fn make(
     plan: &OperatorPlan,
     observed: &Observed,
-    mut sources: Sources,
+    sources: &mut Sources,
+    stage: Stage,
     now: Timestamp,
-) -> Result<Sources, Box<Read>> {
-    let setting = Setting::of(plan, observed);
-    if let Some(moment) = sources.wake {
-        setting.turns.at(moment);
-    }
-    // What an import is given may read the answers to the calls around it.
-    let imports = std::iter::once(None).chain((0..plan.imports.len()).map(Some));
-    for import in imports {
-        let mut answers = Map::default();
-        for call in plan.calls.iter().filter(|call| call.import == import) {
-            let (seen, failure) = match asked(plan, observed, (&sources, &setting), call, now) {
-                Ok(Asked::Nothing) => (not_called(), None),
-                Ok(Asked::Read(read)) => return Err(Box::new(read)),
-                Ok(Asked::Answered(seen, permanent)) => {
-                    let failure = failure(call, &seen, permanent);
-                    (seen, failure)
-                }
-                Err(error) => (not_called(), Some(error.into())),
-            };
-            answers.insert(Key::clone(&call.name), seen);
-            let external = Node::Map(answers.clone());
-            sources.external.insert(import, external);
-            sources.wake = setting.turns.first();
-            if failure.is_some() {
-                sources.failed = failure;
-                return Ok(sources);
+) -> Result<(), Step> {
+    for (place, call) in plan.calls.iter().enumerate() {
+        if call.stage != stage {
+            continue;
+        }
+        let setting = Setting::of(plan, observed);
+        let asked = asked(plan, observed, (sources, &setting), (place, call), now);
+        sources.heard(&setting.turns);
+        let (seen, failure) = match asked {
+            Ok(Asked::Nothing) => (not_called(), None),
+            Ok(Asked::Read(read)) => return Err(Step::Need(vec![read])),
+            Ok(Asked::Answered(seen, permanent)) => {
+                let failure = failure(call, &seen, permanent);
+                (seen, failure)
             }
+            Err(error) => (not_called(), Some(error.into())),
+        };
+        let answers = sources.external.entry(call.import);
+        if let Node::Map(answers) = answers.or_insert_with(|| Node::Map(Map::default())) {
+            answers.insert(Key::clone(&call.name), seen);
+        }
+        if let Some(failure) = failure {
+            let cycle = Cycle::untouched(plan, observed, failure);
+            return Err(cycle.over(std::mem::take(sources)));
         }
     }
-    Ok(sources)
+    Ok(())
 }
 
 /// How far a call is.
 enum Asked {
-    /// It is not made: its gate, or that of its block, is closed.
+    /// It is not made: its gate, or that of its block, is closed, or it is the admission's.
     Nothing,
     /// This must be known first.
     Read(Read),
@@ -91,9 +89,12 @@ fn asked(
     plan: &OperatorPlan,
     observed: &Observed,
     (sources, setting): (&Sources, &Setting<'_>),
-    call: &CallPlan,
+    (place, call): (usize, &CallPlan),
     now: Timestamp,
 ) -> Result<Asked, RenderError> {
+    if call.at_admission {
+        return Ok(Asked::Nothing);
+    }
     let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = sources.data(observed).with("children", &children).at(now);
@@ -120,7 +121,7 @@ fn asked(
         Shown::Token(token) => token,
         Shown::Missing(asked) => return Ok(asked),
     };
-    let request = Box::new(request(&mut renderer, call, token)?);
+    let request = Box::new(request(&mut renderer, (place, call), token)?);
     let read = Read::Call(request);
     Ok(match observed.answers.get(&read) {
         Some(answer) => {
@@ -133,7 +134,7 @@ fn asked(
 
 fn request(
     renderer: &mut Renderer<'_, '_>,
-    call: &CallPlan,
+    (place, call): (usize, &CallPlan),
     token: Box<[Piece]>,
 ) -> Result<Request, RenderError> {
     let mut text = |leaf: &Leaf| -> Result<Box<str>, RenderError> {
@@ -145,6 +146,7 @@ fn request(
         headers.push((name.clone(), text(value)?));
     }
     Ok(Request {
+        place,
         name: (&*call.name).into(),
         method: call.method,
         url: text(&call.url)?,

@@ -41,6 +41,8 @@ pub enum Why {
     Failed,
     /// Nothing is made for the custom resource; a failure tells why.
     Refused,
+    /// The custom resource is held back by `preReconcile`.
+    Held,
 }
 
 impl fmt::Display for Why {
@@ -51,6 +53,7 @@ impl fmt::Display for Why {
             Self::Made => f.write_str("it is made once, and was"),
             Self::Nowhere => f.write_str("its namespace renders to nothing"),
             Self::Failed => f.write_str("it cannot be rendered"),
+            Self::Held => f.write_str("`preReconcile` holds this resource back"),
             Self::Refused => f.write_str("nothing is made for this resource"),
         }
     }
@@ -70,11 +73,15 @@ pub(super) fn left_out(
     cycle: &Cycle,
     now: Timestamp,
 ) -> Vec<LeftOut> {
-    if !cycle.sources.prepared.failures.is_empty() {
+    let all = match cycle.held_back {
+        Some(_) => Some(Why::Held),
+        None => cycle.sources.is_refused().then_some(Why::Refused),
+    };
+    if let Some(why) = all {
         let refused = |child: &ChildPlan| LeftOut {
             kind: child.kind.kind.to_string(),
             at: child.path.to_string(),
-            why: Why::Refused,
+            why: why.clone(),
         };
         return plan.children.iter().map(refused).collect();
     }

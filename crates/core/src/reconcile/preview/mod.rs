@@ -115,14 +115,12 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     for (path, value) in &cycle.sources.prepared.changes {
         set(&mut cr, path, value.clone());
     }
-    if let Some(patch) = status(
-        plan,
-        &facts,
-        &after,
-        &cycle.sources,
-        &mut executed,
-        assumed.now,
-    ) {
+    // Who is held back is told nothing, and nothing is written there.
+    let patch = cycle.held_back.is_none().then(|| {
+        let sources = &cycle.sources;
+        status(plan, &facts, &after, sources, &mut executed, assumed.now)
+    });
+    if let Some(patch) = patch.flatten() {
         merge(&mut cr, &patch.body);
     }
     assume::forget(&mut cr, nameless);

@@ -1,8 +1,8 @@
 //! One pass: what is wanted for a custom resource, decided from what was observed.
 //!
 //! ```text
-//!  Observed ── Sources::of ──► what is missing: Step::Need
-//!                  │ `calls` ──► what is missing: Step::Need
+//!  Observed ── Sources::of ──► what is missing: Step::Need; held back, or a call failed: Step::Done(Cycle)
+//!                  │
 //!               `pass`    gates of the blocks, then child by child: which shall be, stay or go
 //!               `object`  a child's name, and the child as it shall be: `lasting`, `copies` and `rolling` add to it what is
 //!                         asked for while it is rendered, and the pass is called again: Step::Need
@@ -25,7 +25,6 @@ use jiff::Timestamp;
 pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
 use super::{
-    calls,
     children::children_data,
     held::{self, Held},
     inputs::Inputs,
@@ -91,6 +90,20 @@ impl Cycle {
             labels: worn_labels(plan, &observed.cr),
             ..Self::default()
         }
+    }
+
+    /// The pass is decided, with what it saw and what conditions said on the way.
+    pub(super) fn over(mut self, sources: Sources) -> Step {
+        self.wake = self.wake.into_iter().chain(sources.wake).min();
+        self.doubts.extend(sources.doubts.iter().cloned());
+        self.sources = sources;
+        Step::Done(Box::new(self))
+    }
+}
+
+impl From<Vec<Read>> for Step {
+    fn from(reads: Vec<Read>) -> Self {
+        Self::Need(reads)
     }
 }
 
@@ -160,34 +173,12 @@ pub fn step(
     now: Timestamp,
     entropy: &Entropy,
 ) -> Step {
-    let mut sources = match Sources::of(plan, observed, now) {
+    let sources = match Sources::of(plan, observed, now) {
         Ok(sources) => sources,
-        Err(reads) => return Step::Need(reads),
+        Err(step) => return step,
     };
-    match held::look(plan, observed, &sources, now) {
-        Ok(turn) => sources.wake = turn,
-        Err(cycle) => return Step::Done(cycle),
-    }
-    // Nothing is asked of others for a custom resource that is refused.
-    let sources = if sources.prepared.failures.is_empty() {
-        match calls::make(plan, observed, sources, now) {
-            Ok(sources) => sources,
-            Err(read) => return Step::Need(vec![*read]),
-        }
-    } else {
-        sources
-    };
-    let decided = match &sources.failed {
-        Some(failure) => Ok(Cycle::untouched(plan, observed, failure.clone())),
-        None => decide(plan, scopes, (observed, &sources), now, entropy),
-    };
-    match decided {
-        Ok(mut cycle) => {
-            cycle.wake = cycle.wake.into_iter().chain(sources.prepared.wake).min();
-            cycle.doubts.extend(sources.prepared.doubts.iter().cloned());
-            cycle.sources = sources;
-            Step::Done(Box::new(cycle))
-        }
+    match decide(plan, scopes, (observed, &sources), now, entropy) {
+        Ok(cycle) => cycle.over(sources),
         Err(reads) => Step::Need(reads),
     }
 }
@@ -223,16 +214,13 @@ fn decide(
     entropy: &Entropy,
 ) -> Result<Cycle, Vec<Read>> {
     let (manager, setting) = (plan.field_manager(), Setting::of(plan, observed));
-    if let Some(moment) = sources.wake {
-        setting.turns.at(moment);
-    }
     let frame = setting.frame(sources);
     let children = children_data(plan, observed, &manager, frame);
     let data = sources.data(observed).with("children", &children).at(now);
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
     let (labels, failed) = labels(plan, &observed.cr, &data, frame);
-    if !sources.prepared.failures.is_empty() {
+    if sources.is_refused() {
         return Ok(refused(plan, (observed, sources), labels, failed));
     }
     let mut pass = Pass {

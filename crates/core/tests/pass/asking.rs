@@ -1,0 +1,418 @@
+//! Calls of rules, and of the gates before a pass: when each is made, what sees its answer, and what comes of one that fails.
+
+use orkestra_core::{
+    plan::Schemas,
+    reconcile::{
+        calls::Request,
+        held::Held,
+        reason::Reason,
+        sources::{Answer, Read},
+    },
+    value::Node,
+};
+use serde_json::{Value, json};
+
+use super::{
+    calls::{bad, decide, good},
+    operator::{of_document, pond},
+    world::{World, key, rendered, words},
+};
+
+/// A world of a Pond with `spec`, whose entry has these lines beside `apiTypes`.
+fn world(entry: &str, spec: &Value) -> World {
+    world_with(entry, "", spec)
+}
+
+fn world_with(entry: &str, motif: &str, spec: &Value) -> World {
+    let lines = entry.lines().map(|line| format!("      {line}"));
+    let entry = lines.collect::<Vec<_>>().join("\n");
+    let text = format!(
+        "apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: {{ name: waters }}
+spec:
+  crds:
+    pond:
+      apiTypes: {{ group: water.example, version: v1, kind: Pond, plural: ponds }}
+{entry}
+{motif}"
+    );
+    let plan = of_document(&text, &Schemas::default());
+    World::new(&plan, pond(spec, &json!({})))
+}
+
+fn names(asked: &[Request]) -> Vec<&str> {
+    asked.iter().map(|request| &*request.name).collect()
+}
+
+fn url<'a>(asked: &'a [Request], name: &str) -> &'a str {
+    &asked.iter().find(|one| &*one.name == name).unwrap().url
+}
+
+/// One call in each place, each of which sends what those before it answered.
+const EVERYWHERE: &str = "
+mutation:
+  external: [{ name: fill, url: 'https://fill.example/{{ .external.second.body }}/{{ .spec.size }}' }]
+  rules: [{ field: spec.size, default: '{{ .external.fill.size }}' }, { field: spec.first, override: '{{ .external.before.body }}' }]
+validation:
+  external: [{ name: judge, url: 'https://judge.example/{{ .external.fill.size }}/{{ .spec.size }}' }]
+  rules: [{ field: external.judge.allowed, equals: true, message: 'the judge says {{ .external.judge.why }}' }]
+operatorBox:
+  preReconcile:
+    external: [{ name: before, url: 'https://before.example/{{ .spec.name }}' }]
+    enqueueGate:
+      external: [{ name: first, url: 'https://first.example/{{ .external.before.body }}' }]
+      when: [{ field: external.first.status, equals: 200 }]
+    reconcileGate:
+      external: [{ name: second, url: 'https://second.example/{{ .external.first.body }}' }]
+      when: [{ field: external.second.body, notEquals: closed }]
+  onReconcile:
+    external: [{ name: work, url: 'https://work.example/{{ .external.judge.status }}' }]
+    configMaps: [{ name: a, data: { of: '{{ .spec.first }} {{ .spec.size }} {{ .external.second.body }} {{ .external.work.status }}' } }]
+";
+
+fn answer(request: &Request) -> Answer {
+    match &*request.name {
+        "fill" => good(200, r#"{"size": 7}"#),
+        "judge" => good(200, r#"{"allowed": true}"#),
+        name => good(200, name),
+    }
+}
+
+#[test]
+fn calls_are_made_in_the_order_of_the_pass_and_each_answer_is_seen_from_then_on() {
+    let world = world(EVERYWHERE, &json!({ "name": "north" }));
+    let (cycle, asked) = decide(&world, answer);
+    assert_eq!(cycle.failures, []);
+    assert_eq!(
+        names(&asked),
+        ["before", "first", "second", "fill", "judge", "work"]
+    );
+    for (name, wanted) in [
+        ("before", "https://before.example/north"),
+        ("first", "https://first.example/before"),
+        ("second", "https://second.example/first"),
+        ("fill", "https://fill.example/second/"),
+        ("judge", "https://judge.example/7/7"),
+        ("work", "https://work.example/200"),
+    ] {
+        assert_eq!(url(&asked, name), wanted);
+    }
+    let map = rendered(&cycle, &key("ConfigMap", "a")).object.to_json();
+    assert_eq!(map["data"]["of"], "before 7 second 200");
+}
+
+#[test]
+fn a_closed_gate_lets_no_later_call_be_made() {
+    let mut world = world(EVERYWHERE, &json!({ "name": "north" }));
+    let (_, asked) = decide(&world, answer);
+    assert_eq!(asked.len(), 6);
+    world.remember("ConfigMap");
+    for (closed, held, made) in [
+        ("first", Held::NotQueued, vec!["before", "first"]),
+        ("second", Held::Gated, vec!["before", "first", "second"]),
+    ] {
+        let told = |request: &Request| match &*request.name {
+            name if name == closed => good(202, "closed"),
+            _ => answer(request),
+        };
+        let (cycle, asked) = decide(&world, told);
+        assert_eq!((cycle.held_back, names(&asked)), (Some(held), made));
+        assert_eq!((words(&cycle), cycle.failures), (vec![], vec![]));
+        assert_eq!(cycle.inventory, world.cr().inventory);
+    }
+}
+
+#[test]
+fn a_call_that_fails_touches_no_child_wherever_it_is() {
+    let mut world = world(EVERYWHERE, &json!({ "name": "north" }));
+    world.remember("ConfigMap");
+    for (failing, made, place) in [
+        ("before", 1, "operatorBox.preReconcile.external[0]"),
+        (
+            "first",
+            2,
+            "operatorBox.preReconcile.enqueueGate.external[0]",
+        ),
+        (
+            "second",
+            3,
+            "operatorBox.preReconcile.reconcileGate.external[0]",
+        ),
+        ("fill", 4, "mutation.external[0]"),
+        ("judge", 5, "validation.external[0]"),
+        ("work", 6, "operatorBox.onReconcile.external[0]"),
+    ] {
+        for (permanent, reason) in [
+            (false, Reason::ExternalCallFailed),
+            (true, Reason::ExternalCallRefused),
+        ] {
+            let told = |request: &Request| match &*request.name {
+                name if name == failing => bad(Some(503), "it is down", permanent),
+                _ => answer(request),
+            };
+            let (cycle, asked) = decide(&world, told);
+            assert_eq!((asked.len(), cycle.held_back), (made, None), "{failing}");
+            assert_eq!(
+                (words(&cycle), &cycle.inventory),
+                (vec![], &world.cr().inventory)
+            );
+            let [failure] = &cycle.failures[..] else {
+                panic!("{:?}", cycle.failures)
+            };
+            assert_eq!(failure.reason, reason);
+            let message = format!("the call `{failing}` failed: it is down");
+            assert_eq!(failure.message, message);
+            assert!(failure.at.ends_with(place), "{}", failure.at);
+        }
+    }
+}
+
+#[test]
+fn a_rule_refuses_with_what_the_server_answers_and_nothing_is_asked_after_it() {
+    let world = world(EVERYWHERE, &json!({ "name": "north", "size": 3 }));
+    let told = |request: &Request| match &*request.name {
+        "judge" => good(200, r#"{"allowed": false, "why": "no quota"}"#),
+        _ => answer(request),
+    };
+    let (cycle, asked) = decide(&world, told);
+    assert_eq!(asked.last().map(|one| &*one.name), Some("judge"));
+    // What is there is no default's.
+    assert_eq!(url(&asked, "judge"), "https://judge.example/7/3");
+    assert_eq!(words(&cycle), Vec::<String>::new());
+    let [failure] = &cycle.failures[..] else {
+        panic!("{:?}", cycle.failures)
+    };
+    assert_eq!(
+        (failure.reason, &*failure.message),
+        (Reason::ValidationFailed, "the judge says no quota")
+    );
+}
+
+#[test]
+fn a_call_that_may_fail_leaves_rules_and_gates_to_decide() {
+    let entry = "
+mutation:
+  external: [{ name: fill, url: 'https://fill.example', continueOnError: true }]
+  rules: [{ field: spec.size, default: '{{ .external.fill.size }}' }, { field: spec.size, default: 1 }]
+operatorBox:
+  preReconcile:
+    reconcileGate:
+      external: [{ name: ask, url: 'https://ask.example', continueOnError: true }]
+      when: [{ field: external.ask.error, notContains: busy }]
+  onReconcile: { configMaps: [{ name: a, data: { size: '{{ .spec.size }}' } }] }";
+    let world = world(entry, &json!({}));
+    let (cycle, _) = decide(&world, |_| bad(None, "it is down", false));
+    assert_eq!((cycle.held_back, cycle.failures.len()), (None, 0));
+    let map = rendered(&cycle, &key("ConfigMap", "a")).object.to_json();
+    assert_eq!(map["data"]["size"], "1");
+    let (cycle, asked) = decide(&world, |_| bad(Some(429), "it is busy", false));
+    assert_eq!(
+        (cycle.held_back, names(&asked)),
+        (Some(Held::Gated), vec!["ask"])
+    );
+}
+
+#[test]
+fn gates_see_what_rules_complete_unless_those_wait_for_answers() {
+    let entry = "
+mutation:
+  rules: [{ field: spec.open, default: 'yes' }]
+operatorBox:
+  preReconcile:
+    reconcileGate:
+      external: [{ name: ask, url: 'https://ask.example/{{ .spec.open }}' }]
+      when: [{ field: spec.open, equals: 'yes' }, { field: external.ask.status, equals: 200 }]
+  onReconcile: { configMaps: [{ name: a }] }";
+    let world = world(entry, &json!({}));
+    let (cycle, asked) = decide(&world, |_| good(200, ""));
+    assert_eq!(url(&asked, "ask"), "https://ask.example/yes");
+    assert_eq!(words(&cycle), ["apply ConfigMap east/a"]);
+}
+
+#[test]
+fn who_is_held_back_by_an_answer_is_looked_at_again_as_declared() {
+    let entry = |call: &str| {
+        format!(
+            "
+operatorBox:
+  reconciler: {{ requeue: {{ after: '{{{{ .spec.after }}}}' }} }}
+  preReconcile: {{ reconcileGate: {{ {call} when: [{{ field: spec.on, equals: 1 }}] }} }}"
+        )
+    };
+    let asks = entry("external: [{ name: ask, url: 'https://ask.example' }],");
+    let after = |entry: &str| {
+        let (cycle, _) = decide(&world(entry, &json!({ "after": "30s" })), |_| good(200, ""));
+        assert_eq!(cycle.held_back, Some(Held::Gated));
+        cycle.requeue.map(|time| time.as_secs())
+    };
+    assert_eq!(after(&asks), Some(30));
+    // All else that a gate asks for wakes by itself.
+    assert_eq!(after(&entry("")), None);
+}
+
+#[test]
+fn a_call_of_the_admission_is_not_made_in_a_pass() {
+    let entry = "
+validation:
+  external:
+    - { name: judge, url: 'https://judge.example', fires: { reconcile: false } }
+    - { name: other, url: 'https://other.example/{{ .external.judge.called }}', fires: { reconcile: true } }
+  rules:
+    - { field: external.judge.status, equals: 200, message: no, when: [{ field: external.judge.called, equals: 'true' }] }
+operatorBox: { onReconcile: { configMaps: [{ name: a, data: { called: '{{ .external.judge.called }}' } }] } }";
+    let (cycle, asked) = decide(&world(entry, &json!({})), |_| good(200, ""));
+    assert_eq!((names(&asked), cycle.failures.len()), (vec!["other"], 0));
+    assert_eq!(asked[0].url, "https://other.example/false".into());
+    let map = rendered(&cycle, &key("ConfigMap", "a")).object.to_json();
+    assert_eq!(map["data"]["called"], "false");
+}
+
+#[test]
+fn every_field_of_a_call_counts_in_every_place() {
+    let call = "external: [{ name: c, url: 'https://c.example', method: PUT, body: '{{ .spec.on }}', timeout: 7s, cacheFor: 1m, \
+                token: 't-{{ .spec.on }}', headers: { X-On: '{{ .spec.on }}' }, retryBackoff: { initial: 1s, maxAttempts: 4 }, \
+                when: [{ field: spec.on, equals: 1 }], or: [{ field: spec.or, notEquals: 2 }] }]";
+    for entry in [
+        format!("mutation: {{ {call} }}"),
+        format!("validation: {{ {call} }}"),
+        format!("operatorBox: {{ preReconcile: {{ {call} }} }}"),
+        format!("operatorBox: {{ preReconcile: {{ enqueueGate: {{ {call} }} }} }}"),
+        format!("operatorBox: {{ preReconcile: {{ reconcileGate: {{ {call} }} }} }}"),
+        format!("operatorBox: {{ {call} }}"),
+        format!("operatorBox: {{ onCreate: {{ {call} }} }}"),
+        format!("operatorBox: {{ onReconcile: {{ {call} }} }}"),
+    ] {
+        let made = |spec: Value| decide(&world(&entry, &spec), |_| good(200, "")).1;
+        let asked = made(json!({ "on": 1 }));
+        let [one] = &asked[..] else {
+            panic!("{entry}: {asked:?}")
+        };
+        assert_eq!((one.method, &*one.body), ("PUT", "1"));
+        assert_eq!(&*one.headers, [("X-On".into(), "1".into())]);
+        assert_eq!((one.timeout.as_secs(), one.token.len()), (7, 1));
+        assert_eq!((one.retry.attempts, one.retry.initial.as_secs()), (4, 1));
+        assert_eq!(one.cache_for.map(|time| time.as_secs()), Some(60));
+        assert!(made(json!({ "on": 2 })).is_empty(), "{entry}: `when`");
+        assert!(
+            made(json!({ "on": 1, "or": 2 })).is_empty(),
+            "{entry}: `or`"
+        );
+    }
+}
+
+#[test]
+fn a_token_of_a_secret_is_shown_in_every_place_and_told_nowhere() {
+    let call = "external: [{ name: c, url: 'https://c.example', auth: { secretRef: { name: shop, key: token } } }]";
+    for entry in [
+        format!("mutation: {{ {call} }}"),
+        format!("validation: {{ {call} }}"),
+        format!("operatorBox: {{ preReconcile: {{ enqueueGate: {{ {call} }} }} }}"),
+    ] {
+        let mut world = world(&entry, &json!({}));
+        let (cycle, asked) = decide(&world, |_| good(200, ""));
+        assert_eq!(asked.len(), 0);
+        assert!(
+            cycle.failures[0]
+                .message
+                .ends_with("Secret east/shop does not exist")
+        );
+        let secret = Node::from(&json!({ "data": { "token": "cGxhbnRlZAo=" } }));
+        let read = Read::Object(key("Secret", "shop"));
+        world.outside.insert(read, Answer::Ready(secret.into()));
+        let (cycle, asked) = decide(&world, |_| bad(Some(403), "it answers with 403", false));
+        assert_eq!(asked.len(), 1);
+        let told = format!("{:?} {asked:?}", cycle.failures);
+        assert!(!told.contains("planted"), "{told}");
+    }
+}
+
+#[test]
+fn a_motif_asks_for_its_rules_with_its_inputs() {
+    let motif = "---
+apiVersion: orkestra.orkspace.io/v1
+kind: Motif
+metadata: { name: reeds }
+inputs: [{ name: host }]
+admission:
+  mutation:
+    external: [{ name: fill, url: 'https://{{ .inputs.host }}.example' }]
+    rules: [{ field: spec.size, default: '{{ .external.fill.size }}' }]
+  validation:
+    external: [{ name: judge, url: 'https://judge.example/{{ .spec.size }}' }]
+    rules: [{ field: external.judge.body, equals: fine, message: 'is {{ .external.judge.body }}' }]
+";
+    let entry = "
+imports: [{ motif: reeds, with: { host: north } }]
+mutation: { external: [{ name: fill, url: 'https://own.example' }] }
+operatorBox: { onReconcile: { configMaps: [{ name: a, data: { size: '{{ .spec.size }} {{ .external.fill.size }}' } }] } }";
+    let world = world_with(entry, motif, &json!({}));
+    let told = |request: &Request| match &*request.url {
+        "https://north.example" => good(200, r#"{"size": 4}"#),
+        "https://own.example" => good(200, r#"{"size": 9}"#),
+        _ => good(200, "fine"),
+    };
+    let (cycle, asked) = decide(&world, told);
+    assert_eq!(cycle.failures, []);
+    assert_eq!(names(&asked), ["fill", "fill", "judge"]);
+    assert_ne!(asked[0].place, asked[1].place, "they are two calls");
+    assert_eq!(asked[2].url, "https://judge.example/4".into());
+    let map = rendered(&cycle, &key("ConfigMap", "a")).object.to_json();
+    assert_eq!(map["data"]["size"], "4 9");
+}
+
+#[test]
+fn what_conditions_say_beside_their_answers_is_kept_wherever_they_stand() {
+    let gate = "when: [{ time: { after: '02:00' } }, { field: spec.size, greaterThan: 1 }]";
+    let call = format!("external: [{{ name: c, url: 'https://c.example', {gate} }}]");
+    let fails = "external: [{ name: f, url: 'https://f.example' }]";
+    for entry in [
+        format!("mutation: {{ {call} }}"),
+        format!("validation: {{ {call} }}"),
+        format!("mutation: {{ rules: [{{ field: spec.a, default: 1, {gate} }}] }}"),
+        format!("operatorBox: {{ {call} }}"),
+        format!("operatorBox: {{ onReconcile: {{ {call} }} }}"),
+        format!("operatorBox: {{ preReconcile: {{ {call} }} }}"),
+        // Also of a pass that is held back, or fails, later on.
+        format!(
+            "mutation: {{ rules: [{{ field: spec.a, default: 1, {gate} }}] }}\noperatorBox: {{ preReconcile: {{ reconcileGate: {{ when: [{{ field: spec.b, exists: true }}] }} }} }}"
+        ),
+        format!("validation: {{ {call} }}\noperatorBox: {{ {fails} }}"),
+    ] {
+        let mut world = world(&entry, &json!({ "size": "many" }));
+        let doubts = |world: &World| {
+            let (cycle, _) = decide(world, |_| bad(None, "it is down", false));
+            let reasons: Vec<Reason> = cycle.doubts.iter().map(|doubt| doubt.reason).collect();
+            (cycle.wake, reasons)
+        };
+        world.now = "2026-03-02T01:00:00Z".parse().unwrap();
+        let turn = Some("2026-03-02T02:00:00Z".parse().unwrap());
+        assert_eq!(doubts(&world), (turn, vec![]), "{entry}");
+        world.now = "2026-03-02T03:00:00Z".parse().unwrap();
+        let turn = Some("2026-03-03T00:00:00Z".parse().unwrap());
+        assert_eq!(doubts(&world), (turn, vec![Reason::NotCompared]), "{entry}");
+    }
+}
+
+#[test]
+fn at_the_end_no_call_is_made_and_rules_that_wait_for_one_do_not_act() {
+    let entry = "
+mutation:
+  external: [{ name: fill, url: 'https://fill.example' }]
+  rules: [{ field: spec.size, override: '{{ .external.fill.size }}' }, { field: spec.other, override: 2 }]
+operatorBox:
+  onReconcile: { configMaps: [{ name: a }] }
+  onDelete: { jobs: [{ name: 'bye-{{ .spec.size }}-{{ .spec.other }}', image: x }] }";
+    let mut world = world(entry, &json!({ "size": 3 }));
+    world.cr["metadata"]["deletionTimestamp"] = json!("2026-03-02T01:00:00Z");
+    let entropy = orkestra_core::template::Entropy::seeded([7; 32]);
+    let ending = orkestra_core::reconcile::finish::finish(
+        &world.plan,
+        &world.scopes,
+        &world.observe(),
+        "2026-03-02T01:00:01Z".parse().unwrap(),
+        &entropy,
+    );
+    assert_eq!(ending.failures, []);
+    assert_eq!(ending.make[0].key, key("Job.batch", "bye-3-2"));
+}
