@@ -61,7 +61,8 @@ async fn ensure_followed_at_once(
     eventually("passes end where nothing happens", LIMIT, async || {
         let before = scenario.passes("pond").await?;
         tokio::time::sleep(Duration::from_secs(3)).await;
-        Ok((scenario.passes("pond").await? == before).then_some(()))
+        // A count, and it never falls.
+        Ok((scenario.passes("pond").await? <= before).then_some(()))
     })
     .await?;
     let mut took = Vec::new();

@@ -102,9 +102,13 @@ impl Observed {
                     selector: None,
                     fields: watch.field_selector(),
                 };
-                let watched = Watched { served, scope };
                 let kind = watch.kind.clone();
-                entry(Of::Watch(index), kind, watched, &watch.kept_paths())
+                entry(
+                    Of::Watch(index),
+                    kind,
+                    Watched { served, scope },
+                    &watch.kept_paths(),
+                )
             }),
             served,
         });
@@ -123,8 +127,12 @@ impl Observed {
                 plural: kind.plural.clone().unwrap_or_else(|| Key::from("events")),
                 namespaced: true,
             };
-            let watched = Watched { served, scope };
-            entry(Of::Events(index), kind, watched, &events.kept_paths())
+            entry(
+                Of::Events(index),
+                kind,
+                Watched { served, scope },
+                &events.kept_paths(),
+            )
         });
         Self {
             watches: watches.collect(),
@@ -231,14 +239,13 @@ pub(super) fn read(bound: &Bound, key: &ObjectKey, name: &Key) -> Answer {
     if let Err(why) = entry.readable() {
         return Answer::Unavailable(why.into());
     }
-    let leads = match entry.key() {
-        KeyPlan::About => leads_about(bound, &cr),
-        _ => {
-            let name = &cr.id.key.name;
-            let namespaces = [cr.id.key.namespace.clone(), None];
-            let leads = namespaces.map(|namespace| (Lead::Name(namespace, name.clone()), None));
-            leads.into()
-        }
+    let leads = if matches!(entry.key(), KeyPlan::About) {
+        leads_about(bound, &cr)
+    } else {
+        let name = &cr.id.key.name;
+        let namespaces = [cr.id.key.namespace.clone(), None];
+        let leads = namespaces.map(|namespace| (Lead::Name(namespace, name.clone()), None));
+        leads.into()
     };
     let store = entry.watch.store();
     let latest = entry.latest.of(&leads, |key| store.get(key));

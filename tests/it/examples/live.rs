@@ -93,7 +93,8 @@ impl Example {
                     .await?,
             ],
             cross: vec![self.all("cross.json", self.definitions()?, "").await?],
-            calls: None,
+            calls: Some(self.folder.join(file).with_extension("answers.yaml"))
+                .filter(|answers| answers.exists()),
             now: Timestamp::now(),
         };
         let rendered = render(&request).await;

@@ -2,7 +2,7 @@
 //! and each custom resource that is applied reaches the objects of `expected/` and the status that a pass over it would write.
 //!
 //! ```text
-//!  README.md ── commands ──► sh, in the folder: `ork run …` stays until the end, the others end well
+//!  README.md ── commands ──► sh, in the folder: `ork run …` and `kubectl proxy …` stay until the end, the others end well
 //!                              └ `kubectl apply -f NAME.yaml` ──► live: as in expected/NAME.yaml, and a fixed point
 //! ```
 //!
@@ -28,8 +28,6 @@ use crate::scenario::printed;
 const AT_A_TIME: usize = 4;
 /// How long anything may take: others run beside it, and the machine may compile meanwhile.
 const LIMIT: Duration = Duration::from_secs(90);
-/// What `ork run` prints once the operators of a Katalog run.
-const RUNS: &str = " runs, revision ";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_does_on_a_cluster_what_its_readme_and_its_expected_objects_say() -> Result<()>
@@ -91,20 +89,24 @@ impl Example {
         let readme = fs::read_to_string(self.folder.join("README.md"))?;
         let commands = readme::commands(&readme)?;
         self.ensure_complete(&commands)?;
-        let mut operators = Vec::new();
+        let mut running = Vec::new();
         let mut result = Ok(());
         for command in &commands {
             result = self
-                .step(command, &mut operators)
+                .step(command, &mut running)
                 .await
                 .with_context(|| format!("`{command}`"));
             if result.is_err() {
                 break;
             }
         }
-        for mut operator in operators {
-            let ended = end(&mut operator).await;
-            let log = || format!("`ork run` printed:\n{}", operator.log());
+        for (command, mut program) in running {
+            // What is not ours ends as it likes.
+            if !command.starts_with("ork ") {
+                continue;
+            }
+            let ended = end(&mut program).await;
+            let log = || format!("`{command}` printed:\n{}", program.log());
             result = result.and(ended).with_context(log);
         }
         result
@@ -112,7 +114,9 @@ impl Example {
 
     /// The README runs the operators, and uses each custom resource.
     fn ensure_complete(&self, commands: &[String]) -> Result<()> {
-        let runs = commands.iter().any(|command| readme::stays(command));
+        let runs = commands
+            .iter()
+            .any(|command| command.starts_with("ork run "));
         ensure!(runs, "its README has no command `ork run -k …`");
         for entry in fs::read_dir(self.folder.join("expected"))? {
             let name = entry?.file_name();
@@ -131,9 +135,14 @@ impl Example {
         Ok(())
     }
 
-    async fn step(&self, command: &str, operators: &mut Vec<Guarded>) -> Result<()> {
-        if readme::stays(command) {
-            operators.push(self.start(command).await?);
+    async fn step<'c>(
+        &self,
+        command: &'c str,
+        running: &mut Vec<(&'c str, Guarded)>,
+    ) -> Result<()> {
+        if let Some(works) = readme::stays(command) {
+            let program = self.start(command, works, running.len()).await?;
+            running.push((command, program));
         } else if command.starts_with("kubectl wait ") {
             // Its own patience is for machines that have nothing else to do.
             eventually("it ends well", LIMIT, async || {
@@ -152,15 +161,15 @@ impl Example {
         Ok(())
     }
 
-    /// Starts `ork run` and waits until it says that the operators run: what a reader waits for.
-    async fn start(&self, command: &str) -> Result<Guarded> {
-        let log = self.scratch.join("run.log");
+    /// Starts a command that stays, and waits until it says that it is at work: what a reader waits for.
+    async fn start(&self, command: &str, works: &str, number: usize) -> Result<Guarded> {
+        let log = self.scratch.join(format!("run-{number}.log"));
         let mut run = spawn_guarded(&self.shell(&format!("exec {command}")), &log)?;
-        let runs = eventually("the operators run", LIMIT, async || {
+        let runs = eventually("it is at work", LIMIT, async || {
             if let Some(status) = run.status()? {
                 return Ok(Some(Err(anyhow::anyhow!("it ended with {status}"))));
             }
-            Ok(run.log().contains(RUNS).then_some(Ok(())))
+            Ok(run.log().contains(works).then_some(Ok(())))
         });
         runs.await
             .and_then(|runs| runs)
@@ -205,7 +214,7 @@ impl Example {
 /// Ends `ork run` in order.
 async fn end(operator: &mut Guarded) -> Result<()> {
     operator.signal(Signal::Term)?;
-    let status = eventually("`ork run` ends", LIMIT, async || operator.status()).await?;
-    ensure!(status.success(), "`ork run` ended with {status}");
+    let status = eventually("it ends", LIMIT, async || operator.status()).await?;
+    ensure!(status.success(), "it ended with {status}");
     Ok(())
 }

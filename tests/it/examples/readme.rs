@@ -27,9 +27,16 @@ pub(super) fn commands(readme: &str) -> Result<Vec<String>> {
     Ok(commands)
 }
 
-/// Whether a command runs until somebody ends it.
-pub(super) fn stays(command: &str) -> bool {
-    command.starts_with("ork run ")
+/// What a command prints once it is at work, if it runs until somebody ends it.
+pub(super) fn stays(command: &str) -> Option<&'static str> {
+    let programs = [
+        ("ork run ", " runs, revision "),
+        ("kubectl proxy ", "Starting to serve on "),
+    ];
+    let found = programs
+        .iter()
+        .find(|(program, _)| command.starts_with(program));
+    found.map(|(_, works)| *works)
 }
 
 /// The files that a command applies.
@@ -50,7 +57,7 @@ fn commands_are_lines_of_sh_blocks_and_files_follow_their_flag() {
         found,
         ["ork run -k a.yaml", "kubectl apply -f a.yaml -f b.yaml"]
     );
-    assert!(stays(&found[0]) && !stays(&found[1]));
+    assert!(stays(&found[0]).is_some() && stays(&found[1]).is_none());
     assert_eq!(applied(&found[1]).collect::<Vec<_>>(), ["a.yaml", "b.yaml"]);
     assert_eq!(applied("kubectl delete -f a.yaml").count(), 0);
     assert!(commands("```sh\nmake demo\n```").is_err());

@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(*field(entry, "setup"), Shape::List(Box::new(Shape::Text)));
         let lifecycle = field(field(entry, "operatorBox"), "onCreate");
         let declared = object(field(entry, "operatorBox"));
-        assert_eq!(declared.fields["observe"].support, Support::Later);
+        assert_eq!(declared.fields["providers"].support, Support::Later);
         assert!(
             matches!(field(lifecycle, "jobs"), Shape::List(job) if object(job).fields["image"].required)
         );

@@ -270,7 +270,7 @@ onReconcile:
         .iter()
         .find(|rule| rule.resources == ["secrets"])
         .unwrap();
-    assert_eq!(secrets.verbs, ["get"]);
+    assert_eq!(secrets.verbs, ["get", "list", "watch"]);
 }
 
 #[test]

@@ -56,8 +56,8 @@ fn leads(key_from: &str, object: &Value, namespaced: bool) -> Option<Lead> {
     lead(&watch.key, &watch.kind, &seen, namespaced, now).unwrap()
 }
 
-fn named(namespace: Option<&str>, name: &str) -> Option<Lead> {
-    Some(Lead::Name(namespace.map(Box::from), name.into()))
+fn named(namespace: Option<&str>, name: &str) -> Lead {
+    Lead::Name(namespace.map(Box::from), name.into())
 }
 
 #[test]
@@ -77,28 +77,28 @@ fn without_more_an_object_leads_to_its_controller_or_to_whom_our_label_names() {
 fn a_label_names_a_custom_resource_beside_the_object() {
     let by = ", keyFrom: { label: example.org/pond }";
     let object = json!({ "metadata": { "labels": { "example.org/pond": "north" } } });
-    assert_eq!(leads(by, &object, true), named(Some("east"), "north"));
-    assert_eq!(leads(by, &object, false), named(None, "north"));
+    assert_eq!(leads(by, &object, true), Some(named(Some("east"), "north")));
+    assert_eq!(leads(by, &object, false), Some(named(None, "north")));
     assert_eq!(leads(by, &json!({}), true), None);
     // An object in no namespace leads to all of that name.
     let cluster = json!({ "metadata": { "namespace": "", "labels": { "example.org/pond": "n" } } });
-    assert_eq!(leads(by, &cluster, true), named(None, "n"));
+    assert_eq!(leads(by, &cluster, true), Some(named(None, "n")));
 }
 
 #[test]
 fn a_template_names_a_custom_resource_and_its_namespace() {
     let object = json!({ "data": { "pond": " north ", "where": "west" } });
     let by = r#", keyFrom: { name: "{{ .data.pond }}" }"#;
-    assert_eq!(leads(by, &object, true), named(Some("east"), "north"));
+    assert_eq!(leads(by, &object, true), Some(named(Some("east"), "north")));
     assert_eq!(leads(by, &json!({}), true), None);
     let by = r#", keyFrom: { name: "{{ .data.pond }}", namespace: "{{ .data.where }}" }"#;
-    assert_eq!(leads(by, &object, true), named(Some("west"), "north"));
-    assert_eq!(leads(by, &object, false), named(None, "north"));
+    assert_eq!(leads(by, &object, true), Some(named(Some("west"), "north")));
+    assert_eq!(leads(by, &object, false), Some(named(None, "north")));
     // What lists leave out is known.
     let by = r#", keyFrom: { name: "{{ .kind | lower }}-{{ .apiVersion }}", namespace: fixed }"#;
     assert_eq!(
         leads(by, &object, true),
-        named(Some("fixed"), "configmap-v1")
+        Some(named(Some("fixed"), "configmap-v1"))
     );
 }
 
