@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::Example;
 use crate::scenario::is_ready;
 
-impl Example {
+impl Example<'_> {
     /// Whether what was applied with the file is ready; whether all objects of `expected/` are there and are what they should be;
     /// and whether a pass over what is there would change nothing: no child, and nothing in the status.
     ///

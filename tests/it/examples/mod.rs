@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, stream};
-use testbed::{ControlPlane, Guarded, Signal, eventually, spawn_guarded};
+use testbed::{ControlPlane, Guarded, Options, Signal, eventually, spawn_guarded};
 
 use crate::scenario::printed;
 
@@ -32,14 +32,22 @@ const LIMIT: Duration = Duration::from_secs(90);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_does_on_a_cluster_what_its_readme_and_its_expected_objects_say() -> Result<()>
 {
-    let cluster = ControlPlane::shared();
+    // A cluster of its own: a reader's kubectl knows of no other kind that is called a website.
+    let cluster = &ControlPlane::start(Options {
+        nodes: true,
+        ..Options::default()
+    })?;
     let client = cluster.admin().client()?;
     let scratch = cluster.folder().join("examples");
     let runs = folders()?.into_iter().map(|folder| {
         let scratch = scratch.join(folder.file_name().unwrap_or_default());
         async move {
             let started = Instant::now();
-            let example = Example { folder, scratch };
+            let example = Example {
+                cluster,
+                folder,
+                scratch,
+            };
             let result = example.run().await;
             println!("{}: {:?}", example.folder.display(), started.elapsed());
             result.with_context(|| format!("{}", example.folder.display()))
@@ -75,14 +83,15 @@ fn folders() -> Result<Vec<PathBuf>> {
 }
 
 /// One example.
-struct Example {
+struct Example<'a> {
+    cluster: &'a ControlPlane,
     /// Where it is; its commands run there.
     folder: PathBuf,
     /// Where files go that it does not need.
     scratch: PathBuf,
 }
 
-impl Example {
+impl Example<'_> {
     /// Runs the commands of the README in their order, then ends `ork run`.
     async fn run(&self) -> Result<()> {
         fs::create_dir_all(&self.scratch)?;
@@ -187,7 +196,7 @@ impl Example {
 
     /// A command of a shell, in the example's folder, with the administrator's kubeconfig.
     fn shell(&self, command: &str) -> Command {
-        let cluster = ControlPlane::shared();
+        let cluster = self.cluster;
         let ork = Path::new(env!("CARGO_BIN_EXE_ork")).parent();
         let tools = [ork, Some(cluster.assets().folder())];
         let tools = tools.into_iter().flatten().map(Path::to_path_buf);
