@@ -190,12 +190,7 @@ impl Observed {
     /// Returns when everything was read once, or cannot be.
     pub(in crate::runtime) async fn looked_at(&self) {
         for entry in self.entries() {
-            // An error says that the watch is gone, and this value with it.
-            let _ = entry
-                .watch
-                .state()
-                .wait_for(|state| *state != WatchState::Starting)
-                .await;
+            entry.watch.looked_at().await;
         }
     }
 
@@ -206,14 +201,8 @@ impl Observed {
 
     /// What keeps watches from their work.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let all = self.entries();
-        all.filter_map(|entry| match &*entry.watch.state().borrow() {
-            WatchState::Failing { problem, .. } => {
-                Some((entry.watch.watched().served.group_kind(), problem.clone()))
-            }
-            WatchState::Starting | WatchState::Synced => None,
-        })
-        .collect()
+        let troubles = self.entries().filter_map(|entry| entry.watch.trouble());
+        troubles.collect()
     }
 
     /// Which of the watches have shown what there is, at least once; and what can be said of Events at the moment.

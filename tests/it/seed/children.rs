@@ -104,16 +104,6 @@ pub(super) async fn row_08_a_status_is_told_from_the_resource_and_its_children()
     demos(&scenario).patch("shop", &suspended).await?;
     demos(&scenario)
         .until_equal("shop", "/status/phase", json!("Suspended"), LIMIT)
-        .await?;
-    // What is read of a child follows the child.
-    scenario.kubectl(&["delete", "pods", "--all", "--wait=false"])?;
-    demos(&scenario)
-        .until("shop", "has no pod", LIMIT, |one| {
-            one["status"]["readyReplicas"] != 1
-        })
-        .await?;
-    demos(&scenario)
-        .until_equal("shop", "/status/readyReplicas", json!(1), LIMIT)
         .await
         .map(drop)
 }
