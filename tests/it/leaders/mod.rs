@@ -277,7 +277,7 @@ async fn without_rights_on_leases_a_process_is_not_ready_and_names_the_right() -
     eventually("it says what is missing", LIMIT, async || {
         let answer = first.readiness().await?;
         ensure!(answer.starts_with("HTTP/1.1 503"), "{answer}");
-        Ok(answer.contains("cannot get Lease").then_some(()))
+        Ok(answer.contains("cannot watch Lease").then_some(()))
     })
     .await?;
     let page = first.page("/katalog").await?;
@@ -288,7 +288,7 @@ async fn without_rights_on_leases_a_process_is_not_ready_and_names_the_right() -
         "{page}"
     );
     ensure!(
-        first.log().contains("the Lease cannot be"),
+        first.log().contains("the Lease cannot be watched"),
         "{}",
         first.log()
     );
