@@ -70,7 +70,8 @@ impl Private {
 
     fn controller(&self, log: &Path) -> Result<Guarded> {
         let listen = format!("127.0.0.1:{}", free_port()?);
-        spawn_guarded(&self.ork(&["controller", "--listen", &listen]), log)
+        let args = ["controller", "--leader-elect=false", "--listen", &listen];
+        spawn_guarded(&self.ork(&args), log)
     }
 
     fn objects(&self, plural: &str) -> Objects {
