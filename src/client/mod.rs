@@ -1,13 +1,14 @@
 //! How a client of the cluster is built.
 //!
 //! ```text
-//!  kube::Client ─► headers ─► credentials ─► gzip ─► base address ─► transport ─► connections
+//!  kube::Client ─► flow ─► headers ─► credentials ─► gzip ─► base address ─► transport ─► connections
 //! ```
 //!
-//! All layers but the transport are kube's own: exec plugins, token files and certificates work as they do there.
+//! All layers but flow and transport are kube's own: exec plugins, token files and certificates work as they do there.
 
 mod connections;
 mod dial;
+pub mod flow;
 mod transport;
 
 use std::time::Duration;
@@ -22,7 +23,10 @@ use tower::{BoxError, ServiceBuilder};
 use tower_http::decompression::DecompressionLayer;
 
 pub use self::dial::DialError;
-use self::transport::Transport;
+use self::{
+    flow::{Flow, FlowLayer},
+    transport::Transport,
+};
 
 /// How long a connection may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -74,6 +78,8 @@ pub enum Error {
 pub struct Connection {
     /// The client, as [`build`] makes it, with our user agent.
     pub client: kube::Client,
+    /// The turns of its requests.
+    pub flow: Flow,
     /// The API server's address, for messages.
     pub server: String,
 }
@@ -102,17 +108,22 @@ pub async fn connect(options: &ClusterOptions) -> Result<Connection, Error> {
         config.headers.push((header::USER_AGENT, agent));
     }
     let server = config.cluster_url.to_string();
-    let client = build(&config)?;
-    Ok(Connection { client, server })
+    let flow = Flow::new(rand::random::<f64>);
+    let client = build(&config, flow.clone())?;
+    Ok(Connection {
+        client,
+        flow,
+        server,
+    })
 }
 
 /// A client of the cluster that `config` names, with kube's own authentication, over connections of HTTP/2 where the
-/// server offers it. A connection takes at most [`CONNECT_TIMEOUT`]. There is no read timeout, since watches are silent
+/// server offers it, whose requests have their turns in `flow`. A connection takes at most [`CONNECT_TIMEOUT`]. There is no read timeout, since watches are silent
 /// for minutes: whoever makes a single call gives it a deadline. Nothing is retried in silence.
 ///
 /// # Errors
 /// [`Error::Build`] and [`Error::ServerName`].
-pub fn build(config: &Config) -> Result<kube::Client, Error> {
+pub fn build(config: &Config, flow: Flow) -> Result<kube::Client, Error> {
     let gzip = DecompressionLayer::new().gzip(is_far(config));
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
@@ -122,7 +133,8 @@ pub fn build(config: &Config) -> Result<kube::Client, Error> {
         .map_err(BoxError::from)
         .service(Transport::new(config)?);
     let namespace = config.default_namespace.clone();
-    Ok(ClientBuilder::new(service, namespace).build())
+    let client = ClientBuilder::new(service, namespace).with_layer(&FlowLayer::new(flow));
+    Ok(client.build())
 }
 
 /// Whether packed answers are worth the API server's time, which packing a list takes a good part of: they are not on

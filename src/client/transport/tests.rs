@@ -18,7 +18,11 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::*;
+use super::{super::flow::Flow, *};
+
+fn build(config: &Config) -> Result<kube::Client, Error> {
+    super::super::build(config, Flow::new(|| 0.0))
+}
 
 const HOST: &str = "api.cluster.example";
 
@@ -105,7 +109,7 @@ impl Server {
     }
 
     fn client(&self) -> kube::Client {
-        super::super::build(&self.config()).unwrap()
+        build(&self.config()).unwrap()
     }
 
     fn connections(&self) -> usize {
@@ -315,7 +319,7 @@ async fn a_refused_connection_is_an_error_for_everybody_who_waited() {
     drop(listener);
     let _ = rustls::crypto::ring::default_provider().install_default();
     let config = Config::new(format!("https://{address}").parse().unwrap());
-    let client = super::super::build(&config).unwrap();
+    let client = build(&config).unwrap();
     let asked = futures::future::join_all((0..5).map(|_| client.send(get("/version")))).await;
     for answer in asked {
         let kube::Error::Service(error) = answer.unwrap_err() else {
@@ -367,7 +371,7 @@ async fn a_proxy_of_the_kubeconfig_is_asked_with_its_name_and_password() {
     let address = proxy(seen.clone()).await;
     let mut config = server.config();
     config.proxy_url = Some(format!("http://ana:p%40ss@{address}").parse().unwrap());
-    let client = super::super::build(&config).unwrap();
+    let client = build(&config).unwrap();
     assert!(ask(&client, "/version").await.contains("/version"));
     let head = seen.requests.lock().unwrap()[0].to_lowercase();
     assert!(
@@ -386,7 +390,7 @@ async fn a_peer_that_is_dead_is_found_out_and_its_watch_ends() {
     let address = proxy(seen.clone()).await;
     let mut config = server.config();
     config.proxy_url = Some(format!("http://{address}").parse().unwrap());
-    let client = super::super::build(&config).unwrap();
+    let client = build(&config).unwrap();
     let mut body = watch(&client).await;
     seen.dead.store(true, Ordering::SeqCst);
     seen.cut.notify_waiters();
@@ -406,9 +410,9 @@ async fn another_name_than_the_certificates_is_refused_without_tls_server_name()
     let server = Server::start(HTTP2).await;
     let mut config = server.config();
     config.tls_server_name = None;
-    let client = super::super::build(&config).unwrap();
+    let client = build(&config).unwrap();
     assert!(client.send(get("/version")).await.is_err());
     config.tls_server_name = Some("not a name".to_owned());
-    let refused = super::super::build(&config).err().unwrap();
+    let refused = build(&config).err().unwrap();
     assert!(matches!(refused, Error::ServerName(_)), "{refused}");
 }
