@@ -57,7 +57,8 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         .await
         .map_err(anyhow::Error::new)?;
     let connection = client::connect(cluster).await?;
-    let mut context = Context::new(connection.client.clone()).context("cannot set up metrics")?;
+    let mut context = Context::new(connection.client.clone(), &connection.flow)
+        .context("cannot set up metrics")?;
     context.external = process.external(&connection);
     let context = Arc::new(context);
     let runtime = Runtime::new(context.clone());

@@ -8,12 +8,7 @@
 //!        └────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
-use std::{
-    collections::BTreeMap,
-    future::pending,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
 
 use orkestra_core::{
     api::names,
@@ -96,7 +91,6 @@ impl Driver {
             let over = self.live(&mut life).await;
             if let Some(workers) = life.workers.take() {
                 workers.stop().await;
-                self.shared.workers.store(0, Ordering::Relaxed);
             }
             self.shared.bound.store(None);
             self.shared.clear();
@@ -238,8 +232,7 @@ impl Driver {
         let plan = self.plans.borrow().clone();
         let pace = self.shared.pace(&plan);
         if let Some(workers) = &life.workers {
-            workers.resize(pace.workers);
-            self.shared.workers.store(pace.workers, Ordering::Relaxed);
+            workers.resize(pace.crew);
         }
         self.shared.queue.set_backoff(plan.queue.backoff);
         // More workers do not put off what is due.
@@ -437,7 +430,7 @@ impl Driver {
         }
         if life.workers.is_none() && self.shared.role == Role::Reconciles {
             let pace = self.shared.pace(&next.plan);
-            life.workers = Some(work::start(&self.shared, pace.workers));
+            life.workers = Some(work::start(&self.shared, pace.crew));
         }
         self.shared.set_phase(if life.crd.deleting {
             Phase::Deleting

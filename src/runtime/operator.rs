@@ -117,7 +117,17 @@ impl Operator {
         // Before anything could be taken of it.
         queue.hold(!plan.depends_on.is_empty());
         queue.set_backoff(plan.queue.backoff);
-        let shared = Arc::new(Shared::new(context.clone(), role, metrics, queue));
+        let shared = Arc::new(Shared::new(context.clone(), role, metrics, queue, &plan));
+        let measured = Arc::downgrade(&shared);
+        // A queue's age grows while nothing happens: it is asked for when somebody looks.
+        (context.metrics).at_scrape(move || match measured.upgrade() {
+            Some(shared) => {
+                let queue = &shared.queue;
+                (shared.metrics).set_queue(queue.depth(), queue.oldest(), queue.delayed());
+                true
+            }
+            None => false,
+        });
         let (plans, plan) = watch::channel(plan);
         let (sender, status) = watch::channel(OperatorStatus::default());
         let listed = Operators::enter(&shared, plan.clone(), status.clone());

@@ -57,7 +57,6 @@ fn set_gauges(shared: &Shared, status: &OperatorStatus) {
         .map_or(0, |bound| bound.records());
     shared.metrics.set_cache_records(records);
     shared.metrics.set_resources(status.instances);
-    shared.metrics.set_queue_depth(status.queue_depth);
     shared.metrics.set_queue_max_depth(status.queue_max_depth);
     shared.metrics.set_workers(status.workers);
 }

@@ -30,7 +30,7 @@ use tokio::{
 };
 
 use self::state::{Next, State};
-pub use self::workers::Workers;
+pub use self::workers::{Crew, SURPLUS_IDLE, Workers};
 use super::entropy::Entropy;
 
 /// Part of a backoff that jitter may take off it.

@@ -23,18 +23,20 @@ use super::{
     memory::Memory,
     meter::Meter,
     operator::Role,
-    queue::{Lane, Queue},
+    queue::{Crew, Lane, Queue},
     sources::{Calls, objects::Objects, readers::Readers},
     uniques::Uniques,
-    wire::{Served, WireError},
+    wire::{Served, Wire, WireError},
 };
-use crate::metrics::OperatorMetrics;
+use crate::{client::flow::Share, metrics::OperatorMetrics};
 
 /// What the tasks of one operator share.
 pub(super) struct Shared {
     pub(super) context: Arc<Context>,
     pub(super) role: Role,
     pub(super) metrics: OperatorMetrics,
+    /// Requests on the operator's account.
+    pub(super) wire: Wire,
     pub(super) queue: Queue<ObjectKey>,
     /// Calls to the outside that passes wait for.
     pub(super) calls: Calls,
@@ -97,7 +99,7 @@ pub(super) struct Life {
 /// The capacity that counts at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
-    pub(super) workers: usize,
+    pub(super) crew: Crew,
     /// The depth that counts as a full queue; 0 is none.
     pub(super) max_depth: u32,
     /// Period of the safety net; zero is off.
@@ -125,8 +127,11 @@ impl Shared {
         role: Role,
         metrics: OperatorMetrics,
         queue: Queue<ObjectKey>,
+        plan: &OperatorPlan,
     ) -> Self {
+        let share = format!("{}/{}", plan.katalog, plan.name);
         Self {
+            wire: context.wire.on_account_of(Share::new(share)),
             calls: Calls::new(context.external.clone(), queue.clone()),
             context,
             role,
@@ -265,8 +270,12 @@ impl Shared {
     /// The capacity that counts: what is declared, or what an autoscaler says instead.
     pub(super) fn pace(&self, plan: &OperatorPlan) -> Pace {
         let scaled = lock(&self.scaled).clone().unwrap_or_default();
+        let declared = Crew {
+            least: plan.workers,
+            most: plan.most_workers,
+        };
         Pace {
-            workers: scaled.workers.unwrap_or(plan.workers),
+            crew: scaled.workers.map_or(declared, Crew::from),
             max_depth: scaled.queue_depth.unwrap_or(plan.queue.max_depth),
             resync: scaled.resync.unwrap_or(plan.resync),
         }

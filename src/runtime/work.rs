@@ -1,6 +1,9 @@
 //! The workers' side of a pass: health is counted, a panic ends one cycle, what follows is queued.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::Ordering},
+};
 
 use futures::FutureExt;
 use orkestra_core::plan::ObjectKey;
@@ -9,15 +12,22 @@ use tokio::time::Instant;
 use super::{
     bound::Bound,
     pass::{Next, Passed, pass},
-    queue::{Cause, Lane, Taken, Workers},
+    queue::{Cause, Crew, Lane, Taken, Workers},
+    requests::watched,
     shared::Shared,
 };
-use crate::metrics::Outcome;
+use crate::metrics::{Outcome, Trigger};
 
-/// Starts `count` workers of an operator.
-pub(super) fn start(shared: &Arc<Shared>, count: usize) -> Workers<ObjectKey> {
-    let shared = shared.clone();
-    Workers::start(shared.queue.clone(), count, move |taken| {
+/// Starts the workers of an operator.
+pub(super) fn start(shared: &Arc<Shared>, crew: Crew) -> Workers<ObjectKey> {
+    let (shared, told) = (shared.clone(), Arc::downgrade(shared));
+    let counted = move |count| {
+        if let Some(shared) = told.upgrade() {
+            shared.workers.store(count, Ordering::Relaxed);
+            shared.changed.notify_one();
+        }
+    };
+    Workers::start(shared.queue.clone(), crew, counted, move |taken| {
         let shared = shared.clone();
         Box::pin(async move { one(&shared, taken).await })
     })
@@ -31,7 +41,7 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     shared.metrics.waited(taken.waited);
     let started = Instant::now();
     let active = shared.metrics.enter_pass();
-    let passed = guarded(shared, &bound, &taken).await;
+    let (passed, wrote) = watched(guarded(shared, &bound, &taken)).await;
     drop(active);
     let outcome = if passed.error.is_some() {
         Outcome::Error
@@ -40,7 +50,8 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     };
     if passed.next != Next::Pending {
         let took = started.elapsed();
-        shared.metrics.pass_ended(outcome, took);
+        let trigger = trigger(taken.cause);
+        (shared.metrics).pass_ended(outcome, (trigger, wrote), took);
         shared.meter.ended(took, outcome == Outcome::Error);
         let is_known = bound.cr(&key).is_some();
         shared.passed(&key, is_known, passed.error);
@@ -61,6 +72,16 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     }
     taken.done();
     shared.changed.notify_one();
+}
+
+/// What the metrics call a cause.
+fn trigger(cause: Cause) -> Trigger {
+    match cause {
+        Cause::Changed => Trigger::Changed,
+        Cause::Timer => Trigger::Timer,
+        Cause::Retry => Trigger::Retry,
+        Cause::Resync => Trigger::Resync,
+    }
 }
 
 /// The pass. A panic is a failure of its own: whatever it left half done, the next pass sees and mends.

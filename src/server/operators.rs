@@ -168,7 +168,14 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value 
         "workers": {
             "current": status.workers,
             "configured": plan.workers,
-            "source": if status.autoscaled { "autoscaler" } else { "configured" },
+            "most": plan.most_workers,
+            "source": if status.autoscaled {
+                "autoscaler"
+            } else if plan.most_workers > plan.workers {
+                "default"
+            } else {
+                "configured"
+            },
         },
         "autoscaler": plan.autoscale.as_ref().map(|scale| autoscaler(scale, &status)),
         "resync": duration::format(plan.resync),

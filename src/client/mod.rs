@@ -1,11 +1,31 @@
 //! How a client of the cluster is built.
+//!
+//! ```text
+//!  kube::Client ─► flow ─► headers ─► credentials ─► gzip ─► base address ─► transport ─► connections
+//! ```
+//!
+//! All layers but flow and transport are kube's own: exec plugins, token files and certificates work as they do there.
+
+mod connections;
+mod dial;
+pub mod flow;
+mod transport;
 
 use std::time::Duration;
 
 use http::{HeaderValue, header};
 use kube::{
     Config,
+    client::{ClientBuilder, ConfigExt as _},
     config::{KubeConfigOptions, Kubeconfig},
+};
+use tower::{BoxError, ServiceBuilder};
+use tower_http::decompression::DecompressionLayer;
+
+pub use self::dial::DialError;
+use self::{
+    flow::{Flow, FlowLayer},
+    transport::Transport,
 };
 
 /// How long a connection may take.
@@ -32,6 +52,9 @@ pub enum Error {
     /// Its certificates or its proxy cannot be used.
     #[error("cannot build a client")]
     Build(#[source] kube::Error),
+    /// The kubeconfig's `tls-server-name` is none.
+    #[error("`tls-server-name` of the kubeconfig is no name of a server: {}", .0.as_deref().unwrap_or_default())]
+    ServerName(Option<String>),
     /// It did not answer, or did not accept the credentials.
     #[error("the cluster at {server} cannot be reached")]
     Unreachable {
@@ -53,9 +76,10 @@ pub enum Error {
 /// A client, and the address that it talks to.
 #[derive(Clone)]
 pub struct Connection {
-    /// The client, with kube's own authentication, our user agent and [`CONNECT_TIMEOUT`]. It has no read timeout, since
-    /// watches are silent for minutes: whoever makes a single call gives it a deadline.
+    /// The client, as [`build`] makes it, with our user agent.
     pub client: kube::Client,
+    /// The turns of its requests.
+    pub flow: Flow,
     /// The API server's address, for messages.
     pub server: String,
 }
@@ -79,15 +103,49 @@ pub fn user_agent() -> String {
 /// [`Error::Kubeconfig`], [`Error::Infer`] and [`Error::Build`].
 pub async fn connect(options: &ClusterOptions) -> Result<Connection, Error> {
     let mut config = configure(options).await?;
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
-    config.read_timeout = None;
     // A version is digits and dots: it cannot fail.
     if let Ok(agent) = HeaderValue::from_str(&user_agent()) {
         config.headers.push((header::USER_AGENT, agent));
     }
     let server = config.cluster_url.to_string();
-    let client = kube::Client::try_from(config).map_err(Error::Build)?;
-    Ok(Connection { client, server })
+    let flow = Flow::new(rand::random::<f64>);
+    let client = build(&config, flow.clone())?;
+    Ok(Connection {
+        client,
+        flow,
+        server,
+    })
+}
+
+/// A client of the cluster that `config` names, with kube's own authentication, over connections of HTTP/2 where the
+/// server offers it, whose requests have their turns in `flow`. A connection takes at most [`CONNECT_TIMEOUT`]. There is no read timeout, since watches are silent
+/// for minutes: whoever makes a single call gives it a deadline. Nothing is retried in silence.
+///
+/// # Errors
+/// [`Error::Build`] and [`Error::ServerName`].
+pub fn build(config: &Config, flow: Flow) -> Result<kube::Client, Error> {
+    let gzip = DecompressionLayer::new().gzip(is_far(config));
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .layer(gzip)
+        .option_layer(config.auth_layer().map_err(Error::Build)?)
+        .layer(config.extra_headers_layer().map_err(Error::Build)?)
+        .map_err(BoxError::from)
+        .service(Transport::new(config)?);
+    let namespace = config.default_namespace.clone();
+    let client = ClientBuilder::new(service, namespace).with_layer(&FlowLayer::new(flow));
+    Ok(client.build())
+}
+
+/// Whether packed answers are worth the API server's time, which packing a list takes a good part of: they are not on
+/// the same machine, nor inside the cluster, where the authority's certificate is a file that is read again.
+fn is_far(config: &Config) -> bool {
+    let host = config.cluster_url.host().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    let is_near = host == "localhost"
+        || address.is_ok_and(|address| address.is_loopback())
+        || config.root_cert_file.is_some();
+    !is_near && !config.disable_compression
 }
 
 async fn configure(options: &ClusterOptions) -> Result<Config, Error> {
