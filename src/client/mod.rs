@@ -28,6 +28,8 @@ use self::{
     transport::Transport,
 };
 
+use crate::lead::Gate;
+
 /// How long a connection may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -102,6 +104,17 @@ pub fn user_agent() -> String {
 /// # Errors
 /// [`Error::Kubeconfig`], [`Error::Infer`] and [`Error::Build`].
 pub async fn connect(options: &ClusterOptions) -> Result<Connection, Error> {
+    connect_through(options, None).await
+}
+
+/// The same with a client whose writes pass `gate`.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn connect_through(
+    options: &ClusterOptions,
+    gate: Option<&Gate>,
+) -> Result<Connection, Error> {
     let mut config = configure(options).await?;
     // A version is digits and dots: it cannot fail.
     if let Ok(agent) = HeaderValue::from_str(&user_agent()) {
@@ -109,7 +122,7 @@ pub async fn connect(options: &ClusterOptions) -> Result<Connection, Error> {
     }
     let server = config.cluster_url.to_string();
     let flow = Flow::new(rand::random::<f64>);
-    let client = build(&config, flow.clone())?;
+    let client = build(&config, flow.clone(), gate)?;
     Ok(Connection {
         client,
         flow,
@@ -118,12 +131,13 @@ pub async fn connect(options: &ClusterOptions) -> Result<Connection, Error> {
 }
 
 /// A client of the cluster that `config` names, with kube's own authentication, over connections of HTTP/2 where the
-/// server offers it, whose requests have their turns in `flow`. A connection takes at most [`CONNECT_TIMEOUT`]. There is no read timeout, since watches are silent
-/// for minutes: whoever makes a single call gives it a deadline. Nothing is retried in silence.
+/// server offers it, whose requests have their turns in `flow` and whose writes pass `gate`. A connection takes at most
+/// [`CONNECT_TIMEOUT`]. There is no read timeout, since watches are silent for minutes: whoever makes a single call gives it
+/// a deadline. Nothing is retried in silence.
 ///
 /// # Errors
 /// [`Error::Build`] and [`Error::ServerName`].
-pub fn build(config: &Config, flow: Flow) -> Result<kube::Client, Error> {
+pub fn build(config: &Config, flow: Flow, gate: Option<&Gate>) -> Result<kube::Client, Error> {
     let gzip = DecompressionLayer::new().gzip(is_far(config));
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
@@ -134,7 +148,11 @@ pub fn build(config: &Config, flow: Flow) -> Result<kube::Client, Error> {
         .service(Transport::new(config)?);
     let namespace = config.default_namespace.clone();
     let client = ClientBuilder::new(service, namespace).with_layer(&FlowLayer::new(flow));
-    Ok(client.build())
+    Ok(match gate {
+        // Outermost: what waits inside for its turn, a token or a connection is dropped with the lease.
+        Some(gate) => client.with_layer(gate).build(),
+        None => client.build(),
+    })
 }
 
 /// Whether packed answers are worth the API server's time, which packing a list takes a good part of: they are not on

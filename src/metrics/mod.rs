@@ -19,7 +19,7 @@ use std::{
 };
 
 use prometheus::{
-    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
+    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder, process_collector::ProcessCollector,
 };
 
@@ -220,6 +220,8 @@ metrics! {
         "How long a request waited for its turn.";
     events_dropped: IntCounterVec, process, "orkestra_events_dropped_total", [],
         "Kubernetes Events that were not sent: too many at a time, or refused.";
+    leader: IntGaugeVec, process, "orkestra_leader", [],
+        "1 while this process leads, or has no competitors; 0 while it follows.";
     build_info: IntGaugeVec, process, "orkestra_build_info", ["version" = &[crate::VERSION]],
         "Always 1; its label is the version that runs.";
 }
@@ -284,6 +286,11 @@ impl Metrics {
         probes.retain(|probe| probe());
         drop(probes);
         TextEncoder::new().encode_to_string(&self.0.registry.gather())
+    }
+
+    /// Whether this process leads.
+    pub fn leader(&self) -> IntGauge {
+        self.0.families.leader.with_label_values::<&str>(&[])
     }
 
     /// The counter of Events that were not sent.

@@ -15,6 +15,7 @@ use crate::{
     client::flow::Flow,
     events::EventSink,
     external::Client,
+    lead::{self, Leadership},
     metrics::{FlowMetrics, Metrics},
 };
 
@@ -36,6 +37,8 @@ pub struct Context {
     pub events: EventSink,
     /// Makes calls to the outside; none unless it is replaced by one that may.
     pub external: Client,
+    /// Whether this process leads; alone unless it is replaced by one of a candidate.
+    pub leadership: Leadership,
     /// The operators that run, by name.
     pub operators: Operators,
     /// Bounds concurrent pure passes to the cores.
@@ -53,6 +56,7 @@ impl Context {
     pub fn new(client: kube::Client, flow: &Flow) -> prometheus::Result<Self> {
         let (metrics, entropy, clock) = (Metrics::new()?, Entropy::system(), Clock::system());
         flow.count_into(FlowMetrics::new(&metrics));
+        metrics.leader().set(1);
         let wire = Wire::new(client.clone()).in_turn(flow.clone());
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Ok(Self {
@@ -60,6 +64,7 @@ impl Context {
             crds: Crds::start(wire.clone(), entropy.clone()),
             events: EventSink::start(client, &metrics, clock.clone()),
             external: Client::closed(),
+            leadership: Leadership::alone(lead::identity(&lead::host(), &entropy)),
             operators: Operators::default(),
             passes: Semaphore::new(cores),
             faults: Faults::default(),

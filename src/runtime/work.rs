@@ -3,6 +3,7 @@
 use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use futures::FutureExt;
@@ -17,6 +18,9 @@ use super::{
     shared::Shared,
 };
 use crate::metrics::{Outcome, Trigger};
+
+/// How long a key rests whose pass ended with the lease: workers stop within that.
+const LOST: Duration = Duration::from_secs(1);
 
 /// Starts the workers of an operator.
 pub(super) fn start(shared: &Arc<Shared>, crew: Crew) -> Workers<ObjectKey> {
@@ -41,8 +45,18 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     shared.metrics.waited(taken.waited);
     let started = Instant::now();
     let active = shared.metrics.enter_pass();
-    let (passed, wrote) = watched(guarded(shared, &bound, &taken)).await;
+    let pass = shared
+        .context
+        .leadership
+        .while_leading(guarded(shared, &bound, &taken));
+    let (passed, wrote) = watched(pass).await;
     drop(active);
+    // A write that was refused since the lease has run out is nobody's failure.
+    let leads = || shared.context.leadership.leads();
+    let Some(passed) = passed.filter(|passed| passed.error.is_none() || leads()) else {
+        shared.queue.add_after(key, LOST);
+        return;
+    };
     let outcome = if passed.error.is_some() {
         Outcome::Error
     } else {
