@@ -19,8 +19,8 @@ use std::{
 };
 
 use prometheus::{
-    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
-    TextEncoder, process_collector::ProcessCollector,
+    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder, process_collector::ProcessCollector,
 };
 
 pub use flow::FlowMetrics;

@@ -442,8 +442,9 @@ impl Driver {
         let duty = *self.duty.borrow();
         if !duty {
             // Nobody waits for their passes: they end with the lease.
-            life.workers = None;
-            self.shared.workers.store(0, Ordering::Relaxed);
+            if let Some(workers) = life.workers.take() {
+                workers.resize(0);
+            }
             self.shared.stand_by();
         } else if life.workers.is_none() && self.shared.role == Role::Reconciles {
             let pace = self.shared.pace(&bound.plan);

@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{super::flow::Flow, *};
 
 fn build(config: &Config) -> Result<kube::Client, Error> {
-    super::super::build(config, Flow::new(|| 0.0))
+    super::super::build(config, Flow::new(|| 0.0), None)
 }
 
 const HOST: &str = "api.cluster.example";
