@@ -197,7 +197,10 @@ impl Candidate {
             News::Absent if self.lease.is_none() => self.miss(),
             // It was made after the question, or has gone since.
             News::Absent => self.look_again().await,
-            News::Trouble(error) => self.watch_trouble = self.blame(&error, "watch"),
+            News::Trouble(error) => {
+                tracing::warn!(error = %chain(&error), "the Lease cannot be watched");
+                self.watch_trouble = self.blame(&error, "watch");
+            }
         }
     }
 
@@ -305,7 +308,6 @@ impl Candidate {
              --leader-elect=false",
             status.message
         );
-        tracing::debug!(problem);
         Some(problem.into())
     }
 

@@ -183,7 +183,7 @@ mod tests {
             assert!(answer.unwrap_err().is::<NotLeading>(), "{method}");
             assert_eq!(sent, 0, "{method}");
         }
-        let (answer, sent) = send(&gate, Method::GET, Duration::from_secs(60)).await;
+        let (answer, sent) = send(&gate, Method::GET, Duration::from_mins(1)).await;
         assert!(answer.is_ok() && sent == 1);
 
         gate.set(Some(Instant::now() + Duration::from_secs(6)));

@@ -54,7 +54,7 @@ impl Leadership {
     }
 
     /// That of a candidate whose writes pass `gate`: it follows until it is told otherwise.
-    pub(super) fn candidate(identity: Arc<str>, gate: Gate) -> Self {
+    pub(crate) fn candidate(identity: Arc<str>, gate: Gate) -> Self {
         Self(Arc::new(Inner {
             identity,
             standing: watch::Sender::new(Standing::default()),
@@ -63,7 +63,7 @@ impl Leadership {
     }
 
     /// Says how the process stands; true when it leads now or no more, and did not before.
-    pub(super) fn tell(&self, standing: Standing) -> bool {
+    pub(crate) fn tell(&self, standing: Standing) -> bool {
         let mut turned = false;
         self.0.standing.send_if_modified(|before| {
             turned = before.leads != standing.leads;

@@ -116,10 +116,10 @@ impl Runtime {
                 () = shared.supervisor.follow_leadership() => Ok(()),
             }
         };
-        let fed = bounded(feeding, &shutdown, patience / FEED_SHARE).await;
+        let followed = bounded(feeding, &shutdown, patience / FEED_SHARE).await;
         let rest = patience.saturating_sub(patience / FEED_SHARE);
         let finished = shared.supervisor.close(rest).await;
-        match fed {
+        match followed {
             Some(ended) => ended.map(|()| finished),
             None => Ok(false),
         }

@@ -79,6 +79,7 @@ impl Pages {
     }
 
     /// The same, telling who leads.
+    #[must_use]
     pub fn with_leadership(self, leadership: Leadership) -> Self {
         Self { leadership, ..self }
     }

@@ -1,5 +1,7 @@
 //! Requests to the router, without a port; the cluster is a function.
 
+mod follower;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use axum::body::Body;

@@ -56,7 +56,7 @@ fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
     assert_eq!(me.next(after(start, 17.0)), Step::Acquire);
     // Its own duration counts, not ours.
     let long = Record {
-        duration: Some(Duration::from_secs(60)),
+        duration: Some(Duration::from_mins(1)),
         ..record(3, "other")
     };
     me.see(Some(long), start);
@@ -184,8 +184,10 @@ struct Process {
     known: Option<Record>,
     /// When its attempt was begun, reaches the server, and is answered or given up; and on which state it is.
     attempt: Option<(Instant, Instant, Instant, Option<Record>)>,
-    /// What the server said to it, unless the answer is lost.
-    answer: Option<Option<Record>>,
+    /// Whether the attempt has reached the server.
+    arrived: bool,
+    /// What the server said to it; none where that was no, or is lost.
+    answer: Option<Record>,
     stopped_until: Instant,
 }
 
@@ -193,7 +195,7 @@ struct Chance(Entropy);
 
 impl Chance {
     fn one_in(&self, sides: u64) -> bool {
-        self.0.bits() % sides == 0
+        self.0.bits().is_multiple_of(sides)
     }
 
     fn up_to(&self, seconds: f64) -> Duration {
@@ -213,16 +215,16 @@ impl Process {
     ) {
         // What is on its way arrives also while its sender stands still.
         if let Some((_, arrives, _, on)) = &self.attempt
-            && self.answer.is_none()
+            && !self.arrived
             && now >= *arrives
         {
             let written = if faults && chance.one_in(6) {
                 None
             } else {
-                server.write(on.as_ref(), name).map(Some)
+                server.write(on.as_ref(), name)
             };
             let lost = faults && chance.one_in(6);
-            self.answer = Some(written.filter(|_| !lost).flatten());
+            (self.arrived, self.answer) = (true, written.filter(|_| !lost));
         }
         if now < self.stopped_until {
             return;
@@ -235,7 +237,8 @@ impl Process {
                 return;
             }
             self.attempt = None;
-            match self.answer.take().flatten() {
+            self.arrived = false;
+            match self.answer.take() {
                 Some(record) => {
                     self.known = Some(record.clone());
                     self.election.won(record, started);
@@ -265,6 +268,7 @@ fn simulate(seed: u64) -> usize {
         election: candidate(name),
         known: None,
         attempt: None,
+        arrived: false,
         answer: None,
         stopped_until: start,
     });

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use testbed::{ControlPlane, Signal, eventually};
+use testbed::{AuditEvent, ControlPlane, Signal, eventually};
 
 use self::proxy::Proxy;
 use self::replicas::{LEASE, Replica, Replicas};
@@ -87,7 +87,7 @@ async fn a_follower_has_full_caches_says_who_leads_and_writes_nothing() -> Resul
     assert_eq!(records(&second).await?, records(&first).await?);
     assert_ne!(records(&second).await?, "0");
     let writes = second.requests(mark)?;
-    let writes: Vec<_> = writes.into_iter().filter(|one| one.is_write()).collect();
+    let writes: Vec<_> = writes.into_iter().filter(AuditEvent::is_write).collect();
     ensure!(writes.is_empty(), "{}", waters::lines(&writes));
     Ok(())
 }
@@ -277,7 +277,7 @@ async fn without_rights_on_leases_a_process_is_not_ready_and_names_the_right() -
     eventually("it says what is missing", LIMIT, async || {
         let answer = first.readiness().await?;
         ensure!(answer.starts_with("HTTP/1.1 503"), "{answer}");
-        Ok(answer.contains("cannot get Lease").then_some(()))
+        Ok(answer.contains("cannot watch Lease").then_some(()))
     })
     .await?;
     let page = first.page("/katalog").await?;
@@ -288,7 +288,7 @@ async fn without_rights_on_leases_a_process_is_not_ready_and_names_the_right() -
         "{page}"
     );
     ensure!(
-        first.log().contains("the Lease cannot be"),
+        first.log().contains("the Lease cannot be watched"),
         "{}",
         first.log()
     );

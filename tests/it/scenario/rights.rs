@@ -23,10 +23,10 @@ impl Scenario {
                     role.metadata.name = Some(format!("{}:{}:{name}", self.namespace, self.grants));
                     roles.push(role);
                 }
-                // In their place the scenario's user.
-                Some("ClusterRoleBinding" | "RoleBinding" | "Namespace" | "ServiceAccount") => {}
-                // Scenarios whose controllers take part in an election ask for it.
-                Some("Role") => {}
+                // In their place the scenario's user; the Role is for those who take part in an election.
+                Some(
+                    "ClusterRoleBinding" | "Namespace" | "Role" | "RoleBinding" | "ServiceAccount",
+                ) => {}
                 other => bail!("`ork generate rbac` printed a {other:?}"),
             }
         }
