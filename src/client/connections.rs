@@ -26,7 +26,7 @@ pub(super) enum Use {
 impl Use {
     /// Most requests at a time on one connection. A genuine API server allows 100 streams (seen, 1.34): watches leave
     /// some of them; single requests are spread, since one connection is one stream of bytes and one task of the server's.
-    fn most(self) -> usize {
+    pub(super) fn most(self) -> usize {
         match self {
             Self::Watches => 80,
             Self::Singles => 32,
