@@ -291,7 +291,7 @@ mod tests {
         let (second, _) = case.make(Use::Singles, 2);
         case.connections.leave(first, case.now);
         case.connections.leave(second, case.now);
-        case.now += IDLE - Duration::from_secs(1);
+        case.now += IDLE.saturating_sub(Duration::from_secs(1));
         case.connections.close_idle(second, case.now);
         assert_eq!(case.connections.count(Use::Singles), 2);
         assert_eq!(case.seat(Use::Singles), Seat::Taken(first, wire));
