@@ -26,7 +26,7 @@ pub(super) enum Use {
 impl Use {
     /// Most requests at a time on one connection. A genuine API server allows 100 streams (seen, 1.34): watches leave
     /// some of them; single requests are spread, since one connection is one stream of bytes and one task of the server's.
-    fn most(self) -> usize {
+    pub(super) fn most(self) -> usize {
         match self {
             Self::Watches => 80,
             Self::Singles => 32,
@@ -291,7 +291,7 @@ mod tests {
         let (second, _) = case.make(Use::Singles, 2);
         case.connections.leave(first, case.now);
         case.connections.leave(second, case.now);
-        case.now += IDLE - Duration::from_secs(1);
+        case.now += IDLE.saturating_sub(Duration::from_secs(1));
         case.connections.close_idle(second, case.now);
         assert_eq!(case.connections.count(Use::Singles), 2);
         assert_eq!(case.seat(Use::Singles), Seat::Taken(first, wire));

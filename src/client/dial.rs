@@ -15,8 +15,9 @@ use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
 use super::{CONNECT_TIMEOUT, Error};
 
-/// A peer that a connection of HTTP/1.1 hears nothing from is asked after that long; HTTP/2 has pings of its own.
-const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
+/// A peer that a connection of HTTP/1.1 hears nothing from is asked after that long, and so often before it is taken for
+/// dead; HTTP/2 has pings of its own.
+const TCP_KEEPALIVE: (Duration, u32) = (Duration::from_secs(5), 3);
 
 /// Bytes in both directions.
 pub(super) trait Stream: Read + Write + Send + Unpin {}
@@ -59,7 +60,10 @@ impl Dialer {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(TCP_KEEPALIVE));
+        let (silence, times) = TCP_KEEPALIVE;
+        tcp.set_keepalive(Some(silence));
+        tcp.set_keepalive_interval(Some(silence));
+        tcp.set_keepalive_retries(Some(times));
         let proxy = config.proxy_url.as_ref();
         let connector = match proxy.map(|proxy| (proxy, proxy.scheme_str())) {
             None => boxed(secured(config, tcp)?),

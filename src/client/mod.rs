@@ -147,6 +147,7 @@ pub fn build(config: &Config, flow: Flow, gate: Option<&Gate>) -> Result<kube::C
         .map_err(BoxError::from)
         .service(Transport::new(config)?);
     let namespace = config.default_namespace.clone();
+    // The last one is the outermost: what looks at a request in the moment that it is sent stands before the flow.
     let client = ClientBuilder::new(service, namespace).with_layer(&FlowLayer::new(flow));
     Ok(match gate {
         // Outermost: what waits inside for its turn, a token or a connection is dropped with the lease.

@@ -16,7 +16,7 @@ mod tests;
 
 use std::{
     collections::HashMap,
-    pin::pin,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::{Context, Poll},
     time::Duration,
@@ -49,6 +49,9 @@ const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a request that was given back unsent is tried on another connection.
 const ATTEMPTS: usize = 8;
+/// How many bytes of a watch may be on the way that nobody has read yet. The connection takes that from all of its watches,
+/// so that one which is not read keeps none of the others from being told.
+const WATCH_WINDOW: u32 = 256 * 1024;
 
 /// Sends requests. Cheap to clone; the connections close when the last clone is dropped.
 #[derive(Clone)]
@@ -116,7 +119,7 @@ impl Pool {
                         let dial = dial.shared();
                         book.dials.insert(id, dial.clone());
                         // A task of its own: others wait for it too, when the first one gives up.
-                        tokio::spawn(make(self.clone(), id, done));
+                        tokio::spawn(make(self.clone(), id, used_for, done));
                         Some(dial)
                     }
                 }
@@ -137,8 +140,13 @@ impl Pool {
 }
 
 /// Makes a connection, tells who waits for it, and tends it to its end.
-async fn make(pool: Arc<Pool>, id: Id, done: oneshot::Sender<Result<(), DialError>>) {
-    let opened = timeout(CONNECT_TIMEOUT, open(&pool.dialer)).await;
+async fn make(
+    pool: Arc<Pool>,
+    id: Id,
+    used_for: Use,
+    done: oneshot::Sender<Result<(), DialError>>,
+) {
+    let opened = timeout(CONNECT_TIMEOUT, open(&pool.dialer, used_for)).await;
     let (wire, open) = match opened.unwrap_or(Err(DialError::Silent)) {
         Ok(opened) => opened,
         Err(error) => {
@@ -167,7 +175,7 @@ async fn make(pool: Arc<Pool>, id: Id, done: oneshot::Sender<Result<(), DialErro
 /// The side of a connection that does the work.
 enum Open {
     Two(http2::Connection<Box<dyn Stream>, Body, TokioExecutor>),
-    One(http1::Connection<Box<dyn Stream>, Body>),
+    One(Pin<Box<http1::Connection<Box<dyn Stream>, Body>>>),
 }
 
 impl Open {
@@ -180,14 +188,21 @@ impl Open {
     }
 }
 
-async fn open(dialer: &Dialer) -> Result<(Wire, Open), DialError> {
+async fn open(dialer: &Dialer, used_for: Use) -> Result<(Wire, Open), DialError> {
     let Dialed { stream, is_http2 } = dialer.dial().await?;
     let refused = |error| DialError::Handshake(Arc::new(error));
     if !is_http2 {
         let (sender, connection) = http1::handshake(stream).await.map_err(refused)?;
-        return Ok((Wire::one(sender), Open::One(connection)));
+        return Ok((Wire::one(sender), Open::One(Box::pin(connection))));
     }
-    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    if used_for == Use::Watches {
+        let watches = u32::try_from(used_for.most()).unwrap_or(u32::MAX);
+        builder
+            .initial_stream_window_size(WATCH_WINDOW)
+            .initial_connection_window_size(WATCH_WINDOW.saturating_mul(watches));
+    }
+    let (sender, connection) = builder
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_AFTER)
         .keep_alive_timeout(PING_TIMEOUT)
@@ -210,15 +225,12 @@ async fn open(dialer: &Dialer) -> Result<(Wire, Open), DialError> {
 /// Runs a connection to its end, which it meets when the server wants it, or when it has been idle.
 async fn tend(pool: &Weak<Pool>, id: Id, open: Open) {
     let ended = match open {
-        Open::One(connection) => {
-            let mut connection = pin!(connection);
-            loop {
-                tokio::select! {
-                    ended = &mut connection => break ended,
-                    () = sleep(IDLE / 3) => look_after(pool, id, None),
-                }
+        Open::One(mut connection) => loop {
+            tokio::select! {
+                ended = &mut connection => break ended,
+                () = sleep(IDLE / 3) => look_after(pool, id, None),
             }
-        }
+        },
         Open::Two(mut connection) => loop {
             tokio::select! {
                 ended = &mut connection => break ended,

@@ -21,6 +21,7 @@ mod enrich;
 mod examples;
 mod external;
 mod files;
+mod flow;
 mod foreach;
 mod kinds;
 mod leaders;

@@ -48,7 +48,7 @@ pub(super) enum Heard {
 /// How many may be in flight.
 #[derive(Debug)]
 pub(super) struct Limit {
-    limit: f64,
+    permits: f64,
     cut_at: Option<Instant>,
     paused_until: Option<Instant>,
     pulses: BTreeMap<Share, Pulse>,
@@ -91,7 +91,7 @@ impl Pulse {
 impl Limit {
     pub(super) fn new() -> Self {
         Self {
-            limit: FIRST,
+            permits: FIRST,
             cut_at: None,
             paused_until: None,
             pulses: BTreeMap::new(),
@@ -110,7 +110,7 @@ impl Limit {
     /// How many may be in flight but for pauses.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between LEAST and MOST
     pub(super) fn current(&self) -> usize {
-        self.limit as usize
+        self.permits as usize
     }
 
     /// When a pause ends that has begun.
@@ -153,7 +153,7 @@ impl Limit {
             }
         } else if 2 * used >= self.current() {
             // One more for each round of them, while they are used.
-            self.limit = (self.limit + 1.0 / self.limit).min(MOST);
+            self.permits = (self.permits + 1.0 / self.permits).min(MOST);
         }
     }
 
@@ -168,7 +168,7 @@ impl Limit {
             return;
         }
         self.cut_at = Some(now);
-        self.limit = (self.limit * factor).max(LEAST);
+        self.permits = (self.permits * factor).max(LEAST);
         for pulse in self.pulses.values_mut() {
             pulse.recent = None;
         }

@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     net::SocketAddr,
+    pin::pin,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 

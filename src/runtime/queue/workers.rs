@@ -188,20 +188,20 @@ async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
     token: CancellationToken,
 ) {
     loop {
-        let taking = token.run_until_cancelled(team.queue.take());
+        let next = token.run_until_cancelled(team.queue.take());
         // A timer for those alone that may have to go.
-        let taken = if team.has_surplus() {
-            match timeout(SURPLUS_IDLE, taking).await {
-                Ok(taken) => taken,
+        let next = if team.has_surplus() {
+            match timeout(SURPLUS_IDLE, next).await {
+                Ok(next) => next,
                 Err(_) if team.is_surplus(id) => return,
                 Err(_) => continue,
             }
         } else {
-            taking.await
+            next.await
         };
-        let Some(Some(taken)) = taken else { return };
+        let Some(Some(key)) = next else { return };
         team.grow();
-        let run = async { (team.pass)(taken).await };
+        let run = async { (team.pass)(key).await };
         if AssertUnwindSafe(run).catch_unwind().await.is_err() {
             tracing::error!("a worker went on after a panic outside of a pass");
         }

@@ -156,6 +156,24 @@ async fn a_request_that_nobody_answers_ends_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_waits_for_its_turn_and_its_deadline_waits_with_it() {
+    let flow = Flow::new(|| 0.0);
+    let share = Share::new("pond");
+    let mut turns: Vec<Turn> =
+        std::iter::from_fn(|| futures::FutureExt::now_or_never(flow.turn(&share))).collect();
+    let server = Server::new();
+    server.answer(200, "{}");
+    let wire = server.wire().in_turn(flow).on_account_of(share);
+    let start = Instant::now();
+    let asked = tokio::spawn(async move { wire.get(&served("", "pods"), &key()).await });
+    tokio::time::sleep(DEADLINE * 3).await;
+    assert!(server.requests().is_empty());
+    turns.pop();
+    asked.await.unwrap().unwrap();
+    assert_eq!(start.elapsed(), DEADLINE * 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unknown_object_and_an_unknown_kind_are_told_apart() {
     let named = r#"{"kind":"Status","code":404,"reason":"NotFound","message":"pods \"web\" not found","details":{"name":"web","kind":"pods"}}"#;
     assert!(
