@@ -68,7 +68,8 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         stage.clone(),
         connection.client.clone(),
         context.clock.clone(),
-    );
+    )
+    .reaching(context.wire.reach().clone());
     let address = listener
         .local_addr()
         .context("cannot tell the address that was taken")?;

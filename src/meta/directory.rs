@@ -10,7 +10,10 @@
 
 use std::sync::Arc;
 
-use orkestra_core::plan::{KatalogRef, OperatorPlan, Plan};
+use orkestra_core::{
+    plan::{KatalogRef, OperatorPlan, Plan},
+    reasons::KatalogReason,
+};
 use tokio::sync::watch;
 
 use crate::runtime::OperatorStatus;
@@ -66,8 +69,8 @@ pub struct About {
 pub struct Readiness {
     /// Whether it holds; none is `Unknown`.
     pub status: Option<bool>,
-    /// CamelCase, from a fixed set.
-    pub reason: &'static str,
+    /// Why, in a word.
+    pub reason: KatalogReason,
     /// For people.
     pub message: String,
 }

@@ -18,7 +18,7 @@ use std::{
 };
 
 use prometheus::{
-    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
+    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder, process_collector::ProcessCollector,
 };
 
@@ -186,6 +186,8 @@ metrics! {
         "How often an autoscaler's `do` began to count.";
     restores: IntCounterVec, operator, "orkestra_autoscale_restores_total", [],
         "How often what is declared counted again.";
+    degraded: IntGaugeVec, operator, "orkestra_degraded", [],
+        "1 while the operator is degraded: too many of its passes fail.";
     workers_active: IntGaugeVec, operator, "orkestra_workers_active", [],
         "Workers that are in a pass.";
     panics: IntCounterVec, operator, "orkestra_panics_total", [],
@@ -198,6 +200,8 @@ metrics! {
         "Applies that met a field of another manager.";
     events_dropped: IntCounterVec, process, "orkestra_events_dropped_total", [],
         "Kubernetes Events that were not sent: too many at a time, or refused.";
+    api_server_reachable: IntGaugeVec, process, "orkestra_api_server_reachable", [],
+        "1 while the API server can be reached, as far as is known; 0 while everything waits for it.";
     build_info: IntGaugeVec, process, "orkestra_build_info", ["version" = &[crate::VERSION]],
         "Always 1; its label is the version that runs.";
 }
@@ -247,6 +251,14 @@ impl Metrics {
     /// A series that cannot be encoded.
     pub fn encode(&self) -> prometheus::Result<String> {
         TextEncoder::new().encode_to_string(&self.0.registry.gather())
+    }
+
+    /// Whether the API server can be reached.
+    pub fn api_server_reachable(&self) -> IntGauge {
+        self.0
+            .families
+            .api_server_reachable
+            .with_label_values::<&str>(&[])
     }
 
     /// The counter of Events that were not sent.

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 use super::{
     entropy::Entropy,
     operators::Operators,
+    reach::Reach,
     watch::{Crds, Informers},
     wire::Wire,
 };
@@ -46,7 +47,9 @@ impl Context {
     /// A metric that cannot be registered, which is a fault of its declaration.
     pub fn new(client: kube::Client) -> prometheus::Result<Self> {
         let (metrics, entropy, clock) = (Metrics::new()?, Entropy::system(), Clock::system());
-        let wire = Wire::new(client.clone());
+        let gauge = metrics.api_server_reachable();
+        let reach = Reach::new(client.clone(), entropy.clone(), gauge);
+        let wire = Wire::reaching(client.clone(), reach);
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Ok(Self {
             informers: Informers::new(wire.clone(), entropy.clone()),

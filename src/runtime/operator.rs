@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use orkestra_core::plan::OperatorPlan;
+use orkestra_core::{plan::OperatorPlan, reasons::KatalogReason};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -11,6 +11,7 @@ use super::{
     context::Context,
     depends,
     driver::Driver,
+    health::Degraded,
     operators::{Entered, Operators},
     publish::publish,
     queue::Queue,
@@ -53,15 +54,11 @@ pub enum Phase {
     Deleting,
 }
 
-/// Reason of an operator that waits for another one.
-pub const DEPENDENCY_NOT_READY: &str = "DependencyNotReady";
-
 /// Something that keeps an operator from its work, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// CamelCase, from a fixed set: `Forbidden`, `CrdMissing`, `DependencyNotReady`,
-    /// `KindNotServed`, `Unavailable`, `StatusNotWritable`.
-    pub reason: &'static str,
+    /// Why, in a word.
+    pub reason: KatalogReason,
     /// What, and the mend.
     pub message: String,
 }
@@ -87,6 +84,8 @@ pub struct OperatorStatus {
     pub failures: u64,
     /// Failed ones since the last success.
     pub consecutive_failures: u64,
+    /// Since when and why it is degraded by failed passes; none while it is well.
+    pub degraded: Option<Degraded>,
     /// The last failure's message; kept after recovery.
     pub last_error: Option<String>,
     /// When the last pass ended.

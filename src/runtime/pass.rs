@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
+    reasons::Again,
     reconcile::{
-        reason::Reason,
         record::{CrRecord, Observed, ObservedChild},
         sources::{Answer, Answers, ROUNDS, Read, Sources},
         status::{reported, status},
@@ -25,6 +25,7 @@ use super::{
     memory::Memory,
     metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
     normalize,
+    reach::Reach,
     shared::Shared,
     sources::{self, related},
     tell::{tell, warn},
@@ -72,6 +73,11 @@ impl Passed {
             next: Next::Pending,
             error: None,
         }
+    }
+
+    /// Whether it failed while the API server could not be reached: that says nothing of the custom resource.
+    pub(super) fn is_lost(&self, reach: &Reach) -> bool {
+        self.next == Next::Retry && self.error.is_some() && !reach.is_up()
     }
 
     pub(super) fn failed(next: Next, error: impl Into<String>) -> Self {
@@ -328,18 +334,16 @@ pub(super) async fn report(
     }
 }
 
-/// What follows: a permanent failure waits for another input, a missing right for whoever grants it, all else is tried again.
+/// What follows, by the failures' reasons: a permanent one waits for another input, a missing right for whoever grants it.
 pub(super) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
     let mut next = revisit.map_or(Next::Settled, Next::After);
     for failed in &executed.failures {
         next = soonest(
             next,
-            match failed.reason {
-                Reason::Forbidden | Reason::NameTaken | Reason::KindNotServed => Next::After(WAIT),
-                // It is watched.
-                Reason::SourceMissing => Next::Settled,
-                reason if reason.is_permanent() => Next::Settled,
-                _ => Next::Retry,
+            match failed.reason.again() {
+                Again::OnChange => Next::Settled,
+                Again::Slowly => Next::After(WAIT),
+                Again::Backoff => Next::Retry,
             },
         );
     }

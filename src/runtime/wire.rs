@@ -13,10 +13,12 @@ use orkestra_core::{plan::ObjectKey, value::Node};
 use serde::Deserialize;
 
 use self::error::Asked;
+pub(super) use self::error::chain;
 pub use self::{
     error::{Cause, WireError},
     served::Served,
 };
+use super::reach::Reach;
 use served::Query;
 
 /// How long one request may take.
@@ -37,6 +39,7 @@ const STRICT: &str = "Strict";
 #[derive(Clone)]
 pub struct Wire {
     client: kube::Client,
+    reach: Reach,
 }
 
 impl std::fmt::Debug for Wire {
@@ -117,7 +120,17 @@ struct ListMeta {
 impl Wire {
     /// Requests through `client`, [`DEADLINE`] each.
     pub fn new(client: kube::Client) -> Self {
-        Self { client }
+        Self::reaching(client, Reach::unquestioned())
+    }
+
+    /// The same, and `reach` hears how they end.
+    pub fn reaching(client: kube::Client, reach: Reach) -> Self {
+        Self { client, reach }
+    }
+
+    /// Whether the API server can be reached, as the requests tell.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// The client underneath.
@@ -371,13 +384,15 @@ impl Wire {
         }
         let request = request.body(bytes).map_err(|_| asked.unwritable())?;
         // Not `request::<Node>`: kube logs the whole text of an answer that it cannot parse.
-        match tokio::time::timeout(DEADLINE, self.client.request_text(request)).await {
+        let answer = match tokio::time::timeout(DEADLINE, self.client.request_text(request)).await {
             Ok(answer) => answer.map_err(|error| asked.sort(error)),
             Err(_) => Err(WireError::Unavailable(format!(
                 "no answer within {} s",
                 DEADLINE.as_secs()
             ))),
-        }
+        };
+        self.reach.heard(&answer);
+        answer
     }
 }
 

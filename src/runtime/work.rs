@@ -42,8 +42,16 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
         let took = started.elapsed();
         shared.metrics.pass_ended(outcome, took);
         shared.meter.ended(took, outcome == Outcome::Error);
+    }
+    if passed.is_lost(shared.context.wire.reach()) {
+        // It is taken again once the API server is back, as if it had not been tried.
+        shared.queue.add(key, Lane::Changed);
+        taken.done();
+        return;
+    }
+    if passed.next != Next::Pending {
         let is_known = bound.cr(&key).is_some();
-        shared.passed(&key, is_known, passed.error);
+        shared.passed(&bound.plan, &key, is_known, passed.error);
     }
     match passed.next {
         Next::Settled => shared.queue.forget(&key),

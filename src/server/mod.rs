@@ -32,7 +32,11 @@ use tokio::sync::Semaphore;
 pub use error::ApiError;
 pub use stage::Stage;
 
-use crate::{meta::Directory, metrics::Metrics, runtime::context::Clock};
+use crate::{
+    meta::Directory,
+    metrics::Metrics,
+    runtime::{context::Clock, reach::Reach},
+};
 use address::{Page, Target};
 
 /// Requests that may read from the API server at a time; others wait within their deadline.
@@ -46,6 +50,7 @@ pub struct Pages {
     stage: Stage,
     client: kube::Client,
     clock: Clock,
+    reach: Reach,
     live: Arc<Semaphore>,
 }
 
@@ -72,8 +77,17 @@ impl Pages {
             stage,
             client,
             clock,
+            reach: Reach::unquestioned(),
             live: Arc::new(Semaphore::new(LIVE_REQUESTS)),
         }
+    }
+}
+
+impl Pages {
+    /// The same pages, which tell whether the API server can be reached.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 }
 
@@ -117,6 +131,10 @@ async fn live_probe() -> &'static str {
 async fn ready_probe(State(pages): State<Pages>) -> (StatusCode, &'static str) {
     match pages.stage.now() {
         stage::Now::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+        stage::Now::Ready if pages.reach.view().borrow().away.is_some() => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the API server cannot be reached\n",
+        ),
         stage::Now::Ready => (StatusCode::OK, "ok\n"),
         stage::Now::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n"),
     }
@@ -144,6 +162,7 @@ async fn summary(State(pages): State<Pages>) -> Response {
     Json(operators::summary(
         &pages.directory.katalogs(),
         pages.stage.now(),
+        &pages.reach.view().borrow(),
     ))
     .into_response()
 }

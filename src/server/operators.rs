@@ -10,13 +10,14 @@ use axum::{
 use orkestra_core::{
     api::{DependencyCondition, duration},
     plan::{AutoscalePlan, OperatorPlan},
+    reasons::KatalogReason,
 };
 use serde_json::{Value, json};
 
 use super::{address::long_path, stage::Now};
 use crate::{
     meta::{KatalogView, OperatorView},
-    runtime::{DEPENDENCY_NOT_READY, OperatorStatus, health::State},
+    runtime::{OperatorStatus, health::State, reach::View},
 };
 
 /// How it fares; one whose kind another Katalog holds never starts.
@@ -24,7 +25,7 @@ fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
     if operator.conflict.is_some() {
         State::Pending
     } else {
-        State::of(&operator.plan, status)
+        State::of(status)
     }
 }
 
@@ -38,7 +39,7 @@ fn code(state: State) -> StatusCode {
 }
 
 /// `/katalog`.
-pub(super) fn summary(katalogs: &[KatalogView], stage: Now) -> Value {
+pub(super) fn summary(katalogs: &[KatalogView], stage: Now, reach: &View) -> Value {
     let rows: Vec<(State, Value)> = katalogs
         .iter()
         .flat_map(|katalog| {
@@ -69,7 +70,8 @@ pub(super) fn summary(katalogs: &[KatalogView], stage: Now) -> Value {
         .map(|(_, row)| row);
     let mut page = json!({
         "healthy": degraded == 0,
-        "OrkReady": stage == Now::Ready,
+        "OrkReady": stage == Now::Ready && reach.away.is_none(),
+        "apiServer": api_server(reach),
         "status": if degraded == 0 { 200 } else { 503 },
         "degradedReason": first.map(|row| format!("{}: {}", row["name"].as_str().unwrap_or(""), row["reason"].as_str().unwrap_or(""))),
         "total": enabled + disabled,
@@ -91,6 +93,15 @@ pub(super) fn summary(katalogs: &[KatalogView], stage: Now) -> Value {
     page
 }
 
+/// Whether the API server can be reached, and if not, for how long and why.
+fn api_server(reach: &View) -> Value {
+    json!({
+        "reachable": reach.away.is_none(),
+        "awaySeconds": reach.away.as_ref().map(|away| away.since.elapsed().as_secs()),
+        "reason": reach.away.as_ref().map(|away| &away.why),
+    })
+}
+
 fn about(katalog: &KatalogView) -> Value {
     json!({
         "namespace": katalog.reference.namespace,
@@ -100,7 +111,7 @@ fn about(katalog: &KatalogView) -> Value {
         "author": katalog.about.author,
         "license": katalog.about.license,
         "ready": katalog.ready.status,
-        "reason": katalog.ready.reason,
+        "reason": katalog.ready.reason.as_str(),
         "message": katalog.ready.message,
         "revision": katalog.revision,
         "disabled": katalog.disabled,
@@ -139,6 +150,13 @@ fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
     }
     if let Some(entry) = &status.yields_to {
         return Some(format!("entry {entry} reconciles this kind"));
+    }
+    if let Some(degraded) = &status.degraded {
+        return Some(format!(
+            "{}: {}",
+            KatalogReason::PassesFail,
+            degraded.message
+        ));
     }
     (status.consecutive_failures > 0).then(|| {
         let last = status.last_error.as_deref().unwrap_or("no message");
@@ -234,7 +252,7 @@ fn problems(status: &OperatorStatus) -> Vec<Value> {
     status
         .problems
         .iter()
-        .map(|problem| json!({"reason": problem.reason, "message": problem.message}))
+        .map(|problem| json!({"reason": problem.reason.as_str(), "message": problem.message}))
         .collect()
 }
 
@@ -276,12 +294,13 @@ pub(super) fn health(
         "queueDepth": status.queue_depth,
         "errorRate": error_rate(&status),
         "consecutiveFails": status.consecutive_failures,
+        "degradedSince": status.degraded.as_ref().map(|degraded| degraded.since),
         "totalReconciles": status.passes,
         "totalFailed": status.failures,
         "resourceCount": status.instances,
         "readyCount": status.ready,
         "gated": status.gated,
-        "hasUnhealthyDependencies": status.problems.iter().any(|problem| problem.reason == DEPENDENCY_NOT_READY),
+        "hasUnhealthyDependencies": status.problems.iter().any(|problem| problem.reason == KatalogReason::DependencyNotReady),
         "lastError": status.last_error,
         "lastReconcile": status.last_pass,
         "problems": problems(&status),
