@@ -69,16 +69,21 @@ impl Health {
         self.turn(measure, String::new)
     }
 
-    /// A pass over `key`, which is still there, failed.
+    /// A pass over `key`, which is still there, failed. One that is not tried again by itself, or only now and then, counts
+    /// once: that its custom resource is looked at anew for some other reason makes nothing worse.
     pub(super) fn failed(
         &mut self,
         key: &ObjectKey,
         error: &str,
+        is_retried: bool,
         measure: Measure,
     ) -> Option<Turn> {
+        let is_new = self.failing.insert(key.clone());
+        if !is_new && !is_retried {
+            return None;
+        }
         self.passed_in_row = 0;
         self.failed_in_row += 1;
-        self.failing.insert(key.clone());
         let (in_row, failing) = (self.failed_in_row, self.failing.len());
         self.turn(measure, || {
             if in_row >= measure.threshold {
@@ -216,7 +221,7 @@ mod tests {
         let mut pass = |outcome: &i32| {
             let key = key(outcome.unsigned_abs() as usize);
             if *outcome < 0 {
-                health.failed(&key, "no room", of(instances))
+                health.failed(&key, "no room", true, of(instances))
             } else {
                 health.passed(&key, of(instances))
             }
@@ -278,6 +283,15 @@ mod tests {
         // Of many more the same three are few.
         let mut health = Health::default();
         assert_eq!(passes(&mut health, 7, &[-1, 4, -2, 5, -3]), [None; 5]);
+    }
+
+    #[test]
+    fn what_only_another_input_mends_counts_once_for_each_resource() {
+        let mut health = Health::default();
+        let mut fail = |number| health.failed(&key(number), "no name", false, of(9));
+        let turns = [1, 1, 1, 1, 2, 1, 2, 3].map(&mut fail);
+        assert_eq!(turns[..7], [None; 7]);
+        assert_eq!(turns[7], DEGRADED);
     }
 
     #[test]

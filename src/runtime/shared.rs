@@ -369,18 +369,19 @@ impl Shared {
         self.objects.release(&unread, &self.readers);
     }
 
-    /// Counts a pass over a custom resource; `is_known` is whether that is still there.
+    /// Counts a pass over a custom resource; whether that is still there, and whether it is tried again with
+    /// backoff.
     pub(super) fn passed(
         &self,
         plan: &OperatorPlan,
         key: &ObjectKey,
-        is_known: bool,
+        (is_known, is_retried): (bool, bool),
         error: Option<String>,
     ) {
         let measure = self.measure(plan);
         let turn = match &error {
             None => lock(&self.health).passed(key, measure),
-            Some(error) if is_known => lock(&self.health).failed(key, error, measure),
+            Some(error) if is_known => lock(&self.health).failed(key, error, is_retried, measure),
             Some(_) => None,
         };
         let mut tally = lock(&self.tally);

@@ -51,7 +51,8 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     }
     if passed.next != Next::Pending {
         let is_known = bound.cr(&key).is_some();
-        shared.passed(&bound.plan, &key, is_known, passed.error);
+        let is_retried = passed.next == Next::Retry;
+        shared.passed(&bound.plan, &key, (is_known, is_retried), passed.error);
     }
     match passed.next {
         Next::Settled => shared.queue.forget(&key),

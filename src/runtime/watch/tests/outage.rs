@@ -144,3 +144,40 @@ async fn of_forty_watches_none_asks_while_the_server_is_away_and_all_return_with
             .all(|handle| state(handle) == WatchState::Synced)
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_relist_keeps_the_records_that_did_not_change() {
+    let server = Server::new();
+    let informers = informers(&server);
+    let objects = |changed: usize| -> Vec<String> {
+        let each = |number: usize| {
+            let version = if number < changed { 5_000 } else { 10 };
+            object(&format!("o{number:04}"), version, r#","spec":{"size":2}"#)
+        };
+        (0..1_000).map(each).collect()
+    };
+    server.answer(200, list(20, "", &objects(0)));
+    server.answer(200, list(9_000, "", &objects(7)));
+    let feed = server.watch();
+    let handle = informers.crs(watched(), &paths(&["spec.size"]), None);
+    handle.synced().await;
+    let sorted = || {
+        let mut records = handle.store().snapshot();
+        records.sort_by(|a, b| a.id.key.cmp(&b.id.key));
+        records
+    };
+    let before = sorted();
+    feed.send("ERROR", &status(410, "Expired", "too old resource version"));
+    sleep(Duration::from_secs(2)).await;
+    let after = sorted();
+    assert_eq!(
+        (before.len(), after.len(), lists(&server)),
+        (1_000, 1_000, 2)
+    );
+    // Of what did not change there is one record at any time: the one that was there.
+    let other = before
+        .iter()
+        .zip(&after)
+        .filter(|(before, after)| !Arc::ptr_eq(before, after));
+    assert_eq!(other.count(), 7);
+}
