@@ -361,11 +361,49 @@ pub(super) fn soonest(a: Next, b: Next) -> Next {
 
 #[cfg(test)]
 mod tests {
+    use orkestra_core::{reasons::Reason, reconcile::step::Failure};
+
     use super::*;
 
     fn clock(at: &str) -> Clock {
         let now: Timestamp = at.parse().unwrap();
         Clock::new(move || now)
+    }
+
+    fn failures(reasons: &[Reason]) -> Executed {
+        let failure = |reason: &Reason| Failure {
+            reason: *reason,
+            at: "ConfigMap shop/web".to_owned(),
+            message: "no".to_owned(),
+        };
+        Executed {
+            failures: reasons.iter().map(failure).collect(),
+            ..Executed::default()
+        }
+    }
+
+    #[test]
+    fn what_follows_a_failure_is_the_reasons_alone() {
+        for reason in Reason::ALL {
+            let expected = match reason.again() {
+                Again::OnChange => Next::Settled,
+                Again::Slowly => Next::After(WAIT),
+                Again::Backoff => Next::Retry,
+            };
+            assert_eq!(next(&failures(&[*reason]), None), expected, "{reason}");
+            // A permanent failure is never tried again hot, and never hides one that is.
+            assert!(
+                !reason.is_permanent() || expected != Next::Retry,
+                "{reason}"
+            );
+            let both = failures(&[*reason, Reason::Unavailable]);
+            assert_eq!(next(&both, None), Next::Retry, "{reason}");
+        }
+        let soon = Duration::from_secs(3);
+        assert_eq!(
+            next(&failures(&[Reason::Forbidden, Reason::Invalid]), Some(soon)),
+            Next::After(soon)
+        );
     }
 
     #[test]

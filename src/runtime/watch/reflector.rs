@@ -314,8 +314,8 @@ impl<R: Record> Reflector<'_, R> {
         self.failures = self.failures.saturating_add(1);
         let reach = self.wire.reach();
         let seen = reach.returns();
-        if matches!(error, WireError::Unavailable(_)) && !reach.is_up() {
-            self.wait_for_return(seen).await;
+        if matches!(error, WireError::Unavailable(_)) && self.came_back(seen).await {
+            self.failures = 0;
             return;
         }
         tokio::select! {
@@ -325,8 +325,9 @@ impl<R: Record> Reflector<'_, R> {
         }
     }
 
-    /// Waits until the API server is up: for this watch's turn if it was away, at once if it was only doubted.
-    async fn wait_for_return(&mut self, seen: u64) {
+    /// Waits until the API server is up, and if it was away, for this watch's turn: whether it was. One that was only doubted
+    /// has refused this kind alone.
+    async fn came_back(&self, seen: u64) -> bool {
         let reach = self.wire.reach();
         let cleared = async {
             reach.up().await;
@@ -335,10 +336,9 @@ impl<R: Record> Reflector<'_, R> {
             }
         };
         tokio::select! {
-            () = reach.back(seen) => {}
-            () = cleared => {}
+            () = reach.back(seen) => true,
+            () = cleared => false,
         }
-        self.failures = 0;
     }
 }
 

@@ -7,11 +7,11 @@ use anyhow::{Result, ensure};
 use serde_json::{Map, Value, json};
 use testbed::eventually;
 
-use crate::scenario::{LIMIT, Scenario};
+use crate::scenario::{LIMIT, Objects, Scenario};
 use crate::waters;
 
 /// Objects of random shape.
-const OBJECTS: usize = 40;
+const OBJECTS: usize = 80;
 /// In which nothing must be written.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -313,9 +313,14 @@ pub(super) async fn whatever_is_left_empty_a_second_pass_writes_nothing() -> Res
     let ponds = scenario.objects("ponds");
     ponds.until_ready("one").await?;
     let mut there = 0;
-    for plural in ["configmaps", "services", "deployments", "bowls"] {
-        let objects = scenario.objects(plural).list().await?;
-        there += waters::managed(objects).len();
+    let bowls = format!(
+        "/apis/{}/v1/namespaces/{}/bowls",
+        scenario.group, scenario.namespace
+    );
+    let mut all = vec![Objects::at(&scenario.client, &bowls)];
+    all.extend(["configmaps", "services", "deployments"].map(|plural| scenario.objects(plural)));
+    for objects in all {
+        there += waters::managed(objects.list().await?).len();
     }
     ensure!(there == OBJECTS, "{there} of {OBJECTS} objects are there");
 

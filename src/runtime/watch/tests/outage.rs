@@ -118,6 +118,27 @@ async fn a_watch_that_stays_open_is_opened_anew_after_an_outage() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_that_alone_is_refused_waits_longer_and_longer() {
+    let server = Server::new();
+    let (informers, reach) = reaching(&server);
+    // Whatever else is asked is answered, probes too.
+    server.answer(200, list(20, "", &[]));
+    for _ in 0..100 {
+        server.refuse_watch(503, unavailable());
+    }
+    let _handle = informers.crs(watched(), &[], None);
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(reach.returns(), 0);
+    let times = server.times(true);
+    let last = times
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .next_back()
+        .unwrap();
+    assert!(last >= Duration::from_secs(5), "{times:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_forty_watches_none_asks_while_the_server_is_away_and_all_return_within_half_a_second() {
     let server = Server::new();
     let (informers, reach) = reaching(&server);
