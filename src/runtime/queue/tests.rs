@@ -64,7 +64,7 @@ async fn a_paused_queue_gives_nothing_at_all_and_charges_nobody() {
         let queue = queue.clone();
         async move { queue.take().await.map(|taken| taken.key) }
     });
-    sleep(Duration::from_secs(3600)).await;
+    sleep(Duration::from_hours(1)).await;
     assert!(!waiting.is_finished());
     assert_eq!(queue.failures(&"failed"), 1);
     queue.pause(false);

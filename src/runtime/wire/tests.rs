@@ -276,6 +276,7 @@ async fn values_of_secrets_never_reach_a_message() {
 
 /// What follows from each answer that a write may get: its reason, whether that is permanent, and when it is tried again.
 #[tokio::test(start_paused = true)]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn every_refusal_is_permanent_or_transient_and_tried_again_in_its_time() {
     use orkestra_core::reasons::{
         Again::{self, Backoff, OnChange, Slowly},

@@ -16,7 +16,7 @@ const OBJECTS: usize = 80;
 const QUIET: Duration = Duration::from_secs(3);
 
 /// A kind with defaults at several levels, lists of each type, and a field that may be null.
-const BOWL: &str = r#"
+const BOWL: &str = r"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -54,9 +54,9 @@ spec:
                 labels: { type: object, additionalProperties: { type: string } }
                 note: { type: string, nullable: true }
                 free: { type: object, x-kubernetes-preserve-unknown-fields: true }
-"#;
+";
 
-const KATALOG: &str = r#"
+const KATALOG: &str = r"
 apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
 metadata: { name: waters }
@@ -67,7 +67,7 @@ spec:
       operatorBox:
         onReconcile:
           custom: CHILDREN
-"#;
+";
 
 /// The same numbers in each run.
 struct Dice(u64);

@@ -127,12 +127,12 @@ async fn a_kind_that_alone_is_refused_waits_longer_and_longer() {
         server.refuse_watch(503, unavailable());
     }
     let _handle = informers.crs(watched(), &[], None);
-    sleep(Duration::from_secs(120)).await;
+    sleep(Duration::from_mins(2)).await;
     assert_eq!(reach.returns(), 0);
     let times = server.times(true);
     let last = times
         .windows(2)
-        .map(|pair| pair[1] - pair[0])
+        .map(|pair| pair[1].saturating_sub(pair[0]))
         .next_back()
         .unwrap();
     assert!(last >= Duration::from_secs(5), "{times:?}");
@@ -152,7 +152,7 @@ async fn of_forty_watches_none_asks_while_the_server_is_away_and_all_return_with
     sleep(Duration::from_secs(2)).await;
     assert!(reach.view().borrow().away.is_some());
     let before = lists(&server);
-    sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_mins(1)).await;
     assert_eq!(lists(&server), before, "nobody asks but the probe");
 
     server.answer(200, list(20, "", &[]));
