@@ -96,7 +96,8 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         connection.client.clone(),
         context.clock.clone(),
     )
-    .with_leadership(context.leadership.clone());
+    .with_leadership(context.leadership.clone())
+    .reaching(context.wire.reach().clone());
     let address = listener
         .local_addr()
         .context("cannot tell the address that was taken")?;

@@ -200,6 +200,8 @@ metrics! {
         "How often an autoscaler's `do` began to count.";
     restores: IntCounterVec, operator, "orkestra_autoscale_restores_total", [],
         "How often what is declared counted again.";
+    degraded: IntGaugeVec, operator, "orkestra_degraded", [],
+        "1 while the operator is degraded: too many of its passes fail.";
     workers_active: IntGaugeVec, operator, "orkestra_workers_active", [],
         "Workers that are in a pass.";
     panics: IntCounterVec, operator, "orkestra_panics_total", [],
@@ -222,6 +224,8 @@ metrics! {
         "Kubernetes Events that were not sent: too many at a time, or refused.";
     leader: IntGaugeVec, process, "orkestra_leader", [],
         "1 while this process leads, or has no competitors; 0 while it follows.";
+    api_server_reachable: IntGaugeVec, process, "orkestra_api_server_reachable", [],
+        "1 while the API server can be reached, as far as is known; 0 while everything waits for it.";
     build_info: IntGaugeVec, process, "orkestra_build_info", ["version" = &[crate::VERSION]],
         "Always 1; its label is the version that runs.";
 }
@@ -291,6 +295,14 @@ impl Metrics {
     /// Whether this process leads.
     pub fn leader(&self) -> IntGauge {
         self.0.families.leader.with_label_values::<&str>(&[])
+    }
+
+    /// Whether the API server can be reached.
+    pub fn api_server_reachable(&self) -> IntGauge {
+        self.0
+            .families
+            .api_server_reachable
+            .with_label_values::<&str>(&[])
     }
 
     /// The counter of Events that were not sent.

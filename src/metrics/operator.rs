@@ -63,6 +63,7 @@ pub struct OperatorMetrics {
     queue_wait: Histogram,
     workers: IntGauge,
     active: IntGauge,
+    degraded: IntGauge,
     autoscaled: IntGauge,
     overrides: IntCounter,
     restores: IntCounter,
@@ -135,6 +136,7 @@ impl OperatorMetrics {
             queue_wait: families.queue_wait.with_label_values(&labels),
             workers: families.workers.with_label_values(&labels),
             active: families.workers_active.with_label_values(&labels),
+            degraded: families.degraded.with_label_values(&labels),
             autoscaled: families.autoscaled.with_label_values(&labels),
             overrides: families.overrides.with_label_values(&labels),
             restores: families.restores.with_label_values(&labels),
@@ -217,6 +219,11 @@ impl OperatorMetrics {
     /// How long a key waited for its worker.
     pub fn waited(&self, wait: Duration) {
         self.queue_wait.observe(wait.as_secs_f64());
+    }
+
+    /// Whether the operator is degraded.
+    pub fn set_degraded(&self, degraded: bool) {
+        self.degraded.set(degraded.into());
     }
 
     /// Workers that run.

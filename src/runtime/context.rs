@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 use super::{
     entropy::Entropy,
     operators::Operators,
+    reach::Reach,
     watch::{Crds, Informers},
     wire::Wire,
 };
@@ -57,7 +58,9 @@ impl Context {
         let (metrics, entropy, clock) = (Metrics::new()?, Entropy::system(), Clock::system());
         flow.count_into(FlowMetrics::new(&metrics));
         metrics.leader().set(1);
-        let wire = Wire::new(client.clone()).in_turn(flow.clone());
+        let gauge = metrics.api_server_reachable();
+        let reach = Reach::new(client.clone(), entropy.clone(), gauge);
+        let wire = Wire::reaching(client.clone(), reach).in_turn(flow.clone());
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Ok(Self {
             informers: Informers::new(wire.clone(), entropy.clone()),

@@ -160,6 +160,7 @@ impl Driver {
                 () = self.shared.rebind.notified() => self.rebind(life).await,
                 () = self.shared.rescale.notified() => self.adopt_figures(life),
                 () = sleep_until(life.look_again_at) => self.bind(life).await,
+                () = returned(&self.shared, life.look_again_at.is_some()) => self.bind(life).await,
                 () = sleep_until(life.resync_at) => self.resync(life),
                 () = changed(current.as_deref().or(life.next.as_deref())) => {}
             }
@@ -522,6 +523,15 @@ async fn changed(bound: Option<&Bound>) {
         Some(bound) => bound.changed().await,
         None => pending().await,
     }
+}
+
+/// Ends when the API server is back, where that is waited for.
+async fn returned(shared: &Shared, wanted: bool) {
+    if !wanted {
+        return pending().await;
+    }
+    let reach = shared.context.wire.reach();
+    reach.back(reach.returns()).await;
 }
 
 async fn sleep_until(at: Option<Instant>) {

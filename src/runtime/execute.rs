@@ -359,16 +359,8 @@ fn must_be_replaced(key: &ChildKey, error: &WireError) -> bool {
 
 /// How a refused request is reported.
 pub(super) fn failure(key: &ChildKey, error: &WireError) -> Failure {
-    let reason = match error {
-        WireError::Forbidden { .. } => Reason::Forbidden,
-        WireError::Denied { .. } | WireError::Terminating(_) => Reason::Denied,
-        WireError::NotServed(_) => Reason::KindNotServed,
-        error if error.is_permanent() => Reason::Invalid,
-        WireError::Conflict { .. } | WireError::AlreadyExists(_) => Reason::WriteConflict,
-        _ => Reason::Unavailable,
-    };
     Failure {
-        reason,
+        reason: error.reason(),
         at: key.to_string(),
         message: error.to_string(),
     }

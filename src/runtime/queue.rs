@@ -182,6 +182,14 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
+    /// Holds back every key, those that are let through as well: nothing can be done for any of them at the moment.
+    pub fn pause(&self, paused: bool) {
+        self.inner.change(|state, _| state.pause(paused));
+        if !paused {
+            self.inner.wake.notify_waiters();
+        }
+    }
+
     /// Says whether `key` is taken also while the queue is held; a key that is removed no longer is.
     pub fn let_through(&self, key: &K, through: bool) {
         self.inner

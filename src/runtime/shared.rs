@@ -1,7 +1,7 @@
 //! What the tasks of one operator share.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -12,6 +12,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use orkestra_core::{
     plan::{CapacityPlan, ObjectKey, OperatorPlan},
+    reasons::KatalogReason,
     reconcile::{autoscale::Figures, held::Held, sources::Read},
 };
 use tokio::sync::Notify;
@@ -20,6 +21,7 @@ use super::{
     Phase, Problem,
     bound::Bound,
     context::Context,
+    health::{Health, Measure, Turn},
     memory::Memory,
     meter::Meter,
     operator::Role,
@@ -52,8 +54,8 @@ pub(super) struct Shared {
     /// Wakes the publisher: the operator's status may have changed.
     pub(super) changed: Notify,
     pub(super) tally: Mutex<Tally>,
-    /// Custom resources whose last pass failed.
-    failing: Mutex<BTreeSet<ObjectKey>>,
+    /// What the passes say of the operator.
+    pub(super) health: Mutex<Health>,
     /// The recent passes.
     pub(super) meter: Meter,
     /// Workers that take keys; none before they run.
@@ -114,7 +116,6 @@ pub(super) struct Pace {
 pub(super) struct Tally {
     pub(super) passes: u64,
     pub(super) failures: u64,
-    pub(super) consecutive_failures: u64,
     pub(super) last_error: Option<String>,
     pub(super) last_pass: Option<jiff::Timestamp>,
 }
@@ -146,7 +147,7 @@ impl Shared {
             rebind: Notify::new(),
             changed: Notify::new(),
             tally: Mutex::default(),
-            failing: Mutex::default(),
+            health: Mutex::default(),
             meter: Meter::default(),
             workers: AtomicUsize::new(0),
             scaled: Mutex::default(),
@@ -198,13 +199,13 @@ impl Shared {
         let mut problems: Vec<Problem> = rights
             .values()
             .map(|message| Problem {
-                reason: "Forbidden",
+                reason: KatalogReason::Forbidden,
                 message: message.clone(),
             })
             .collect();
         if let Some(message) = &*lock(&self.status_refused) {
             problems.push(Problem {
-                reason: "StatusNotWritable",
+                reason: KatalogReason::StatusNotWritable,
                 message: message.clone(),
             });
         }
@@ -333,11 +334,36 @@ impl Shared {
         self.forget_recent(key);
         let unread = self.readers.forget(key);
         self.objects.release(&unread, &self.readers);
-        let mut failing = lock(&self.failing);
-        // Nobody is left who could succeed in its place.
-        if failing.remove(key) && failing.is_empty() {
-            lock(&self.tally).consecutive_failures = 0;
+        let Some(bound) = self.bound.load_full() else {
+            return;
+        };
+        let measure = self.measure(&bound.plan);
+        let turn = lock(&self.health).gone(key, measure);
+        self.tell_turn(&bound.plan, turn);
+    }
+
+    /// What the operator's passes are measured by now.
+    fn measure(&self, plan: &OperatorPlan) -> Measure {
+        Measure {
+            threshold: plan.queue.failure_threshold,
+            instances: lock(&self.uids).len(),
+            now: self.context.clock.now(),
         }
+    }
+
+    /// Logs that the operator is degraded from now on, or no longer.
+    fn tell_turn(&self, plan: &OperatorPlan, turn: Option<Turn>) {
+        let (katalog, operator) = (&plan.katalog, &plan.name);
+        match turn {
+            None => return,
+            Some(Turn::Degraded) => {
+                let health = lock(&self.health);
+                let why = health.degraded().map(|degraded| &*degraded.message);
+                tracing::warn!(%katalog, operator, error = why, "operator is degraded");
+            }
+            Some(Turn::Recovered) => tracing::info!(%katalog, operator, "operator has recovered"),
+        }
+        self.changed.notify_one();
     }
 
     /// The CRD is gone, and all custom resources with it.
@@ -348,7 +374,7 @@ impl Shared {
         }
         lock(&self.memories).clear();
         self.calls.clear();
-        lock(&self.failing).clear();
+        *lock(&self.health) = Health::default();
     }
 
     /// A pass over a custom resource has read exactly these.
@@ -357,25 +383,29 @@ impl Shared {
         self.objects.release(&unread, &self.readers);
     }
 
-    /// Counts a pass over a custom resource; `is_known` is whether that is still there.
-    pub(super) fn passed(&self, key: &ObjectKey, is_known: bool, error: Option<String>) {
-        let mut failing = lock(&self.failing);
+    /// Counts a pass over a custom resource; whether that is still there, and whether it is tried again with
+    /// backoff.
+    pub(super) fn passed(
+        &self,
+        plan: &OperatorPlan,
+        key: &ObjectKey,
+        (is_known, is_retried): (bool, bool),
+        error: Option<String>,
+    ) {
+        let measure = self.measure(plan);
+        let turn = match &error {
+            None => lock(&self.health).passed(key, measure),
+            Some(error) if is_known => lock(&self.health).failed(key, error, is_retried, measure),
+            Some(_) => None,
+        };
         let mut tally = lock(&self.tally);
         tally.passes += 1;
-        tally.last_pass = Some(self.context.clock.now());
-        match error {
-            None => {
-                tally.consecutive_failures = 0;
-                failing.remove(key);
-            }
-            Some(error) => {
-                tally.failures += 1;
-                tally.last_error = Some(error);
-                if is_known {
-                    tally.consecutive_failures += 1;
-                    failing.insert(key.clone());
-                }
-            }
+        tally.last_pass = Some(measure.now);
+        if error.is_some() {
+            tally.failures += 1;
+            tally.last_error = error;
         }
+        drop(tally);
+        self.tell_turn(plan, turn);
     }
 }

@@ -18,6 +18,7 @@ pub use self::{
     error::{Cause, WireError},
     served::Served,
 };
+use super::reach::Reach;
 use crate::client::flow::{Flow, Share, Turn};
 use served::Query;
 
@@ -39,6 +40,7 @@ const STRICT: &str = "Strict";
 #[derive(Clone)]
 pub struct Wire {
     client: kube::Client,
+    reach: Reach,
     /// How requests wait for their turn, and on whose account.
     flow: Option<(Flow, Share)>,
 }
@@ -121,7 +123,16 @@ struct ListMeta {
 impl Wire {
     /// Requests through `client`, [`DEADLINE`] each.
     pub fn new(client: kube::Client) -> Self {
-        Self { client, flow: None }
+        Self::reaching(client, Reach::unquestioned())
+    }
+
+    /// The same, and `reach` hears how they end.
+    pub fn reaching(client: kube::Client, reach: Reach) -> Self {
+        Self {
+            client,
+            reach,
+            flow: None,
+        }
     }
 
     /// The same, each request after its turn in `flow`, for which no deadline counts.
@@ -136,8 +147,8 @@ impl Wire {
     pub fn on_account_of(&self, share: Share) -> Self {
         let flow = self.flow.as_ref().map(|(flow, _)| (flow.clone(), share));
         Self {
-            client: self.client.clone(),
             flow,
+            ..self.clone()
         }
     }
 
@@ -145,6 +156,11 @@ impl Wire {
     async fn turn(&self) -> Option<Turn> {
         let (flow, share) = self.flow.as_ref()?;
         Some(flow.turn(share).await)
+    }
+
+    /// Whether the API server can be reached, as the requests tell.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// The client underneath.
@@ -401,13 +417,15 @@ impl Wire {
             request.extensions_mut().insert(turn);
         }
         // Not `request::<Node>`: kube logs the whole text of an answer that it cannot parse.
-        match tokio::time::timeout(DEADLINE, self.client.request_text(request)).await {
+        let answer = match tokio::time::timeout(DEADLINE, self.client.request_text(request)).await {
             Ok(answer) => answer.map_err(|error| asked.sort(error)),
             Err(_) => Err(WireError::Unavailable(format!(
                 "no answer within {} s",
                 DEADLINE.as_secs()
             ))),
-        }
+        };
+        self.reach.heard(&answer);
+        answer
     }
 }
 

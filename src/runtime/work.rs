@@ -67,8 +67,17 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
         let trigger = trigger(taken.cause);
         (shared.metrics).pass_ended(outcome, (trigger, wrote), took);
         shared.meter.ended(took, outcome == Outcome::Error);
+    }
+    if passed.is_lost(shared.context.wire.reach()) {
+        // It is taken again once the API server is back, as if it had not been tried.
+        shared.queue.add(key, Lane::Changed);
+        taken.done();
+        return;
+    }
+    if passed.next != Next::Pending {
         let is_known = bound.cr(&key).is_some();
-        shared.passed(&key, is_known, passed.error);
+        let is_retried = passed.next == Next::Retry;
+        shared.passed(&bound.plan, &key, (is_known, is_retried), passed.error);
     }
     match passed.next {
         Next::Settled => shared.queue.forget(&key),

@@ -50,6 +50,35 @@ async fn changed_keys_pass_those_in_resync_and_a_changed_one_moves_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_paused_queue_gives_nothing_at_all_and_charges_nobody() {
+    let queue = queue();
+    queue.add("failed", Lane::Changed);
+    drop(ready(&queue));
+    queue.retry("failed");
+    queue.let_through(&"ends", true);
+    queue.hold(true);
+    queue.pause(true);
+    queue.add("ends", Lane::Changed);
+    queue.add("other", Lane::Changed);
+    let waiting = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.take().await.map(|taken| taken.key) }
+    });
+    sleep(Duration::from_hours(1)).await;
+    assert!(!waiting.is_finished());
+    assert_eq!(queue.failures(&"failed"), 1);
+    queue.pause(false);
+    assert_eq!(
+        waiting.await.unwrap(),
+        Some("ends"),
+        "what is held stays held"
+    );
+    assert_eq!(drain(&queue), [""; 0]);
+    queue.hold(false);
+    assert_eq!(drain(&queue), ["other", "failed"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_held_queue_gives_nothing_and_loses_nothing() {
     let queue = queue();
     queue.add("running", Lane::Changed);
