@@ -90,7 +90,7 @@ impl Private {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p_a_killed_api_server_leaves_the_controller_up_and_it_repairs_what_changed_meanwhile()
+pub(crate) async fn p_a_killed_api_server_leaves_the_controller_up_and_it_repairs_what_changed_meanwhile()
 -> Result<()> {
     let private = Private::start()?;
     let katalog = input("panic/katalog.yaml")?.replace("GROUP", GROUP);
