@@ -13,10 +13,14 @@ use testbed::{ControlPlane, Identity, Mark, eventually};
 use crate::api::{self, Write};
 use crate::process::{Ork, cpu_seconds};
 use crate::requests::Requests;
-use crate::shop::{Child, Kind, NAMESPACE, katalog, resource_name};
+use crate::shop::{Child, Kind, NAMESPACE, Tuning, katalog, resource_name};
 
 /// How long definitions, rights and operators may take to be there.
 const LIMIT: Duration = Duration::from_mins(5);
+/// For how long the API server holds up creations of a kind whose definition has just come to be served.
+///
+/// Source: `apiextensions-apiserver`, `crdHandler.ServeHTTP`: two seconds, for those of several API servers.
+const YOUNG: Duration = Duration::from_millis(2500);
 /// The user that `ork generate rbac` gives the rights to.
 const USER: &str = "system:serviceaccount:orkestra-system:orkestra";
 
@@ -79,7 +83,9 @@ impl Site {
     /// Applies the definitions of `kinds` and waits until they are served.
     pub(crate) async fn install(&self, kinds: &[Kind]) -> Result<()> {
         let definitions: Vec<Value> = kinds.iter().map(Kind::definition).collect::<Result<_>>()?;
-        self.define(&definitions).await
+        self.define(&definitions).await?;
+        tokio::time::sleep(YOUNG).await;
+        Ok(())
     }
 
     async fn define(&self, definitions: &[Value]) -> Result<()> {
@@ -220,8 +226,14 @@ impl Site {
             }
             let page: Value = serde_json::from_str(&ork.get("/katalog").await?)?;
             let counts = &page["statusCounts"];
-            let run: u64 = ["started", "healthy"].iter().filter_map(|state| counts[state].as_u64()).sum();
-            ensure!(usize::try_from(run)? == operators, "of {operators}: {counts}");
+            let run: u64 = ["started", "healthy"]
+                .iter()
+                .filter_map(|state| counts[state].as_u64())
+                .sum();
+            ensure!(
+                usize::try_from(run)? == operators,
+                "of {operators}: {counts}"
+            );
             Ok(Some(Ok(())))
         });
         running.await?
@@ -284,18 +296,14 @@ impl Site {
     /// The children that `ork` would make.
     fn render(&self) -> Result<Vec<Child>> {
         let kind = Kind::numbered(0);
-        let katalog = katalog(
-            "rendered",
-            std::slice::from_ref(&kind),
-            &crate::shop::Tuning::default(),
-        )?;
+        let katalog = katalog("rendered", std::slice::from_ref(&kind), &Tuning::default())?;
+        let mut resource = kind.resource(NAMESPACE, &resource_name(0));
+        // Without one there would be no owner references.
+        resource["metadata"]["uid"] = json!("00000000-0000-4000-8000-000000000000");
         let files = [
             self.file("rendered.yaml", &katalog)?,
             self.file("rendered-crd.yaml", &kind.definition()?)?,
-            self.file(
-                "rendered-cr.yaml",
-                &kind.resource(NAMESPACE, &resource_name(0)),
-            )?,
+            self.file("rendered-cr.yaml", &resource)?,
         ];
         let [katalog, crd, resource] = &files;
         let arguments = [

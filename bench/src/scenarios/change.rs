@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Figures, population::Population, spec_patch};
+use super::{Figures, population::Population, promise, spec_patch};
 use crate::api::{self, Write};
 use crate::bare;
 use crate::options::Sizes;
@@ -224,6 +224,15 @@ impl Figures for Change {
                 float(self.requests.writes) / float(2 * self.samples),
             ),
         ]
+    }
+
+    fn broken(&self) -> Vec<String> {
+        // A changed spec is its child and the generation in the status; a deleted child is that child.
+        let needed = 3 * self.samples;
+        let kept = self.requests.total - self.requests.watches <= needed;
+        promise(kept, || format!("{needed} requests are needed: {:?}", self.requests.by))
+            .into_iter()
+            .collect()
     }
 }
 

@@ -80,6 +80,6 @@ impl Figures for Cold {
     }
 
     fn broken(&self) -> Vec<String> {
-        cold_broken(&self.cold, self.crs + self.children)
+        cold_broken(&self.cold)
     }
 }

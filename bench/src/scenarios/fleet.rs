@@ -189,7 +189,7 @@ impl Figures for Fleet {
     }
 
     fn broken(&self) -> Vec<String> {
-        cold_broken(&self.cold, self.crs + self.children)
+        cold_broken(&self.cold)
     }
 }
 
@@ -208,18 +208,10 @@ pub(super) fn cold_rows(cold: &ColdStart, seconds: f64) -> [Row; 4] {
     ]
 }
 
-/// A cold start over what is as declared writes nothing, and keeps a record of each of the `objects`.
-pub(super) fn cold_broken(cold: &ColdStart, objects: usize) -> Vec<String> {
-    let expected = float(objects);
-    [
-        promise(cold.requests.written == 0, || {
-            format!("the cold start wrote: {:?}", cold.requests.by)
-        }),
-        promise((cold.records - expected).abs() < 0.5, || {
-            format!("{} records for {expected} objects", cold.records)
-        }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+/// A cold start over what is as declared writes nothing.
+pub(super) fn cold_broken(cold: &ColdStart) -> Vec<String> {
+    let wrote = promise(cold.requests.written == 0, || {
+        format!("the cold start wrote: {:?}", cold.requests.by)
+    });
+    wrote.into_iter().collect()
 }
