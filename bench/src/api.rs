@@ -42,8 +42,8 @@ impl Write {
     }
 
     /// A merge patch of the object at `path`.
-    pub(crate) fn merge(path: &str, patch: &Value) -> Self {
-        Self::with(Verb::Merge, format!("{path}?fieldManager=bench"), patch)
+    pub(crate) fn merge(path: &str, changes: &Value) -> Self {
+        Self::with(Verb::Merge, format!("{path}?fieldManager=bench"), changes)
     }
 
     /// Deletes the object at `path`.

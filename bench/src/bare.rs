@@ -25,9 +25,9 @@ pub(crate) async fn children(
         }
     }
     site.namespace(namespace).await?;
-    let before = site.servers_cpu()?;
+    let before = Site::servers_cpu()?;
     let took = api::send_all(&site.client, &writes).await?;
-    Ok((took.as_secs_f64(), site.servers_cpu()? - before))
+    Ok((took.as_secs_f64(), Site::servers_cpu()? - before))
 }
 
 /// How long it took to write all that `ork` has to write for `count` custom resources, and the custom resources themselves, to

@@ -1,6 +1,9 @@
 //! What the figures were measured on.
 
-use anyhow::Result;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// The machine and the versions.
@@ -15,7 +18,7 @@ pub(crate) struct Machine {
     pub(crate) memory_mib: u64,
     /// The kernel's release.
     pub(crate) kernel: String,
-    /// The API server's version.
+    /// What `kube-apiserver --version` says.
     pub(crate) kubernetes: String,
     /// What `ork --version` says.
     pub(crate) ork: String,
@@ -26,8 +29,9 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Reads `/proc`; `kubernetes` and `ork` are versions that the caller has asked for.
-    pub(crate) fn read(kubernetes: String, ork: String) -> Result<Self> {
+    /// Reads `/proc` and asks the programs for their versions; `ork` is where that one is.
+    pub(crate) fn read(ork: &Path) -> Result<Self> {
+        let server = testbed::Assets::find()?.binary("kube-apiserver")?;
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
         let memory = field(&std::fs::read_to_string("/proc/meminfo")?, "MemTotal");
         let kib: u64 = memory.trim_end_matches(" kB").parse().unwrap_or_default();
@@ -36,12 +40,26 @@ impl Machine {
             cpu: field(&std::fs::read_to_string("/proc/cpuinfo")?, "model name"),
             memory_mib: kib / 1024,
             kernel: release.trim().to_owned(),
-            kubernetes,
-            ork,
+            kubernetes: version(&server)?,
+            ork: version(ork)?,
             profile: profile().to_owned(),
             at: jiff::Timestamp::now().round(jiff::Unit::Second)?,
         })
     }
+}
+
+/// What `PROGRAM --version` says.
+fn version(program: &Path) -> Result<String> {
+    let said = Command::new(program)
+        .arg("--version")
+        .output()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    ensure!(
+        said.status.success(),
+        "{} tells no version",
+        program.display()
+    );
+    Ok(String::from_utf8(said.stdout)?.trim().to_owned())
 }
 
 /// The harness' own profile: `ork` is built in the same one, by the same command.

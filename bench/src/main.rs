@@ -32,7 +32,6 @@ use clap::Parser as _;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::report::Report;
-use crate::site::Site;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -62,9 +61,8 @@ fn main() -> ExitCode {
 /// Runs what was chosen, prints each scenario when it ends, and writes the file after each, so that one that fails costs no other.
 async fn run(options: &Options) -> Result<Report> {
     let program = options.program()?;
-    let (kubernetes, ork) = Site::start(&program).await?.versions().await?;
     let mut report = Report {
-        machine: Machine::read(kubernetes, ork)?,
+        machine: Machine::read(&program)?,
         sizes: options.sizes.told()?,
         sections: Vec::new(),
     };
@@ -94,7 +92,7 @@ mod tests {
     use super::*;
 
     /// Between these lines `docs/performance.md` holds the table of `figures.json`.
-    const BEGIN: &str = "<!-- figures: generated from bench/figures.json, UPDATE=1 cargo test -p orkestra-bench -->\n";
+    const BEGIN: &str = "<!-- figures: generated from bench/figures.json, UPDATE=1 cargo test --workspace --bin bench -->\n";
     const END: &str = "<!-- end of the figures -->\n";
 
     #[test]

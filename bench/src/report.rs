@@ -196,7 +196,7 @@ impl Report {
             at,
         } = &self.machine;
         let mut text = format!(
-            "Measured on {} with {ork} ({profile} build) and kube-apiserver {kubernetes}, on {cores} cores ({cpu}), {} GB, Linux {kernel}.\n\n",
+            "Measured on {} with {ork} ({profile} build) and {kubernetes}, on {cores} cores ({cpu}), {} GB, Linux {kernel}.\n\n",
             at.strftime("%Y-%m-%d"),
             memory_mib / 1000,
         );

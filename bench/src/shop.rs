@@ -108,7 +108,7 @@ pub(crate) struct Tuning {
     pub(crate) resync: Option<&'static str>,
     /// How many of [`BLOCKS`] there are; all.
     pub(crate) children: Option<usize>,
-    /// The label `edition` of the ConfigMap; that of the file.
+    /// The label `edition` of the `ConfigMap`; that of the file.
     pub(crate) edition: Option<String>,
 }
 

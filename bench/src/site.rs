@@ -177,8 +177,15 @@ impl Site {
             .await
     }
 
+    /// Starts `ork controller` as one of several, of which one leads.
+    pub(crate) async fn replica(&self) -> Result<Ork> {
+        // Where a Pod would have it by itself.
+        let namespace = "--leader-elect-resource-namespace=orkestra-system".to_owned();
+        self.controller_with(&[namespace]).await
+    }
+
     /// Starts `ork controller` with exactly those arguments.
-    pub(crate) async fn controller_with(&self, arguments: &[String]) -> Result<Ork> {
+    async fn controller_with(&self, arguments: &[String]) -> Result<Ork> {
         let folder = self.cluster.folder();
         Ork::start(
             &self.program,
@@ -269,7 +276,7 @@ impl Site {
     }
 
     /// CPU seconds that etcd and the API server have used so far: what a run of writes is limited by.
-    pub(crate) fn servers_cpu(&self) -> Result<f64> {
+    pub(crate) fn servers_cpu() -> Result<f64> {
         let own = std::process::id().to_string();
         let mut sum = 0.0;
         for entry in std::fs::read_dir("/proc")? {
@@ -285,12 +292,6 @@ impl Site {
             }
         }
         Ok(sum)
-    }
-
-    /// The versions of the API server and of `ork`.
-    pub(crate) async fn versions(&self) -> Result<(String, String)> {
-        let server = self.client.apiserver_version().await?.git_version;
-        Ok((server, self.ork(&["--version"])?.trim().to_owned()))
     }
 
     /// The children that `ork` would make.

@@ -37,9 +37,9 @@ pub(crate) struct Change {
     spec: Percentiles,
     /// The same where the harness applies the Deployment.
     bare_spec: Percentiles,
-    /// From the answer to the deletion of a ConfigMap until a new one is seen.
+    /// From the answer to the deletion of a `ConfigMap` until a new one is seen.
     drift: Percentiles,
-    /// The same where the harness applies the ConfigMap.
+    /// The same where the harness applies the `ConfigMap`.
     bare_drift: Percentiles,
     /// What `ork` asked for.
     requests: Requests,
@@ -230,9 +230,11 @@ impl Figures for Change {
         // A changed spec is its child and the generation in the status; a deleted child is that child.
         let needed = 3 * self.samples;
         let kept = self.requests.total - self.requests.watches <= needed;
-        promise(kept, || format!("{needed} requests are needed: {:?}", self.requests.by))
-            .into_iter()
-            .collect()
+        promise(kept, || {
+            format!("{needed} requests are needed: {:?}", self.requests.by)
+        })
+        .into_iter()
+        .collect()
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Cold {
     /// Children.
     children: usize,
     /// The controller that was started over them.
-    cold: ColdStart,
+    start: ColdStart,
 }
 
 pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Cold> {
@@ -51,12 +51,12 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Cold> {
     let mut ork = site.run(&population.kinds, &katalogs).await?;
     population.create(&site, &mut ork).await?;
     tokio::time::sleep(SETTLED).await;
-    let (_, cold) = restart(&site, ork, population.resources()).await?;
+    let (_, start) = restart(&site, ork, population.resources()).await?;
     Ok(Cold {
         operators: population.kinds.len(),
         crs: population.resources(),
         children: population.all_children(),
-        cold,
+        start,
     })
 }
 
@@ -69,17 +69,17 @@ impl Figures for Cold {
     }
 
     fn rows(&self) -> Vec<Row> {
-        let mut rows = cold_rows(&self.cold, 3.0).to_vec();
+        let mut rows = cold_rows(&self.start, 3.0).to_vec();
         rows.push(Row::new(
             "RSS, peak at cold start",
             "MB",
-            self.cold.memory.peak_mb,
+            self.start.memory.peak_mb,
         ));
-        rows.push(Row::new("RSS after it", "MB", self.cold.memory.rss_mb));
+        rows.push(Row::new("RSS after it", "MB", self.start.memory.rss_mb));
         rows
     }
 
     fn broken(&self) -> Vec<String> {
-        cold_broken(&self.cold)
+        cold_broken(&self.start)
     }
 }

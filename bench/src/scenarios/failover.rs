@@ -68,15 +68,15 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes, end: End) -> Result<Failo
     let katalogs = [katalog("shops", &population.kinds, &tuning)?];
     site.install(&population.kinds).await?;
     site.grant(&katalogs, &population.kinds).await?;
-    let mut leader = site.controller_with(&[]).await?;
+    let mut leader = site.replica().await?;
     site.apply_katalogs(&katalogs).await?;
     site.until_running(&mut leader, &katalogs).await?;
     population.create(&site, &mut leader).await?;
 
     let mut took = Vec::new();
     for sample in 0..samples {
-        let mut follower = site.controller_with(&[]).await?;
-        follower.until_quiet(0.0, LIMIT).await?;
+        let mut follower = site.replica().await?;
+        follower.until_still(LIMIT).await?;
         tokio::time::sleep(WARM).await;
         let mut watch = Watch::open(&site.client, &children_path("configmaps", NAMESPACE)).await?;
         let (name, message) = (

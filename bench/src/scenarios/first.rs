@@ -29,9 +29,9 @@ const BARE: &str = "bare";
 pub(crate) struct First {
     /// Katalogs.
     samples: usize,
-    /// From the request for the Katalog until the ConfigMap is seen.
+    /// From the request for the Katalog until the `ConfigMap` is seen.
     child: Percentiles,
-    /// The same where the harness applies the Katalog, the custom resource and the ConfigMap.
+    /// The same where the harness applies the Katalog, the custom resource and the `ConfigMap`.
     bare_child: Percentiles,
 }
 

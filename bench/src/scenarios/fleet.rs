@@ -98,7 +98,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Fleet> {
     })
 }
 
-/// Changes every custom resource and waits until every ConfigMap has followed; seconds.
+/// Changes every custom resource and waits until every `ConfigMap` has followed; seconds.
 async fn burst(site: &Site, ork: &mut Ork, population: &Population) -> Result<f64> {
     let mut watch = Watch::open(&site.client, &children_path("configmaps", NAMESPACE)).await?;
     let mut writes = Vec::new();

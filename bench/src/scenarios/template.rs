@@ -28,9 +28,9 @@ use crate::watch::Watch;
 pub(crate) struct Template {
     /// Custom resources.
     crs: usize,
-    /// From the change of the Katalog until every ConfigMap has the label.
+    /// From the change of the Katalog until every `ConfigMap` has the label.
     seconds: f64,
-    /// The same change of as many ConfigMaps by the harness: before and after.
+    /// The same change of as many `ConfigMap`s by the harness: before and after.
     bare_seconds: [f64; 2],
     /// What `ork` asked for.
     requests: Requests,
