@@ -5,6 +5,7 @@
 mod autoscale;
 mod certificates;
 mod chance;
+mod chaos;
 mod claims;
 mod cli;
 mod conditions;
@@ -30,6 +31,7 @@ mod names;
 mod observe;
 mod operators;
 mod panics;
+mod private;
 mod prune;
 mod quiet;
 mod restarts;

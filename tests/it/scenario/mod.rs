@@ -24,7 +24,8 @@ use testbed::{
 };
 use tokio::sync::OnceCell;
 
-pub(crate) use self::objects::{Objects, condition, is_ready, owner_uid};
+pub(crate) use self::objects::{Objects, code, condition, is_ready, owner_uid};
+pub(crate) use self::observe::get;
 
 /// How long something may take that has no deadline of its own: the machine compiles and runs other tests meanwhile.
 pub(crate) const LIMIT: Duration = Duration::from_secs(45);

@@ -30,15 +30,7 @@ impl Scenario {
 
     /// The answer to a GET of the controller's own pages: status line, headers, body.
     pub(crate) async fn http(&self, path: &str) -> Result<String> {
-        let mut stream = TcpStream::connect(&self.listen).await?;
-        let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
-            self.listen
-        );
-        stream.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        Ok(answer)
+        get(&self.listen, path).await
     }
 
     /// The JSON that the controller answers at a path.
@@ -90,4 +82,14 @@ impl Scenario {
         self.metric("orkestra_reconcile_total", &[("crd", operator)])
             .await
     }
+}
+
+/// The answer to a GET at an address: status line, headers, body.
+pub(crate) async fn get(address: &str, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
 }
