@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core chaos control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ fuzz: cargo ## search for inputs that break a promise (TARGET=document, plan or 
 bench-core: cargo ## what compiling, a pass and templates cost, beside Go's text/template (optimised; needs Go)
 	cd hack/go-templates && go run . bench > $(abspath $(BUILT))/go-templates.txt
 	GO_TEMPLATES=$(abspath $(BUILT))/go-templates.txt cargo bench -p orkestra-core --bench core --locked
+
+# One round of chaos takes as long as it is told and some minutes more, until everything has converged; its diary is printed.
+chaos: cargo control-plane ## everything goes wrong at once, under churn (TIME=600 seconds; SEED, else a random one)
+	CHAOS_SECONDS=$(or $(TIME),600) CHAOS_SEED=$(or $(SEED),$$RANDOM) cargo test --test it --locked -- --nocapture --exact chaos::after_chaos_everything_is_as_declared_and_each_job_ran_once
 
 crds: binaries ## write crds/ from the API types
 	$(ORK) crds --output crds

@@ -1,6 +1,6 @@
 //! The processes of `ork controller`, each behind a proxy of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
@@ -90,10 +90,5 @@ impl Controller {
     /// Everything that it and its predecessors have logged.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
-    }
-
-    /// Where it logs.
-    pub(super) fn log_path(&self) -> &Path {
-        &self.log
     }
 }

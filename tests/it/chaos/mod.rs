@@ -8,8 +8,7 @@
 //!  history ── what there ever was ─────────────────────────┘
 //! ```
 //!
-//! `CHAOS_SECONDS` says how long, `CHAOS_SEED` what happens, `CHAOS_LOGS` names a folder where the logs of the controllers are
-//! kept. The seed decides which faults come in which order; the machine, what they meet.
+//! `CHAOS_SECONDS` says how long, `CHAOS_SEED` what happens, `CHAOS_LOGS` names a folder where all logs are kept. The seed decides which faults come in which order; the machine, what they meet.
 
 mod churn;
 mod controllers;
@@ -17,7 +16,7 @@ mod history;
 mod schedule;
 mod verdict;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -221,19 +220,35 @@ impl Chaos {
 impl Drop for Chaos {
     /// The test harness shows what a test has printed only if it failed.
     fn drop(&mut self) {
-        let folder = std::env::var_os("CHAOS_LOGS").map(PathBuf::from);
         for controller in &self.controllers {
             println!("--- {:?}", controller.proxy.counts());
             let log = controller.log();
             let lines: Vec<_> = log.lines().collect();
             println!("--- the last of {} lines:", lines.len());
             println!("{}", lines[lines.len().saturating_sub(40)..].join("\n"));
-            if let (Some(folder), Some(name)) = (&folder, controller.log_path().file_name()) {
-                let kept = std::fs::write(folder.join(name), &log);
-                println!("--- kept in {}: {kept:?}", folder.display());
+        }
+        if let Some(folder) = std::env::var_os("CHAOS_LOGS").map(PathBuf::from) {
+            let kept = keep_logs(self.private.cluster.folder(), &folder);
+            println!("--- logs kept in {}: {kept:?}", folder.display());
+        }
+    }
+}
+
+/// Copies every log of a control plane's folder.
+fn keep_logs(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for folder in [from.to_owned(), from.join("logs")] {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if let (Some("log"), Some(name)) = (
+                path.extension().and_then(|one| one.to_str()),
+                path.file_name(),
+            ) {
+                std::fs::copy(&path, to.join(name))?;
             }
         }
     }
+    Ok(())
 }
 
 fn place(private: &Private, client: &kube::Client, far: &str, katalog: String) -> Place {

@@ -152,7 +152,13 @@ pub(super) async fn break_cluster(
                 diary.note("API server killed", &format!(" for {time:?}"));
                 blocking(&private, |private| private.cluster.stop_api_server()).await?;
                 sleep(time).await;
-                blocking(&private, |private| private.cluster.start_api_server()).await?;
+                // While it starts, an API server does not serve all kinds yet, and the garbage collector takes those for gone: what
+                // their instances owned would stay, until it is started anew.
+                blocking(&private, |private| {
+                    private.cluster.start_api_server()?;
+                    private.cluster.relearn_kinds()
+                })
+                .await?;
                 diary.say("API server is back");
             }
             Outage::PauseEtcd => {
