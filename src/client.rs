@@ -8,6 +8,8 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
+use crate::lead::Gate;
+
 /// How long a connection may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -78,6 +80,17 @@ pub fn user_agent() -> String {
 /// # Errors
 /// [`Error::Kubeconfig`], [`Error::Infer`] and [`Error::Build`].
 pub async fn connect(options: &ClusterOptions) -> Result<Connection, Error> {
+    connect_through(options, None).await
+}
+
+/// The same with a client whose writes pass `gate`.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn connect_through(
+    options: &ClusterOptions,
+    gate: Option<&Gate>,
+) -> Result<Connection, Error> {
     let mut config = configure(options).await?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.read_timeout = None;
@@ -86,7 +99,12 @@ pub async fn connect(options: &ClusterOptions) -> Result<Connection, Error> {
         config.headers.push((header::USER_AGENT, agent));
     }
     let server = config.cluster_url.to_string();
-    let client = kube::Client::try_from(config).map_err(Error::Build)?;
+    let client = kube::client::ClientBuilder::try_from(config).map_err(Error::Build)?;
+    let client = match gate {
+        // Outermost: what waits inside for a token or a connection is dropped with the lease.
+        Some(gate) => client.with_layer(gate).build(),
+        None => client.build(),
+    };
     Ok(Connection { client, server })
 }
 

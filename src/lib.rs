@@ -7,6 +7,8 @@
 //!  server (probes, /katalog)              metrics          events
 //! ```
 //!
+//! Of several such processes one works; `lead` decides which, and keeps the others from writing.
+//!
 //! At the desk, without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, and
 //! `init` writes one to begin with.
 //!
@@ -19,6 +21,7 @@ pub mod events;
 pub mod external;
 pub mod files;
 pub mod init;
+pub mod lead;
 pub mod meta;
 pub mod metrics;
 pub mod render;

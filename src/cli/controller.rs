@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Failure,
-    options::{Process, parse_namespace},
+    options::{Election, Process, parse_namespace},
     serve::{Service, serve},
 };
 use crate::{
@@ -17,7 +17,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Watches the Katalogs of a cluster and runs their operators
 ///
-/// Runs until SIGTERM or SIGINT, and then lets writes in flight end. The rights it needs are those that
+/// Several may run at a time: one works, the others keep their caches warm and take over when it ends. Each runs until
+/// SIGTERM or SIGINT, and then lets writes in flight end and hands over. The rights it needs are those that
 /// `ork generate rbac` prints; custom resources and children stay as they are when it ends.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -27,6 +28,8 @@ pub(super) struct Args {
     namespaces: Vec<String>,
     #[command(flatten)]
     process: Process,
+    #[command(flatten)]
+    election: Election,
 }
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
@@ -43,6 +46,7 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
         process: &args.process,
         cluster,
         patience: PATIENCE,
+        election: args.election.elect.then_some(&args.election),
         feed,
     })
     .await

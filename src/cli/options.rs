@@ -1,9 +1,12 @@
 //! Flags that commands share.
 
-use std::{net::SocketAddr, path::PathBuf, str::FromStr};
+use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
-use orkestra_core::api::names;
+use orkestra_core::{
+    api::{duration, names},
+    plan::rbac,
+};
 
 use crate::{
     client::{ClusterOptions, Connection},
@@ -77,6 +80,55 @@ pub(super) struct Process {
         hide_env_values = true
     )]
     external_env: Vec<Several<String>>,
+    /// How long writes in flight may take to end after SIGTERM or SIGINT; what has not ended then is logged and left
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "ORK_SHUTDOWN_TIMEOUT",
+        hide_env_values = true,
+        default_value = "25s",
+        value_parser = duration::parse
+    )]
+    pub(super) shutdown_timeout: Duration,
+}
+
+/// Which of several processes works.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Leader election")]
+pub(super) struct Election {
+    /// Whether several may run at a time, of which one works and the others take over when it ends; `false` for a process
+    /// that is alone
+    #[arg(
+        long = "leader-elect",
+        value_name = "BOOL",
+        env = "ORK_LEADER_ELECT",
+        hide_env_values = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = clap::ArgAction::Set
+    )]
+    pub(super) elect: bool,
+    /// Name of the Lease; processes that run the same Katalogs share one
+    #[arg(
+        long = "leader-elect-resource-name",
+        value_name = "NAME",
+        env = "ORK_LEADER_ELECT_RESOURCE_NAME",
+        hide_env_values = true,
+        default_value = rbac::LEASE,
+        value_parser = parse_namespace
+    )]
+    pub(super) name: String,
+    /// Namespace of the Lease [default: the Pod's, else that of the kubeconfig's context]
+    #[arg(
+        long = "leader-elect-resource-namespace",
+        value_name = "NS",
+        env = "ORK_LEADER_ELECT_RESOURCE_NAMESPACE",
+        hide_env_values = true,
+        value_parser = parse_namespace
+    )]
+    pub(super) namespace: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]

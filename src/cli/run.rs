@@ -51,6 +51,7 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
         process: &args.process,
         cluster,
         patience: PATIENCE,
+        election: None,
         feed,
     })
     .await;

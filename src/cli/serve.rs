@@ -1,7 +1,9 @@
 //! What `ork controller` and `ork run` share: a process that stays until it is told to stop.
 //!
 //! ```text
-//!  port taken ─► client ─► probes answer ─► cluster answers? ─► engine runs ─► signal ─► engine stops ─► Events out ─► exit
+//!  port taken ─► client ─► probes answer ─► cluster answers? ─► election, engine runs
+//!                                                                    │ signal
+//!                          exit ◄─ lease released ◄─ Events out ◄─ engine stops: writes in flight end
 //! ```
 
 use std::{sync::Arc, time::Duration};
@@ -13,11 +15,15 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, options::Process};
+use super::{
+    Failure,
+    options::{Election, Process},
+};
 use crate::{
     client::{self, ClusterOptions, Connection},
+    lead::{self, Candidacy, Elector},
     meta::{Feed, FileError, Runtime},
-    runtime::context::Context,
+    runtime::{context::Context, entropy::Entropy},
     server::{self, Pages, Stage, listen},
 };
 
@@ -34,6 +40,8 @@ pub(super) struct Service<'a> {
     pub(super) cluster: &'a ClusterOptions,
     /// How long a cluster that cannot be reached is waited for.
     pub(super) patience: Duration,
+    /// Where the process takes part in an election; one that does not is alone.
+    pub(super) election: Option<&'a Election>,
     pub(super) feed: Feed,
 }
 
@@ -42,6 +50,14 @@ struct Engine {
     runtime: Runtime,
     feed: Feed,
     stage: Stage,
+    /// How long a shutdown may take.
+    timeout: Duration,
+}
+
+/// A candidate that does not take part yet, and the client for its Lease.
+struct Candidate {
+    candidacy: Candidacy,
+    client: kube::Client,
 }
 
 /// Runs until SIGTERM or SIGINT; the second one ends the process at once.
@@ -50,15 +66,25 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         process,
         cluster,
         patience,
+        election,
         feed,
     } = service;
     let shutdown = stop_on_signals()?;
     let listener = listen::bind(process.listen)
         .await
         .map_err(anyhow::Error::new)?;
-    let connection = client::connect(cluster).await?;
+    let candidate = match election {
+        Some(election) => Some(stand(election, cluster).await?),
+        None => None,
+    };
+    let gate = candidate.as_ref().map(|one| &one.candidacy.gate);
+    let connection = client::connect_through(cluster, gate).await?;
     let mut context = Context::new(connection.client.clone()).context("cannot set up metrics")?;
     context.external = process.external(&connection);
+    if let Some(candidate) = &candidate {
+        context.leadership = candidate.candidacy.leadership.clone();
+        context.metrics.leader().set(0);
+    }
     let context = Arc::new(context);
     let runtime = Runtime::new(context.clone());
     let stage = Stage::default();
@@ -68,7 +94,8 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         stage.clone(),
         connection.client.clone(),
         context.clock.clone(),
-    );
+    )
+    .with_leadership(context.leadership.clone());
     let address = listener
         .local_addr()
         .context("cannot tell the address that was taken")?;
@@ -79,43 +106,66 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         server::router(pages),
         server_stop.clone(),
     ));
-    let events = context.events.clone();
+    let engine = Engine {
+        runtime,
+        feed,
+        stage,
+        timeout: process.shutdown_timeout,
+    };
     let ended = run(
-        Engine {
-            runtime,
-            feed,
-            stage,
-        },
-        &connection,
-        patience,
+        engine,
+        (&connection, patience),
+        candidate,
+        &context,
         &shutdown,
     )
     .await;
-    events.flush(LAST_EVENTS).await;
     server_stop.cancel();
     server.await.context("the HTTP server failed")?;
     ended
 }
 
+/// Prepares a candidate; its Lease is in the namespace that was asked for, else in the Pod's or the kubeconfig's.
+async fn stand(election: &Election, cluster: &ClusterOptions) -> Result<Candidate, Failure> {
+    let client = client::connect(cluster).await?.client;
+    let namespace = election.namespace.clone();
+    let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+    let (host, entropy) = (lead::host(), Entropy::system());
+    let candidacy = Candidacy::new(namespace, election.name.clone(), &host, &entropy);
+    Ok(Candidate { candidacy, client })
+}
+
 async fn run(
     engine: Engine,
-    connection: &Connection,
-    patience: Duration,
+    (connection, patience): (&Connection, Duration),
+    candidate: Option<Candidate>,
+    context: &Context,
     shutdown: &CancellationToken,
 ) -> Result<(), Failure> {
     let Engine {
         runtime,
         feed,
         stage,
+        timeout,
     } = engine;
     tokio::select! {
         reached = reach(connection, patience) => reached?,
         () = shutdown.cancelled() => return Ok(()),
     }
     tracing::info!(server = connection.server, "connected");
-    let mut synced = runtime.synced();
+    let elector = candidate.map(|Candidate { candidacy, client }| {
+        let (clock, entropy) = (context.clock.clone(), context.entropy.clone());
+        Elector::start(
+            client,
+            candidacy,
+            (clock, entropy),
+            context.metrics.leader(),
+        )
+    });
+    let (mut synced, directory) = (runtime.synced(), runtime.directory());
     let announce = async {
         if synced.wait_for(|synced| *synced).await.is_ok() {
+            directory.warm().await;
             stage.set_ready();
         }
         std::future::pending::<()>().await;
@@ -126,11 +176,20 @@ async fn run(
         tracing::info!("stopping; a second signal ends the process at once");
         std::future::pending::<()>().await;
     };
-    tokio::select! {
-        ended = runtime.run(feed, shutdown.clone()) => Ok(ended?),
-        () = announce => Ok(()),
-        () = stopping => Ok(()),
+    // What is left of the time is for Events and for the Lease.
+    let engine_timeout = timeout.saturating_sub(LAST_EVENTS.min(timeout / 5));
+    let ended = tokio::select! {
+        ended = runtime.run(feed, shutdown.clone(), engine_timeout) => ended,
+        () = announce => Ok(true),
+        () = stopping => Ok(true),
+    };
+    context.events.flush(LAST_EVENTS.min(timeout)).await;
+    if let Some(elector) = elector {
+        // After the last write: who takes over meets no other's.
+        elector.end(matches!(ended, Ok(true))).await;
     }
+    ended?;
+    Ok(())
 }
 
 /// Asks until the cluster answers or patience ends.

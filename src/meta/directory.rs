@@ -8,12 +8,16 @@
 //! A snapshot changes when Katalogs or operators come and go, or a Katalog's readiness changes. Counts change far more
 //! often; they are read from each operator's own [`OperatorStatus`].
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use orkestra_core::plan::{KatalogRef, OperatorPlan, Plan};
+use orkestra_core::{
+    api::OperatorStatus as Row,
+    plan::{KatalogRef, OperatorPlan, Plan},
+};
 use tokio::sync::watch;
 
-use crate::runtime::OperatorStatus;
+use super::katalog::any_changed;
+use crate::runtime::{OperatorStatus, Phase};
 
 /// The Katalogs of this process, sorted by namespace and name. Cloning is cheap; every clone sees the same.
 #[derive(Clone, Debug)]
@@ -46,6 +50,8 @@ pub struct KatalogView {
     pub operators: Vec<OperatorView>,
     /// Entries with `enabled: false`, sorted.
     pub disabled: Vec<String>,
+    /// Whether it was acted upon at least once, so that its operators are known.
+    pub settled: bool,
 }
 
 /// What a Katalog says about itself; empty texts where it is silent.
@@ -67,7 +73,7 @@ pub struct Readiness {
     /// Whether it holds; none is `Unknown`.
     pub status: Option<bool>,
     /// CamelCase, from a fixed set.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// For people.
     pub message: String,
 }
@@ -81,6 +87,8 @@ pub struct OperatorView {
     pub status: watch::Receiver<OperatorStatus>,
     /// The Katalog that holds this kind, as `namespace/name`, when it is not this one.
     pub conflict: Option<String>,
+    /// What the process that leads says of it, where that is another one and has said anything.
+    pub told: Option<Arc<Row>>,
 }
 
 impl Publisher {
@@ -143,6 +151,25 @@ impl Directory {
             .cloned()
     }
 
+    /// Ends once each Katalog was acted upon and each operator has filled its caches, or says what keeps it from that.
+    pub async fn warm(mut self) {
+        loop {
+            let katalogs = self.snapshot.borrow_and_update().clone();
+            let mut cold: Vec<OperatorView> = katalogs
+                .iter()
+                .flat_map(|katalog| katalog.operators.iter().cloned())
+                .collect();
+            cold.retain_mut(|operator| !operator.is_settled());
+            if cold.is_empty() && katalogs.iter().all(|katalog| katalog.settled) {
+                return;
+            }
+            tokio::select! {
+                alive = self.changed() => if !alive { return },
+                () = any_changed(cold.iter_mut()) => {}
+            }
+        }
+    }
+
     /// Waits until the snapshot is another than at the last call of this method on this clone; false when there will be
     /// no other, because the runtime has ended.
     pub async fn changed(&mut self) -> bool {
@@ -181,6 +208,7 @@ impl KatalogView {
             revision,
             operators,
             disabled,
+            settled,
         } = self;
         let same_plan = plan.as_ref().map(Arc::as_ptr) == other.plan.as_ref().map(Arc::as_ptr);
         let same_operators = operators.len() == other.operators.len()
@@ -191,13 +219,14 @@ impl KatalogView {
         same_plan
             && same_operators
             && Arc::ptr_eq(document, &other.document)
-            && (reference, about, ready, revision, disabled)
+            && (reference, about, ready, revision, disabled, settled)
                 == (
                     &other.reference,
                     &other.about,
                     &other.ready,
                     &other.revision,
                     &other.disabled,
+                    &other.settled,
                 )
     }
 
@@ -214,5 +243,16 @@ impl OperatorView {
         Arc::ptr_eq(&self.plan, &other.plan)
             && self.status.same_channel(&other.status)
             && self.conflict == other.conflict
+            && self.told == other.told
+    }
+
+    /// Whether its caches are filled, or it says why not.
+    fn is_settled(&mut self) -> bool {
+        let status = self.status.borrow_and_update();
+        let up = matches!(
+            status.phase,
+            Phase::Running | Phase::Standby | Phase::Deleting
+        );
+        up || self.conflict.is_some() || !status.problems.is_empty()
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Wanted {
     pub(crate) plan: Option<Arc<Plan>>,
     /// Which version each of its kinds is stored in, as far as the cluster's CRDs tell.
     pub(crate) storage: BTreeMap<GroupKind, String>,
+    /// Whether the plan is stored as a revision, by this process as the leader, so that operators may work.
+    pub(crate) stored: bool,
 }
 
 impl PartialEq for Wanted {
@@ -45,6 +47,7 @@ impl PartialEq for Wanted {
             claims,
             plan,
             storage,
+            stored,
         } = self;
         let same_plan = match (plan, &other.plan) {
             (Some(plan), Some(other)) => Arc::ptr_eq(plan, other),
@@ -54,6 +57,7 @@ impl PartialEq for Wanted {
             && *seniority == other.seniority
             && *claims == other.claims
             && *storage == other.storage
+            && *stored == other.stored
     }
 }
 
@@ -132,6 +136,11 @@ impl Ledger {
     /// The plan that a Katalog wants to run.
     pub(crate) fn plan(&self, katalog: &KatalogRef) -> Option<&Arc<Plan>> {
         self.wanted.get(katalog)?.plan.as_ref()
+    }
+
+    /// Whether operators of a Katalog may work.
+    pub(crate) fn is_stored(&self, katalog: &KatalogRef) -> bool {
+        self.wanted.get(katalog).is_some_and(|wanted| wanted.stored)
     }
 
     /// From now on everything is to stop and nothing starts.

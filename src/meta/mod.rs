@@ -45,10 +45,8 @@ use crate::runtime::context::Context;
 const CRDS_PATIENCE: Duration = Duration::from_secs(5);
 /// How long the first list of Motifs is waited for.
 const MOTIFS_PATIENCE: Duration = Duration::from_secs(5);
-/// How long Katalogs may take to end what they are at, once a shutdown was asked for.
-const FEED_PATIENCE: Duration = Duration::from_secs(5);
-/// How long operators may take to finish their writes after that.
-const STOP_PATIENCE: Duration = Duration::from_secs(15);
+/// What part of a shutdown's time Katalogs may take to end what they are at; operators have the rest.
+const FEED_SHARE: u32 = 4;
 
 /// Where Katalogs come from.
 #[derive(Debug)]
@@ -94,55 +92,85 @@ impl Runtime {
         self.directory.clone()
     }
 
-    /// Runs what `feed` declares until `shutdown`; then stops, in order and within 20 s: no new revisions, no new
-    /// passes, writes in flight end. Operators that do not stop in time are logged and left behind.
+    /// Runs what `feed` declares until `shutdown`; then stops, in order and within `patience`: no new revisions, no new
+    /// passes, writes in flight end. Operators that do not stop in time are logged, with what they were at, and left behind:
+    /// the result is then false, and true when the last write has ended.
+    ///
+    /// While another process leads, everything is made ready and nothing is written.
     ///
     /// # Errors
     /// [`FileError`] when files cannot run at their first reading; a later one keeps the last good revision.
-    pub async fn run(self, feed: Feed, shutdown: CancellationToken) -> Result<(), FileError> {
+    pub async fn run(
+        self,
+        feed: Feed,
+        shutdown: CancellationToken,
+        patience: Duration,
+    ) -> Result<bool, FileError> {
         let Self {
             shared,
             directory: _,
         } = self;
-        // Katalogs compile without, and are compiled anew as CRDs become known.
-        if tokio::time::timeout(CRDS_PATIENCE, shared.context.crds.synced())
-            .await
-            .is_err()
-        {
-            tracing::warn!("CRDs are not known yet");
-        }
-        let ended = match feed {
-            Feed::Cluster(namespaces) => {
-                let motifs = motifs::follow(Arc::clone(&shared), &namespaces, shutdown.clone());
-                let katalogs = async {
-                    // A Katalog must not be told that there is no Motif when it is only not known yet.
-                    let listed = shared.motifs.listed();
-                    if tokio::time::timeout(MOTIFS_PATIENCE, listed).await.is_err() {
-                        tracing::warn!("Motifs are not known yet");
-                    }
-                    feed::follow(Arc::clone(&shared), &namespaces, shutdown.clone()).await;
-                };
-                let both = async {
-                    tokio::join!(motifs, katalogs);
-                };
-                bounded(both, &shutdown).await;
-                Ok(())
+        let feeding = async {
+            tokio::select! {
+                ended = follow(&shared, feed, &shutdown) => ended,
+                () = shared.supervisor.follow_leadership() => Ok(()),
             }
-            Feed::Files(files) => files.follow(&shared, &shutdown).await,
         };
-        shared.supervisor.close(STOP_PATIENCE).await;
-        ended
+        let followed = bounded(feeding, &shutdown, patience / FEED_SHARE).await;
+        let rest = patience.saturating_sub(patience / FEED_SHARE);
+        let finished = shared.supervisor.close(rest).await;
+        match followed {
+            Some(ended) => ended.map(|()| finished),
+            None => Ok(false),
+        }
     }
 }
 
-/// Runs `feed` to its end, which may come no later than [`FEED_PATIENCE`] after `shutdown`.
-async fn bounded(feed: impl Future<Output = ()>, shutdown: &CancellationToken) {
+/// Follows `feed` until `shutdown`, and until what was begun has ended.
+async fn follow(
+    shared: &Arc<Shared>,
+    feed: Feed,
+    shutdown: &CancellationToken,
+) -> Result<(), FileError> {
+    // Katalogs compile without, and are compiled anew as CRDs become known.
+    if tokio::time::timeout(CRDS_PATIENCE, shared.context.crds.synced())
+        .await
+        .is_err()
+    {
+        tracing::warn!("CRDs are not known yet");
+    }
+    let namespaces = match feed {
+        Feed::Files(files) => return files.follow(shared, shutdown).await,
+        Feed::Cluster(namespaces) => namespaces,
+    };
+    let motifs = motifs::follow(Arc::clone(shared), &namespaces, shutdown.clone());
+    let katalogs = async {
+        // A Katalog must not be told that there is no Motif when it is only not known yet.
+        let listed = shared.motifs.listed();
+        if tokio::time::timeout(MOTIFS_PATIENCE, listed).await.is_err() {
+            tracing::warn!("Motifs are not known yet");
+        }
+        feed::follow(Arc::clone(shared), &namespaces, shutdown.clone()).await;
+    };
+    tokio::join!(motifs, katalogs);
+    Ok(())
+}
+
+/// Runs `feed` to its end, which may come no later than `patience` after `shutdown`; none if it would.
+async fn bounded<T>(
+    feed: impl Future<Output = T>,
+    shutdown: &CancellationToken,
+    patience: Duration,
+) -> Option<T> {
     let late = async {
         shutdown.cancelled().await;
-        tokio::time::sleep(FEED_PATIENCE).await;
+        tokio::time::sleep(patience).await;
     };
     tokio::select! {
-        () = feed => {}
-        () = late => tracing::warn!("Katalogs did not end in time"),
+        ended = feed => Some(ended),
+        () = late => {
+            tracing::warn!("Katalogs did not end in time");
+            None
+        }
     }
 }

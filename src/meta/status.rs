@@ -105,7 +105,7 @@ impl Operating<'_> {
         match self.status.phase {
             _ if has(reasons::FORBIDDEN) => reasons::FORBIDDEN,
             _ if self.conflict => reasons::CONFLICT,
-            Phase::Starting => reasons::PROGRESSING,
+            Phase::Starting | Phase::Standby => reasons::PROGRESSING,
             _ => reasons::WAITING,
         }
     }
@@ -157,7 +157,8 @@ impl Operating<'_> {
 fn state(phase: Phase) -> &'static str {
     match phase {
         Phase::Waiting => "Waiting",
-        Phase::Starting => "Starting",
+        // Who stands by writes no status, but for the moment in which it takes over.
+        Phase::Starting | Phase::Standby => "Starting",
         Phase::Running => "Running",
         Phase::Deleting => "Deleting",
     }
@@ -182,13 +183,13 @@ pub(crate) fn compute(
     } else {
         ConditionStatus::False
     };
-    let mut wanted = vec![Condition::new(READY, status, ready.reason, &ready.message)];
+    let mut wanted = vec![Condition::new(READY, status, &ready.reason, &ready.message)];
     if ready.status != Some(true) {
         let kind = if stalled { STALLED } else { RECONCILING };
         wanted.push(Condition::new(
             kind,
             ConditionStatus::True,
-            ready.reason,
+            &ready.reason,
             &ready.message,
         ));
     }
@@ -221,9 +222,9 @@ pub(crate) fn compute(
 
 /// The `Ready` condition.
 pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
-    let not = |reason, message: String| Readiness {
+    let not = |reason: &'static str, message: String| Readiness {
         status: Some(false),
-        reason,
+        reason: reason.into(),
         message: conditions::cut_message(&message),
     };
     match facts.verdict {
@@ -268,8 +269,29 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
     };
     Readiness {
         status: Some(true),
-        reason: reasons::RUNNING,
+        reason: reasons::RUNNING.into(),
         message,
+    }
+}
+
+/// The `Ready` condition as the process that leads has written it.
+pub(crate) fn told(status: &KatalogStatus) -> Readiness {
+    let ready = status.conditions.iter().find(|one| one.type_ == READY);
+    let Some(ready) = ready else {
+        return Readiness {
+            status: None,
+            reason: reasons::PROGRESSING.into(),
+            message: "the process that leads has said nothing yet".to_owned(),
+        };
+    };
+    Readiness {
+        status: match ready.status {
+            ConditionStatus::True => Some(true),
+            ConditionStatus::False => Some(false),
+            ConditionStatus::Unknown => None,
+        },
+        reason: ready.reason.clone().into(),
+        message: ready.message.clone(),
     }
 }
 

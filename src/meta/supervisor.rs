@@ -23,7 +23,9 @@ use super::{
     ledger::{Decision, Effect, Hold, Ledger, SlotKey, Wanted},
     reasons,
 };
-use crate::runtime::{Operator, OperatorStatus, Phase, Problem, Role, context::Context};
+use crate::runtime::{
+    Operator, OperatorStatus, Phase, Problem, Role, Unfinished, context::Context,
+};
 
 /// Owns the running operators.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub(crate) type Snapshot = Arc<BTreeMap<KatalogRef, Vec<OperatorView>>>;
 struct State {
     ledger: Ledger,
     operators: BTreeMap<SlotKey, Operator>,
+    /// What those that stop have not done.
+    stopping: BTreeMap<SlotKey, Unfinished>,
 }
 
 /// While it lives, nothing starts in its kind.
@@ -104,23 +108,40 @@ impl Supervisor {
         }
     }
 
+    /// Has operators begin and end their work as this process leads and does not; never ends.
+    pub(crate) async fn follow_leadership(self: &Arc<Self>) {
+        let mut standing = self.context.leadership.changed();
+        loop {
+            // Looked at after it was marked as seen: nothing is missed.
+            let leads = standing.borrow_and_update().leads;
+            self.update(|_| {});
+            // The sender lives as long as the context.
+            let _ = standing.wait_for(|now| now.leads != leads).await;
+        }
+    }
+
     /// Stops everything and waits for it, at most as long as `patience`; nothing starts from then on. Operators stop
-    /// after those that depend on them, unless that takes more than half of the time.
-    pub(crate) async fn close(self: &Arc<Self>, patience: Duration) {
+    /// after those that depend on them, unless that takes more than half of the time. True when all writes have ended;
+    /// what has not is logged by name.
+    pub(crate) async fn close(self: &Arc<Self>, patience: Duration) -> bool {
         self.update(Ledger::close);
         let half = patience / 2;
         if tokio::time::timeout(half, self.idle()).await.is_ok() {
-            return;
+            return true;
         }
         self.update(Ledger::hurry);
-        if tokio::time::timeout(patience.saturating_sub(half), self.idle())
-            .await
-            .is_err()
-        {
-            for (katalog, operator) in self.lock().ledger.unfinished() {
-                tracing::warn!(%katalog, operator, "operator did not stop in time");
-            }
+        let rest = patience.saturating_sub(half);
+        if tokio::time::timeout(rest, self.idle()).await.is_ok() {
+            return true;
         }
+        let state = self.lock();
+        for key @ (katalog, operator) in state.ledger.unfinished() {
+            let unfinished = state.stopping.get(key);
+            let keys = unfinished.map(Unfinished::running).unwrap_or_default();
+            let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
+            tracing::warn!(%katalog, operator, unfinished = keys.join(", "), "operator did not stop in time");
+        }
+        false
     }
 
     /// Waits until no operator is left.
@@ -143,17 +164,25 @@ impl Supervisor {
                 self.take(&mut state, effect);
             }
         }
+        for (key, operator) in &state.operators {
+            operator.set_duty(self.is_on_duty(&state, key));
+        }
         let views = state.views();
         drop(state);
         self.snapshot.send_replace(Arc::new(views));
+    }
+
+    fn is_on_duty(&self, state: &State, key: &SlotKey) -> bool {
+        self.context.leadership.standing().leads && state.ledger.is_stored(&key.0)
     }
 
     fn take(self: &Arc<Self>, state: &mut State, effect: Effect) {
         match effect {
             Effect::Start(key, plan, role) => {
                 tracing::info!(katalog = %key.0, operator = key.1, kind = %plan.resource.group_kind(), "operator starts");
+                let duty = self.is_on_duty(state, &key);
                 if let Ok(operator) = catch_unwind(AssertUnwindSafe(|| {
-                    Operator::start(&self.context, plan, role)
+                    Operator::start(&self.context, plan, role, duty)
                 })) {
                     state.operators.insert(key, operator);
                 } else {
@@ -170,7 +199,10 @@ impl Supervisor {
             }
             Effect::Stop(key) => match state.operators.remove(&key) {
                 None => state.ledger.stopped(&key),
-                Some(operator) => self.stop(key, operator),
+                Some(operator) => {
+                    state.stopping.insert(key.clone(), operator.unfinished());
+                    self.stop(key, operator);
+                }
             },
         }
     }
@@ -178,7 +210,9 @@ impl Supervisor {
     fn stop(self: &Arc<Self>, key: SlotKey, operator: Operator) {
         let supervisor = Arc::clone(self);
         tokio::spawn(async move {
-            tracing::info!(katalog = %key.0, operator = key.1, "operator stops");
+            let unfinished = operator.unfinished();
+            let (running, waiting) = (unfinished.running().len(), unfinished.waiting());
+            tracing::info!(katalog = %key.0, operator = key.1, running, waiting, "operator stops");
             if AssertUnwindSafe(operator.stop())
                 .catch_unwind()
                 .await
@@ -186,6 +220,8 @@ impl Supervisor {
             {
                 tracing::error!(katalog = %key.0, operator = key.1, "operator panicked while it stopped");
             }
+            tracing::info!(katalog = %key.0, operator = key.1, "operator has stopped");
+            supervisor.lock().stopping.remove(&key);
             supervisor.update(|ledger| ledger.stopped(&key));
         });
     }
@@ -220,6 +256,7 @@ impl State {
                     plan,
                     status,
                     conflict: Some(holder.to_string()),
+                    told: None,
                 }
             }
             Decision::Run(role) => {
@@ -231,6 +268,7 @@ impl State {
                     plan,
                     status,
                     conflict: None,
+                    told: None,
                 }
             }
         }

@@ -18,7 +18,7 @@ use std::{
 };
 
 use prometheus::{
-    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
+    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder, process_collector::ProcessCollector,
 };
 
@@ -198,6 +198,8 @@ metrics! {
         "Applies that met a field of another manager.";
     events_dropped: IntCounterVec, process, "orkestra_events_dropped_total", [],
         "Kubernetes Events that were not sent: too many at a time, or refused.";
+    leader: IntGaugeVec, process, "orkestra_leader", [],
+        "1 while this process leads, or has no competitors; 0 while it follows.";
     build_info: IntGaugeVec, process, "orkestra_build_info", ["version" = &[crate::VERSION]],
         "Always 1; its label is the version that runs.";
 }
@@ -247,6 +249,11 @@ impl Metrics {
     /// A series that cannot be encoded.
     pub fn encode(&self) -> prometheus::Result<String> {
         TextEncoder::new().encode_to_string(&self.0.registry.gather())
+    }
+
+    /// Whether this process leads.
+    pub fn leader(&self) -> IntGauge {
+        self.0.families.leader.with_label_values::<&str>(&[])
     }
 
     /// The counter of Events that were not sent.

@@ -11,7 +11,12 @@ use super::{
     watch::{Crds, Informers},
     wire::Wire,
 };
-use crate::{events::EventSink, external::Client, metrics::Metrics};
+use crate::{
+    events::EventSink,
+    external::Client,
+    lead::{self, Leadership},
+    metrics::Metrics,
+};
 
 /// Handed to every operator; nothing in it is global, so a test may run several runtimes side by side.
 pub struct Context {
@@ -31,6 +36,8 @@ pub struct Context {
     pub events: EventSink,
     /// Makes calls to the outside; none unless it is replaced by one that may.
     pub external: Client,
+    /// Whether this process leads; alone unless it is replaced by one of a candidate.
+    pub leadership: Leadership,
     /// The operators that run, by name.
     pub operators: Operators,
     /// Bounds concurrent pure passes to the cores.
@@ -47,12 +54,14 @@ impl Context {
     pub fn new(client: kube::Client) -> prometheus::Result<Self> {
         let (metrics, entropy, clock) = (Metrics::new()?, Entropy::system(), Clock::system());
         let wire = Wire::new(client.clone());
+        metrics.leader().set(1);
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Ok(Self {
             informers: Informers::new(wire.clone(), entropy.clone()),
             crds: Crds::start(wire.clone(), entropy.clone()),
             events: EventSink::start(client, &metrics, clock.clone()),
             external: Client::closed(),
+            leadership: Leadership::alone(lead::identity(&lead::host(), &entropy)),
             operators: Operators::default(),
             passes: Semaphore::new(cores),
             faults: Faults::default(),

@@ -54,6 +54,8 @@ const RESYNC_JITTER: f64 = 0.1;
 pub(super) struct Driver {
     pub(super) shared: Arc<Shared>,
     pub(super) plans: watch::Receiver<Arc<OperatorPlan>>,
+    /// Whether its workers are to run.
+    pub(super) duty: watch::Receiver<bool>,
     pub(super) stop: CancellationToken,
 }
 
@@ -160,6 +162,7 @@ impl Driver {
                     self.follow_plan(life).await;
                 }
                 () = synced(life.next.as_deref()) => self.swap(life),
+                Ok(()) = self.duty.changed() => self.employ(life),
                 () = self.shared.rebind.notified() => self.rebind(life).await,
                 () = self.shared.rescale.notified() => self.adopt_figures(life),
                 () = sleep_until(life.look_again_at) => self.bind(life).await,
@@ -181,7 +184,7 @@ impl Driver {
         }
         let facts_differ = crd.facts(version) != life.crd.facts(version);
         life.crd = crd;
-        if life.crd.deleting {
+        if life.crd.deleting && *self.duty.borrow() {
             self.shared.set_phase(Phase::Deleting);
         }
         let absent =
@@ -435,14 +438,31 @@ impl Driver {
                 self.shared.enqueue(key, Lane::Changed);
             }
         }
-        if life.workers.is_none() && self.shared.role == Role::Reconciles {
-            let pace = self.shared.pace(&next.plan);
+        self.employ(life);
+    }
+
+    /// Has workers run or not, as the operator is to work, and tells so.
+    fn employ(&self, life: &mut Life) {
+        let Some(bound) = self.shared.bound.load_full() else {
+            return;
+        };
+        let duty = *self.duty.borrow();
+        if !duty {
+            // Nobody waits for their passes: they end with the lease.
+            life.workers = None;
+            self.shared.workers.store(0, Ordering::Relaxed);
+            self.shared.stand_by();
+        } else if life.workers.is_none() && self.shared.role == Role::Reconciles {
+            let pace = self.shared.pace(&bound.plan);
             life.workers = Some(work::start(&self.shared, pace.workers));
         }
-        self.shared.set_phase(if life.crd.deleting {
-            Phase::Deleting
-        } else {
-            Phase::Running
+        if duty {
+            self.shared.take_over(&bound);
+        }
+        self.shared.set_phase(match (duty, life.crd.deleting) {
+            (false, _) => Phase::Standby,
+            (true, true) => Phase::Deleting,
+            (true, false) => Phase::Running,
         });
         self.adopt_figures(life);
     }

@@ -1,6 +1,6 @@
 //! How an operator fares, in one word: for pages, and for the templates of other operators.
 
-use orkestra_core::plan::OperatorPlan;
+use orkestra_core::{api::OperatorStatus as Row, plan::OperatorPlan};
 
 use super::{OperatorStatus, Phase};
 
@@ -9,7 +9,7 @@ use super::{OperatorStatus, Phase};
 pub enum State {
     /// Its workers do not run yet, or its kind is claimed by another Katalog.
     Pending,
-    /// It leaves its kind to the entry of another version.
+    /// It leaves its kind to the entry of another version, or its work to the process that leads.
     Standby,
     /// Its workers run; no pass has succeeded yet.
     Started,
@@ -33,6 +33,7 @@ impl State {
     pub fn of(plan: &OperatorPlan, status: &OperatorStatus) -> Self {
         match status.phase {
             Phase::Waiting | Phase::Starting if status.started_at.is_none() => Self::Pending,
+            Phase::Standby => Self::Standby,
             Phase::Waiting | Phase::Deleting => Self::Degraded,
             _ if status.yields_to.is_some() => Self::Standby,
             _ if !status.problems.is_empty()
@@ -42,6 +43,18 @@ impl State {
             }
             Phase::Starting | Phase::Running if status.passes > status.failures => Self::Healthy,
             Phase::Starting | Phase::Running => Self::Started,
+        }
+    }
+
+    /// The state of an operator of which the process that leads says `row` in its Katalog's status.
+    pub fn told(row: &Row) -> Self {
+        match row.state.as_str() {
+            "Running" if row.reason == "Yields" => Self::Standby,
+            "Running" if !row.reason.is_empty() => Self::Degraded,
+            "Running" if row.ready == 0 && row.instances > 0 => Self::Started,
+            "Running" => Self::Healthy,
+            "Deleting" => Self::Degraded,
+            _ => Self::Pending,
         }
     }
 

@@ -32,10 +32,13 @@ pub mod queue;
 mod requests;
 mod shared;
 mod sources;
+mod standby;
 mod tell;
 mod uniques;
 pub mod watch;
 pub mod wire;
 mod work;
 
-pub use operator::{DEPENDENCY_NOT_READY, Operator, OperatorStatus, Phase, Problem, Role};
+pub use operator::{
+    DEPENDENCY_NOT_READY, Operator, OperatorStatus, Phase, Problem, Role, Unfinished,
+};

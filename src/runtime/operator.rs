@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use orkestra_core::plan::OperatorPlan;
+use orkestra_core::plan::{ObjectKey, OperatorPlan};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -27,7 +27,27 @@ pub struct Operator {
     waiter: JoinHandle<()>,
     autoscaler: JoinHandle<()>,
     listed: Entered,
+    queue: Queue<ObjectKey>,
+    duty: watch::Sender<bool>,
     stop: DropGuard,
+}
+
+/// What an operator has not done, also while it stops.
+#[derive(Clone, Debug)]
+pub struct Unfinished(Queue<ObjectKey>);
+
+impl Unfinished {
+    /// Custom resources over which a pass runs, sorted.
+    pub fn running(&self) -> Vec<ObjectKey> {
+        let mut keys = self.0.running();
+        keys.sort();
+        keys
+    }
+
+    /// How many wait for a pass.
+    pub fn waiting(&self) -> usize {
+        self.0.depth() + self.0.delayed()
+    }
 }
 
 /// What an operator does beside the operators of other versions of its kind.
@@ -47,6 +67,8 @@ pub enum Phase {
     Waiting,
     /// Its caches fill.
     Starting,
+    /// Its caches are filled, and its workers rest: another process leads.
+    Standby,
     /// Its workers run.
     Running,
     /// Its CRD is being deleted: it runs deletions only.
@@ -110,14 +132,25 @@ impl fmt::Debug for Operator {
 }
 
 impl Operator {
-    /// Starts it in a role, which it keeps for life. Returns at once; [`Operator::status`] tells how it goes.
-    pub fn start(context: &Arc<Context>, plan: Arc<OperatorPlan>, role: Role) -> Self {
+    /// Starts it in a role, which it keeps for life, with workers or without ([`Operator::set_duty`]). Returns at once;
+    /// [`Operator::status`] tells how it goes.
+    pub fn start(context: &Arc<Context>, plan: Arc<OperatorPlan>, role: Role, duty: bool) -> Self {
         let metrics = OperatorMetrics::new(&context.metrics, &plan);
         let queue = Queue::new(context.entropy.clone());
         // Before anything could be taken of it.
         queue.hold(!plan.depends_on.is_empty());
         queue.set_backoff(plan.queue.backoff);
-        let shared = Arc::new(Shared::new(context.clone(), role, metrics, queue));
+        let shared = Arc::new(Shared::new(context.clone(), role, metrics, queue.clone()));
+        if !duty {
+            shared.stand_by();
+        }
+        // Until its driver runs, nobody is told that the CRD is missing.
+        let kind = plan.resource.group_kind();
+        let crd = context.crds.get(&kind);
+        if crd.is_some_and(|crd| crd.serves(&plan.resource.version)) {
+            shared.set_phase(Phase::Starting);
+        }
+        let (duty, on_duty) = watch::channel(duty);
         let (plans, plan) = watch::channel(plan);
         let (sender, status) = watch::channel(OperatorStatus::default());
         let listed = Operators::enter(&shared, plan.clone(), status.clone());
@@ -133,6 +166,7 @@ impl Operator {
             Driver {
                 shared,
                 plans: plan,
+                duty: on_duty,
                 stop: stop.clone(),
             }
             .run(),
@@ -145,6 +179,8 @@ impl Operator {
             waiter,
             autoscaler,
             listed,
+            queue,
+            duty,
             stop: stop.drop_guard(),
         }
     }
@@ -153,6 +189,17 @@ impl Operator {
     /// swaps the plan and requeues, a worker count resizes, a version restarts the informer. Equal plans change nothing.
     pub fn reconfigure(&self, plan: Arc<OperatorPlan>) {
         self.plans.send_replace(plan);
+    }
+
+    /// Says whether it is to work. One that is not keeps its caches warm and writes nothing; keys gather in its queue.
+    pub fn set_duty(&self, duty: bool) {
+        self.duty
+            .send_if_modified(|before| std::mem::replace(before, duty) != duty);
+    }
+
+    /// What it has not done, live.
+    pub fn unfinished(&self) -> Unfinished {
+        Unfinished(self.queue.clone())
     }
 
     /// The plan it follows.
@@ -175,6 +222,8 @@ impl Operator {
             waiter,
             autoscaler,
             listed,
+            queue: _,
+            duty: _,
             stop,
         } = self;
         drop(listed);

@@ -87,7 +87,11 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         last_error: tally.last_error,
         last_pass: tally.last_pass,
         started_at: life.started_at.filter(|_| !waits || tally.passes > 0),
-        queue_depth: shared.queue.depth(),
+        // Nothing is due where another process works.
+        queue_depth: match life.phase {
+            Phase::Standby => 0,
+            _ => shared.queue.depth(),
+        },
         yields_to: match &shared.role {
             Role::Reconciles => None,
             Role::Yields(to) => Some(to.clone()),

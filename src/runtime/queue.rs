@@ -220,6 +220,11 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.inner.look(State::busy)
     }
 
+    /// Which keys workers have.
+    pub fn running(&self) -> Vec<K> {
+        self.inner.look(State::running)
+    }
+
     /// How often the breaker has held a key off.
     pub fn slowed(&self) -> u64 {
         self.inner.look(State::slowed)

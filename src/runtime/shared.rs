@@ -25,6 +25,7 @@ use super::{
     operator::Role,
     queue::{Lane, Queue},
     sources::{Calls, objects::Objects, readers::Readers},
+    standby::Recent,
     uniques::Uniques,
     wire::{Served, WireError},
 };
@@ -69,6 +70,8 @@ pub(super) struct Shared {
     refused: Mutex<BTreeMap<(Request, String), String>>,
     /// Why the API server refuses the status that the plan declares.
     status_refused: Mutex<Option<String>>,
+    /// What changed lately, while another process leads; none while this one works.
+    pub(super) recent: Mutex<Option<Recent>>,
 }
 
 /// What a request does, for telling which refusal its success takes back.
@@ -149,6 +152,7 @@ impl Shared {
             uniques: Uniques::default(),
             refused: Mutex::default(),
             status_refused: Mutex::default(),
+            recent: Mutex::default(),
         }
     }
 
@@ -210,7 +214,7 @@ impl Shared {
                 life.started_at
                     .get_or_insert_with(|| self.context.clock.now());
             }
-            Phase::Waiting | Phase::Starting => life.started_at = None,
+            Phase::Waiting | Phase::Starting | Phase::Standby => life.started_at = None,
         }
         self.changed.notify_one();
     }
@@ -241,7 +245,7 @@ impl Shared {
 
     /// Queues a custom resource for a pass; an operator that yields has none to run.
     pub(super) fn enqueue(&self, key: ObjectKey, lane: Lane) {
-        if self.role == Role::Reconciles {
+        if self.role == Role::Reconciles && !self.remembers(&key, lane) {
             self.queue.add(key, lane);
         }
     }
@@ -317,6 +321,7 @@ impl Shared {
         lock(&self.memories).remove(key);
         self.calls.end(key);
         self.queue.remove(key);
+        self.forget_recent(key);
         let unread = self.readers.forget(key);
         self.objects.release(&unread, &self.readers);
         let mut failing = lock(&self.failing);

@@ -13,6 +13,7 @@ use orkestra_core::{plan::ObjectKey, value::Node};
 use serde::Deserialize;
 
 use self::error::Asked;
+pub(crate) use self::error::chain;
 pub use self::{
     error::{Cause, WireError},
     served::Served,

@@ -1,6 +1,6 @@
 //! The workers' side of a pass: health is counted, a panic ends one cycle, what follows is queued.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use orkestra_core::plan::ObjectKey;
@@ -13,6 +13,9 @@ use super::{
     shared::Shared,
 };
 use crate::metrics::Outcome;
+
+/// How long a key rests whose pass ended with the lease: workers stop within that.
+const LOST: Duration = Duration::from_secs(1);
 
 /// Starts `count` workers of an operator.
 pub(super) fn start(shared: &Arc<Shared>, count: usize) -> Workers<ObjectKey> {
@@ -31,8 +34,18 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     shared.metrics.waited(taken.waited);
     let started = Instant::now();
     let active = shared.metrics.enter_pass();
-    let passed = guarded(shared, &bound, &taken).await;
+    let passed = shared
+        .context
+        .leadership
+        .while_leading(guarded(shared, &bound, &taken));
+    let passed = passed.await;
     drop(active);
+    // A write that was refused since the lease has run out is nobody's failure.
+    let leads = || shared.context.leadership.leads();
+    let Some(passed) = passed.filter(|passed| passed.error.is_none() || leads()) else {
+        shared.queue.add_after(key, LOST);
+        return;
+    };
     let outcome = if passed.error.is_some() {
         Outcome::Error
     } else {

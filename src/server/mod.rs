@@ -32,7 +32,7 @@ use tokio::sync::Semaphore;
 pub use error::ApiError;
 pub use stage::Stage;
 
-use crate::{meta::Directory, metrics::Metrics, runtime::context::Clock};
+use crate::{lead::Leadership, meta::Directory, metrics::Metrics, runtime::context::Clock};
 use address::{Page, Target};
 
 /// Requests that may read from the API server at a time; others wait within their deadline.
@@ -46,6 +46,7 @@ pub struct Pages {
     stage: Stage,
     client: kube::Client,
     clock: Clock,
+    leadership: Leadership,
     live: Arc<Semaphore>,
 }
 
@@ -72,7 +73,30 @@ impl Pages {
             stage,
             client,
             clock,
+            leadership: Leadership::alone("".into()),
             live: Arc::new(Semaphore::new(LIVE_REQUESTS)),
+        }
+    }
+
+    /// The same, telling who leads.
+    #[must_use]
+    pub fn with_leadership(self, leadership: Leadership) -> Self {
+        Self { leadership, ..self }
+    }
+
+    /// Why it is not ready; nothing when it is. One that follows is ready as one that leads is: its caches are filled.
+    fn unready(&self) -> Option<String> {
+        let standing = self.leadership.standing();
+        match self.stage.now() {
+            stage::Now::Stopping => Some("stopping".to_owned()),
+            _ if standing.problem.is_some() => standing
+                .problem
+                .map(|problem| format!("no part in the election: {problem}")),
+            stage::Now::Starting => Some("starting".to_owned()),
+            stage::Now::Ready if !standing.heard => {
+                Some("starting: the Lease was not seen yet".to_owned())
+            }
+            stage::Now::Ready => None,
         }
     }
 }
@@ -114,11 +138,10 @@ async fn live_probe() -> &'static str {
     "ok\n"
 }
 
-async fn ready_probe(State(pages): State<Pages>) -> (StatusCode, &'static str) {
-    match pages.stage.now() {
-        stage::Now::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
-        stage::Now::Ready => (StatusCode::OK, "ok\n"),
-        stage::Now::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n"),
+async fn ready_probe(State(pages): State<Pages>) -> (StatusCode, String) {
+    match pages.unready() {
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+        None => (StatusCode::OK, "ok\n".to_owned()),
     }
 }
 
@@ -143,7 +166,8 @@ async fn metrics(State(pages): State<Pages>) -> Result<Response, ApiError> {
 async fn summary(State(pages): State<Pages>) -> Response {
     Json(operators::summary(
         &pages.directory.katalogs(),
-        pages.stage.now(),
+        pages.unready().is_none(),
+        &pages.leadership,
     ))
     .into_response()
 }
@@ -160,9 +184,15 @@ async fn katalog(
         operator,
         page,
     } = address::resolve(&katalogs, &path)?;
+    let leads = pages.leadership.standing().leads;
     match page {
-        Page::Operator => Ok(Json(operators::operator(katalog, operator)).into_response()),
-        Page::Health => Ok(operators::health(katalog, operator, pages.clock.now())),
+        Page::Operator => Ok(Json(operators::operator(katalog, operator, leads)).into_response()),
+        Page::Health => Ok(operators::health(
+            katalog,
+            operator,
+            leads,
+            pages.clock.now(),
+        )),
         Page::Instances => {
             let Query(selection) =
                 query.map_err(|error| ApiError::bad_request(error.body_text(), ""))?;

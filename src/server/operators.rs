@@ -13,15 +13,18 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-use super::{address::long_path, stage::Now};
+use super::address::long_path;
 use crate::{
+    lead::Leadership,
     meta::{KatalogView, OperatorView},
     runtime::{DEPENDENCY_NOT_READY, OperatorStatus, health::State},
 };
 
-/// How it fares; one whose kind another Katalog holds never starts.
+/// How it fares; one whose kind another Katalog holds never starts. Where another process leads, it is what that says.
 fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
-    if operator.conflict.is_some() {
+    if let Some(row) = &operator.told {
+        State::told(row)
+    } else if operator.conflict.is_some() {
         State::Pending
     } else {
         State::of(&operator.plan, status)
@@ -38,7 +41,8 @@ fn code(state: State) -> StatusCode {
 }
 
 /// `/katalog`.
-pub(super) fn summary(katalogs: &[KatalogView], stage: Now) -> Value {
+pub(super) fn summary(katalogs: &[KatalogView], ready: bool, leadership: &Leadership) -> Value {
+    let standing = leadership.standing();
     let rows: Vec<(State, Value)> = katalogs
         .iter()
         .flat_map(|katalog| {
@@ -69,7 +73,7 @@ pub(super) fn summary(katalogs: &[KatalogView], stage: Now) -> Value {
         .map(|(_, row)| row);
     let mut page = json!({
         "healthy": degraded == 0,
-        "OrkReady": stage == Now::Ready,
+        "OrkReady": ready,
         "status": if degraded == 0 { 200 } else { 503 },
         "degradedReason": first.map(|row| format!("{}: {}", row["name"].as_str().unwrap_or(""), row["reason"].as_str().unwrap_or(""))),
         "total": enabled + disabled,
@@ -77,7 +81,10 @@ pub(super) fn summary(katalogs: &[KatalogView], stage: Now) -> Value {
         "totalDegraded": degraded,
         "statusCounts": State::ALL.iter().map(|state| (state.word(), count(*state))).collect::<BTreeMap<_, _>>(),
         "namespaces": namespaces,
-        "isKonductor": true,
+        "isKonductor": standing.leads,
+        "identity": &**leadership.identity(),
+        "leader": standing.leader.as_deref(),
+        "electionProblem": standing.problem.as_deref(),
         "runtimeVersion": crate::VERSION,
         "katalogs": katalogs.iter().map(about).collect::<Vec<_>>(),
         "crds": rows.iter().map(|(_, row)| row).collect::<Vec<_>>(),
@@ -120,17 +127,34 @@ fn row(katalog: &KatalogView, operator: &OperatorView) -> (State, Value) {
         "state": state.word(),
         "healthy": state.is_well(),
         "reason": reason(operator, &status),
-        "workers": status.workers,
+        "workers": workers(operator, &status),
         "queueDepth": status.queue_depth,
         "resourceCount": status.instances,
-        "readyCount": status.ready,
+        "readyCount": ready_count(operator, &status),
         "enabled": true,
     });
     (state, row)
 }
 
+/// Workers that run, here or where the work is done.
+fn workers(operator: &OperatorView, status: &OperatorStatus) -> Value {
+    let told = operator.told.as_ref();
+    told.map_or_else(|| status.workers.into(), |row| row.workers.into())
+}
+
+/// Custom resources that are ready, as far as those know who work.
+fn ready_count(operator: &OperatorView, status: &OperatorStatus) -> Value {
+    let told = operator.told.as_ref();
+    told.map_or_else(|| status.ready.into(), |row| row.ready.into())
+}
+
 /// Why it is not healthy, the gravest first; none where nothing is known to be wrong.
 fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
+    if let Some(row) = &operator.told {
+        let parts = [row.reason.as_str(), &row.message];
+        let said: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        return (!said.is_empty()).then(|| said.join(": "));
+    }
     if let Some(holder) = &operator.conflict {
         return Some(format!("Katalog {holder} holds this kind"));
     }
@@ -154,7 +178,7 @@ fn gvk(plan: &OperatorPlan) -> Value {
 }
 
 /// `/katalog/{…}/{entry}`.
-pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value {
+pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView, leads: bool) -> Value {
     let (state, mut page) = row(katalog, operator);
     let status = operator.status.borrow();
     let plan = &operator.plan;
@@ -166,7 +190,7 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value 
         "mode": "dynamic",
         "revision": katalog.revision,
         "workers": {
-            "current": status.workers,
+            "current": workers(operator, &status),
             "configured": plan.workers,
             "source": if status.autoscaled { "autoscaler" } else { "configured" },
         },
@@ -180,10 +204,10 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView) -> Value 
         "conflictsWith": operator.conflict,
         "problems": problems(&status),
         "metrics": {
-            "workers": status.workers,
+            "workers": workers(operator, &status),
             "queueDepth": status.queue_depth,
-            "errorRate": error_rate(&status),
-            "successRate": if status.passes == 0 { 0.0 } else { 1.0 - error_rate(&status) },
+            "errorRate": leads.then(|| error_rate(&status)),
+            "successRate": leads.then(|| if status.passes == 0 { 0.0 } else { 1.0 - error_rate(&status) }),
         },
         "endpoints": {"health": format!("{path}/health"), "cr": format!("{path}/cr")},
         "healthy": state.is_well(),
@@ -253,10 +277,13 @@ fn error_rate(status: &OperatorStatus) -> f64 {
 pub(super) fn health(
     katalog: &KatalogView,
     operator: &OperatorView,
+    leads: bool,
     now: jiff::Timestamp,
 ) -> Response {
     let status = operator.status.borrow();
     let state = state_of(operator, &status);
+    // What passes found is known where they run.
+    let own = |value: Value| if leads { value } else { Value::Null };
     let uptime = status
         .started_at
         .map(|start| now.duration_since(start).as_secs().max(0));
@@ -266,21 +293,21 @@ pub(super) fn health(
         "katalog": katalog.reference.name,
         "state": state.word(),
         "status": code(state).as_u16(),
-        "isKonductor": true,
+        "isKonductor": leads,
         "healthy": state.is_well(),
-        "started": status.started_at.is_some(),
+        "started": own(status.started_at.is_some().into()),
         "pending": state == State::Pending,
         "reason": reason(operator, &status),
         "startedAt": status.started_at,
         "uptimeSeconds": uptime,
         "queueDepth": status.queue_depth,
-        "errorRate": error_rate(&status),
-        "consecutiveFails": status.consecutive_failures,
-        "totalReconciles": status.passes,
-        "totalFailed": status.failures,
+        "errorRate": own(error_rate(&status).into()),
+        "consecutiveFails": own(status.consecutive_failures.into()),
+        "totalReconciles": own(status.passes.into()),
+        "totalFailed": own(status.failures.into()),
         "resourceCount": status.instances,
-        "readyCount": status.ready,
-        "gated": status.gated,
+        "readyCount": ready_count(operator, &status),
+        "gated": own(status.gated.into()),
         "hasUnhealthyDependencies": status.problems.iter().any(|problem| problem.reason == DEPENDENCY_NOT_READY),
         "lastError": status.last_error,
         "lastReconcile": status.last_pass,

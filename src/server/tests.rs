@@ -1,5 +1,7 @@
 //! Requests to the router, without a port; the cluster is a function.
 
+mod follower;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use axum::body::Body;
@@ -80,6 +82,7 @@ fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) 
         plan: testing::operator_plan(&reference, entry),
         status: watch::channel(status).1,
         conflict: None,
+        told: None,
     });
     KatalogView {
         operators: operators.collect(),
@@ -91,11 +94,12 @@ fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) 
         plan: None,
         ready: Readiness {
             status: Some(true),
-            reason: "Succeeded",
+            reason: "Succeeded".into(),
             message: "2 of 2".to_owned(),
         },
         revision: Some("reeds-5".to_owned()),
         disabled: vec!["river".to_owned()],
+        settled: true,
         reference,
     }
 }

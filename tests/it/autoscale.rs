@@ -77,7 +77,7 @@ struct Engine {
     directory: Directory,
     sluice: Keeper,
     shutdown: CancellationToken,
-    run: JoinHandle<Result<(), FileError>>,
+    run: JoinHandle<Result<bool, FileError>>,
 }
 
 impl Engine {
@@ -94,7 +94,7 @@ impl Engine {
         let runtime = Runtime::new(Arc::new(context));
         let directory = runtime.directory();
         let feed = Feed::Cluster(Namespaces::Some(vec![scenario.namespace.clone()]));
-        let run = tokio::spawn(runtime.run(feed, shutdown.clone()));
+        let run = tokio::spawn(runtime.run(feed, shutdown.clone(), LIMIT));
         Ok(Self {
             metrics,
             directory,
@@ -144,7 +144,8 @@ impl Engine {
     async fn stop(self) -> Result<()> {
         drop(self.sluice);
         self.shutdown.cancel();
-        Ok(self.run.await??)
+        ensure!(self.run.await??, "a write has not ended in time");
+        Ok(())
     }
 }
 

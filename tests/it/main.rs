@@ -24,6 +24,7 @@ mod external;
 mod files;
 mod foreach;
 mod kinds;
+mod leaders;
 mod markers;
 mod matrix;
 mod motifs;

@@ -17,11 +17,14 @@ use tokio_util::sync::CancellationToken;
 use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
+/// How long its writes may take to end.
+const END: Duration = Duration::from_secs(25);
+
 /// The engine of `ork controller`, in this process, so that a test can hand in a fault or a clock.
 pub(crate) struct Engine {
     metrics: Metrics,
     shutdown: CancellationToken,
-    run: JoinHandle<Result<(), FileError>>,
+    run: JoinHandle<Result<bool, FileError>>,
 }
 
 impl Engine {
@@ -33,7 +36,7 @@ impl Engine {
         let shutdown = CancellationToken::new();
         let runtime = Runtime::new(Arc::new(context));
         let feed = Feed::Cluster(Namespaces::Some(vec![scenario.namespace.clone()]));
-        let run = tokio::spawn(runtime.run(feed, shutdown.clone()));
+        let run = tokio::spawn(runtime.run(feed, shutdown.clone(), END));
         Ok(Self {
             metrics,
             shutdown,
@@ -57,7 +60,8 @@ impl Engine {
     /// Ends it, as SIGTERM ends the process.
     pub(crate) async fn stop(self) -> Result<()> {
         self.shutdown.cancel();
-        Ok(self.run.await??)
+        ensure!(self.run.await??, "a write has not ended in time");
+        Ok(())
     }
 }
 

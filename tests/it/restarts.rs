@@ -25,7 +25,10 @@ async fn p_a_killed_api_server_leaves_the_controller_up_and_it_repairs_what_chan
     let log = private.cluster.folder().join("controller.log");
     let listen = format!("127.0.0.1:{}", free_port()?);
     let kubeconfig = private.identity.kubeconfig_path();
-    let command = Private::ork(kubeconfig, &["controller", "--listen", &listen]);
+    let command = Private::ork(
+        kubeconfig,
+        &["controller", "--leader-elect=false", "--listen", &listen],
+    );
     let mut controller = spawn_guarded(&command, &log)?;
     eventually("the Katalog is applied", LIMIT, async || {
         private.apply(&katalog).map(Some)

@@ -144,6 +144,8 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
         [
             "Namespace orkestra-system",
             "ServiceAccount orkestra",
+            "Role orkestra-leader-election",
+            "RoleBinding orkestra-leader-election",
             "ClusterRole orkestra",
             "ClusterRoleBinding orkestra",
             "ClusterRole orkestra:gardens:ponds",
@@ -159,7 +161,15 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/status"], "verbs": ["patch"] },
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/finalizers"], "verbs": ["update"] },
     ]);
-    assert_eq!(manifests[2]["rules"], expected);
+    assert_eq!(manifests[4]["rules"], expected);
+    let lease = json!([
+        { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"] },
+        { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "update", "watch"], "resourceNames": ["orkestra"] },
+    ]);
+    assert_eq!(manifests[2]["rules"], lease);
+    for manifest in &manifests[2..4] {
+        assert_eq!(manifest["metadata"]["namespace"], "orkestra-system");
+    }
 }
 
 /// A case: the document, the Katalog's `spec` in it, and the definitions that are known under `definitions`.

@@ -231,6 +231,7 @@ impl Files {
                 claims: kinds_of(&katalog.plan),
                 plan: Some(Arc::clone(&katalog.plan)),
                 storage: katalog.storage.clone(),
+                stored: true,
             };
             shared.supervisor.want(&katalog.reference, wanted);
             self.tell(Notice::Runs {
@@ -333,6 +334,7 @@ impl State {
                 revision: Some(katalog.revision.clone()),
                 operators: views.to_vec(),
                 disabled: katalog.disabled.clone(),
+                settled: true,
             });
         }
     }

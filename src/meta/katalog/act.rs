@@ -1,6 +1,6 @@
 //! What a Katalog's task does to the world: finalizer, revision, operators.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use orkestra_core::{api::names, plan::GroupKind};
 use serde_json::json;
@@ -11,16 +11,27 @@ use super::{
     Katalog, Running, group_kind,
     judge::{Judged, judge, kinds_of},
     known::{schemas, storage},
+    status_of,
     taken::{stored, take},
 };
+
+/// How soon it is looked whether this process still leads after a write that was refused.
+const LOST: Duration = Duration::from_millis(500);
 
 impl Katalog {
     /// Brings the world a step nearer to what the object says; when something failed, says when to try again.
     pub(super) async fn act(&mut self) -> Option<Instant> {
-        let result = if self.is_leaving() {
+        if self.leads && !self.confirmed {
+            self.inherit();
+        }
+        let result = if !self.leads {
+            self.stand_by().await.map(|()| None)
+        } else if self.is_leaving() {
+            self.confirmed = true;
             self.tear_down().await.map(|()| None)
         } else if self.is_deleting() {
             self.verdict = Verdict::Deleted;
+            self.confirmed = true;
             self.clear().await
         } else {
             self.follow().await.map(|()| None)
@@ -32,6 +43,10 @@ impl Katalog {
             }
             Err(error) => error,
         };
+        if self.leads && !self.shared.context.leadership.leads() {
+            // The write was refused with the lease: the turn that follows finds that out.
+            return Some(Instant::now() + LOST);
+        }
         if error.is_conflict() && self.look_again().await.is_ok() {
             return Some(Instant::now());
         }
@@ -46,6 +61,9 @@ impl Katalog {
     /// The Katalog is wanted: its newest good revision is to run.
     async fn follow(&mut self) -> Result<(), CallError> {
         self.judge_by_schemas().await;
+        if !self.confirmed {
+            self.take_over();
+        }
         if self.candidate.is_some() {
             self.put_finalizer().await?;
             let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
@@ -61,9 +79,57 @@ impl Katalog {
         {
             self.load_last_good().await?;
         }
+        self.confirmed = true;
         self.claim();
         self.release_leftovers();
         Ok(())
+    }
+
+    /// Another process leads: what it runs is made ready here, and nothing is written.
+    async fn stand_by(&mut self) -> Result<(), CallError> {
+        if self.is_deleting() {
+            self.verdict = Verdict::Deleted;
+        } else {
+            self.judge_by_schemas().await;
+        }
+        if let Some(judged) = self.candidate.take() {
+            let revision = status_of(&self.object).revision.unwrap_or_default();
+            self.adopt(judged, revision);
+            self.verdict = Verdict::Accepted;
+        } else if self.running.is_none() && !self.looked && !self.is_leaving() {
+            if let Some((judged, revision)) = self.last_good().await? {
+                self.adopt(judged, revision);
+            }
+            self.looked = true;
+        }
+        if self.is_leaving() {
+            self.running = None;
+        }
+        self.claim();
+        Ok(())
+    }
+
+    /// What a predecessor operated is this process's own.
+    fn inherit(&mut self) {
+        for kind in status_of(&self.object).operated {
+            self.operated.entry(group_kind(&kind)).or_insert(kind);
+        }
+    }
+
+    /// This process leads from now on: what it has made ready is stored as if it were new.
+    fn take_over(&mut self) {
+        if let Some(running) = self.running.take() {
+            if self.candidate.is_none() && self.verdict == Verdict::Accepted {
+                self.candidate = Some(Judged {
+                    plan: running.plan,
+                    disabled: running.disabled,
+                    hash: running.hash,
+                });
+                self.verdict = Verdict::Pending(None);
+            }
+            // What was good once is found among the revisions, as after a restart.
+            self.looked = false;
+        }
     }
 
     /// Runs a revision that is stored. What it operates is written into the status first, so that a restart that finds
@@ -80,25 +146,40 @@ impl Katalog {
             self.candidate = Some(judged);
             return Err(error);
         }
+        tracing::info!(katalog = %self.reference, revision, operators = judged.plan.operators.len(), "revision runs");
+        self.adopt(judged, revision);
+        Ok(())
+    }
+
+    fn adopt(&mut self, judged: Judged, revision: String) {
         let Judged {
             plan,
             disabled,
             hash,
         } = judged;
-        tracing::info!(katalog = %self.reference, revision, operators = plan.operators.len(), "revision runs");
         self.running = Some(Running {
             revision,
             hash,
             plan,
             disabled,
         });
-        Ok(())
     }
 
     /// After a restart that finds the newest revision refused: the newest stored one that compiles runs.
     pub(super) async fn load_last_good(&mut self) -> Result<(), CallError> {
+        if let Some((judged, name)) = self.last_good().await? {
+            self.put_finalizer().await?;
+            self.start(judged, name).await?;
+            self.candidate = None;
+        }
+        self.looked = true;
+        Ok(())
+    }
+
+    /// The newest stored revision that compiles, and its name.
+    async fn last_good(&self) -> Result<Option<(Judged, String)>, CallError> {
         let stored = self.revisions.list().await?;
-        let good = stored.into_iter().rev().find_map(|revision| {
+        Ok(stored.into_iter().rev().find_map(|revision| {
             let motif = |name: &str| {
                 let motif = revision.motifs.get(name).cloned();
                 motif.map(Arc::new).ok_or_else(String::new)
@@ -109,14 +190,7 @@ impl Katalog {
             let schemas = schemas(&crds).trusting();
             let judged = judge(&self.reference, &revision.document, &taken, &schemas).ok()?;
             Some((judged, revision.name))
-        });
-        if let Some((judged, name)) = good {
-            self.put_finalizer().await?;
-            self.start(judged, name).await?;
-            self.candidate = None;
-        }
-        self.looked = true;
-        Ok(())
+        }))
     }
 
     /// Tells the supervisor what this Katalog claims and runs.
@@ -135,6 +209,7 @@ impl Katalog {
                 .running
                 .as_ref()
                 .map(|running| Arc::clone(&running.plan)),
+            stored: self.leads && self.confirmed,
             claims,
         };
         // Telling the supervisor wakes every Katalog.

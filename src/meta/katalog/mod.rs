@@ -86,6 +86,12 @@ pub(crate) struct Katalog {
     /// The newest state known, be it from the watch or an answer to a write of ours.
     object: Arc<DynamicObject>,
     gone: bool,
+    /// Whether this process leads, as of this turn; one that does not writes nothing.
+    leads: bool,
+    /// Whether this process as the leader has stored what runs, and seen to what its predecessor left.
+    confirmed: bool,
+    /// Whether it was acted upon at least once.
+    settled: bool,
     document: Arc<serde_json::Value>,
     /// What the verdict is about; none before it was judged by the whole schemas.
     judged: Option<Subject>,
@@ -155,6 +161,9 @@ impl Katalog {
             document: Arc::default(),
             object,
             gone: false,
+            leads: shared.context.leadership.standing().leads,
+            confirmed: false,
+            settled: false,
             judged: None,
             verdict: Verdict::Pending(None),
             candidate: None,
@@ -176,6 +185,7 @@ impl Katalog {
         };
         katalog.judge();
         katalog.claim();
+        katalog.publish();
         katalog
     }
 
@@ -184,6 +194,7 @@ impl Katalog {
         let mut snapshot = self.shared.supervisor.snapshot();
         let mut crds = self.shared.context.crds.changed();
         let mut motifs = self.shared.motifs.changed();
+        let mut standing = self.shared.context.leadership.changed();
         snapshot.mark_changed();
         loop {
             match objects.borrow_and_update().clone() {
@@ -192,7 +203,10 @@ impl Katalog {
             }
             crds.mark_unchanged();
             motifs.mark_unchanged();
+            let standing_now = standing.borrow_and_update().leads;
+            self.stand(standing_now);
             let retry = self.act().await;
+            self.settled = true;
             self.look_at_operators(&mut snapshot);
             if self.is_over() {
                 break;
@@ -207,6 +221,7 @@ impl Katalog {
                 _ = snapshot.changed() => snapshot.mark_changed(),
                 Ok(()) = crds.changed() => {}
                 Ok(()) = motifs.changed() => {}
+                Ok(()) = standing.changed() => {}
                 () = any_changed(self.views.iter_mut()) => {}
                 Some(done) = self.releases.join_next() => self.note_release(done),
                 () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {}
@@ -259,7 +274,20 @@ impl Katalog {
     }
 
     fn is_over(&self) -> bool {
-        self.gone && self.operated.is_empty() && self.releases.is_empty()
+        // What is left to do is the leader's.
+        let done = self.operated.is_empty() || !self.leads;
+        self.gone && done && self.releases.is_empty()
+    }
+
+    /// Leads or follows from now on.
+    fn stand(&mut self, leads: bool) {
+        if std::mem::replace(&mut self.leads, leads) == leads {
+            return;
+        }
+        self.confirmed = false;
+        self.failures = 0;
+        self.report = report::Progress::default();
+        self.releasing.retain(|_, release| release.under_way);
     }
 
     fn seniority(&self) -> Seniority {

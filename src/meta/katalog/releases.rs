@@ -51,6 +51,14 @@ impl Katalog {
         &mut self,
         done: Result<(OperatedKind, Result<Released, ReleaseError>), JoinError>,
     ) {
+        if !self.leads {
+            // It ended with the lease; the leader goes on with it.
+            match done {
+                Ok((kind, _)) => drop(self.releasing.remove(&kind)),
+                Err(_) => self.releasing.clear(),
+            }
+            return;
+        }
         match done {
             Ok((kind, Ok(released))) => {
                 let Released {
@@ -103,6 +111,9 @@ impl Katalog {
 
     /// When the next release is tried again.
     pub(super) fn next_release(&self) -> Option<Instant> {
+        if !self.leads {
+            return None;
+        }
         self.releasing
             .values()
             .filter(|release| !release.under_way)

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{
     super::{
         calls::CallError,
-        directory::{About, KatalogView},
+        directory::{About, KatalogView, OperatorView},
         status::{self, Facts, Operating, Urgency},
     },
     Katalog, status_of,
@@ -41,6 +41,9 @@ impl Katalog {
         }
         let (wanted, view) = self.describe();
         self.shared.publisher.put(view);
+        if !self.leads {
+            return None;
+        }
         let written = status_of(&self.object);
         let mut urgency = status::urgency(&written, &wanted);
         if urgency == Urgency::Prompt
@@ -56,7 +59,9 @@ impl Katalog {
         match self.write_status(&wanted).await {
             Ok(()) => None,
             Err(_) if self.gone => None,
-            Err(error) if error.is_conflict() => Some(Instant::now() + DEBOUNCE),
+            Err(error) if error.is_conflict() || !self.shared.context.leadership.leads() => {
+                Some(Instant::now() + DEBOUNCE)
+            }
             Err(error) => {
                 self.report.failures += 1;
                 tracing::warn!(katalog = %self.reference, error = %error, "status could not be written");
@@ -128,6 +133,25 @@ impl Katalog {
         self.write_status(&wanted).await
     }
 
+    /// The operators for readers; where another process leads, with what that says of them.
+    fn told_views(&self) -> Vec<OperatorView> {
+        let mut views = self.views.clone();
+        if !self.leads {
+            let rows = status_of(&self.object).operators;
+            for view in &mut views {
+                let row = rows.iter().find(|row| row.name == view.plan.name);
+                view.told = row.cloned().map(Arc::new);
+            }
+        }
+        views
+    }
+
+    /// Shows it to readers.
+    pub(super) fn publish(&mut self) {
+        let (_, view) = self.describe();
+        self.shared.publisher.put(view);
+    }
+
     /// The status as it should be, and the view for readers.
     fn describe(&mut self) -> (orkestra_core::api::KatalogStatus, KatalogView) {
         let statuses: Vec<_> = self
@@ -168,15 +192,22 @@ impl Katalog {
             &status_of(&self.object),
             self.shared.context.clock.now(),
         );
+        let (ready, revision) = if self.leads {
+            (status::readiness(&facts), wanted.revision.clone())
+        } else {
+            let told = status_of(&self.object);
+            (status::told(&told), told.revision)
+        };
         let view = KatalogView {
             reference: self.reference.clone(),
             about: About::read(&self.document),
             document: Arc::clone(&self.document),
             plan: running.map(|running| Arc::clone(&running.plan)),
-            ready: status::readiness(&facts),
-            revision: wanted.revision.clone(),
-            operators: self.views.clone(),
+            ready,
+            revision,
+            operators: self.told_views(),
             disabled: facts.disabled.to_vec(),
+            settled: self.settled,
         };
         (wanted, view)
     }

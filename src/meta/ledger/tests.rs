@@ -17,6 +17,7 @@ fn wanted(age: usize, plan: &Arc<Plan>) -> Wanted {
         claims: kinds_of(plan),
         plan: Some(Arc::clone(plan)),
         storage: BTreeMap::new(),
+        stored: true,
     }
 }
 

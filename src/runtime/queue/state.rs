@@ -421,6 +421,12 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.running
     }
 
+    /// Keys that workers have.
+    pub(super) fn running(&self) -> Vec<K> {
+        let running = self.entries.iter().filter(|(_, entry)| entry.running);
+        running.map(|(key, _)| key.clone()).collect()
+    }
+
     pub(super) fn slowed(&self) -> u64 {
         self.slowed
     }

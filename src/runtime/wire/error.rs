@@ -316,7 +316,7 @@ fn lacks_right(message: &str) -> bool {
 }
 
 /// An error and what caused it, as far as the causes say more.
-fn chain(error: &kube::Error) -> String {
+pub(crate) fn chain(error: &kube::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

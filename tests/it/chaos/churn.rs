@@ -42,6 +42,7 @@ pub(super) struct Place {
     pub(super) far: Objects,
     pub(super) deployments: Objects,
     pub(super) jobs: Objects,
+    pub(super) leases: Objects,
     pub(super) katalog: String,
 }
 

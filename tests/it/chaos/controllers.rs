@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use testbed::{Guarded, Proxy, Signal, free_port, spawn_guarded};
 
+use super::schedule::LEASE_NAMESPACE;
 use crate::private::Private;
 use crate::scenario;
 
@@ -44,7 +45,9 @@ impl Controller {
         }
         self.listen = format!("127.0.0.1:{}", free_port()?);
         let kubeconfig = self.proxy.identity().kubeconfig_path();
-        let command = Private::ork(kubeconfig, &["controller", "--listen", &self.listen]);
+        let args = ["controller", "--listen", &self.listen];
+        let lease = ["--leader-elect-resource-namespace", LEASE_NAMESPACE];
+        let command = Private::ork(kubeconfig, &[args.as_slice(), &lease].concat());
         self.process = Some(spawn_guarded(&command, &self.log)?);
         Ok(())
     }
@@ -73,7 +76,7 @@ impl Controller {
 
     /// The page `/katalog`.
     pub(super) async fn page(&self) -> Result<Value> {
-        let answer = scenario::get(&self.listen, "/katalog").await?;
+        let answer = scenario::ask(&self.listen, "/katalog").await?;
         let (_, body) = answer
             .split_once("\r\n\r\n")
             .context("an answer without a body")?;

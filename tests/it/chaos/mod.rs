@@ -4,7 +4,7 @@
 //!  users (churn) ──────────────────────────────────────────┐
 //!                                                          ▼
 //!  ork controller ──► proxy: refuses, loses, hangs, cuts ──► API server, killed ──► etcd, stands still
-//!    killed, stopped, paused                               ▲
+//!    killed, paused, robbed of its Lease                   ▲
 //!  history ── what there ever was ─────────────────────────┘
 //! ```
 //!
@@ -26,7 +26,7 @@ use testbed::{Faults, Options, eventually};
 use self::churn::{Churn, Place};
 use self::controllers::Controller;
 use self::history::History;
-use self::schedule::{Diary, WEATHER, break_cluster, break_controllers};
+use self::schedule::{Diary, LEASE_NAMESPACE, WEATHER, break_cluster, break_controllers};
 use crate::private::Private;
 use crate::scenario::LIMIT;
 use crate::waters;
@@ -37,7 +37,7 @@ const SECONDS: u64 = 90;
 /// What CI plays.
 const SEED: u64 = 6;
 /// How many processes run.
-const CONTROLLERS: u64 = 1;
+const CONTROLLERS: u64 = 2;
 /// How long everything may take to converge when nothing goes wrong any more: a request that hangs takes 30 s, and the longest
 /// pauses are of that order.
 const CONVERGED: Duration = Duration::from_mins(3);
@@ -129,6 +129,7 @@ impl Chaos {
         );
         let controllers = break_controllers(
             std::mem::take(&mut self.controllers),
+            self.place.leases.clone(),
             (seed + 2, until),
             self.diary.clone(),
         );
@@ -261,6 +262,7 @@ fn place(private: &Private, client: &kube::Client, far: &str, katalog: String) -
         far: private.objects(client, far, "configmaps"),
         deployments: near("deployments"),
         jobs: near("jobs"),
+        leases: private.objects(client, LEASE_NAMESPACE, "leases"),
         katalog,
     }
 }

@@ -6,14 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
-use testbed::{Cut, Faults, Proxy};
+use serde_json::json;
+use testbed::{Cut, Faults, Proxy, eventually};
 use tokio::time::sleep;
 
 use super::controllers::Controller;
 use crate::private::Private;
+use crate::scenario::Objects;
 
 /// What goes wrong all the time.
 pub(super) const WEATHER: Faults = Faults {
@@ -39,6 +43,12 @@ const STORM: Faults = Faults {
     expired: 100,
     short: 300,
 };
+
+/// The Lease that controllers compete for, and where it is.
+pub(super) const LEASE: &str = "orkestra";
+pub(super) const LEASE_NAMESPACE: &str = "orkestra-system";
+/// How long a stranger tries to take it, while the API server may be away.
+const STEALTH: Duration = Duration::from_secs(45);
 
 /// What happened, for whoever reads why a test failed.
 pub(super) struct Diary {
@@ -215,13 +225,21 @@ enum Blow {
     KillSoon,
     Terminate,
     Pause,
+    StealLease,
 }
 
-const BLOWS: [Blow; 4] = [Blow::Kill, Blow::KillSoon, Blow::Terminate, Blow::Pause];
+const BLOWS: [Blow; 5] = [
+    Blow::Kill,
+    Blow::KillSoon,
+    Blow::Terminate,
+    Blow::Pause,
+    Blow::StealLease,
+];
 
 /// Kills and restarts controllers, one after the other; in the end all run.
 pub(super) async fn break_controllers(
     mut controllers: Vec<Controller>,
+    leases: Objects,
     (seed, until): (u64, Instant),
     diary: Arc<Diary>,
 ) -> Result<Vec<Controller>> {
@@ -241,10 +259,8 @@ pub(super) async fn break_controllers(
                 sleep(time).await;
             }
             Blow::KillSoon => {
-                diary.note(
-                    "controller killed",
-                    &format!(": {which}, anew after {time:?}"),
-                );
+                let detail = format!(": {which}, anew after {time:?}");
+                diary.note("controller killed", &detail);
                 controller.kill()?;
                 controller.ensure_runs()?;
                 // From before its caches are filled to in the middle of the work.
@@ -257,16 +273,29 @@ pub(super) async fn break_controllers(
                 sleep(time).await;
             }
             Blow::Pause => {
-                diary.note(
-                    "controller stands still",
-                    &format!(": {which}, for {:?}", time * 4),
-                );
+                let detail = format!(": {which}, for {:?}", time * 4);
+                diary.note("controller stands still", &detail);
                 controller.pause(true)?;
                 sleep(time * 4).await;
                 controller.pause(false)?;
+            }
+            Blow::StealLease => {
+                diary.note("lease stolen", &steal(&leases).await?);
             }
         }
         controller.ensure_runs()?;
     }
     Ok(controllers)
+}
+
+/// A stranger takes the Lease and is never heard of again; from whom.
+async fn steal(leases: &Objects) -> Result<String> {
+    eventually("a stranger takes the Lease", STEALTH, async || {
+        let lease = leases.fetch(LEASE).await?;
+        let now = MicroTime(Timestamp::now());
+        let spec = json!({ "holderIdentity": "a-stranger", "acquireTime": now, "renewTime": now });
+        leases.patch(LEASE, &json!({ "spec": spec })).await?;
+        Ok(Some(format!(" from {}", lease["spec"]["holderIdentity"])))
+    })
+    .await
 }

@@ -25,7 +25,7 @@ use testbed::{
 use tokio::sync::OnceCell;
 
 pub(crate) use self::objects::{Objects, code, condition, is_ready, owner_uid};
-pub(crate) use self::observe::get;
+pub(crate) use self::observe::ask;
 
 /// How long something may take that has no deadline of its own: the machine compiles and runs other tests meanwhile.
 pub(crate) const LIMIT: Duration = Duration::from_secs(45);
@@ -166,8 +166,13 @@ impl Scenario {
     }
 
     fn command(&self) -> Command {
+        self.command_as(&self.identity)
+    }
+
+    /// `ork` as that user.
+    pub(crate) fn command_as(&self, identity: &Identity) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
-        command.env("KUBECONFIG", self.identity.kubeconfig_path());
+        command.env("KUBECONFIG", identity.kubeconfig_path());
         if let Some(filter) = self.log_filter {
             command.env("RUST_LOG", filter);
         }
@@ -221,8 +226,13 @@ impl Scenario {
     /// Starts it and waits until it answers at all.
     pub(crate) async fn launch(&mut self) -> Result<()> {
         let namespace = self.namespace.clone();
-        self.launch_as(&["controller".to_owned(), "--namespace".to_owned(), namespace])
-            .await
+        let args = [
+            "controller",
+            "--leader-elect=false",
+            "--namespace",
+            &namespace,
+        ];
+        self.launch_as(&args.map(str::to_owned)).await
     }
 
     async fn launch_as(&mut self, args: &[String]) -> Result<()> {

@@ -8,6 +8,16 @@ use tokio::net::TcpStream;
 
 use super::Scenario;
 
+/// The answer to a GET at an address: status line, headers, body.
+pub(crate) async fn ask(listen: &str, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(listen).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {listen}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
 impl Scenario {
     /// The present end of the audit log.
     pub(crate) fn mark() -> Result<Mark> {
@@ -30,7 +40,7 @@ impl Scenario {
 
     /// The answer to a GET of the controller's own pages: status line, headers, body.
     pub(crate) async fn http(&self, path: &str) -> Result<String> {
-        get(&self.listen, path).await
+        ask(&self.listen, path).await
     }
 
     /// The JSON that the controller answers at a path.
@@ -82,14 +92,4 @@ impl Scenario {
         self.metric("orkestra_reconcile_total", &[("crd", operator)])
             .await
     }
-}
-
-/// The answer to a GET at an address: status line, headers, body.
-pub(crate) async fn get(address: &str, path: &str) -> Result<String> {
-    let mut stream = TcpStream::connect(address).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    Ok(answer)
 }

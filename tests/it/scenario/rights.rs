@@ -23,15 +23,17 @@ impl Scenario {
                     role.metadata.name = Some(format!("{}:{}:{name}", self.namespace, self.grants));
                     roles.push(role);
                 }
-                // In their place the scenario's user.
-                Some("ClusterRoleBinding" | "Namespace" | "ServiceAccount") => {}
+                // In their place the scenario's user; the Role is for those who take part in an election.
+                Some(
+                    "ClusterRoleBinding" | "Namespace" | "Role" | "RoleBinding" | "ServiceAccount",
+                ) => {}
                 other => bail!("`ork generate rbac` printed a {other:?}"),
             }
         }
         self.grants += 1;
         for role in &roles {
             self.put_role(role).await?;
-            self.bind(role).await?;
+            self.bind_to(role, self.identity.user()).await?;
         }
         for role in &roles {
             self.wait_for_rights(role).await?;
@@ -53,8 +55,10 @@ impl Scenario {
         Ok(())
     }
 
-    async fn bind(&self, role: &ClusterRole) -> Result<()> {
-        let name = role.metadata.name.clone().unwrap_or_default();
+    /// Gives a role to a user.
+    pub(crate) async fn bind_to(&self, role: &ClusterRole, user: &str) -> Result<()> {
+        let role = role.metadata.name.clone().unwrap_or_default();
+        let name = format!("{role}:{user}");
         let binding = ClusterRoleBinding {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
@@ -62,12 +66,12 @@ impl Scenario {
             },
             role_ref: RoleRef {
                 kind: "ClusterRole".to_owned(),
-                name: name.clone(),
+                name: role,
                 ..RoleRef::default()
             },
             subjects: Some(vec![Subject {
                 kind: "User".to_owned(),
-                name: self.identity.user().to_owned(),
+                name: user.to_owned(),
                 ..Subject::default()
             }]),
         };

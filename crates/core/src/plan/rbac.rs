@@ -3,6 +3,7 @@
 //! ```text
 //!  Plan ── rules ──► ClusterRole `orkestra:<namespace>:<name>`   what one Katalog's operators do
 //!          install ► ClusterRole `orkestra`                      what the runtime does without any Katalog
+//!         election ► Role `orkestra-leader-election`             the Lease, in the runtime's own namespace
 //! ```
 //!
 //! Rights are never wider than what is used: no `*`, no `escalate`, no right to create or delete Katalogs. Roles that a
@@ -21,6 +22,8 @@ use super::{
 };
 use crate::api::{DeletionPolicy, names};
 
+/// Name of the Lease of leader election, unless it is told otherwise.
+pub const LEASE: &str = "orkestra";
 /// Namespace that the runtime is installed in.
 pub const NAMESPACE: &str = "orkestra-system";
 /// Name of the runtime's service account and of its own role.
@@ -220,8 +223,27 @@ pub fn install() -> Vec<PolicyRule> {
     rights.into_rules()
 }
 
-/// Manifests for the runtime and for `plans`, to apply in order: Namespace, `ServiceAccount`, then for the install role
-/// and for each Katalog a `ClusterRole` and its binding to the service account.
+/// The rules that leader election needs, in the namespace of the Lease. Making one cannot be limited to a name; the rest is.
+///
+/// Source: Kubernetes RBAC, "Referring to resources": list, watch and create by name.
+pub fn election() -> Vec<PolicyRule> {
+    let rule = |verbs: &[&str], names: &[&str]| {
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        PolicyRule {
+            api_groups: owned(&["coordination.k8s.io"]),
+            resources: owned(&["leases"]),
+            resource_names: owned(names),
+            verbs: owned(verbs),
+        }
+    };
+    vec![
+        rule(&["create"], &[]),
+        rule(&["get", "update", "watch"], &[LEASE]),
+    ]
+}
+
+/// Manifests for the runtime and for `plans`, to apply in order: Namespace, `ServiceAccount`, the Role for leader election, then
+/// for the install role and for each Katalog a `ClusterRole`; each role with its binding to the service account.
 pub fn manifests(plans: &[&Plan]) -> Vec<Value> {
     let mut manifests = vec![
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }),
@@ -231,9 +253,14 @@ pub fn manifests(plans: &[&Plan]) -> Vec<Value> {
             "metadata": { "name": SERVICE_ACCOUNT, "namespace": NAMESPACE },
         }),
     ];
-    manifests.extend(grant(SERVICE_ACCOUNT, &install()));
+    manifests.extend(grant(
+        "Role",
+        &format!("{SERVICE_ACCOUNT}-leader-election"),
+        &election(),
+    ));
+    manifests.extend(grant("ClusterRole", SERVICE_ACCOUNT, &install()));
     for plan in plans {
-        manifests.extend(grant(&role_name(plan), &rules(plan)));
+        manifests.extend(grant("ClusterRole", &role_name(plan), &rules(plan)));
     }
     manifests
 }
@@ -246,20 +273,24 @@ pub fn role_name(plan: &Plan) -> String {
     )
 }
 
-/// A role of that name and its binding.
-fn grant(name: &str, rules: &[PolicyRule]) -> [Value; 2] {
+/// A role of that name and its binding; a `Role` is one of [`NAMESPACE`].
+fn grant(kind: &str, name: &str, rules: &[PolicyRule]) -> [Value; 2] {
     const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
+    let mut metadata = json!({ "name": name });
+    if kind == "Role" {
+        metadata["namespace"] = NAMESPACE.into();
+    }
     let role = json!({
         "apiVersion": API_VERSION,
-        "kind": "ClusterRole",
-        "metadata": { "name": name },
+        "kind": kind,
+        "metadata": metadata,
         "rules": rules,
     });
     let binding = json!({
         "apiVersion": API_VERSION,
-        "kind": "ClusterRoleBinding",
-        "metadata": { "name": name },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
+        "kind": format!("{kind}Binding"),
+        "metadata": metadata,
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name },
         "subjects": [{ "kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": NAMESPACE }],
     });
     [role, binding]

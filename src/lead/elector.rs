@@ -1,0 +1,343 @@
+//! The task that takes part in the election.
+
+use std::sync::Arc;
+
+use futures::future::OptionFuture;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client, api::PostParams};
+use orkestra_core::reconcile::record::newer;
+use prometheus::IntGauge;
+use tokio::{
+    sync::{Notify, mpsc, oneshot},
+    task::JoinHandle,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    Election, Gate, Leadership, Standing, Step, Timing, lease,
+    watch::{News, SPREAD, Watcher, bounded},
+};
+use crate::runtime::{context::Clock, entropy::Entropy, wire::chain};
+
+/// Field manager of the Lease.
+const MANAGER: &str = "orkestra";
+
+/// For what a process stands, and what it does so with.
+#[derive(Clone, Debug)]
+pub struct Candidacy {
+    /// Namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// How long everything takes.
+    pub timing: Timing,
+    /// What lets writes pass while it leads.
+    pub gate: Gate,
+    /// Whom the outcome is told.
+    pub leadership: Leadership,
+}
+
+impl Candidacy {
+    /// One under a name that nobody else has: `host`, and a part of chance.
+    pub fn new(namespace: String, name: String, host: &str, entropy: &Entropy) -> Self {
+        let gate = Gate::default();
+        let identity = identity(host, entropy);
+        Self {
+            namespace,
+            name,
+            timing: Timing::default(),
+            leadership: Leadership::candidate(identity, gate.clone()),
+            gate,
+        }
+    }
+}
+
+/// `<host>_<chance>`: a process that starts anew is somebody else.
+pub(crate) fn identity(host: &str, entropy: &Entropy) -> Arc<str> {
+    format!("{host}_{:016x}", entropy.bits()).into()
+}
+
+/// A candidate in the election. Dropped without [`Elector::end`] it leads no more, and its lease runs out.
+#[derive(Debug)]
+pub struct Elector {
+    task: JoinHandle<()>,
+    end: oneshot::Sender<bool>,
+}
+
+impl Elector {
+    /// Begins on the current tokio runtime. `client` makes the requests for the Lease: it has no gate, and connections that no
+    /// other request holds up.
+    pub fn start(
+        client: Client,
+        candidacy: Candidacy,
+        (clock, entropy): (Clock, Entropy),
+        gauge: IntGauge,
+    ) -> Self {
+        let (end, ending) = oneshot::channel();
+        let leases = Api::namespaced(client, &candidacy.namespace);
+        let election = Election::new(
+            Arc::clone(candidacy.leadership.identity()),
+            candidacy.timing,
+        );
+        let candidate = Candidate {
+            candidacy,
+            leases,
+            election,
+            lease: None,
+            watch_trouble: None,
+            trouble: None,
+            anew: Arc::default(),
+            clock,
+            entropy,
+            gauge,
+        };
+        Self {
+            task: tokio::spawn(candidate.run(ending)),
+            end,
+        }
+    }
+
+    /// Leads no more: the gate closes at once. With `release` the lease is given back, so that another takes over now; without
+    /// it runs out by itself, as it has to where a write may still be on its way.
+    pub async fn end(self, release: bool) {
+        // An error says that the task is gone, which is told below.
+        let _ = self.end.send(release);
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the election ended badly");
+        }
+    }
+}
+
+struct Candidate {
+    candidacy: Candidacy,
+    leases: Api<Lease>,
+    election: Election,
+    /// The newest state known, to write over.
+    lease: Option<Lease>,
+    /// Why the Lease cannot be watched.
+    watch_trouble: Option<Arc<str>>,
+    /// Why it cannot be written.
+    trouble: Option<Arc<str>>,
+    /// Has the watch begin anew.
+    anew: Arc<Notify>,
+    clock: Clock,
+    entropy: Entropy,
+    gauge: IntGauge,
+}
+
+impl Candidate {
+    async fn run(mut self, mut ending: oneshot::Receiver<bool>) {
+        let (told, mut news) = mpsc::channel(16);
+        let watcher = Watcher {
+            leases: self.leases.clone(),
+            name: self.candidacy.name.clone(),
+            timing: self.candidacy.timing,
+            entropy: self.entropy.clone(),
+            told,
+            anew: Arc::clone(&self.anew),
+        };
+        let watcher = tokio::spawn(watcher.run());
+        let release = loop {
+            let step = self.election.next(Instant::now());
+            self.tell();
+            let Step::Wait(until) = step else {
+                self.attempt(step == Step::Acquire).await;
+                continue;
+            };
+            tokio::select! {
+                biased;
+                ended = &mut ending => break ended.unwrap_or(false),
+                Some(heard) = news.recv() => self.hear(heard).await,
+                Some(()) = OptionFuture::from(until.map(sleep_until)) => {}
+            }
+        };
+        watcher.abort();
+        self.resign(release).await;
+    }
+
+    /// Tells how it stands: the gate first.
+    fn tell(&mut self) {
+        let now = Instant::now();
+        let until = self.election.leads_until(now);
+        self.candidacy.gate.set(until);
+        let standing = Standing {
+            leads: until.is_some(),
+            leader: self.election.leader(now),
+            heard: self.election.has_heard(),
+            problem: self.trouble.clone().or_else(|| self.watch_trouble.clone()),
+        };
+        self.gauge.set(i64::from(standing.leads));
+        let before = self.candidacy.leadership.standing();
+        let turned = self.candidacy.leadership.tell(standing.clone());
+        let identity = &**self.candidacy.leadership.identity();
+        match (turned, standing.leads) {
+            (true, true) => tracing::info!(identity, "this process leads"),
+            (true, false) => {
+                tracing::warn!(identity, leader = ?standing.leader, "the lease is lost: this process follows, and writes nothing");
+            }
+            (false, false) if before.leader != standing.leader => {
+                tracing::info!(leader = ?standing.leader, "this process follows");
+            }
+            _ => {}
+        }
+    }
+
+    async fn hear(&mut self, news: News) {
+        if !matches!(news, News::Trouble(_)) {
+            self.watch_trouble = None;
+        }
+        match news {
+            News::Is(lease) => self.see(*lease),
+            News::Gone(lease) => {
+                let known = self.lease.as_ref();
+                if known.is_some_and(|known| known.metadata.uid == lease.metadata.uid) {
+                    self.miss();
+                }
+            }
+            News::Absent if self.lease.is_none() => self.miss(),
+            // It was made after the question, or has gone since.
+            News::Absent => self.look_again().await,
+            News::Trouble(error) => {
+                tracing::warn!(error = %chain(&error), "the Lease cannot be watched");
+                self.watch_trouble = self.blame(&error, "watch");
+            }
+        }
+    }
+
+    /// Takes in that there is no Lease.
+    fn miss(&mut self) {
+        self.lease = None;
+        self.election.see(None, Instant::now());
+    }
+
+    /// Takes in a state of the Lease, unless a newer one is known.
+    fn see(&mut self, lease: Lease) {
+        let version = |lease: &Lease| lease.metadata.resource_version.clone().unwrap_or_default();
+        let known = self.lease.as_ref();
+        let is_news = known.is_none_or(|known| newer(&version(&lease), &version(known)));
+        if is_news {
+            let record = lease::record(&lease);
+            self.lease = Some(lease);
+            self.election.see(Some(record), Instant::now());
+        }
+    }
+
+    /// Writes this candidate into the Lease, if it is still as it was seen.
+    async fn attempt(&mut self, acquires: bool) {
+        let Candidacy {
+            namespace,
+            name,
+            timing,
+            leadership,
+            ..
+        } = &self.candidacy;
+        let started = Instant::now();
+        let identity = leadership.identity();
+        let known = self.lease.clone();
+        let base = known
+            .clone()
+            .unwrap_or_else(|| lease::fresh(namespace, name));
+        let wanted = lease::held(&base, identity, timing.lease, self.clock.now());
+        let written = self.write(known.is_some(), &wanted).await;
+        let now = Instant::now();
+        let rest = self.entropy.shorten(timing.retry, SPREAD);
+        match written {
+            Ok(lease) => {
+                self.trouble = None;
+                self.election.won(lease::record(&lease), started);
+                self.lease = Some(lease);
+            }
+            Err(error) if is_conflict(&error, known.is_some()) => {
+                tracing::debug!(acquires, %error, "somebody else has written the Lease");
+                self.election.conflicted(now, rest);
+                self.look_again().await;
+                // The watch should have told.
+                self.anew.notify_one();
+            }
+            Err(error) => {
+                let verb = if known.is_some() { "update" } else { "create" };
+                tracing::warn!(verb, error = %chain(&error), "the Lease could not be written");
+                self.trouble = self.blame(&error, verb);
+                self.election.failed(now, rest);
+            }
+        }
+    }
+
+    async fn write(&self, exists: bool, lease: &Lease) -> Result<Lease, kube::Error> {
+        let params = PostParams {
+            field_manager: Some(MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        let within = self.candidacy.timing.renew;
+        if exists {
+            let name = &self.candidacy.name;
+            bounded(within, self.leases.replace(name, &params, lease)).await
+        } else {
+            bounded(within, self.leases.create(&params, lease)).await
+        }
+    }
+
+    /// Reads the Lease after it was found to be another than the one that was seen.
+    async fn look_again(&mut self) {
+        let asked = self.leases.get_opt(&self.candidacy.name);
+        match bounded(self.candidacy.timing.renew, asked).await {
+            Ok(Some(lease)) => self.see(lease),
+            Ok(None) => self.miss(),
+            Err(error) => {
+                tracing::warn!(error = %chain(&error), "the Lease could not be read");
+                self.trouble = self.blame(&error, "get");
+                let rest = self.entropy.shorten(self.candidacy.timing.retry, SPREAD);
+                self.election.failed(Instant::now(), rest);
+            }
+        }
+    }
+
+    /// What to tell of an error that does not pass by itself; none of others.
+    fn blame(&self, error: &kube::Error, verb: &str) -> Option<Arc<str>> {
+        let kube::Error::Api(status) = error else {
+            return None;
+        };
+        if !matches!(status.code, 400..=499) || matches!(status.code, 408 | 409 | 410 | 429) {
+            return None;
+        }
+        let Candidacy {
+            namespace, name, ..
+        } = &self.candidacy;
+        let problem = format!(
+            "cannot {verb} Lease {namespace}/{name}: {}; grant it as `ork generate rbac` prints it, or run a single process with \
+             --leader-elect=false",
+            status.message
+        );
+        Some(problem.into())
+    }
+
+    /// Leads no more; gives the lease back, if that is wanted and it is held.
+    async fn resign(mut self, release: bool) {
+        let held = self.election.leads_until(Instant::now()).is_some();
+        self.candidacy.gate.set(None);
+        self.candidacy.leadership.tell(Standing {
+            heard: self.election.has_heard(),
+            ..Standing::default()
+        });
+        self.gauge.set(0);
+        let Some(lease) = self.lease.take().filter(|_| held) else {
+            return;
+        };
+        if !release {
+            tracing::warn!("the lease is left to run out: a write may still be on its way");
+            return;
+        }
+        let given = lease::released(&lease, self.clock.now());
+        match self.write(true, &given).await {
+            Ok(_) => tracing::info!("the lease is released"),
+            Err(error) => {
+                tracing::warn!(error = %chain(&error), "the lease could not be released: it runs out by itself");
+            }
+        }
+    }
+}
+
+/// Whether somebody else was faster: the Lease has changed, is there already, or is not there any more.
+fn is_conflict(error: &kube::Error, existed: bool) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409 || (existed && status.code == 404))
+}

@@ -1,0 +1,217 @@
+//! The last check before a write leaves the process: a layer around everything that a [`kube::Client`] does.
+//!
+//! ```text
+//!  kube::Client ─► Gate ─┬─ GET, HEAD ──────────────────────────► authentication ─► retries ─► connection
+//!                        └─ anything else, while it leads ──────►
+//!                                        └─ at each poll: not any more? dropped, and `NotLeading`
+//! ```
+//!
+//! A process may stand still at any moment, for as long as it likes: stopped by a signal, by a hypervisor, or starved. Whatever
+//! it believed of itself before is worth nothing then, so it is the clock that is asked, each time that the request is polled:
+//! also one that waits for a connection, a token or another try is dropped before it is sent. What has left the process is
+//! covered by the margin between [`Timing::renew_deadline`](super::Timing) and the duration of the lease.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{Method, Request};
+use tokio::time::Instant;
+use tower::{BoxError, Layer, Service};
+
+/// Why a write was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this process does not lead, so it writes nothing")]
+pub struct NotLeading;
+
+/// Open while this process leads. Clones are the same one; a new one is closed.
+#[derive(Clone, Debug)]
+pub struct Gate(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// What `open_for` counts from. The clock is monotonic, and goes on while the process stands still.
+    since: Instant,
+    /// Nanoseconds after `since` until which it is open; 0 is closed.
+    open_for: AtomicU64,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            since: Instant::now(),
+            open_for: AtomicU64::new(0),
+        }))
+    }
+}
+
+impl Gate {
+    /// Opens it until `until`, or closes it; what was said before counts no more.
+    pub fn set(&self, until: Option<Instant>) {
+        let open_for = until.map_or(Duration::ZERO, |until| {
+            until.saturating_duration_since(self.0.since)
+        });
+        let nanos = u64::try_from(open_for.as_nanos()).unwrap_or(u64::MAX);
+        self.0.open_for.store(nanos, Ordering::SeqCst);
+    }
+
+    /// Whether a write may start at this moment.
+    pub fn is_open(&self) -> bool {
+        let open_for = Duration::from_nanos(self.0.open_for.load(Ordering::SeqCst));
+        self.0.since.elapsed() < open_for
+    }
+}
+
+impl<S> Layer<S> for Gate {
+    type Service = Gated<S>;
+
+    fn layer(&self, inner: S) -> Gated<S> {
+        Gated {
+            gate: self.clone(),
+            inner,
+        }
+    }
+}
+
+/// A service whose writes pass a [`Gate`].
+#[derive(Clone, Debug)]
+pub struct Gated<S> {
+    gate: Gate,
+    inner: S,
+}
+
+impl<S, B> Service<Request<B>> for Gated<S>
+where
+    S: Service<Request<B>, Error: Into<BoxError>>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = Passing<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        if reads {
+            return Passing {
+                gate: None,
+                inner: Some(Box::pin(self.inner.call(request))),
+            };
+        }
+        // A service may begin as soon as it is called.
+        let inner = self
+            .gate
+            .is_open()
+            .then(|| Box::pin(self.inner.call(request)));
+        Passing {
+            gate: Some(self.gate.clone()),
+            inner,
+        }
+    }
+}
+
+/// A request on its way through a [`Gate`].
+#[derive(Debug)]
+pub struct Passing<F> {
+    /// What it has to pass; none for reads.
+    gate: Option<Gate>,
+    /// None once it was refused.
+    inner: Option<Pin<Box<F>>>,
+}
+
+impl<F, T, E> Future for Passing<F>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
+{
+    type Output = Result<T, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
+            self.inner = None;
+        }
+        match &mut self.inner {
+            Some(inner) => inner.as_mut().poll(context).map_err(Into::into),
+            None => Poll::Ready(Err(NotLeading.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+
+    fn request(method: Method) -> Request<()> {
+        let mut request = Request::new(());
+        *request.method_mut() = method;
+        request
+    }
+
+    /// What becomes of a request whose service takes that long and then sends it; and how many were sent.
+    async fn send(gate: &Gate, method: Method, takes: Duration) -> (Result<(), BoxError>, u64) {
+        let sent = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&sent);
+        let service = service_fn(move |_: Request<()>| {
+            let count = Arc::clone(&count);
+            async move {
+                tokio::time::sleep(takes).await;
+                count.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, Infallible>(())
+            }
+        });
+        let answer = gate.layer(service).oneshot(request(method)).await;
+        (answer, sent.load(Ordering::SeqCst))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reads_always_pass_and_writes_only_until_the_lease_ends() {
+        let gate = Gate::default();
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            let (answer, sent) = send(&gate, method.clone(), Duration::ZERO).await;
+            assert!(answer.unwrap_err().is::<NotLeading>(), "{method}");
+            assert_eq!(sent, 0, "{method}");
+        }
+        let (answer, sent) = send(&gate, Method::GET, Duration::from_mins(1)).await;
+        assert!(answer.is_ok() && sent == 1);
+
+        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        let (answer, sent) = send(&gate, Method::PATCH, Duration::from_secs(5)).await;
+        assert!(answer.is_ok() && sent == 1);
+        gate.set(None);
+        assert!(send(&gate, Method::PATCH, Duration::ZERO).await.0.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_waits_for_its_connection_when_the_lease_ends_is_not_sent() {
+        let gate = Gate::default();
+        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        let (answer, sent) = send(&gate, Method::PATCH, Duration::from_secs(7)).await;
+        assert!(answer.unwrap_err().is::<NotLeading>());
+        assert_eq!(sent, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_keeps_writes_going_that_wait() {
+        let gate = Gate::default();
+        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        let renew = async {
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        };
+        let ((answer, sent), ()) =
+            tokio::join!(send(&gate, Method::PUT, Duration::from_secs(8)), renew);
+        assert!(answer.is_ok() && sent == 1);
+    }
+}

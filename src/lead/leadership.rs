@@ -1,0 +1,154 @@
+//! Who leads, for all who ask.
+
+use std::{fmt, sync::Arc};
+
+use tokio::sync::watch;
+
+use super::Gate;
+
+/// How this process stands in the election.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether it leads.
+    pub leads: bool,
+    /// Who leads, as the Lease names it; none while nobody does, or before it is known.
+    pub leader: Option<Arc<str>>,
+    /// Whether the Lease was seen.
+    pub heard: bool,
+    /// Why it cannot take part, and the mend.
+    pub problem: Option<Arc<str>>,
+}
+
+/// Whether this process leads. Clones are the same one.
+#[derive(Clone)]
+pub struct Leadership(Arc<Inner>);
+
+struct Inner {
+    identity: Arc<str>,
+    standing: watch::Sender<Standing>,
+    /// None where there is no election.
+    gate: Option<Gate>,
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let standing = self.0.standing.borrow();
+        f.debug_tuple("Leadership").field(&*standing).finish()
+    }
+}
+
+impl Leadership {
+    /// That of a process without competitors: it leads from the start and for good.
+    pub fn alone(identity: Arc<str>) -> Self {
+        let standing = Standing {
+            leads: true,
+            leader: Some(Arc::clone(&identity)),
+            heard: true,
+            problem: None,
+        };
+        Self(Arc::new(Inner {
+            identity,
+            standing: watch::Sender::new(standing),
+            gate: None,
+        }))
+    }
+
+    /// That of a candidate whose writes pass `gate`: it follows until it is told otherwise.
+    pub(crate) fn candidate(identity: Arc<str>, gate: Gate) -> Self {
+        Self(Arc::new(Inner {
+            identity,
+            standing: watch::Sender::new(Standing::default()),
+            gate: Some(gate),
+        }))
+    }
+
+    /// Says how the process stands; true when it leads now or no more, and did not before.
+    pub(crate) fn tell(&self, standing: Standing) -> bool {
+        let mut turned = false;
+        self.0.standing.send_if_modified(|before| {
+            turned = before.leads != standing.leads;
+            let differs = *before != standing;
+            *before = standing;
+            differs
+        });
+        turned
+    }
+
+    /// The name of this process in the election: the Pod's, or the machine's, and a part that no other life of it has.
+    pub fn identity(&self) -> &Arc<str> {
+        &self.0.identity
+    }
+
+    /// Whether it leads at this moment, by the clock: also before a process that stood still has noticed.
+    pub fn leads(&self) -> bool {
+        self.0.standing.borrow().leads && self.0.gate.as_ref().is_none_or(Gate::is_open)
+    }
+
+    /// How it stands.
+    pub fn standing(&self) -> Standing {
+        self.0.standing.borrow().clone()
+    }
+
+    /// Changes when the standing does.
+    pub fn changed(&self) -> watch::Receiver<Standing> {
+        self.0.standing.subscribe()
+    }
+
+    /// Runs `work` to its end; when the lease is lost before that, drops it where it stands, as the end of the process would,
+    /// and gives none.
+    pub async fn while_leading<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        if self.0.gate.is_none() {
+            return Some(work.await);
+        }
+        let mut standing = self.changed();
+        tokio::select! {
+            biased;
+            // The sender lives as long as this.
+            _ = standing.wait_for(|standing| !standing.leads) => None,
+            done = work => Some(done),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn work_ends_with_the_lease_and_a_gate_that_ran_out_counts_before_anybody_says_so() {
+        let gate = Gate::default();
+        let leadership = Leadership::candidate("a".into(), gate.clone());
+        let leads = Standing {
+            leads: true,
+            ..Standing::default()
+        };
+        assert!(!leadership.leads());
+        assert!(leadership.tell(leads.clone()));
+        assert!(!leadership.tell(leads));
+        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        assert!(leadership.leads());
+        let done = leadership.while_leading(sleep(Duration::from_secs(5)));
+        assert_eq!(done.await, Some(()));
+        let (lost, _) = tokio::join!(
+            leadership.while_leading(sleep(Duration::from_secs(50))),
+            async {
+                sleep(Duration::from_secs(2)).await;
+                assert!(!leadership.leads(), "by the clock");
+                leadership.tell(Standing::default())
+            }
+        );
+        assert_eq!(lost, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_alone_leads() {
+        let alone = Leadership::alone("a".into());
+        assert!(alone.leads());
+        assert_eq!(alone.standing().leader.as_deref(), Some("a"));
+        assert_eq!(alone.while_leading(async { 3 }).await, Some(3));
+    }
+}

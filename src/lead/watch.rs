@@ -1,0 +1,136 @@
+//! Tells the elector what becomes of the Lease, so that it need not ask.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{
+    Api,
+    api::{WatchEvent, WatchParams},
+};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::{sleep, timeout},
+};
+
+use super::Timing;
+use crate::runtime::entropy::Entropy;
+
+/// How much of a rest jitter may take off.
+pub(super) const SPREAD: f64 = 0.2;
+
+/// What was heard of the Lease.
+#[derive(Debug)]
+pub(super) enum News {
+    /// It is there, in this state.
+    Is(Box<Lease>),
+    /// This one is deleted.
+    Gone(Box<Lease>),
+    /// There was none when it was asked for.
+    Absent,
+    /// It cannot be read or watched.
+    Trouble(kube::Error),
+}
+
+/// Reads one Lease, and follows it.
+pub(super) struct Watcher {
+    pub(super) leases: Api<Lease>,
+    pub(super) name: String,
+    pub(super) timing: Timing,
+    pub(super) entropy: Entropy,
+    pub(super) told: mpsc::Sender<News>,
+    /// Asks it to begin anew: what the watch showed was old.
+    pub(super) anew: Arc<Notify>,
+}
+
+impl Watcher {
+    /// Tells what happens until nobody listens.
+    pub(super) async fn run(self) {
+        let mut version = None;
+        loop {
+            let at = match version.take() {
+                Some(version) => Ok(version),
+                None => self.read().await,
+            };
+            let followed = match at {
+                Ok(at) => tokio::select! {
+                    () = self.anew.notified() => Ok(None),
+                    followed = self.follow(at) => followed,
+                },
+                Err(error) => Err(error),
+            };
+            match followed {
+                // A watch ends by itself every few minutes, and goes on where it was.
+                Ok(next) => version = next,
+                Err(error) if is_expired(&error) => {}
+                Err(error) => {
+                    if self.told.send(News::Trouble(error)).await.is_err() {
+                        return;
+                    }
+                    sleep(self.entropy.shorten(self.timing.retry, SPREAD)).await;
+                }
+            }
+            if self.told.is_closed() {
+                return;
+            }
+        }
+    }
+
+    /// The Lease as it is now; gives the resourceVersion to watch from.
+    async fn read(&self) -> Result<String, kube::Error> {
+        let found = bounded(self.timing.renew, self.leases.get_opt(&self.name)).await?;
+        let version = found
+            .as_ref()
+            .and_then(|lease| lease.metadata.resource_version.clone());
+        let news = found.map_or(News::Absent, |lease| News::Is(Box::new(lease)));
+        // Nobody listens at the end.
+        let _ = self.told.send(news).await;
+        // Of one that is not there, the first state that is.
+        Ok(version.unwrap_or_else(|| "0".to_owned()))
+    }
+
+    /// Follows it from a resourceVersion until the watch ends; gives where to go on, none where that is not known.
+    async fn follow(&self, from: String) -> Result<Option<String>, kube::Error> {
+        let this = WatchParams::default().fields(&format!("metadata.name={}", self.name));
+        let events = self.leases.watch(&this, &from).await?;
+        let mut events = events.boxed();
+        let mut at = None;
+        while let Some(event) = events.try_next().await? {
+            let news = match event {
+                WatchEvent::Added(lease) | WatchEvent::Modified(lease) => {
+                    at.clone_from(&lease.metadata.resource_version);
+                    News::Is(Box::new(lease))
+                }
+                WatchEvent::Deleted(lease) => {
+                    at.clone_from(&lease.metadata.resource_version);
+                    News::Gone(Box::new(lease))
+                }
+                WatchEvent::Bookmark(mark) => {
+                    at = Some(mark.metadata.resource_version);
+                    continue;
+                }
+                WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
+            };
+            if self.told.send(news).await.is_err() {
+                return Ok(None);
+            }
+        }
+        Ok(at)
+    }
+}
+
+/// A request that nobody answers is one that failed.
+pub(super) async fn bounded<T>(
+    within: Duration,
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, kube::Error> {
+    let silent = || kube::Error::Service(format!("no answer within {within:?}").into());
+    timeout(within, request)
+        .await
+        .unwrap_or_else(|_| Err(silent()))
+}
+
+/// Whether the resourceVersion is too old to watch from. Source: Kubernetes API concepts, "410 Gone".
+fn is_expired(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 410)
+}

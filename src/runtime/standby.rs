@@ -1,0 +1,138 @@
+//! What an operator remembers while another process leads: which custom resources changed lately.
+//!
+//! Whoever takes over looks at every custom resource, since nobody knows how far the predecessor came. Those that changed in
+//! the time that a take-over takes come first: the predecessor may have died before it saw them.
+
+use std::{collections::HashMap, time::Duration};
+
+use orkestra_core::plan::ObjectKey;
+use tokio::time::Instant;
+
+use super::{
+    bound::Bound,
+    queue::Lane,
+    shared::{Shared, lock},
+};
+
+/// How long a change is recent: longer than a lease that nobody renews is left alone, and its holder's last passes.
+const RECENT: Duration = Duration::from_secs(15);
+/// Changes that are remembered before old ones are looked for.
+const FEW: usize = 256;
+
+/// Custom resources that changed lately.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    changed: HashMap<ObjectKey, Instant>,
+    sweep_above: usize,
+}
+
+impl Recent {
+    fn note(&mut self, key: ObjectKey, now: Instant) {
+        self.changed.insert(key, now);
+        if self.changed.len() > self.sweep_above.max(FEW) {
+            self.changed.retain(|_, at| is_recent(*at, now));
+            self.changed.shrink_to_fit();
+            // Doubled, so that a sweep costs each change no more than a moment.
+            self.sweep_above = self.changed.len() * 2;
+        }
+    }
+
+    fn forget(&mut self, key: &ObjectKey) {
+        self.changed.remove(key);
+    }
+
+    fn has(&self, key: &ObjectKey, now: Instant) -> bool {
+        self.changed.get(key).is_some_and(|at| is_recent(*at, now))
+    }
+}
+
+fn is_recent(at: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(at) < RECENT
+}
+
+impl Shared {
+    /// From now on changes are remembered, not queued.
+    pub(super) fn stand_by(&self) {
+        lock(&self.recent).get_or_insert_default();
+    }
+
+    /// From now on changes are queued; so is everything that there is, what changed lately first.
+    pub(super) fn take_over(&self, bound: &Bound) {
+        let Some(recent) = lock(&self.recent).take() else {
+            return;
+        };
+        let now = Instant::now();
+        for key in bound.cr_keys().into_iter().chain(bound.strays()) {
+            let lane = if recent.has(&key, now) {
+                Lane::Changed
+            } else {
+                Lane::Resync
+            };
+            self.enqueue(key, lane);
+        }
+    }
+
+    /// Remembers a change, and says so, where another process leads.
+    pub(super) fn remembers(&self, key: &ObjectKey, lane: Lane) -> bool {
+        let mut recent = lock(&self.recent);
+        let recent = recent.as_mut();
+        let stands_by = recent.is_some();
+        if let Some(recent) = recent
+            && lane == Lane::Changed
+        {
+            recent.note(key.clone(), Instant::now());
+        }
+        stands_by
+    }
+
+    /// A custom resource is gone.
+    pub(super) fn forget_recent(&self, key: &ObjectKey) {
+        if let Some(recent) = lock(&self.recent).as_mut() {
+            recent.forget(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            namespace: Some("marsh".into()),
+            name: name.into(),
+        }
+    }
+
+    #[test]
+    fn only_what_changed_within_a_take_over_is_recent() {
+        let start = Instant::now();
+        let later = start + Duration::from_secs(10);
+        let mut recent = Recent::default();
+        recent.note(key("old"), start);
+        recent.note(key("new"), later);
+        recent.note(key("gone"), later);
+        recent.forget(&key("gone"));
+        let now = start + RECENT;
+        assert!(!recent.has(&key("old"), now));
+        assert!(recent.has(&key("new"), now));
+        assert!(!recent.has(&key("gone"), now) && !recent.has(&key("never"), now));
+        // It changed again.
+        recent.note(key("old"), now);
+        assert!(recent.has(&key("old"), now));
+    }
+
+    #[test]
+    fn old_changes_take_no_memory() {
+        let start = Instant::now();
+        let mut recent = Recent::default();
+        for second in 0..3_000_u64 {
+            for one in 0..4 {
+                let name = format!("p{second}-{one}");
+                recent.note(key(&name), start + Duration::from_secs(second));
+            }
+        }
+        assert!(recent.changed.len() <= FEW + 1, "{}", recent.changed.len());
+        assert!(recent.has(&key("p2999-0"), start + Duration::from_mins(50)));
+    }
+}

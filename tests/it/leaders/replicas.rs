@@ -1,0 +1,210 @@
+//! Several `ork controller` processes that compete for the Lease of a scenario, each as a user of its own, so that the audit log
+//! tells who wrote what.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use jiff::Timestamp;
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use serde_json::{Value, json};
+use testbed::{
+    AuditEvent, ControlPlane, Guarded, Identity, Mark, eventually, free_port, spawn_guarded,
+};
+
+use crate::scenario::{LIMIT, Objects, Scenario, ask, input};
+use crate::waters;
+
+const KATALOG: &str = "depends/katalog.yaml";
+/// Name of the Lease, as it is unless told otherwise.
+pub(super) const LEASE: &str = "orkestra";
+
+/// A scenario without a controller of its own, whose Katalog has ponds that depend on lakes.
+pub(super) struct Replicas {
+    pub(super) scenario: Scenario,
+    roles: Vec<ClusterRole>,
+}
+
+/// One of the processes.
+pub(super) struct Replica {
+    pub(super) process: Guarded,
+    pub(super) identity: Identity,
+    listen: String,
+    log: PathBuf,
+}
+
+impl Replicas {
+    /// No process yet.
+    pub(super) async fn new(prefix: &str) -> Result<Self> {
+        let mut scenario = Scenario::new(prefix).await?;
+        let katalog = input(KATALOG)?;
+        let roles = scenario.grant(&katalog).await?;
+        scenario.install(&waters::crds()?).await?;
+        scenario.apply(&katalog)?;
+        Ok(Self { scenario, roles })
+    }
+
+    /// Two processes that are ready, of which the first leads, a lake and a pond that are ready.
+    pub(super) async fn two(prefix: &str) -> Result<(Self, Replica, Replica)> {
+        let replicas = Self::new(prefix).await?;
+        let first = replicas.launch("first", &[]).await?;
+        replicas.let_elect(&first)?;
+        first.until_leads(true).await?;
+        let second = replicas.launch("second", &[]).await?;
+        replicas.let_elect(&second)?;
+        second.until_ready().await?;
+        let scenario = &replicas.scenario;
+        let bed = json!({ "bed": "stones", "colour": "blue" });
+        waters::lake(scenario, "deep", &bed).await?;
+        waters::pond(scenario, "north", &json!({ "colour": "green" })).await?;
+        scenario.objects("ponds").until_ready("north").await?;
+        scenario.katalog_is("waters", "True", "Running").await?;
+        Ok((replicas, first, second))
+    }
+
+    /// Starts one with the rights that the Katalog needs, but for those on the Lease, and waits until it answers at all.
+    pub(super) async fn launch(&self, name: &str, arguments: &[&str]) -> Result<Replica> {
+        let cluster = ControlPlane::shared();
+        let space = &self.scenario.namespace;
+        let identity = cluster.identity(&format!("ork-{space}-{name}"), &[])?;
+        for role in &self.roles {
+            self.scenario.bind_to(role, identity.user()).await?;
+        }
+        let listen = format!("127.0.0.1:{}", free_port()?);
+        let log = self.scenario.path(&format!("{name}.log"));
+        let mut command = self.scenario.command_as(&identity);
+        command
+            .args(["controller", "--namespace", space, "--listen", &listen])
+            .args(["--leader-elect-resource-namespace", space])
+            .args(arguments)
+            .env("POD_NAME", name);
+        let replica = Replica {
+            process: spawn_guarded(&command, &log)?,
+            identity,
+            listen,
+            log,
+        };
+        eventually("the process answers", LIMIT, async || {
+            Ok(replica.ask("/livez").await.ok())
+        })
+        .await?;
+        Ok(replica)
+    }
+
+    /// Grants a process the Role that `ork generate rbac` prints.
+    pub(super) fn let_elect(&self, replica: &Replica) -> Result<()> {
+        let printed = self.scenario.ork(&["generate", "rbac"])?;
+        let manifests = serde_saphyr::from_multiple::<Value>(&printed)?;
+        let role = manifests.into_iter().find(|one| one["kind"] == "Role");
+        let mut role = role.context("no Role is printed")?;
+        role["metadata"]["namespace"] = json!(self.scenario.namespace);
+        let name = format!("elect-{}", replica.identity.user());
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": { "name": name },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"] },
+            "subjects": [{ "kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": replica.identity.user() }],
+        });
+        self.scenario.apply(&role.to_string())?;
+        self.scenario.apply(&binding.to_string())
+    }
+
+    /// The Leases of the scenario.
+    pub(super) fn leases(&self) -> Objects {
+        self.scenario.objects("leases")
+    }
+
+    /// Gives the pond another colour.
+    pub(super) async fn paint(&self, colour: &str) -> Result<()> {
+        let change = json!({ "spec": { "colour": colour } });
+        let ponds = self.scenario.objects("ponds");
+        ponds.patch("north", &change).await.map(drop)
+    }
+
+    /// Waits until the pond's child has that colour.
+    pub(super) async fn until_painted(&self, colour: &str) -> Result<()> {
+        let maps = self.scenario.objects("configmaps");
+        maps.until_equal("north-pond", "/data/colour", json!(colour), LIMIT)
+            .await
+            .map(drop)
+    }
+}
+
+impl Replica {
+    async fn ask(&self, path: &str) -> Result<String> {
+        ask(&self.listen, path).await
+    }
+
+    /// The JSON that it answers at a path.
+    pub(super) async fn page(&self, path: &str) -> Result<Value> {
+        let answer = self.ask(path).await?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
+        Ok(serde_json::from_str(body)?)
+    }
+
+    /// What `/readyz` says: status line and body.
+    pub(super) async fn readiness(&self) -> Result<String> {
+        self.ask("/readyz").await
+    }
+
+    /// The value of its only series of that name and label.
+    pub(super) async fn metric(&self, name: &str, label: &str) -> Result<String> {
+        let answer = self.ask("/metrics").await?;
+        let is_it = |line: &&str| line.starts_with(name) && line.contains(label);
+        let line = answer.lines().find(is_it);
+        let value = line.and_then(|line| line.rsplit(' ').next());
+        Ok(value.with_context(|| format!("no {name}"))?.to_owned())
+    }
+
+    /// Waits until it is ready.
+    pub(super) async fn until_ready(&self) -> Result<()> {
+        eventually("the process is ready", LIMIT, async || {
+            let answer = self.readiness().await?;
+            ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            Ok(Some(()))
+        })
+        .await
+    }
+
+    /// Waits until it leads, or does not.
+    pub(super) async fn until_leads(&self, leads: bool) -> Result<Value> {
+        eventually(&format!("leading is {leads}"), LIMIT, async || {
+            let page = self.page("/katalog").await?;
+            Ok((page["isKonductor"] == leads).then_some(page))
+        })
+        .await
+    }
+
+    /// What it has logged.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Its requests since `mark`, Events included.
+    pub(super) fn requests(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
+        let mut events = ControlPlane::shared().audit_since(mark)?;
+        events.retain(|event| event.user == self.identity.user());
+        events.sort_by_key(|event| event.timestamp);
+        Ok(events)
+    }
+
+    /// Its writes since `mark`, refused ones too, but for those of the Lease.
+    pub(super) fn writes(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
+        let mut events = self.requests(mark)?;
+        events.retain(|event| event.is_write() && event.resource != "leases");
+        Ok(events)
+    }
+
+    /// When it has written the Lease since `mark`, in order.
+    pub(super) fn terms(&self, mark: Mark) -> Result<Vec<Timestamp>> {
+        let written =
+            |one: &AuditEvent| one.resource == "leases" && one.is_write() && one.code < 300;
+        let requests = self.requests(mark)?.into_iter();
+        Ok(requests.filter(written).map(|one| one.timestamp).collect())
+    }
+}
+
+impl Drop for Replica {
+    /// The test harness shows what a test has printed only if it failed.
+    fn drop(&mut self) {
+        println!("--- {}:\n{}", self.log.display(), self.log());
+    }
+}
