@@ -8,7 +8,8 @@
 //!  history ── what there ever was ─────────────────────────┘
 //! ```
 //!
-//! `CHAOS_SECONDS` says how long, `CHAOS_SEED` what happens, `CHAOS_LOGS` names a folder where all logs are kept. The seed decides which faults come in which order; the machine, what they meet.
+//! `CHAOS_SECONDS` says how long, `CHAOS_SEED` what happens, `CHAOS_LOGS` names a folder where all logs are kept. The seed
+//! decides which faults come in which order; the machine, what they meet.
 
 mod churn;
 mod controllers;

@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
-use testbed::{Cut, Faults, Proxy, eventually};
+use testbed::{Cut, Faults, Proxy};
 use tokio::time::sleep;
 
 use super::controllers::Controller;
@@ -288,14 +288,21 @@ pub(super) async fn break_controllers(
     Ok(controllers)
 }
 
-/// A stranger takes the Lease and is never heard of again; from whom.
+/// A stranger takes the Lease and is never heard of again; from whom. The API server may be away meanwhile.
 async fn steal(leases: &Objects) -> Result<String> {
-    eventually("a stranger takes the Lease", STEALTH, async || {
-        let lease = leases.fetch(LEASE).await?;
-        let now = MicroTime(Timestamp::now());
-        let spec = json!({ "holderIdentity": "a-stranger", "acquireTime": now, "renewTime": now });
-        leases.patch(LEASE, &json!({ "spec": spec })).await?;
-        Ok(Some(format!(" from {}", lease["spec"]["holderIdentity"])))
-    })
-    .await
+    let until = Instant::now() + STEALTH;
+    loop {
+        match take(leases).await {
+            Err(_) if Instant::now() < until => sleep(Duration::from_millis(200)).await,
+            taken => return taken,
+        }
+    }
+}
+
+async fn take(leases: &Objects) -> Result<String> {
+    let lease = leases.fetch(LEASE).await?;
+    let now = MicroTime(Timestamp::now());
+    let spec = json!({ "holderIdentity": "a-stranger", "acquireTime": now, "renewTime": now });
+    leases.patch(LEASE, &json!({ "spec": spec })).await?;
+    Ok(format!(" from {}", lease["spec"]["holderIdentity"]))
 }
