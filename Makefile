@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core bench bench-smoke control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core bench bench-smoke chaos control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ bench: cargo control-plane ## what ork costs and how fast it is, beside the same
 # Small, in the tests' own profile: what it judges does not depend on speed.
 bench-smoke: binaries control-plane ## that nothing is asked or written in vain, and records stay small (2 minutes)
 	$(BUILT)/debug/bench create noop template change fleet --crs 100 --window 5 --samples 25 --operators 3 --per-operator 30 --settle 2
+
+# One round of chaos takes as long as it is told and some minutes more, until everything has converged; its diary is printed.
+chaos: cargo control-plane ## everything goes wrong at once, under churn (TIME=600 seconds; SEED, else a random one)
+	CHAOS_SECONDS=$(or $(TIME),600) CHAOS_SEED=$(or $(SEED),$$RANDOM) cargo test --test it --locked -- --nocapture --exact chaos::after_chaos_everything_is_as_declared_and_each_job_ran_once
 
 crds: binaries ## write crds/ from the API types
 	$(ORK) crds --output crds

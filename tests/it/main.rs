@@ -5,6 +5,7 @@
 mod autoscale;
 mod certificates;
 mod chance;
+mod chaos;
 mod claims;
 mod cli;
 mod conditions;
@@ -34,6 +35,7 @@ mod observe;
 mod operators;
 mod outage;
 mod panics;
+mod private;
 mod prune;
 mod quiet;
 mod restarts;

@@ -11,7 +11,7 @@ use kube::api::Api;
 
 use crate::assets::Assets;
 use crate::audit::{AuditEvent, AuditLog, Mark, POLICY};
-use crate::guard::{Guarded, remove_at_end};
+use crate::guard::{Guarded, Signal, remove_at_end};
 use crate::identity::{Identity, SYSTEM_MASTERS};
 use crate::nodes;
 use crate::pki::Authority;
@@ -175,6 +175,12 @@ impl ControlPlane {
         let Servers { api, etcd, .. } = &mut *servers;
         let api = api.insert(self.site.api_server(self.ports)?);
         wait_until_ready(&self.admin, &mut [etcd, api])
+    }
+
+    /// Has etcd stand still, or go on: meanwhile the API server is there and nothing is stored. Not for the shared control plane.
+    pub fn pause_etcd(&self, paused: bool) -> Result<()> {
+        let signal = if paused { Signal::Stop } else { Signal::Cont };
+        lock(&self.servers).etcd.signal(signal)
     }
 
     /// An error, with the last words of the server, if one has ended that should run.

@@ -50,6 +50,27 @@ impl Identity {
         })
     }
 
+    /// The same user at another address, such as that of a proxy; its files lie beside the others.
+    pub(crate) fn at(&self, server: &str) -> Result<Self> {
+        let authority = server.rsplit('/').next().unwrap_or_default();
+        let suffix = authority.replace([':', '.'], "-");
+        let stem = self.kubeconfig_path.file_stem().unwrap_or_default();
+        let name = format!("{}-at-{suffix}.kubeconfig", stem.to_string_lossy());
+        let path = self.kubeconfig_path.with_file_name(name);
+        for extension in ["crt", "key"] {
+            let from = self.kubeconfig_path.with_extension(extension);
+            std::fs::copy(from, path.with_extension(extension))?;
+        }
+        let kubeconfig = self.kubeconfig.replace(&self.server, server);
+        std::fs::write(&path, &kubeconfig)?;
+        Ok(Self {
+            server: server.to_owned(),
+            kubeconfig,
+            kubeconfig_path: path,
+            ..self.clone()
+        })
+    }
+
     /// The user's name, as RBAC and the audit log have it.
     pub fn user(&self) -> &str {
         &self.user

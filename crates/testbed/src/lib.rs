@@ -5,7 +5,7 @@
 //! hack/control-plane/build ─► assets ─┐
 //! reaper (guard) ◄── registers ── control_plane ─► servers: etcd, API server, controllers, scheduler, kwok
 //!                                     │
-//!        pki ─► identity (kubeconfig, kube::Client) · kubectl · audit (who asked for what)
+//!        pki ─► identity (kubeconfig, kube::Client) · kubectl · audit (who asked for what) · proxy (what goes wrong)
 //! ```
 //!
 //! A test takes the shared one and a namespace of its own:
@@ -34,6 +34,7 @@ mod kubectl;
 mod nodes;
 mod pki;
 mod ports;
+mod proxy;
 mod servers;
 mod wait;
 
@@ -43,4 +44,5 @@ pub use control_plane::{ControlPlane, Options};
 pub use guard::{Guarded, Signal, spawn_guarded};
 pub use identity::{Identity, SYSTEM_MASTERS, issue};
 pub use ports::free_port;
+pub use proxy::{Cut, Faults, Proxy};
 pub use wait::{eventually, namespace};

@@ -24,7 +24,7 @@ use testbed::{
 };
 use tokio::sync::OnceCell;
 
-pub(crate) use self::objects::{Objects, condition, is_ready, owner_uid};
+pub(crate) use self::objects::{Objects, code, condition, is_ready, owner_uid};
 pub(crate) use self::observe::ask;
 
 /// How long something may take that has no deadline of its own: the machine compiles and runs other tests meanwhile.

@@ -26,11 +26,7 @@ impl Scenario {
 
     /// The same in another namespace.
     pub(crate) fn objects_in(&self, namespace: &str, plural: &str) -> Objects {
-        let root = root(plural).unwrap_or_else(|| format!("/apis/{}/v1alpha1", self.group));
-        Objects::at(
-            &self.client,
-            &format!("{root}/namespaces/{namespace}/{plural}"),
-        )
+        Objects::namespaced(&self.client, &self.group, namespace, plural)
     }
 
     /// Waits until the Katalog's current generation is judged and its condition `Ready` has that status and reason.
@@ -107,6 +103,12 @@ impl Objects {
             client: client.clone(),
             path: path.to_owned(),
         }
+    }
+
+    /// The objects of that plural in a namespace; an unknown plural is one of `group`, `v1alpha1`.
+    pub(crate) fn namespaced(client: &Client, group: &str, namespace: &str, plural: &str) -> Self {
+        let root = root(plural).unwrap_or_else(|| format!("/apis/{group}/v1alpha1"));
+        Self::at(client, &format!("{root}/namespaces/{namespace}/{plural}"))
     }
 
     /// Cluster-scoped objects of Kubernetes.
@@ -253,7 +255,7 @@ impl Objects {
 }
 
 /// The HTTP status by which the API server refused.
-fn code(error: &anyhow::Error) -> Option<u16> {
+pub(crate) fn code(error: &anyhow::Error) -> Option<u16> {
     match error.downcast_ref::<kube::Error>() {
         Some(kube::Error::Api(status)) => Some(status.code),
         _ => None,

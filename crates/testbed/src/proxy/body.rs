@@ -1,0 +1,128 @@
+//! Answers on their way to the client: they stand still, break off and end as the proxy is told.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, stream};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::Frame;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Broken, Cut, Mood};
+
+/// A body on its way to the client.
+pub(super) type Body = UnsyncBoxBody<Bytes, Broken>;
+
+/// A body that is there already.
+pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
+    let never = |never: Infallible| match never {};
+    Full::new(bytes.into()).map_err(never).boxed_unsync()
+}
+
+/// What becomes of one answer.
+pub(super) struct Course {
+    /// Whether it is that of a watch.
+    pub(super) is_watch: bool,
+    /// It breaks off after that many bytes.
+    pub(super) bytes: Option<usize>,
+    /// It ends after that time.
+    pub(super) time: Option<Duration>,
+}
+
+struct Relay {
+    from: kube::client::Body,
+    moods: watch::Receiver<Mood>,
+    /// Cuts so far: a further one is ours.
+    cuts: u64,
+    is_watch: bool,
+    bytes: usize,
+    until: Option<Instant>,
+    is_over: bool,
+}
+
+/// The upstream body with what is to happen to it.
+pub(super) fn relay(
+    from: kube::client::Body,
+    course: &Course,
+    moods: watch::Receiver<Mood>,
+) -> Body {
+    let cuts = moods.borrow().cuts;
+    let relay = Relay {
+        from,
+        cuts,
+        moods,
+        is_watch: course.is_watch,
+        bytes: course.bytes.unwrap_or(usize::MAX),
+        until: course.time.map(|time| Instant::now() + time),
+        is_over: false,
+    };
+    StreamBody::new(frames(relay)).boxed_unsync()
+}
+
+fn frames(relay: Relay) -> impl Stream<Item = Result<Frame<Bytes>, Broken>> + Send {
+    stream::unfold(relay, async |mut relay| {
+        if relay.is_over {
+            return None;
+        }
+        let frame = relay.next().await?;
+        Some((frame, relay))
+    })
+}
+
+impl Relay {
+    /// The next frame; none at the end.
+    async fn next(&mut self) -> Option<Result<Frame<Bytes>, Broken>> {
+        let mut mood = *self.moods.borrow_and_update();
+        loop {
+            // Also where the last frame was the last one: an end in order would be an answer.
+            if self.bytes == 0 {
+                // hyper sends what it has when it is told to wait, and drops it when it is told of an error.
+                tokio::task::yield_now().await;
+                return Some(self.broken());
+            }
+            if self.is_watch && mood.cuts > self.cuts {
+                return match mood.how {
+                    Cut::Ended => None,
+                    Cut::Broken => Some(self.broken()),
+                };
+            }
+            let stands = mood.partitioned || (self.is_watch && mood.stalled);
+            let until = self.until;
+            tokio::select! {
+                // What the proxy was told before a frame came holds for that frame.
+                biased;
+                changed = self.moods.changed() => match changed {
+                    Ok(()) => mood = *self.moods.borrow_and_update(),
+                    // The proxy is gone.
+                    Err(_) => return Some(self.broken()),
+                },
+                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                    return None;
+                }
+                frame = self.from.frame(), if !stands => return match frame? {
+                    Ok(frame) => Some(self.pass(frame)),
+                    Err(_) => Some(self.broken()),
+                },
+            }
+        }
+    }
+
+    fn pass(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, Broken> {
+        let Ok(mut data) = frame.into_data() else {
+            // Kubernetes sends no trailers.
+            return Ok(Frame::data(Bytes::new()));
+        };
+        // Its beginning comes through: half an event, half an object.
+        data.truncate(self.bytes);
+        self.bytes -= data.len();
+        Ok(Frame::data(data))
+    }
+
+    fn broken(&mut self) -> Result<Frame<Bytes>, Broken> {
+        self.is_over = true;
+        Err(Broken)
+    }
+}

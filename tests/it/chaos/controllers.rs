@@ -1,0 +1,97 @@
+//! The processes of `ork controller`, each behind a proxy of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use testbed::{Guarded, Proxy, Signal, free_port, spawn_guarded};
+
+use super::schedule::LEASE_NAMESPACE;
+use crate::private::Private;
+use crate::scenario;
+
+/// One process and its successors.
+pub(super) struct Controller {
+    pub(super) proxy: Arc<Proxy>,
+    process: Option<Guarded>,
+    listen: String,
+    log: PathBuf,
+}
+
+impl Controller {
+    /// One that does not run yet; it logs to that file.
+    pub(super) fn new(proxy: Proxy, log: PathBuf) -> Self {
+        Self {
+            proxy: Arc::new(proxy),
+            process: None,
+            listen: String::new(),
+            log,
+        }
+    }
+
+    /// Starts it, unless it runs. One that has ended is an error: whatever its API server does, it stays.
+    pub(super) fn ensure_runs(&mut self) -> Result<()> {
+        if let Some(process) = &mut self.process {
+            let Some(status) = process.status()? else {
+                return Ok(());
+            };
+            // Another process may have taken the port.
+            let log = self.log();
+            let last = log.lines().last().unwrap_or_default();
+            if !last.contains("in use") {
+                bail!("a controller ended with {status}: {last}");
+            }
+        }
+        self.listen = format!("127.0.0.1:{}", free_port()?);
+        let kubeconfig = self.proxy.identity().kubeconfig_path();
+        let args = ["controller", "--listen", &self.listen];
+        let lease = ["--leader-elect-resource-namespace", LEASE_NAMESPACE];
+        let command = Private::ork(kubeconfig, &[args.as_slice(), &lease].concat());
+        self.process = Some(spawn_guarded(&command, &self.log)?);
+        Ok(())
+    }
+
+    /// Ends it with SIGKILL.
+    pub(super) fn kill(&mut self) -> Result<()> {
+        self.ensure_runs()?;
+        let mut process = self.process.take().context("it runs")?;
+        process.kill()
+    }
+
+    /// Ends it with SIGTERM, in order or not: the API server may be away.
+    pub(super) fn terminate(&mut self) -> Result<()> {
+        self.ensure_runs()?;
+        let mut process = self.process.take().context("it runs")?;
+        process.signal(Signal::Term)?;
+        process.wait(scenario::LIMIT).map(drop)
+    }
+
+    /// Has it stand still, or go on.
+    pub(super) fn pause(&mut self, paused: bool) -> Result<()> {
+        let signal = if paused { Signal::Stop } else { Signal::Cont };
+        let process = self.process.as_mut().context("it does not run")?;
+        process.signal(signal)
+    }
+
+    /// The page `/katalog`.
+    pub(super) async fn page(&self) -> Result<Value> {
+        let answer = scenario::ask(&self.listen, "/katalog").await?;
+        let (_, body) = answer
+            .split_once("\r\n\r\n")
+            .context("an answer without a body")?;
+        Ok(serde_json::from_str(body)?)
+    }
+
+    /// Lines that tell of a panic.
+    pub(super) fn panics(&self) -> Vec<String> {
+        let log = self.log();
+        let lines = log.lines().filter(|line| line.contains("panicked"));
+        lines.map(str::to_owned).collect()
+    }
+
+    /// Everything that it and its predecessors have logged.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}

@@ -1,0 +1,92 @@
+//! What there ever was: Jobs and drawn passwords by the custom resource that they belong to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::StreamExt as _;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use tokio::task::JoinSet;
+
+/// Values by the uid of the custom resource.
+pub(super) type ByOwner = BTreeMap<String, BTreeSet<String>>;
+
+#[derive(Debug, Default)]
+struct Seen {
+    jobs: ByOwner,
+    passwords: ByOwner,
+}
+
+/// Watches as the administrator, past the proxies. It ends with this value.
+pub(super) struct History {
+    seen: Arc<Mutex<Seen>>,
+    _tasks: JoinSet<()>,
+}
+
+impl History {
+    /// Starts to watch the Jobs and Secrets of a namespace.
+    pub(super) fn start(client: &Client, namespace: &str) -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let mut tasks = JoinSet::new();
+        for (group, version, kind) in [("batch", "v1", "Job"), ("", "v1", "Secret")] {
+            let gvk = kube::api::GroupVersionKind::gvk(group, version, kind);
+            let resource = ApiResource::from_gvk(&gvk);
+            let objects = Api::namespaced_with(client.clone(), namespace, &resource);
+            tasks.spawn(follow(objects, seen.clone()));
+        }
+        Self {
+            seen,
+            _tasks: tasks,
+        }
+    }
+
+    /// The uids of all Jobs.
+    pub(super) fn jobs(&self) -> ByOwner {
+        self.read(|seen| seen.jobs.clone())
+    }
+
+    /// The values of all passwords.
+    pub(super) fn passwords(&self) -> ByOwner {
+        self.read(|seen| seen.passwords.clone())
+    }
+
+    fn read<T>(&self, what: impl FnOnce(&Seen) -> T) -> T {
+        what(&self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Writes down what a watch tells, which begins anew whenever it breaks.
+async fn follow(objects: Api<DynamicObject>, seen: Arc<Mutex<Seen>>) {
+    let events = watcher(objects, watcher::Config::default()).default_backoff();
+    let mut objects = std::pin::pin!(events.touched_objects());
+    while let Some(object) = objects.next().await {
+        let Ok(object) = object else { continue };
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.write_down(&object);
+    }
+}
+
+impl Seen {
+    fn write_down(&mut self, object: &DynamicObject) {
+        let owners = object.metadata.owner_references.iter().flatten();
+        let Some(owner) = owners
+            .into_iter()
+            .find(|owner| owner.controller == Some(true))
+        else {
+            return;
+        };
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let (place, value) = if name.ends_with("-fill") {
+            (&mut self.jobs, object.metadata.uid.clone())
+        } else if name.ends_with("-key") {
+            let password = object.data.pointer("/data/password");
+            let text = password.and_then(serde_json::Value::as_str);
+            (&mut self.passwords, text.map(str::to_owned))
+        } else {
+            return;
+        };
+        let of_owner = place.entry(owner.uid.clone()).or_default();
+        of_owner.insert(value.unwrap_or_default());
+    }
+}

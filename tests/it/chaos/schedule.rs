@@ -1,0 +1,308 @@
+//! What goes wrong, and when: two decks of faults, one of the control plane and the network, one of the controllers. Each is
+//! shuffled with the seed and dealt until the time is up, and once through at least.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::json;
+use testbed::{Cut, Faults, Proxy};
+use tokio::time::sleep;
+
+use super::controllers::Controller;
+use crate::private::Private;
+use crate::scenario::Objects;
+
+/// What goes wrong all the time.
+pub(super) const WEATHER: Faults = Faults {
+    too_many: 10,
+    internal: 10,
+    unreached: 5,
+    hung: 1,
+    lost: 15,
+    torn: 5,
+    late: 40,
+    expired: 10,
+    short: 60,
+};
+/// What goes wrong in a storm.
+const STORM: Faults = Faults {
+    too_many: 150,
+    internal: 120,
+    unreached: 60,
+    hung: 10,
+    lost: 120,
+    torn: 60,
+    late: 150,
+    expired: 100,
+    short: 300,
+};
+
+/// The Lease that controllers compete for, and where it is.
+pub(super) const LEASE: &str = "orkestra";
+pub(super) const LEASE_NAMESPACE: &str = "orkestra-system";
+/// How long a stranger tries to take it, while the API server may be away.
+const STEALTH: Duration = Duration::from_secs(45);
+
+/// What happened, for whoever reads why a test failed.
+pub(super) struct Diary {
+    began: Instant,
+    counts: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl Diary {
+    /// It begins now.
+    pub(super) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            counts: Mutex::default(),
+        }
+    }
+
+    fn note(&self, what: &'static str, detail: &str) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(what).or_default() += 1;
+        drop(counts);
+        self.say(&format!("{what}{detail}"));
+    }
+
+    /// Prints a line with its time.
+    pub(super) fn say(&self, line: &str) {
+        println!("{:7.1} s  {line}", self.began.elapsed().as_secs_f64());
+    }
+
+    /// How often what happened.
+    pub(super) fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let counts = &self.counts;
+        counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// A deck of faults with its dice.
+struct Deck<F: 'static> {
+    all: &'static [F],
+    left: Vec<F>,
+    dealt: usize,
+    dice: StdRng,
+    until: Instant,
+}
+
+impl<F: Copy> Deck<F> {
+    fn new(all: &'static [F], seed: u64, until: Instant) -> Self {
+        Self {
+            all,
+            left: Vec::new(),
+            dealt: 0,
+            dice: StdRng::seed_from_u64(seed),
+            until,
+        }
+    }
+
+    /// The next one; none when the time is up and each was dealt.
+    fn deal(&mut self) -> Option<F> {
+        if self.dealt >= self.all.len() && Instant::now() >= self.until {
+            return None;
+        }
+        if self.left.is_empty() {
+            self.left = self.all.to_vec();
+            self.left.shuffle(&mut self.dice);
+        }
+        self.dealt += 1;
+        self.left.pop()
+    }
+
+    /// A time between those, in milliseconds.
+    fn between(&mut self, least: u64, most: u64) -> Duration {
+        Duration::from_millis(self.dice.random_range(least..most))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Outage {
+    RestartApiServer,
+    PauseEtcd,
+    CutWatches(Cut),
+    StallWatches,
+    Partition,
+    Storm,
+}
+
+const OUTAGES: [Outage; 7] = [
+    Outage::RestartApiServer,
+    Outage::PauseEtcd,
+    Outage::CutWatches(Cut::Ended),
+    Outage::CutWatches(Cut::Broken),
+    Outage::StallWatches,
+    Outage::Partition,
+    Outage::Storm,
+];
+
+/// Breaks the control plane and the network, one thing after the other; in the end all is as before.
+pub(super) async fn break_cluster(
+    private: Arc<Private>,
+    proxies: Vec<Arc<Proxy>>,
+    (seed, until): (u64, Instant),
+    diary: Arc<Diary>,
+) -> Result<()> {
+    let mut deck = Deck::new(&OUTAGES, seed, until);
+    while let Some(outage) = deck.deal() {
+        let time = deck.between(1000, 6000);
+        let proxy = &proxies[deck.dice.random_range(0..proxies.len())];
+        match outage {
+            Outage::RestartApiServer => {
+                diary.note("API server killed", &format!(" for {time:?}"));
+                blocking(&private, |private| private.cluster.stop_api_server()).await?;
+                sleep(time).await;
+                // While it starts, an API server does not serve all kinds yet, and the garbage collector takes those for gone: what
+                // their instances owned would stay, until it is started anew.
+                blocking(&private, |private| {
+                    private.cluster.start_api_server()?;
+                    private.cluster.relearn_kinds()
+                })
+                .await?;
+                diary.say("API server is back");
+            }
+            Outage::PauseEtcd => {
+                diary.note("etcd stands still", &format!(" for {time:?}"));
+                private.cluster.pause_etcd(true)?;
+                sleep(time).await;
+                private.cluster.pause_etcd(false)?;
+            }
+            Outage::CutWatches(how) => {
+                diary.note("watches cut", &format!(": {how:?}"));
+                for proxy in &proxies {
+                    proxy.cut_watches(how);
+                }
+            }
+            Outage::StallWatches => {
+                diary.note("watches stall", &format!(" for {time:?}"));
+                proxy.stall_watches(true);
+                sleep(time).await;
+                proxy.stall_watches(false);
+            }
+            Outage::Partition => {
+                diary.note("partition", &format!(" for {:?}", time * 2));
+                proxy.partition(true);
+                sleep(time * 2).await;
+                proxy.partition(false);
+            }
+            Outage::Storm => {
+                diary.note("storm", &format!(" for {:?}", time * 2));
+                proxy.set(STORM);
+                sleep(time * 2).await;
+                proxy.set(WEATHER);
+            }
+        }
+        private.cluster.check()?;
+        sleep(deck.between(500, 3000)).await;
+    }
+    Ok(())
+}
+
+/// Runs what blocks on a thread where it may.
+async fn blocking(
+    private: &Arc<Private>,
+    what: impl FnOnce(&Private) -> Result<()> + Send + 'static,
+) -> Result<()> {
+    let private = private.clone();
+    tokio::task::spawn_blocking(move || what(&private))
+        .await
+        .context("it panicked")?
+}
+
+#[derive(Clone, Copy)]
+enum Blow {
+    Kill,
+    KillSoon,
+    Terminate,
+    Pause,
+    StealLease,
+}
+
+const BLOWS: [Blow; 5] = [
+    Blow::Kill,
+    Blow::KillSoon,
+    Blow::Terminate,
+    Blow::Pause,
+    Blow::StealLease,
+];
+
+/// Kills and restarts controllers, one after the other; in the end all run.
+pub(super) async fn break_controllers(
+    mut controllers: Vec<Controller>,
+    leases: Objects,
+    (seed, until): (u64, Instant),
+    diary: Arc<Diary>,
+) -> Result<Vec<Controller>> {
+    let mut deck = Deck::new(&BLOWS, seed, until);
+    while let Some(blow) = deck.deal() {
+        sleep(deck.between(2000, 8000)).await;
+        for controller in &mut controllers {
+            controller.ensure_runs()?;
+        }
+        let which = deck.dice.random_range(0..controllers.len());
+        let controller = &mut controllers[which];
+        let time = deck.between(100, 3000);
+        match blow {
+            Blow::Kill => {
+                diary.note("controller killed", &format!(": {which}, for {time:?}"));
+                controller.kill()?;
+                sleep(time).await;
+            }
+            Blow::KillSoon => {
+                let detail = format!(": {which}, anew after {time:?}");
+                diary.note("controller killed", &detail);
+                controller.kill()?;
+                controller.ensure_runs()?;
+                // From before its caches are filled to in the middle of the work.
+                sleep(time).await;
+                controller.kill()?;
+            }
+            Blow::Terminate => {
+                diary.note("controller terminated", &format!(": {which}"));
+                controller.terminate()?;
+                sleep(time).await;
+            }
+            Blow::Pause => {
+                let detail = format!(": {which}, for {:?}", time * 4);
+                diary.note("controller stands still", &detail);
+                controller.pause(true)?;
+                sleep(time * 4).await;
+                controller.pause(false)?;
+            }
+            Blow::StealLease => {
+                diary.note("lease stolen", &steal(&leases).await?);
+            }
+        }
+        controller.ensure_runs()?;
+    }
+    Ok(controllers)
+}
+
+/// A stranger takes the Lease and is never heard of again; from whom. The API server may be away meanwhile.
+async fn steal(leases: &Objects) -> Result<String> {
+    let until = Instant::now() + STEALTH;
+    loop {
+        match take(leases).await {
+            Err(_) if Instant::now() < until => sleep(Duration::from_millis(200)).await,
+            taken => return taken,
+        }
+    }
+}
+
+async fn take(leases: &Objects) -> Result<String> {
+    let lease = leases.fetch(LEASE).await?;
+    let now = MicroTime(Timestamp::now());
+    let spec = json!({ "holderIdentity": "a-stranger", "acquireTime": now, "renewTime": now });
+    leases.patch(LEASE, &json!({ "spec": spec })).await?;
+    Ok(format!(" from {}", lease["spec"]["holderIdentity"]))
+}

@@ -1,0 +1,315 @@
+//! What is not as it should be, once nothing goes wrong any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kube::Client;
+use serde_json::Value;
+
+use super::GROUP;
+use super::churn::{Place, Wanted};
+use super::controllers::Controller;
+use super::history::History;
+use crate::private::Private;
+use crate::scenario::{Objects, condition, is_ready, owner_uid};
+use crate::waters::{managed, text};
+
+/// Where objects are that nobody of ours made.
+const OTHERS: &str = "kube-root-ca.crt";
+const FINALIZER: &str = "orkestra.orkspace.io/";
+
+/// Everything that should be there, or is: owner's uid and content by `namespace/Kind/name`.
+type Children = BTreeMap<String, (String, String)>;
+
+/// Everything that is not as it should be, a line each.
+pub(super) async fn problems(
+    client: &Client,
+    far: &str,
+    (place, wanted): (&Place, &Wanted),
+) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let ponds = place.ponds.list().await?;
+    let lakes = place.lakes.list().await?;
+    judge_resources("ponds", &ponds, &wanted.ponds, &mut problems);
+    judge_resources("lakes", &lakes, &wanted.lakes, &mut problems);
+    judge_katalog(place, wanted, &mut problems).await?;
+
+    let all = everything(client, far).await?;
+    let edition = format!("e{}", wanted.edition);
+    let mut expected = Children::new();
+    for pond in &ponds {
+        expect_of_pond(pond, far, &edition, &all, &mut expected);
+    }
+    for lake in &lakes {
+        expect_of_lake(lake, far, &edition, &mut expected);
+    }
+    let actual = children(&all, far, &mut problems);
+    for (key, wanted) in &expected {
+        match actual.get(key) {
+            None => problems.push(format!("missing: {key}")),
+            Some(found) if found != wanted => {
+                problems.push(format!("{key} is {found:?} and should be {wanted:?}"));
+            }
+            Some(_) => {}
+        }
+    }
+    let unexpected = actual.keys().filter(|key| !expected.contains_key(*key));
+    // A Job that a user deleted may be gone: how many there ever were is told by the history.
+    let orphans = unexpected.filter(|key| !is_job_of(key, &ponds));
+    problems.extend(orphans.map(|key| format!("orphan: {key} of {:?}", actual[key])));
+    Ok(problems)
+}
+
+fn is_job_of(key: &str, ponds: &[Value]) -> bool {
+    ponds.iter().any(|pond| {
+        let name = text(pond, "/metadata/name");
+        key == format!("default/Job/{name}-fill")
+    })
+}
+
+fn judge_resources(
+    plural: &str,
+    found: &[Value],
+    wanted: &BTreeMap<String, Value>,
+    problems: &mut Vec<String>,
+) {
+    let names: BTreeSet<&str> = found
+        .iter()
+        .map(|one| text(one, "/metadata/name"))
+        .collect();
+    for name in wanted.keys().filter(|name| !names.contains(name.as_str())) {
+        problems.push(format!("{plural} {name} is gone"));
+    }
+    for one in found {
+        let name = text(one, "/metadata/name");
+        let metadata = &one["metadata"];
+        if metadata["deletionTimestamp"].is_string() {
+            let finalizers = &metadata["finalizers"];
+            problems.push(format!(
+                "{plural} {name} is stuck in deletion: {finalizers}"
+            ));
+            continue;
+        }
+        match wanted.get(name) {
+            None => problems.push(format!("{plural} {name} came back")),
+            Some(spec) if one["spec"] != *spec => {
+                problems.push(format!("{plural} {name} has {} for {spec}", one["spec"]));
+            }
+            Some(_) => {}
+        }
+        if !is_ready(one) {
+            let ready = condition(one, "Ready");
+            problems.push(format!("{plural} {name} is not ready: {ready:?}"));
+        } else if one["status"]["colour"] != one["spec"]["colour"] {
+            problems.push(format!("{plural} {name} has an old status"));
+        }
+    }
+}
+
+async fn judge_katalog(place: &Place, wanted: &Wanted, problems: &mut Vec<String>) -> Result<()> {
+    let katalog = place.katalogs.fetch("waters").await?;
+    if katalog["spec"] != place.katalog(wanted.edition)?["spec"] {
+        problems.push("the Katalog is of another edition".to_owned());
+    }
+    let is_current = katalog["status"]["observedGeneration"] == katalog["metadata"]["generation"];
+    let ready = condition(&katalog, "Ready");
+    if !is_current || !ready.is_some_and(|ready| ready["status"] == "True") {
+        problems.push(format!("the Katalog is not ready: {ready:?}"));
+    }
+    for row in katalog["status"]["operators"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        if row["state"] != "Running" {
+            problems.push(format!("an operator does not run: {row}"));
+        }
+    }
+    Ok(())
+}
+
+/// Every object of the kinds that children have, by kind.
+async fn everything(client: &Client, far: &str) -> Result<Vec<(&'static str, Value)>> {
+    let places = [
+        ("ConfigMap", "/api/v1/configmaps"),
+        ("Secret", "/api/v1/secrets"),
+        ("Deployment", "/apis/apps/v1/deployments"),
+        ("Job", "/apis/batch/v1/jobs"),
+    ];
+    let mut all = Vec::new();
+    for (kind, path) in places {
+        for object in Objects::at(client, path).list().await? {
+            let namespace = text(&object, "/metadata/namespace");
+            let is_near = namespace == "default" || namespace == far;
+            let is_ours = !managed(vec![object.clone()]).is_empty();
+            if is_ours || (is_near && text(&object, "/metadata/name") != OTHERS) {
+                all.push((kind, object));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What there is, in the form of what should be.
+fn children(all: &[(&'static str, Value)], far: &str, problems: &mut Vec<String>) -> Children {
+    let mut children = Children::new();
+    for (kind, object) in all {
+        let [namespace, name] =
+            ["namespace", "name"].map(|field| text(object, &format!("/metadata/{field}")));
+        let key = format!("{namespace}/{kind}/{name}");
+        let uid = text(object, "/metadata/labels/orkestra.orkspace.io~1owner-uid");
+        if namespace != far && owner_uid(object) != Some(uid) {
+            problems.push(format!("{key}: label and owner reference differ"));
+        }
+        let finalizers = object["metadata"]["finalizers"].to_string();
+        if finalizers.contains(FINALIZER) {
+            problems.push(format!("{key} has our finalizer: {finalizers}"));
+        }
+        let content = match *kind {
+            "ConfigMap" => object["data"].to_string(),
+            "Deployment" => format!(
+                "{} × {}",
+                object["spec"]["replicas"],
+                object["spec"]["template"]["spec"]["containers"][0]["image"]
+            ),
+            "Secret" => object["data"].to_string(),
+            _ => String::new(),
+        };
+        children.insert(key, (uid.to_owned(), content));
+    }
+    children
+}
+
+fn expect_of_pond(
+    pond: &Value,
+    far: &str,
+    edition: &str,
+    all: &[(&'static str, Value)],
+    expected: &mut Children,
+) {
+    let [name, uid] = ["name", "uid"].map(|field| text(pond, &format!("/metadata/{field}")));
+    let colour = text(pond, "/spec/colour");
+    let whole = serde_json::json!({ "colour": colour, "edition": edition }).to_string();
+    let mut expect = |key: String, content: String| {
+        expected.insert(key, (uid.to_owned(), content));
+    };
+    expect(format!("default/ConfigMap/{name}-kept"), whole.clone());
+    expect(format!("{far}/ConfigMap/{name}-far"), whole);
+    if pond["spec"]["deep"] == "yes" {
+        let part = serde_json::json!({ "colour": colour }).to_string();
+        expect(format!("default/ConfigMap/{name}-deep"), part);
+    }
+    let image = format!("1 × \"registry.example/{colour}:1\"");
+    expect(format!("default/Deployment/{name}"), image);
+    // What was drawn is told by the history; the copy follows it.
+    let key = format!("{name}-key");
+    let is_key = |one: &&(&str, Value)| one.0 == "Secret" && text(&one.1, "/metadata/name") == key;
+    let drawn = all.iter().find(is_key);
+    let data = drawn.map(|one| one.1["data"].clone()).unwrap_or_default();
+    let copy = STANDARD.encode(text(&data, "/password"));
+    let copy = serde_json::json!({ "of": copy }).to_string();
+    expect(format!("default/Secret/{name}-key"), data.to_string());
+    expect(format!("default/Secret/{name}-copy"), copy);
+}
+
+fn expect_of_lake(lake: &Value, far: &str, edition: &str, expected: &mut Children) {
+    let [name, uid] = ["name", "uid"].map(|field| text(lake, &format!("/metadata/{field}")));
+    let colour = text(lake, "/spec/colour");
+    let mut expect = |key: String, content: Value| {
+        expected.insert(key, (uid.to_owned(), content.to_string()));
+    };
+    let whole = serde_json::json!({ "colour": colour, "edition": edition });
+    expect(format!("default/ConfigMap/{name}-lake"), whole);
+    let part = serde_json::json!({ "colour": colour });
+    expect(format!("{far}/ConfigMap/{name}-far-lake"), part);
+    let secret = serde_json::json!({ "colour": STANDARD.encode(colour) });
+    expect(format!("default/Secret/{name}-lake"), secret);
+}
+
+/// What the past was not to be: a Job that ran twice, a password that changed. Of each pond that is there now, one of each.
+pub(super) async fn judge_history(
+    (private, place): (&Private, &Place),
+    history: &History,
+    made: &BTreeMap<String, usize>,
+) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let ponds = place.ponds.list().await?;
+    for (what, values) in [("Jobs", history.jobs()), ("passwords", history.passwords())] {
+        for (owner, values) in values.iter().filter(|(_, values)| values.len() > 1) {
+            problems.push(format!("{} {what} of the pond {owner}", values.len()));
+        }
+        for pond in &ponds {
+            if !values.contains_key(text(pond, "/metadata/uid")) {
+                problems.push(format!(
+                    "no {what} ever of {}",
+                    text(pond, "/metadata/name")
+                ));
+            }
+        }
+    }
+    let mut runs: BTreeMap<String, usize> = BTreeMap::new();
+    for event in private.cluster.audit()? {
+        let is_ours = event.user == private.identity.user() && event.code == 201;
+        if is_ours && event.verb == "create" && event.resource == "jobs" {
+            *runs.entry(event.name).or_default() += 1;
+        }
+    }
+    for (job, runs) in runs {
+        let pond = job.trim_end_matches("-fill");
+        let ponds = made.get(pond).copied().unwrap_or_default();
+        if runs > ponds {
+            problems.push(format!(
+                "the Job {job} was made {runs} times for {ponds} ponds"
+            ));
+        }
+    }
+    Ok(problems)
+}
+
+/// Whether one of the controllers leads, and has nothing left to do.
+pub(super) async fn judge_pages(controllers: &[Controller]) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let mut leaders = 0;
+    for controller in controllers {
+        let page = controller.page().await?;
+        if page["isKonductor"] != true {
+            continue;
+        }
+        leaders += 1;
+        let operators = page["crds"].as_array().context("no operators")?;
+        if operators.len() != 2 {
+            problems.push(format!("{} operators", operators.len()));
+        }
+        for operator in operators {
+            if operator["healthy"] != true || operator["queueDepth"] != 0 {
+                problems.push(format!("an operator has work or trouble: {operator}"));
+            }
+        }
+    }
+    if leaders != 1 {
+        problems.push(format!("{leaders} controllers say that they lead"));
+    }
+    Ok(problems)
+}
+
+/// Whether an object of our group is left.
+pub(super) async fn judge_end(client: &Client, far: &str) -> Result<Vec<String>> {
+    let mut left: Vec<String> = Vec::new();
+    for plural in ["ponds", "lakes"] {
+        let path = format!("/apis/{GROUP}/v1alpha1/{plural}");
+        for one in Objects::at(client, &path).list().await? {
+            let name = text(&one, "/metadata/name");
+            let finalizers = &one["metadata"]["finalizers"];
+            left.push(format!("{plural} {name} is left: {finalizers}"));
+        }
+    }
+    let all = everything(client, far).await?;
+    left.extend(all.iter().map(|(kind, one)| {
+        let [namespace, name] =
+            ["namespace", "name"].map(|field| text(one, &format!("/metadata/{field}")));
+        format!("{namespace}/{kind}/{name} is left")
+    }));
+    Ok(left)
+}

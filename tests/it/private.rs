@@ -1,0 +1,83 @@
+//! A control plane of a test's own, for what others must not notice: `ork` in it is the service account that `ork generate rbac`
+//! names.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use kube::Client;
+use testbed::{ControlPlane, Identity, Options};
+
+use crate::scenario::{Objects, printed};
+use crate::waters;
+
+/// A control plane of a test's own.
+pub(crate) struct Private {
+    pub(crate) cluster: ControlPlane,
+    /// Who `ork` is.
+    pub(crate) identity: Identity,
+    /// The administrator's client.
+    pub(crate) client: Client,
+    group: &'static str,
+}
+
+impl Private {
+    /// Ponds and lakes are of that API group.
+    pub(crate) fn start(options: Options, group: &'static str) -> Result<Self> {
+        let cluster = ControlPlane::start(options)?;
+        let identity = cluster.identity(
+            "system:serviceaccount:orkestra-system:orkestra",
+            &["system:serviceaccounts"],
+        )?;
+        let client = cluster.admin().client()?;
+        Ok(Self {
+            cluster,
+            identity,
+            client,
+            group,
+        })
+    }
+
+    /// Installs Orkestra's own kinds, ponds and lakes, and grants `ork` what it needs for that Katalog.
+    pub(crate) fn prepare(&self, katalog: &str) -> Result<()> {
+        let file = self.cluster.folder().join("katalog.yaml");
+        std::fs::write(&file, katalog)?;
+        self.apply(&self.printed(&["crds"])?)?;
+        let file = file.to_str().context("a path is not text")?;
+        self.apply(&self.printed(&["generate", "rbac", "-k", file])?)?;
+        self.apply(&waters::crds()?.replace("GROUP", self.group))?;
+        self.cluster.relearn_kinds()
+    }
+
+    /// `kubectl apply` as the administrator.
+    pub(crate) fn apply(&self, text: &str) -> Result<()> {
+        let admin = self.cluster.admin();
+        let output = self
+            .cluster
+            .kubectl(&admin, &["apply", "-f", "-"], Some(text))?;
+        ensure!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(())
+    }
+
+    /// `ork`, with that kubeconfig.
+    pub(crate) fn ork(kubeconfig: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
+        command.args(args).env("KUBECONFIG", kubeconfig);
+        command
+    }
+
+    /// What `ork` prints.
+    fn printed(&self, args: &[&str]) -> Result<String> {
+        let output = Self::ork(self.identity.kubeconfig_path(), args).output()?;
+        printed(&output, "ork")
+    }
+
+    /// Objects in a namespace, read and written by that client; an unknown plural is one of the group.
+    pub(crate) fn objects(&self, client: &Client, namespace: &str, plural: &str) -> Objects {
+        Objects::namespaced(client, self.group, namespace, plural)
+    }
+}
