@@ -70,6 +70,7 @@ impl Chaos {
         let options = Options {
             nodes: true,
             folder: None,
+            ..Options::default()
         };
         let private = Private::start(options, GROUP)?;
         let far = waters::second_namespace(&private.client).await?;
