@@ -29,7 +29,7 @@ use futures::{
 use http::{Request, Response};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::{Config, client::Body};
+use kube::Config;
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep, timeout},
@@ -42,6 +42,7 @@ use super::{
     connections::{Connections, IDLE, Id, Seat, Use},
     dial::{DialError, Dialed, Dialer, Stream},
 };
+use crate::lead::GatedBody;
 
 /// A peer that is silent for so long is asked for a sign of life…
 const PING_AFTER: Duration = Duration::from_secs(10);
@@ -69,6 +70,9 @@ struct Book {
     dials: HashMap<Id, Dial>,
 }
 
+/// The body of a request: one that writes is not sent once the process leads no more.
+type Body = GatedBody<kube::client::Body>;
+
 /// Ends when a connection is there, or cannot be made.
 type Dial = Shared<oneshot::Receiver<Result<(), DialError>>>;
 
@@ -86,7 +90,7 @@ impl Transport {
     }
 }
 
-impl Service<Request<Body>> for Transport {
+impl Service<Request<kube::client::Body>> for Transport {
     type Response = Response<Answer>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
@@ -96,8 +100,8 @@ impl Service<Request<Body>> for Transport {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        exchange::exchange(self.0.clone(), request).boxed()
+    fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
+        exchange::exchange(self.0.clone(), GatedBody::of(request)).boxed()
     }
 }
 
@@ -174,7 +178,7 @@ async fn make(
 
 /// The side of a connection that does the work.
 enum Open {
-    Two(http2::Connection<Box<dyn Stream>, Body, TokioExecutor>),
+    Two(Box<http2::Connection<Box<dyn Stream>, Body, TokioExecutor>>),
     One(Pin<Box<http1::Connection<Box<dyn Stream>, Body>>>),
 }
 
@@ -219,7 +223,7 @@ async fn open(dialer: &Dialer, used_for: Use) -> Result<(Wire, Open), DialError>
         }
         sleep(Duration::from_millis(1)).await;
     }
-    Ok((Wire::Two(sender), Open::Two(connection)))
+    Ok((Wire::Two(sender), Open::Two(Box::new(connection))))
 }
 
 /// Runs a connection to its end, which it meets when the server wants it, or when it has been idle.

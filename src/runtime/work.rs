@@ -48,7 +48,8 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     let pass = shared
         .context
         .leadership
-        .while_leading(guarded(shared, &bound, &taken));
+        // A pass is large; it is moved into what runs it.
+        .while_leading(Box::pin(guarded(shared, &bound, &taken)));
     let (passed, wrote) = watched(pass).await;
     drop(active);
     // A write that was refused since the lease has run out is nobody's failure.

@@ -13,7 +13,6 @@ use hyper::{
     body::Incoming,
     client::conn::{http1, http2},
 };
-use kube::client::Body;
 use tokio::time::Instant;
 use tower::BoxError;
 
@@ -22,7 +21,7 @@ use super::{
         connections::{Id, Sender, Use},
         dial::DialError,
     },
-    ATTEMPTS, Pool,
+    ATTEMPTS, Body, Pool,
 };
 
 /// What requests are sent by.

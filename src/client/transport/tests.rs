@@ -19,6 +19,8 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
+use kube::client::Body;
+
 use super::{super::flow::Flow, *};
 
 fn build(config: &Config) -> Result<kube::Client, Error> {
