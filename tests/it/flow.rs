@@ -63,6 +63,37 @@ async fn watches_of_a_dozen_kinds_share_a_connection() -> Result<()> {
     Ok(())
 }
 
+/// The wave that children of a kind are written in, by the kind's plural.
+fn wave(resource: &str) -> usize {
+    match resource {
+        "serviceaccounts" => 0,
+        "secrets" | "configmaps" | "services" | "networkpolicies" | "persistentvolumeclaims" => 1,
+        _ => 2,
+    }
+}
+
+#[tokio::test]
+async fn what_pods_use_is_there_before_what_makes_pods() -> Result<()> {
+    let mark = Scenario::mark()?;
+    let scenario = running("ordered").await?;
+    let mut writes = scenario.writes_since(mark)?;
+    // The Pond itself, its Katalog and what is told of them.
+    writes.retain(|write| {
+        let resource = write.resource.as_str();
+        let ours = ["ponds", "katalogs", "controllerrevisions", "events"];
+        write.namespace == scenario.namespace && !ours.contains(&resource)
+    });
+    // In the order in which they came in.
+    writes.sort_by_key(|write| write.timestamp);
+    let waves: Vec<usize> = writes.iter().map(|write| wave(&write.resource)).collect();
+    ensure!(
+        waves.is_sorted() && waves.contains(&0) && waves.contains(&1) && waves.contains(&2),
+        "{}",
+        waters::lines(&writes)
+    );
+    Ok(())
+}
+
 #[tokio::test]
 async fn passes_and_requests_are_told_as_they_are() -> Result<()> {
     let scenario = running("told").await?;

@@ -105,7 +105,7 @@ pub enum Wave {
     Ground,
     /// What others are judged by when they are made: accounts, the roles of bindings, limits, classes.
     Rules,
-    /// What pods use: configuration, volumes, Services; and bindings.
+    /// What pods use: configuration, volumes, Services, policies; and bindings.
     Base,
     /// What makes pods, and everything else.
     Rest,
@@ -118,7 +118,9 @@ impl Wave {
     pub fn of(kind: &GroupKind) -> Self {
         match (rank(kind), &*kind.kind) {
             (0, _) => Self::Ground,
-            (1 | 5, _) | (2, "Role" | "ClusterRole") => Self::Rules,
+            (1, _) | (2, "Role" | "ClusterRole") => Self::Rules,
+            // A policy judges nobody: it is there before the pods.
+            (5, kind) if kind != "NetworkPolicy" => Self::Rules,
             (2..=8, _) => Self::Base,
             _ => Self::Rest,
         }
@@ -224,7 +226,12 @@ mod tests {
         for (first, second) in in_order {
             assert!(wave(first) < wave(second), "{first}, {second}");
         }
-        for other in ["ConfigMap", "Service", "PersistentVolumeClaim"] {
+        for other in [
+            "ConfigMap",
+            "Service",
+            "PersistentVolumeClaim",
+            "NetworkPolicy.networking.k8s.io",
+        ] {
             assert_eq!(wave("Secret"), wave(other));
         }
         assert_eq!(wave("Deployment.apps"), wave("Pond.water.example"));
