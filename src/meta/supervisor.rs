@@ -145,9 +145,8 @@ impl Supervisor {
                 self.take(&mut state, effect);
             }
         }
-        let views = state.views();
-        drop(state);
-        self.snapshot.send_replace(Arc::new(views));
+        // Under the lock: of two changes at a time the view of the later one must stay.
+        self.snapshot.send_replace(Arc::new(state.views()));
     }
 
     fn take(self: &Arc<Self>, state: &mut State, effect: Effect) {
