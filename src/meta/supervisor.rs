@@ -169,9 +169,8 @@ impl Supervisor {
         for (key, operator) in &state.operators {
             operator.set_duty(self.is_on_duty(&state, key));
         }
-        let views = state.views();
-        drop(state);
-        self.snapshot.send_replace(Arc::new(views));
+        // Under the lock: of two changes at a time the view of the later one must stay.
+        self.snapshot.send_replace(Arc::new(state.views()));
     }
 
     fn is_on_duty(&self, state: &State, key: &SlotKey) -> bool {
