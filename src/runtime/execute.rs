@@ -16,7 +16,7 @@ use orkestra_core::{
     plan::{ChildKey, GroupKind},
     reconcile::{
         reason::Reason,
-        record::ChildRecord,
+        record::{ChildRecord, Uid},
         step::{Cycle, Deletion, Failure, Intent, Rendered},
         verdict::{Action, Done, Executed},
     },
@@ -54,7 +54,7 @@ pub(super) struct Outcome {
 pub(super) async fn execute(
     shared: &Shared,
     bound: &Bound,
-    uid: &str,
+    uid: &Uid,
     memory: &mut Memory,
     cycle: Cycle,
 ) -> Outcome {
@@ -96,7 +96,7 @@ pub(super) struct Writer<'a> {
     pub(super) shared: &'a Shared,
     pub(super) bound: &'a Bound,
     /// Of the custom resource.
-    pub(super) uid: &'a str,
+    pub(super) uid: &'a Uid,
     pub(super) memory: &'a mut Memory,
     /// The child that no autoscaler was found for in this pass.
     pub(super) unscaled: Option<ChildKey>,
@@ -135,7 +135,7 @@ impl Writer<'_> {
                 // A Pod that goes slowly is made anew once it is gone.
                 Write::Nothing if replaced => return Ok(Action::Updated),
                 Write::Nothing => return Ok(Action::Unchanged),
-                Write::Create => (at_version(&rendered.object, "1"), true, Vec::new(), true),
+                Write::Create => (at_version(&rendered.object, &"1".into()), true, Vec::new(), true),
                 Write::Update { body, force, drift } => (body, force, drift, false),
             };
             let (shared, manager) = (self.shared, &self.bound.manager);
@@ -194,9 +194,10 @@ impl Writer<'_> {
             .and_then(|meta| meta.get("resourceVersion"))
             .and_then(Node::as_str);
         if let (Some(before), Some(version)) = (before, version)
-            && *before.id.resource_version == *version
+            && before.id.resource_version == *version
         {
-            self.memory.settle(&rendered.key, &rendered.hash, version);
+            self.memory
+                .settle(&rendered.key, &rendered.hash, &before.id.resource_version);
         }
         if created {
             Action::Created

@@ -1,6 +1,6 @@
 //! The requests of one operator: each is counted, and a refused right is remembered until the same request succeeds.
 
-use orkestra_core::{plan::ObjectKey, value::Node};
+use orkestra_core::{plan::ObjectKey, reconcile::record::Uid, value::Node};
 
 use super::{
     shared::{Request, Shared},
@@ -55,12 +55,12 @@ impl Shared {
         &self,
         kind: &Served,
         key: &ObjectKey,
-        uid: &str,
+        uid: &Uid,
         propagation: Propagation,
     ) -> Result<Option<Node>, WireError> {
         let how = Deletion {
             propagation,
-            uid: Some(uid),
+            uid: Some(&uid.to_string()),
             resource_version: None,
         };
         let answer = self.context.wire.delete(kind, key, &how).await;

@@ -30,6 +30,7 @@ mod pass {
     mod intents;
     mod interleavings;
     mod lasting;
+    mod looks;
     mod leaves;
     mod motifs;
     mod observe;

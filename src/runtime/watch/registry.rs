@@ -45,6 +45,8 @@ pub struct Stats {
     pub of_crs: bool,
     /// Records in its store.
     pub records: usize,
+    /// Bytes of them.
+    pub bytes: usize,
     /// Lists begun: one, and one for each time that a watch could not go on or a reader asked for more.
     pub lists: u64,
     /// Watches begun; about one in five minutes is healthy.
@@ -170,6 +172,7 @@ fn stats<R: Record>(pool: &Pool<R>, of_crs: bool) -> Vec<Stats> {
             watched: shared.watched.clone(),
             of_crs,
             records: shared.records().len(),
+            bytes: shared.records().bytes(),
             lists: shared.counts.lists.load(Ordering::Relaxed),
             watches: shared.counts.watches.load(Ordering::Relaxed),
             failures: shared.counts.failures.load(Ordering::Relaxed),
