@@ -109,13 +109,16 @@ impl Writer<'_> {
     ) -> Result<(), Failure> {
         let controlled = record.controlled;
         let manager = &self.bound.manager;
-        let ours = record.owner() == Some(self.uid)
-            && (controlled || record.ownership.wrote(manager));
+        let ours =
+            record.owner() == Some(self.uid) && (controlled || record.ownership.wrote(manager));
         if ours || (declared.adopt && !controlled) {
             return Ok(());
         }
         // A custom resource that was deleted and made anew is faster than the garbage collector.
-        let left = (controlled && record.owner().is_some_and(|uid| self.shared.owner(uid).is_none()))
+        let left = (controlled
+            && record
+                .owner()
+                .is_some_and(|uid| self.shared.owner(uid).is_none()))
             && record.ownership.wrote(manager);
         let (reason, message) = if left {
             let message = "its predecessor was made for a resource that is gone, and is about to be collected";

@@ -135,7 +135,12 @@ impl Writer<'_> {
                 // A Pod that goes slowly is made anew once it is gone.
                 Write::Nothing if replaced => return Ok(Action::Updated),
                 Write::Nothing => return Ok(Action::Unchanged),
-                Write::Create => (at_version(&rendered.object, &"1".into()), true, Vec::new(), true),
+                Write::Create => (
+                    at_version(&rendered.object, &"1".into()),
+                    true,
+                    Vec::new(),
+                    true,
+                ),
                 Write::Update { body, force, drift } => (body, force, drift, false),
             };
             let (shared, manager) = (self.shared, &self.bound.manager);

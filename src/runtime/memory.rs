@@ -60,7 +60,12 @@ impl Memory {
     }
 
     /// Whether an apply of `hash` over `resource_version` is known to change nothing.
-    pub(super) fn is_settled(&self, key: &ChildKey, hash: &str, resource_version: &Version) -> bool {
+    pub(super) fn is_settled(
+        &self,
+        key: &ChildKey,
+        hash: &str,
+        resource_version: &Version,
+    ) -> bool {
         let settled = self
             .children
             .get(key)

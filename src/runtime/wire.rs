@@ -16,7 +16,10 @@ use orkestra_core::{plan::ObjectKey, value::Node};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
-use self::{error::Asked, list::{ListMeta, PAGES_AT_ONCE}};
+use self::{
+    error::Asked,
+    list::{ListMeta, PAGES_AT_ONCE},
+};
 pub use self::{
     error::{Cause, WireError},
     list::{Listed, PageOf},

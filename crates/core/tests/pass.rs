@@ -30,8 +30,8 @@ mod pass {
     mod intents;
     mod interleavings;
     mod lasting;
-    mod looks;
     mod leaves;
+    mod looks;
     mod motifs;
     mod observe;
     mod operator;

@@ -21,7 +21,11 @@ use orkestra_core::{
         GroupKind, ObjectKey, OperatorPlan, ResourceType,
         observe::{KeyPlan, event_kind},
     },
-    reconcile::{observe::Lead, record::{CrRecord, Uid}, sources::Answer},
+    reconcile::{
+        observe::Lead,
+        record::{CrRecord, Uid},
+        sources::Answer,
+    },
     value::{Key, Path},
 };
 use tokio::sync::watch;

@@ -110,6 +110,12 @@ impl<R: Record> Shared<R> {
         lock(&self.records)
     }
 
+    /// How many records there are, and their bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let records = self.records();
+        (records.len(), records.bytes())
+    }
+
     /// How to read records, and the generation of that.
     pub(super) fn reading(&self) -> (Arc<Reading>, u64) {
         let readers = lock(&self.readers);
@@ -396,15 +402,15 @@ impl<R: Record> Store<R> {
 
     /// Records and their bytes, as held for this reader: those that several share count at the one that came first.
     pub fn held(&self) -> Held {
-        let first = lock(&self.shared.readers).seats.first().map(|seat| seat.number);
+        let first = lock(&self.shared.readers)
+            .seats
+            .first()
+            .map(|seat| seat.number);
         if first != Some(self.seat) {
             return Held::default();
         }
-        let records = self.shared.records();
-        Held {
-            records: records.len(),
-            bytes: records.bytes(),
-        }
+        let (records, bytes) = self.shared.size();
+        Held { records, bytes }
     }
 
     /// Whether there is none.

@@ -168,11 +168,12 @@ fn stats<R: Record>(pool: &Pool<R>, of_crs: bool) -> Vec<Stats> {
     };
     let read = |informer: &Arc<Informer<R>>| {
         let shared = &informer.shared;
+        let (records, bytes) = shared.size();
         Stats {
             watched: shared.watched.clone(),
             of_crs,
-            records: shared.records().len(),
-            bytes: shared.records().bytes(),
+            records,
+            bytes,
             lists: shared.counts.lists.load(Ordering::Relaxed),
             watches: shared.counts.watches.load(Ordering::Relaxed),
             failures: shared.counts.failures.load(Ordering::Relaxed),

@@ -17,7 +17,10 @@ use orkestra_core::{
     reconcile::record::{Identity, Uid, Version},
 };
 
-use super::{Change, Record, owned::{Owned, range_of}};
+use super::{
+    Change, Record,
+    owned::{Owned, range_of},
+};
 
 /// Echoes awaited per object; beyond, the oldest is forgotten, which costs a needless wake-up.
 const MOST_ECHOES: usize = 8;
@@ -215,10 +218,7 @@ impl<R: Record> Records<R> {
             .as_ref()
             .is_some_and(|progress| progress.is_newer_than(&version));
         self.epoch = self.epoch.wrapping_add(1);
-        self.listing = Some(Listing {
-            version,
-            rewound,
-        });
+        self.listing = Some(Listing { version, rewound });
     }
 
     /// An object of the list.
@@ -250,7 +250,12 @@ impl<R: Record> Records<R> {
         };
         let is_gone = |entry: &&Entry<R>| {
             entry.epoch.get() != self.epoch
-                && (rewound || !entry.record.identity().resource_version.is_newer_than(&version))
+                && (rewound
+                    || !entry
+                        .record
+                        .identity()
+                        .resource_version
+                        .is_newer_than(&version))
         };
         let gone: Vec<ObjectKey> = self
             .entries

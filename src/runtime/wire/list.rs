@@ -12,7 +12,7 @@ use orkestra_core::value::{Node, Sieve};
 use serde::Deserialize;
 
 use super::{
-    DEADLINE, Form, Served, Scope, Wire, WireError,
+    DEADLINE, Form, Scope, Served, Wire, WireError,
     error::{Asked, broken},
     served::Query,
     splitter::{Found, Splitter, Uncut},

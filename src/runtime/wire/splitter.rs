@@ -81,7 +81,11 @@ impl Splitter {
     /// [`Uncut::Short`] where its end has not come.
     pub(super) fn end(self) -> Result<Vec<u8>, Uncut> {
         let is_whole = self.place == Place::Envelope && self.depth == 0 && !self.quoted;
-        if is_whole { Ok(self.envelope) } else { Err(Uncut::Short) }
+        if is_whole {
+            Ok(self.envelope)
+        } else {
+            Err(Uncut::Short)
+        }
     }
 
     /// Goes on until the items begin; returns how far it came.
@@ -129,9 +133,7 @@ impl Splitter {
         let (start, end) = self.word;
         let (word, rest) = (self.envelope.get(start..end), self.envelope.get(end..));
         let plain = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | b':' | b'[');
-        self.is_key
-            && word == Some(b"\"items\"")
-            && rest.is_some_and(|rest| rest.iter().all(plain))
+        self.is_key && word == Some(b"\"items\"") && rest.is_some_and(|rest| rest.iter().all(plain))
     }
 
     /// Goes on to the end of an item or of all of them; returns how far it came.

@@ -152,7 +152,9 @@ fn read(asked: &Asked<'_>, sieve: &Sieve, line: &[u8]) -> Option<Result<Event, W
         .and_then(|told| deserializer.end().map(|()| told));
     let Ok((kind, object)) = told else {
         // An error that came up before the first event is told without a type.
-        let refused = serde_json::from_slice::<Status>(line).ok().map(|status| asked.sort(kube::Error::Api(status.boxed())));
+        let refused = serde_json::from_slice::<Status>(line)
+            .ok()
+            .map(|status| asked.sort(kube::Error::Api(status.boxed())));
         // serde_json's own message may quote a value.
         let unread = || WireError::Unavailable("an event cannot be read".to_owned());
         return Some(Err(refused.unwrap_or_else(unread)));

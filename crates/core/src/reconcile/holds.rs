@@ -59,9 +59,13 @@ pub(super) fn is_asked(paths: &[Path]) -> bool {
 /// in place of a map is what holds it.
 pub(super) fn looks_at(paths: &[Path]) -> Vec<Path> {
     let asked = paths.iter().filter_map(asked);
-    let mut roots: Vec<Path> = asked.map(|path| path.steps().iter().take(1).cloned().collect()).collect();
+    let mut roots: Vec<Path> = asked
+        .map(|path| path.steps().iter().take(1).cloned().collect())
+        .collect();
     if !roots.is_empty() {
-        roots.extend(["labels", "annotations", "ownerReferences"].map(|field| in_metadata(&[field])));
+        roots.extend(
+            ["labels", "annotations", "ownerReferences"].map(|field| in_metadata(&[field])),
+        );
     }
     roots
 }

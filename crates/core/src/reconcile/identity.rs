@@ -130,7 +130,11 @@ impl fmt::Display for Uid {
             Form::Text(text) => f.write_str(text),
             Form::Uuid(bytes) => {
                 for (at, byte) in bytes.iter().enumerate() {
-                    let dash = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
+                    let dash = if matches!(at, 4 | 6 | 8 | 10) {
+                        "-"
+                    } else {
+                        ""
+                    };
                     write!(f, "{dash}{byte:02x}")?;
                 }
                 Ok(())
@@ -245,7 +249,10 @@ mod tests {
             "0b0c5fd1-8e3c-4c9a-9d4e-2f1a7e6b5c4g",
         ] {
             let uid = Uid::from(text);
-            assert_eq!((uid.to_string(), uid.heap_bytes()), (text.to_owned(), text.len()));
+            assert_eq!(
+                (uid.to_string(), uid.heap_bytes()),
+                (text.to_owned(), text.len())
+            );
         }
     }
 

@@ -39,7 +39,10 @@ impl<T: Hash + Eq> Interner<T> {
 
 impl<T: Hash + Eq> Table<T> {
     fn share(&mut self, value: T) -> Arc<T> {
-        let bucket = self.by_hash.entry(self.hasher.hash_one(&value)).or_default();
+        let bucket = self
+            .by_hash
+            .entry(self.hasher.hash_one(&value))
+            .or_default();
         let mut known = bucket.iter().filter_map(Weak::upgrade);
         if let Some(known) = known.find(|known| **known == value) {
             return known;

@@ -5,11 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{
-    identity::Uid,
-    intern::Interner,
-    record::in_metadata,
-};
+use super::{identity::Uid, intern::Interner, record::in_metadata};
 use crate::value::{Key, Map, Node, Path, Sieve};
 
 /// How our field managers begin; the rest names the operator.

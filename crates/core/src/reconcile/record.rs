@@ -130,12 +130,11 @@ impl CrRecord {
 
     /// What [`CrRecord::read`] looks at: of an object through this it reads the same.
     pub fn looks_at(paths: &[Path]) -> Sieve {
-        let metadata = [
-            "generation",
-            "deletionTimestamp",
-            "finalizers",
-        ];
-        let metadata = Identity::FIELDS.iter().chain(&metadata).map(|field| in_metadata(&[field]));
+        let metadata = ["generation", "deletionTimestamp", "finalizers"];
+        let metadata = Identity::FIELDS
+            .iter()
+            .chain(&metadata)
+            .map(|field| in_metadata(&[field]));
         let annotations = [
             names::ANNOTATION_SKIP_ON_DELETE,
             names::ANNOTATION_INVENTORY,
@@ -148,7 +147,11 @@ impl CrRecord {
             .chain(holds::looks_at(paths))
             .collect();
         let sieve = Sieve::new(own.iter().chain(paths));
-        if holds::is_asked(paths) { owned::looks_at(sieve) } else { sieve }
+        if holds::is_asked(paths) {
+            owned::looks_at(sieve)
+        } else {
+            sieve
+        }
     }
 
     /// Bytes on the heap, without what is shared.
@@ -272,7 +275,10 @@ impl ChildRecord {
             "generation",
             "ownerReferences",
         ];
-        let metadata = Identity::FIELDS.iter().chain(&metadata).map(|field| in_metadata(&[field]));
+        let metadata = Identity::FIELDS
+            .iter()
+            .chain(&metadata)
+            .map(|field| in_metadata(&[field]));
         let marks = [
             ["annotations", names::ANNOTATION_CHILD],
             ["annotations", names::ANNOTATION_APPLIED],

@@ -55,7 +55,10 @@ impl RelatedRead {
                 (relation, RelatedBy::Belonging(Uid::from(&*label)))
             }
             Source::Uid(relation) => (relation, RelatedBy::Belonging(child.record.id.uid.clone())),
-            Source::Key(relation) => (relation, RelatedBy::Belonging(Uid::from(&*object.to_string()))),
+            Source::Key(relation) => (
+                relation,
+                RelatedBy::Belonging(Uid::from(&*object.to_string())),
+            ),
             Source::Field(relation, path) => {
                 let named = child.record.view.at(&enrich::path(path))?;
                 (relation, RelatedBy::Key(key_in(named)?))
@@ -100,9 +103,7 @@ impl Related {
 
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.id.heap_bytes()
-            + self.of.as_ref().map_or(0, Uid::heap_bytes)
-            + self.view.heap_bytes()
+        self.id.heap_bytes() + self.of.as_ref().map_or(0, Uid::heap_bytes) + self.view.heap_bytes()
     }
 
     /// Whether anything but the resourceVersion differs.

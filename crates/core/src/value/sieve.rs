@@ -136,7 +136,9 @@ impl Branch {
     }
 
     fn find(&self, key: &str) -> Option<&(Key, Self)> {
-        let at = self.fields.binary_search_by(|(known, _)| (**known).cmp(key));
+        let at = self
+            .fields
+            .binary_search_by(|(known, _)| (**known).cmp(key));
         self.fields.get(at.ok()?)
     }
 

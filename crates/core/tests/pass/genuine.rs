@@ -55,7 +55,9 @@ fn drift(sent: &Value, fields: &Value) -> Vec<String> {
         json!([{ "manager": MANAGER, "operation": "Apply", "fieldsV1": fields }]);
     let kind = sent["kind"].as_str().unwrap();
     let record = ChildRecord::read(&GroupKind::parse(kind), &Node::from(&live), &[]).unwrap();
-    let hash = sent["metadata"]["annotations"][names::ANNOTATION_APPLIED].as_str().unwrap();
+    let hash = sent["metadata"]["annotations"][names::ANNOTATION_APPLIED]
+        .as_str()
+        .unwrap();
     assert!(record.has_applied(hash));
     let found = difference(&Node::from(sent), hash, &record, MANAGER, false);
     assert!(!found.changed && found.held.is_empty());

@@ -151,7 +151,9 @@ impl World {
                 Intent::Keep(_) => {}
                 Intent::Delete(deletion) => {
                     let found = self.objects.get(&deletion.key).map(Stored::object);
-                    if found.is_some_and(|found| found["metadata"]["uid"] == *deletion.uid.to_string()) {
+                    if found
+                        .is_some_and(|found| found["metadata"]["uid"] == *deletion.uid.to_string())
+                    {
                         self.objects.remove(&deletion.key);
                         pass.written.push(deletion.key);
                     }

@@ -66,7 +66,7 @@ impl Latest {
                     _ => true,
                 };
                 let version = &seen.id.resource_version;
-                let is_later = 
+                let is_later =
                     |latest: &Arc<Seen>| version.is_newer_than(&latest.id.resource_version);
                 if is_meant && latest.as_ref().is_none_or(is_later) {
                     latest = Some(seen);

@@ -58,7 +58,10 @@ fn doubled(tree: &Value) -> String {
                 let key = Value::from(key.as_str());
                 format!("{key}:[1,{{\"a\":2}}],{key}:{}", doubled(value))
             };
-            format!("{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(","))
+            format!(
+                "{{{}}}",
+                map.iter().map(entry).collect::<Vec<_>>().join(",")
+            )
         }
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(doubled).collect();
@@ -104,7 +107,13 @@ proptest! {
 #[test]
 fn what_is_passed_over_is_json_all_the_same() {
     let deep = format!("{{\"b\":{}{}}}", "[".repeat(200), "]".repeat(200));
-    for text in [&*deep, r#"{"b":"\ud800"}"#, r#"{"b":1e999}"#, r#"{"b":01}"#, "{} x"] {
+    for text in [
+        &*deep,
+        r#"{"b":"\ud800"}"#,
+        r#"{"b":1e999}"#,
+        r#"{"b":01}"#,
+        "{} x",
+    ] {
         let whole = serde_json::from_str::<Node>(text).unwrap_err();
         let sieved = sieve(&["a"]).read(text.as_bytes()).unwrap_err();
         assert_eq!(sieved.to_string(), whole.to_string(), "{text}");
