@@ -152,14 +152,16 @@ impl Observed {
 
     /// Whether the kinds are served like that.
     pub(in crate::runtime) fn are(&self, kinds: &Kinds) -> bool {
-        let served = self.watches.iter().map(|watch| &watch.served);
-        served.eq(kinds)
+        self.kinds().eq(kinds)
     }
 
     /// Whether the kinds of both are served alike.
     pub(in crate::runtime) fn same(&self, other: &Self) -> bool {
-        let served = other.watches.iter().map(|watch| watch.served.clone());
-        self.are(&served.collect())
+        self.kinds().eq(other.kinds())
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &Option<Served>> {
+        self.watches.iter().map(|watch| &watch.served)
     }
 
     /// Whether the CRDs say otherwise than what is watched; one that is back is looked at now.
@@ -212,7 +214,7 @@ impl Observed {
     /// Which of the watches have shown what there is, at least once; and what can be said of Events at the moment.
     pub(super) fn moods(&self) -> (Vec<bool>, Vec<Result<(), String>>) {
         let listed = self.entries().map(|entry| entry.is_listed());
-        let events = self.events.iter().map(|entry| entry.readable());
+        let events = self.events.iter().map(|entry| entry.watch.readable());
         (listed.collect(), events.collect())
     }
 
@@ -229,7 +231,7 @@ pub(super) fn read(bound: &Bound, key: &ObjectKey, name: &Key) -> Answer {
     let (Some(entry), Some(cr)) = (entry, bound.cr(key)) else {
         return Answer::Absent;
     };
-    if let Err(why) = entry.readable() {
+    if let Err(why) = entry.watch.readable() {
         return Answer::Unavailable(why.into());
     }
     let leads = if matches!(entry.key(), KeyPlan::About) {

@@ -63,28 +63,8 @@ impl Belongings {
     /// What can be read at the moment.
     pub(in crate::runtime) fn readable(&self) -> Vec<(Relation, Result<(), String>)> {
         let all = self.0.iter();
-        all.map(|(relation, watch)| (*relation, readable(watch)))
+        all.map(|(relation, watch)| (*relation, watch.readable()))
             .collect()
-    }
-}
-
-/// Why it cannot be told what belongs to a child, if it cannot.
-fn readable(watch: &Handle<Related>) -> Result<(), String> {
-    match &*watch.state().borrow() {
-        WatchState::Synced
-        | WatchState::Failing {
-            problem: WatchProblem::Unavailable { .. },
-            was_synced: true,
-        } => Ok(()),
-        WatchState::Starting => Err("they are being read for the first time".to_owned()),
-        WatchState::Failing {
-            problem: WatchProblem::NotServed,
-            ..
-        } => Err("the API server does not serve them".to_owned()),
-        WatchState::Failing {
-            problem: WatchProblem::Unavailable { message } | WatchProblem::Forbidden { message },
-            ..
-        } => Err(message.clone()),
     }
 }
 
@@ -129,7 +109,7 @@ pub(super) fn read(belongings: &Belongings, read: &RelatedRead) -> Answer {
     let Some(watch) = belongings.0.get(&read.relation) else {
         return Answer::Unavailable("the plan does not read it".into());
     };
-    if let Err(why) = readable(watch) {
+    if let Err(why) = watch.readable() {
         return Answer::Unavailable(why.into());
     }
     let views: Vec<Node> = match &read.by {

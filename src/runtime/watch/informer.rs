@@ -326,6 +326,30 @@ impl<R: Record> Handle<R> {
         }
     }
 
+    /// Why it cannot be told what there is, if it cannot. What was read once stays true as far as anybody can tell while the
+    /// API server does not answer.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn readable(&self) -> Result<(), String> {
+        match &*self.state.borrow() {
+            WatchState::Synced
+            | WatchState::Failing {
+                problem: WatchProblem::Unavailable { .. },
+                was_synced: true,
+            } => Ok(()),
+            WatchState::Starting => Err("they are being read for the first time".to_owned()),
+            WatchState::Failing {
+                problem: WatchProblem::NotServed,
+                ..
+            } => Err("the API server does not serve them".to_owned()),
+            WatchState::Failing {
+                problem: WatchProblem::Unavailable { message } | WatchProblem::Forbidden { message },
+                ..
+            } => Err(message.clone()),
+        }
+    }
+
     /// Tries again now what is waiting to be tried again: the CRD has just appeared, the right was just granted.
     pub fn poke(&self) {
         self.informer.shared.nudge.notify_one();

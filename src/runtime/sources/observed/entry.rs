@@ -117,27 +117,6 @@ impl Entry {
         )
     }
 
-    /// Why it cannot be told what there is, if it cannot.
-    pub(super) fn readable(&self) -> Result<(), String> {
-        match &*self.watch.state().borrow() {
-            // What was read stays true as far as anybody can tell.
-            WatchState::Synced
-            | WatchState::Failing {
-                problem: WatchProblem::Unavailable { .. },
-                was_synced: true,
-            } => Ok(()),
-            WatchState::Starting => Err("they are being read for the first time".to_owned()),
-            WatchState::Failing {
-                problem: WatchProblem::NotServed,
-                ..
-            } => Err("the API server does not serve them".to_owned()),
-            WatchState::Failing {
-                problem: WatchProblem::Unavailable { message } | WatchProblem::Forbidden { message },
-                ..
-            } => Err(message.clone()),
-        }
-    }
-
     fn told(&self, change: &Change<Seen>) {
         let Some(shared) = self.shared.upgrade() else {
             return;
