@@ -108,6 +108,12 @@ impl From<String> for Key {
     }
 }
 
+impl From<Box<str>> for Key {
+    fn from(text: Box<str>) -> Key {
+        Key::new(&text)
+    }
+}
+
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
