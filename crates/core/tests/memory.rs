@@ -23,7 +23,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Custom resources, each with a child of each kind.
 const COUNT: usize = 1000;
 /// Bytes of a child's record, with its name and its share of what siblings share.
-const MOST_A_CHILD: usize = 250;
+const MOST_A_CHILD: usize = 300;
 /// Bytes of the record of a custom resource whose spec and status are read as a whole.
 const MOST_A_CR: usize = 1900;
 
@@ -60,6 +60,10 @@ fn child(file: &str, number: usize) -> String {
         { "manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": case["applied"] },
         { "manager": "kube-controller-manager", "operation": "Update", "subresource": "status", "fieldsV1": { "f:status": { "f:replicas": {} } } },
     ]);
+    let ready = json!({ "observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2 });
+    object["status"] = ready;
+    object["spec"]["replicas"] = json!(2);
+    object["metadata"]["generation"] = json!(1);
     object["metadata"]["uid"] = json!(uid(number + 1_000_000));
     object["metadata"]["resourceVersion"] = json!(number.to_string());
     object["metadata"]["creationTimestamp"] = json!("2026-01-02T03:04:05Z");

@@ -120,7 +120,10 @@ impl Uid {
 
 impl PartialEq<str> for Uid {
     fn eq(&self, text: &str) -> bool {
-        *self == Self::from(text)
+        match &self.0 {
+            Form::Uuid(bytes) => uuid(text).as_ref() == Some(bytes),
+            Form::Text(own) => **own == *text,
+        }
     }
 }
 
@@ -165,13 +168,16 @@ enum State {
     Text(Box<str>),
 }
 
+/// The number that a text is, if it is written again as it was read.
+fn plain_number(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit())
+        && (text.len() == 1 || !text.starts_with('0'));
+    is_plain.then(|| text.parse().ok()).flatten()
+}
+
 impl From<&str> for Version {
     fn from(text: &str) -> Self {
-        // Only what is written again as it was read.
-        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit())
-            && (text.len() == 1 || !text.starts_with('0'));
-        let number = is_plain.then(|| text.parse().ok()).flatten();
-        Self(number.map_or_else(|| State::Text(text.into()), State::Number))
+        Self(plain_number(text).map_or_else(|| State::Text(text.into()), State::Number))
     }
 }
 
@@ -204,7 +210,10 @@ impl Version {
 
 impl PartialEq<str> for Version {
     fn eq(&self, text: &str) -> bool {
-        *self == Self::from(text)
+        match &self.0 {
+            State::Number(number) => plain_number(text) == Some(*number),
+            State::Text(own) => **own == *text,
+        }
     }
 }
 
