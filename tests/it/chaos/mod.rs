@@ -69,7 +69,7 @@ impl Chaos {
     async fn start(seed: u64) -> Result<Self> {
         let options = Options {
             nodes: true,
-            folder: None,
+            ..Options::default()
         };
         let private = Private::start(options, GROUP)?;
         let far = waters::second_namespace(&private.client).await?;
