@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core chaos control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core bench bench-smoke chaos control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,14 @@ bench-core: cargo ## what compiling, a pass and templates cost, beside Go's text
 	cd hack/go-templates && go run . bench > $(abspath $(BUILT))/go-templates.txt
 	GO_TEMPLATES=$(abspath $(BUILT))/go-templates.txt cargo bench -p orkestra-core --bench core --locked
 
+bench: cargo control-plane ## what ork costs and how fast it is, beside the same writes without it (20 minutes; BENCH="create --crs 100")
+	cargo build --release -p orkestra -p orkestra-bench --bins --locked
+	$(BUILT)/release/bench $(BENCH)
+
+# Small, in the tests' own profile: what it judges does not depend on speed.
+bench-smoke: binaries control-plane ## that nothing is asked or written in vain, and records stay small (2 minutes)
+	$(BUILT)/debug/bench create noop template change fleet --crs 100 --window 5 --samples 25 --operators 3 --per-operator 30 --settle 2
+
 # One round of chaos takes as long as it is told and some minutes more, until everything has converged; its diary is printed.
 chaos: cargo control-plane ## everything goes wrong at once, under churn (TIME=600 seconds; SEED, else a random one)
 	CHAOS_SECONDS=$(or $(TIME),600) CHAOS_SEED=$(or $(SEED),$$RANDOM) cargo test --test it --locked -- --nocapture --exact chaos::after_chaos_everything_is_as_declared_and_each_job_ran_once
@@ -82,14 +90,15 @@ define phase
 endef
 
 test: cargo ## everything CI checks: formatting, clippy, documents, licences, every test
-	$(foreach target,lint docs go-cases-check $(if $(shell command -v cargo-deny),deny) control-plane suite,$(call phase,$(target)))
+	$(foreach target,lint docs go-cases-check $(if $(shell command -v cargo-deny),deny) control-plane suite bench-smoke,$(call phase,$(target)))
 	@command -v cargo-deny >/dev/null || echo "== deny: left out, cargo-deny is not installed (cargo install --locked cargo-deny)"
 
 check: test ## exactly what CI runs: test, then demo
 	$(call phase,demo)
 
+# With one test, the smallest, so that dependencies have the features that the tests want of them: else each is built twice.
 binaries: cargo
-	@cargo build --workspace --bins --locked --quiet
+	@cargo build --workspace --bins --test cluster --locked --quiet
 
 cargo:
 	@command -v cargo >/dev/null || { echo "make: cargo is missing: install Rust (https://rustup.rs)"; exit 1; }

@@ -79,7 +79,8 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     };
     let gate = candidate.as_ref().map(|one| &one.candidacy.gate);
     let connection = client::connect_through(cluster, gate).await?;
-    let mut context = Context::new(connection.client.clone()).context("cannot set up metrics")?;
+    let mut context = Context::new(connection.client.clone(), &connection.flow)
+        .context("cannot set up metrics")?;
     context.external = process.external(&connection);
     if let Some(candidate) = &candidate {
         context.leadership = candidate.candidacy.leadership.clone();
@@ -95,7 +96,8 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         connection.client.clone(),
         context.clock.clone(),
     )
-    .with_leadership(context.leadership.clone());
+    .with_leadership(context.leadership.clone())
+    .reaching(context.wire.reach().clone());
     let address = listener
         .local_addr()
         .context("cannot tell the address that was taken")?;

@@ -16,7 +16,7 @@ mod sender;
 use std::{fmt, sync::Arc, time::Duration};
 
 pub use k8s_openapi::api::core::v1::ObjectReference;
-use orkestra_core::api::names;
+use orkestra_core::api::{conditions::EVENT_BYTES, names};
 use prometheus::IntCounter;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -24,8 +24,8 @@ use crate::{metrics::Metrics, runtime::context::Clock};
 
 /// Events that wait to be sent; further ones are dropped.
 pub const CAPACITY: usize = 1024;
-/// Longest note that the API server takes, in bytes. Source: events.k8s.io/v1 validation.
-pub const NOTE_BYTES: usize = 1024;
+/// Longest note that the API server takes, in bytes.
+pub const NOTE_BYTES: usize = EVENT_BYTES;
 /// `reportingController` of every Event.
 pub const CONTROLLER: &str = names::EVENT_CONTROLLER;
 

@@ -84,6 +84,7 @@ impl Elector {
             leases,
             election,
             lease: None,
+            blind: false,
             watch_trouble: None,
             trouble: None,
             anew: Arc::default(),
@@ -114,7 +115,9 @@ struct Candidate {
     election: Election,
     /// The newest state known, to write over.
     lease: Option<Lease>,
-    /// Why the Lease cannot be watched.
+    /// Whether the Lease cannot be watched at the moment.
+    blind: bool,
+    /// Why, where it does not pass by itself.
     watch_trouble: Option<Arc<str>>,
     /// Why it cannot be written.
     trouble: Option<Arc<str>>,
@@ -185,6 +188,7 @@ impl Candidate {
     async fn hear(&mut self, news: News) {
         if !matches!(news, News::Trouble(_)) {
             self.watch_trouble = None;
+            self.blind = false;
         }
         match news {
             News::Is(lease) => self.see(*lease),
@@ -198,7 +202,9 @@ impl Candidate {
             // It was made after the question, or has gone since.
             News::Absent => self.look_again().await,
             News::Trouble(error) => {
-                tracing::warn!(error = %chain(&error), "the Lease cannot be watched");
+                if !std::mem::replace(&mut self.blind, true) {
+                    tracing::warn!(error = %chain(&error), "the Lease cannot be watched");
+                }
                 self.watch_trouble = self.blame(&error, "watch");
             }
         }

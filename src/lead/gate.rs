@@ -8,7 +8,10 @@
 //!
 //! A process may stand still at any moment, for as long as it likes: stopped by a signal, by a hypervisor, or starved. Whatever
 //! it believed of itself before is worth nothing then, so it is the clock that is asked, each time that the request is polled:
-//! also one that waits for a connection, a token or another try is dropped before it is sent. What has left the process is
+//! also one that waits for a connection, a token or another try is dropped before it is sent.
+//!
+//! A connection is a task of its own, which may hold a request that it has not written yet. So the body asks too, in the moment
+//! that the connection takes it ([`GatedBody`]); without its body the API server does nothing. What has left the process is
 //! covered by the margin between [`Timing::renew_deadline`](super::Timing) and the duration of the lease.
 
 use std::{
@@ -22,6 +25,7 @@ use std::{
 };
 
 use http::{Method, Request};
+use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
@@ -98,7 +102,7 @@ where
         self.inner.poll_ready(context).map_err(Into::into)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         if reads {
             return Passing {
@@ -106,6 +110,7 @@ where
                 inner: Some(Box::pin(self.inner.call(request))),
             };
         }
+        request.extensions_mut().insert(self.gate.clone());
         // A service may begin as soon as it is called.
         let inner = self
             .gate
@@ -145,10 +150,54 @@ where
     }
 }
 
+/// The body of a request; that of one which passed a [`Gate`] is handed out only while the gate is open.
+#[derive(Debug)]
+pub struct GatedBody<B> {
+    gate: Option<Gate>,
+    body: B,
+}
+
+impl<B> GatedBody<B> {
+    /// The request with its body behind the gate that it has passed, if any.
+    pub fn of(request: Request<B>) -> Request<Self> {
+        let gate = request.extensions().get::<Gate>().cloned();
+        request.map(|body| Self { gate, body })
+    }
+}
+
+impl<B> Body for GatedBody<B>
+where
+    B: Body<Error: Into<BoxError>> + Unpin,
+{
+    type Data = B::Data;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
+        if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
+            return Poll::Ready(Some(Err(NotLeading.into())));
+        }
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        polled.map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
 
+    use bytes::Bytes;
+    use http_body_util::{BodyExt, Full};
     use tower::{ServiceExt, service_fn};
 
     use super::*;
@@ -200,6 +249,27 @@ mod tests {
         let (answer, sent) = send(&gate, Method::PATCH, Duration::from_secs(7)).await;
         assert!(answer.unwrap_err().is::<NotLeading>());
         assert_eq!(sent, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_a_connection_has_not_written_when_the_lease_ends_is_not_written() {
+        let gate = Gate::default();
+        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        let server = service_fn(|request: Request<Full<Bytes>>| async move {
+            Ok::<_, Infallible>(GatedBody::of(request).into_body())
+        });
+        let hold = async |method| {
+            let mut request = Request::new(Full::new(Bytes::from("{}")));
+            *request.method_mut() = method;
+            gate.layer(server).oneshot(request).await.unwrap()
+        };
+        let in_time = hold(Method::PATCH).await;
+        assert_eq!(in_time.size_hint().exact(), Some(2));
+        assert_eq!(in_time.collect().await.unwrap().to_bytes(), "{}");
+        let (late, read) = (hold(Method::PATCH).await, hold(Method::GET).await);
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        assert!(late.collect().await.unwrap_err().is::<NotLeading>());
+        assert_eq!(read.collect().await.unwrap().to_bytes(), "{}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -26,7 +26,7 @@ pub(crate) use self::elector::identity;
 pub use self::{
     election::{Election, Record, Step, Timing},
     elector::{Candidacy, Elector},
-    gate::{Gate, Gated, NotLeading},
+    gate::{Gate, Gated, GatedBody, NotLeading},
     leadership::{Leadership, Standing},
 };
 

@@ -111,7 +111,18 @@ pub(crate) fn watched(
             entropy: shared.context.entropy.clone(),
             failures: 0,
         };
-        let stream = watcher(api, watcher::Config::default()).backoff(backoff);
+        let reach = shared.context.wire.reach().clone();
+        // What ends while the API server is away is tried again once it is back.
+        let patient = watcher(api, watcher::Config::default()).then(move |event| {
+            let reach = reach.clone();
+            async move {
+                if event.is_err() {
+                    reach.up().await;
+                }
+                event
+            }
+        });
+        let stream = patient.boxed().backoff(backoff);
         events.push(stream.map(move |event| (scope.clone(), event)).boxed());
     }
     events

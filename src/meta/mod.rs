@@ -17,7 +17,6 @@ mod files;
 mod katalog;
 mod ledger;
 mod motifs;
-mod reasons;
 mod release;
 mod revisions;
 mod status;

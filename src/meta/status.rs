@@ -5,22 +5,23 @@ use std::collections::BTreeMap;
 use orkestra_core::{
     api::{
         KatalogStatus, OperatedKind, OperatorStatus as Row,
-        conditions::{self, Condition, ConditionStatus, READY, RECONCILING, STALLED},
+        conditions::{self, Condition, ConditionStatus, DEGRADED, READY, RECONCILING, STALLED},
     },
     plan::OperatorPlan,
+    reasons::KatalogReason,
 };
 use serde_json::{Value, json};
 
-use super::{directory::Readiness, reasons};
-use crate::runtime::{OperatorStatus, Phase};
+use super::directory::Readiness;
+use crate::runtime::{OperatorStatus, Phase, health::Degraded};
 
 /// Operators named in a message; the rows name them all.
 const NAMED: usize = 3;
 /// Problems of a running operator that make its Katalog not ready; others stand in its row alone.
-const GRAVE: [&str; 3] = [
-    reasons::FORBIDDEN,
-    reasons::CRD_MISSING,
-    reasons::KIND_NOT_SERVED,
+const GRAVE: [KatalogReason; 3] = [
+    KatalogReason::Forbidden,
+    KatalogReason::CrdMissing,
+    KatalogReason::KindNotServed,
 ];
 
 /// What was found about the newest revision.
@@ -32,8 +33,8 @@ pub(crate) enum Verdict {
     Pending(Option<String>),
     /// It has errors; the last good one, if there is any, stays in charge.
     Refused {
-        /// `InvalidRevision` or `NoApiTypes`.
-        reason: &'static str,
+        /// `InvalidRevision`, `NoApiTypes` or `MotifNotFound`.
+        reason: KatalogReason,
         /// The problems.
         message: String,
     },
@@ -94,8 +95,14 @@ impl Operating<'_> {
         !self.conflict && !grave && self.status.phase == Phase::Running
     }
 
+    /// Since when and why too many of its passes fail; none while it does not run at all.
+    pub(crate) fn degraded(&self) -> Option<&Degraded> {
+        let runs = self.status.phase == Phase::Running;
+        self.status.degraded.as_ref().filter(|_| runs)
+    }
+
     /// Why it is not ready, as the Katalog's own reason.
-    fn reason(&self) -> &'static str {
+    fn reason(&self) -> KatalogReason {
         let has = |reason| {
             self.status
                 .problems
@@ -103,29 +110,35 @@ impl Operating<'_> {
                 .any(|problem| problem.reason == reason)
         };
         match self.status.phase {
-            _ if has(reasons::FORBIDDEN) => reasons::FORBIDDEN,
-            _ if self.conflict => reasons::CONFLICT,
-            Phase::Starting | Phase::Standby => reasons::PROGRESSING,
-            _ => reasons::WAITING,
+            _ if has(KatalogReason::Forbidden) => KatalogReason::Forbidden,
+            _ if self.conflict => KatalogReason::Conflict,
+            Phase::Starting | Phase::Standby => KatalogReason::Progressing,
+            _ => KatalogReason::Waiting,
         }
     }
 
     fn row(&self) -> Row {
         let Self { plan, status, .. } = self;
         let (reason, message) = match (status.problems.first(), &status.yields_to) {
-            (Some(problem), _) => (problem.reason, problem.message.clone()),
+            (Some(problem), _) => (problem.reason.as_str(), problem.message.clone()),
             (None, Some(to)) => (
-                reasons::YIELDS,
+                KatalogReason::Yields.as_str(),
                 format!("entry {to} reconciles this kind, in another version"),
             ),
-            (None, None) => ("", String::new()),
+            (None, None) => match self.degraded() {
+                Some(degraded) => (KatalogReason::PassesFail.as_str(), degraded.message.clone()),
+                None => ("", String::new()),
+            },
         };
         Row {
             name: plan.name.clone(),
             group: plan.resource.group.to_string(),
             version: plan.resource.version.to_string(),
             kind: plan.resource.kind.to_string(),
-            state: state(status.phase).to_owned(),
+            state: match self.degraded() {
+                Some(_) => DEGRADED.to_owned(),
+                None => state(status.phase).to_owned(),
+            },
             workers: u32::try_from(status.workers).unwrap_or(u32::MAX),
             instances: count(status.instances),
             ready: count(status.ready),
@@ -193,6 +206,22 @@ pub(crate) fn compute(
             &ready.message,
         ));
     }
+    let degraded: Vec<String> = facts
+        .operators
+        .iter()
+        .filter_map(|operator| {
+            let degraded = operator.degraded()?;
+            Some(format!("{}: {}", operator.plan.name, degraded.message))
+        })
+        .collect();
+    if !degraded.is_empty() {
+        wanted.push(Condition::new(
+            DEGRADED,
+            ConditionStatus::True,
+            KatalogReason::PassesFail.as_str(),
+            &conditions::fit(&degraded, conditions::MESSAGE_BYTES),
+        ));
+    }
     let wanted: Vec<_> = wanted
         .into_iter()
         .map(|condition| condition.observed(facts.generation))
@@ -222,18 +251,20 @@ pub(crate) fn compute(
 
 /// The `Ready` condition.
 pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
-    let not = |reason: &'static str, message: String| Readiness {
+    let not = |reason: KatalogReason, message: String| Readiness {
         status: Some(false),
-        reason: reason.into(),
+        reason: reason.as_str().into(),
         message: conditions::cut_message(&message),
     };
     match facts.verdict {
-        Verdict::Deleted => return not(reasons::TERMINATING, release_message(facts.releasing)),
-        Verdict::Refused { reason, message } => return not(reason, message.clone()),
-        Verdict::Pending(Some(why)) => return not(reasons::NOT_STORED, why.clone()),
+        Verdict::Deleted => {
+            return not(KatalogReason::Terminating, release_message(facts.releasing));
+        }
+        Verdict::Refused { reason, message } => return not(*reason, message.clone()),
+        Verdict::Pending(Some(why)) => return not(KatalogReason::RevisionNotStored, why.clone()),
         Verdict::Pending(None) => {
             return not(
-                reasons::PROGRESSING,
+                KatalogReason::Progressing,
                 "the revision is about to run".to_owned(),
             );
         }
@@ -246,20 +277,23 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
         .collect();
     // The gravest reason names the whole.
     for reason in [
-        reasons::FORBIDDEN,
-        reasons::CONFLICT,
-        reasons::WAITING,
-        reasons::PROGRESSING,
+        KatalogReason::Forbidden,
+        KatalogReason::Conflict,
+        KatalogReason::Waiting,
+        KatalogReason::Progressing,
     ] {
         if lacking.iter().any(|operator| operator.reason() == reason) {
             return not(reason, lines(&lacking));
         }
     }
     if facts.releasing.values().any(Option::is_some) {
-        return not(reasons::RELEASE_FAILED, release_message(facts.releasing));
+        return not(
+            KatalogReason::ReleaseFailed,
+            release_message(facts.releasing),
+        );
     }
     if !facts.releasing.is_empty() {
-        return not(reasons::RELEASING, release_message(facts.releasing));
+        return not(KatalogReason::Releasing, release_message(facts.releasing));
     }
     let total = facts.operators.len();
     let message = if total == 1 {
@@ -269,7 +303,7 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
     };
     Readiness {
         status: Some(true),
-        reason: reasons::RUNNING.into(),
+        reason: KatalogReason::Running.as_str().into(),
         message,
     }
 }
@@ -280,7 +314,7 @@ pub(crate) fn told(status: &KatalogStatus) -> Readiness {
     let Some(ready) = ready else {
         return Readiness {
             status: None,
-            reason: reasons::PROGRESSING.into(),
+            reason: KatalogReason::Progressing.as_str().into(),
             message: "the process that leads has said nothing yet".to_owned(),
         };
     };
@@ -352,7 +386,9 @@ pub(crate) fn is_restart(written: &KatalogStatus, wanted: &KatalogStatus) -> boo
         return false;
     };
     before.status == ConditionStatus::True
-        && [reasons::PROGRESSING, reasons::WAITING].contains(&now.reason.as_str())
+        && [KatalogReason::Progressing, KatalogReason::Waiting]
+            .iter()
+            .any(|reason| reason.as_str() == now.reason)
         && written.observed_generation == wanted.observed_generation
         && written.revision == wanted.revision
 }

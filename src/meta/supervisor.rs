@@ -15,13 +15,15 @@ use std::{
 };
 
 use futures::FutureExt;
-use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan};
+use orkestra_core::{
+    plan::{GroupKind, KatalogRef, OperatorPlan},
+    reasons::KatalogReason,
+};
 use tokio::sync::watch;
 
 use super::{
     directory::OperatorView,
     ledger::{Decision, Effect, Hold, Ledger, SlotKey, Wanted},
-    reasons,
 };
 use crate::runtime::{
     Operator, OperatorStatus, Phase, Problem, Role, Unfinished, context::Context,
@@ -167,9 +169,8 @@ impl Supervisor {
         for (key, operator) in &state.operators {
             operator.set_duty(self.is_on_duty(&state, key));
         }
-        let views = state.views();
-        drop(state);
-        self.snapshot.send_replace(Arc::new(views));
+        // Under the lock: of two changes at a time the view of the later one must stay.
+        self.snapshot.send_replace(Arc::new(state.views()));
     }
 
     fn is_on_duty(&self, state: &State, key: &SlotKey) -> bool {
@@ -251,7 +252,7 @@ impl State {
                     "Katalog {holder} is older and has {}; this entry takes over when it lets go",
                     plan.resource.group_kind()
                 );
-                let status = at_rest(reasons::CONFLICT, message, None);
+                let status = at_rest(KatalogReason::Conflict, message, None);
                 OperatorView {
                     plan,
                     status,
@@ -282,7 +283,7 @@ fn pending(role: Role) -> watch::Receiver<OperatorStatus> {
         Role::Yields(to) => Some(to),
     };
     at_rest(
-        reasons::PREDECESSOR,
+        KatalogReason::Predecessor,
         "the operator that had this kind has not stopped yet".to_owned(),
         yields_to,
     )
@@ -290,7 +291,7 @@ fn pending(role: Role) -> watch::Receiver<OperatorStatus> {
 
 /// The status of an entry without an operator; it never changes.
 fn at_rest(
-    reason: &'static str,
+    reason: KatalogReason,
     message: String,
     yields_to: Option<String>,
 ) -> watch::Receiver<OperatorStatus> {

@@ -9,20 +9,22 @@
 //!
 //! Labels come from plans and from fixed sets, never from names of objects or from messages.
 
+mod flow;
 mod operator;
 
 use std::{
     collections::HashMap,
     fmt::{self, Write as _},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use prometheus::{
-    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
-    TextEncoder, process_collector::ProcessCollector,
+    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder, process_collector::ProcessCollector,
 };
 
-pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Verb};
+pub use flow::FlowMetrics;
+pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
 
 /// Labels that every series of an operator has, in this order. `katalog` is `namespace/name`.
 pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "kind"];
@@ -107,6 +109,10 @@ family!(IntGaugeVec, "gauge", |metric| Opts::new(
     metric.name,
     metric.help
 ));
+family!(GaugeVec, "gauge", |metric| Opts::new(
+    metric.name,
+    metric.help
+));
 family!(HistogramVec, "histogram", |metric| HistogramOpts::new(
     metric.name,
     metric.help
@@ -154,6 +160,8 @@ macro_rules! metrics {
 }
 
 const RESULTS: &[&str] = &["success", "error"];
+const TRIGGERS: &[&str] = &["changed", "timer", "retry", "resync"];
+const YES_OR_NO: &[&str] = &["yes", "no"];
 const VERBS: &[&str] = &[
     "apply",
     "create",
@@ -166,6 +174,8 @@ const VERBS: &[&str] = &[
 metrics! {
     reconcile: IntCounterVec, operator, "orkestra_reconcile_total", ["result" = RESULTS],
         "Passes that ended, by result. A pass that waits is a success.";
+    passes: IntCounterVec, operator, "orkestra_passes_total", ["cause" = TRIGGERS, "wrote" = YES_OR_NO],
+        "Passes that ended, by what led to them and by whether they wrote anything. changed is an object that changed, timer a time that a pass had asked for, retry a pass that failed, resync the safety net.";
     reconcile_duration: HistogramVec, operator, "orkestra_reconcile_duration_seconds", [],
         "How long a pass took, writes included.";
     resource_count: IntGaugeVec, operator, "orkestra_resource_count", [],
@@ -176,6 +186,10 @@ metrics! {
         "The depth that counts as a full queue; 0 is none. Nothing is ever dropped.";
     queue_depth: IntGaugeVec, operator, "orkestra_queue_depth", [],
         "Keys that are due and wait for a worker.";
+    queue_oldest: GaugeVec, operator, "orkestra_queue_oldest_seconds", [],
+        "How long the key has waited for a worker that has waited longest; 0 where none waits.";
+    queue_delayed: IntGaugeVec, operator, "orkestra_queue_delayed", [],
+        "Keys that wait for a time: that of a retry, of a timer or of the breaker.";
     queue_wait: HistogramVec, operator, "orkestra_queue_wait_seconds", [],
         "How long a key that was due waited for a worker.";
     workers: IntGaugeVec, operator, "orkestra_workers", [],
@@ -186,6 +200,8 @@ metrics! {
         "How often an autoscaler's `do` began to count.";
     restores: IntCounterVec, operator, "orkestra_autoscale_restores_total", [],
         "How often what is declared counted again.";
+    degraded: IntGaugeVec, operator, "orkestra_degraded", [],
+        "1 while the operator is degraded: too many of its passes fail.";
     workers_active: IntGaugeVec, operator, "orkestra_workers_active", [],
         "Workers that are in a pass.";
     panics: IntCounterVec, operator, "orkestra_panics_total", [],
@@ -196,10 +212,20 @@ metrics! {
         "Children put back after someone else changed or deleted them.";
     conflicts: IntCounterVec, operator, "orkestra_conflicts_total", [],
         "Applies that met a field of another manager.";
+    requests_in_flight: IntGaugeVec, process, "orkestra_requests_in_flight", [],
+        "Requests to the API server that have begun and have no answer yet; watches and Leases are not counted.";
+    requests_limit: IntGaugeVec, process, "orkestra_requests_limit", [],
+        "How many may be in flight at the moment. It shrinks when the API server answers 429, fails or becomes slow for most operators, and grows while it keeps up.";
+    requests_throttled: IntCounterVec, process, "orkestra_requests_throttled_total", [],
+        "Answers of the API server that ask for fewer requests (429).";
+    requests_wait: HistogramVec, process, "orkestra_requests_wait_seconds", [],
+        "How long a request waited for its turn.";
     events_dropped: IntCounterVec, process, "orkestra_events_dropped_total", [],
         "Kubernetes Events that were not sent: too many at a time, or refused.";
     leader: IntGaugeVec, process, "orkestra_leader", [],
         "1 while this process leads, or has no competitors; 0 while it follows.";
+    api_server_reachable: IntGaugeVec, process, "orkestra_api_server_reachable", [],
+        "1 while the API server can be reached, as far as is known; 0 while everything waits for it.";
     build_info: IntGaugeVec, process, "orkestra_build_info", ["version" = &[crate::VERSION]],
         "Always 1; its label is the version that runs.";
 }
@@ -213,7 +239,12 @@ struct Inner {
     families: Families,
     /// How many [`OperatorMetrics`] use a set of labels: while a successor runs, the series stay.
     users: Mutex<HashMap<[String; 5], usize>>,
+    /// What is measured when somebody looks.
+    probes: Mutex<Vec<Probe>>,
 }
+
+/// Measures; false when there is nothing to measure any more.
+type Probe = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -240,7 +271,14 @@ impl Metrics {
             registry,
             families,
             users: Mutex::default(),
+            probes: Mutex::default(),
         })))
+    }
+
+    /// Has `probe` measure whenever the series are asked for, until it says that there is nothing any more.
+    pub fn at_scrape(&self, probe: impl Fn() -> bool + Send + Sync + 'static) {
+        let mut probes = self.0.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        probes.push(Box::new(probe));
     }
 
     /// All series in Prometheus' text format.
@@ -248,12 +286,23 @@ impl Metrics {
     /// # Errors
     /// A series that cannot be encoded.
     pub fn encode(&self) -> prometheus::Result<String> {
+        let mut probes = self.0.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        probes.retain(|probe| probe());
+        drop(probes);
         TextEncoder::new().encode_to_string(&self.0.registry.gather())
     }
 
     /// Whether this process leads.
     pub fn leader(&self) -> IntGauge {
         self.0.families.leader.with_label_values::<&str>(&[])
+    }
+
+    /// Whether the API server can be reached.
+    pub fn api_server_reachable(&self) -> IntGauge {
+        self.0
+            .families
+            .api_server_reachable
+            .with_label_values::<&str>(&[])
     }
 
     /// The counter of Events that were not sent.

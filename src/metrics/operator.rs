@@ -3,9 +3,9 @@
 use std::{fmt, sync::PoisonError, time::Duration};
 
 use orkestra_core::plan::OperatorPlan;
-use prometheus::{Histogram, IntCounter, IntGauge};
+use prometheus::{Gauge, Histogram, IntCounter, IntGauge};
 
-use super::{Metrics, RESULTS, VERBS};
+use super::{Metrics, RESULTS, TRIGGERS, VERBS, YES_OR_NO};
 
 /// How a pass ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,19 @@ pub enum Outcome {
     Success,
     /// Failed, or panicked.
     Error,
+}
+
+/// What led to a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// Something changed.
+    Changed,
+    /// A time came that a pass had asked for.
+    Timer,
+    /// The last pass failed.
+    Retry,
+    /// The safety net.
+    Resync,
 }
 
 /// A write that the API server accepted.
@@ -38,14 +51,19 @@ pub struct OperatorMetrics {
     metrics: Metrics,
     labels: [String; 5],
     results: [IntCounter; 2],
+    /// By trigger, then those that wrote and those that did not.
+    passes: [[IntCounter; 2]; TRIGGERS.len()],
     duration: Histogram,
     resources: IntGauge,
     records: IntGauge,
     queue_depth: IntGauge,
     queue_max_depth: IntGauge,
+    queue_oldest: Gauge,
+    queue_delayed: IntGauge,
     queue_wait: Histogram,
     workers: IntGauge,
     active: IntGauge,
+    degraded: IntGauge,
     autoscaled: IntGauge,
     overrides: IntCounter,
     restores: IntCounter,
@@ -96,18 +114,29 @@ impl OperatorMetrics {
         };
         let [success, error] = [RESULTS[0], RESULTS[1]]
             .map(|result| families.reconcile.with_label_values(&and(result)));
+        let passes = |index: usize| {
+            [YES_OR_NO[0], YES_OR_NO[1]].map(|wrote| {
+                let own = [TRIGGERS[index], wrote];
+                let all: Vec<&str> = labels.iter().map(String::as_str).chain(own).collect();
+                families.passes.with_label_values(&all)
+            })
+        };
         let write = |index: usize| families.writes.with_label_values(&and(VERBS[index]));
         let this = Self {
             metrics: metrics.clone(),
             results: [success, error],
+            passes: std::array::from_fn(passes),
             duration: families.reconcile_duration.with_label_values(&labels),
             resources: families.resource_count.with_label_values(&labels),
             records: families.cache_records.with_label_values(&labels),
             queue_depth: families.queue_depth.with_label_values(&labels),
             queue_max_depth: families.queue_max_depth.with_label_values(&labels),
+            queue_oldest: families.queue_oldest.with_label_values(&labels),
+            queue_delayed: families.queue_delayed.with_label_values(&labels),
             queue_wait: families.queue_wait.with_label_values(&labels),
             workers: families.workers.with_label_values(&labels),
             active: families.workers_active.with_label_values(&labels),
+            degraded: families.degraded.with_label_values(&labels),
             autoscaled: families.autoscaled.with_label_values(&labels),
             overrides: families.overrides.with_label_values(&labels),
             restores: families.restores.with_label_values(&labels),
@@ -127,9 +156,10 @@ impl OperatorMetrics {
         ActiveWorker(self.active.clone())
     }
 
-    /// Counts a pass that ended.
-    pub fn pass_ended(&self, outcome: Outcome, took: Duration) {
+    /// Counts a pass that ended, `trigger` led to and `wrote` something or not.
+    pub fn pass_ended(&self, outcome: Outcome, (trigger, wrote): (Trigger, bool), took: Duration) {
         self.results[outcome as usize].inc();
+        self.passes[trigger as usize][usize::from(!wrote)].inc();
         self.duration.observe(took.as_secs_f64());
     }
 
@@ -163,9 +193,12 @@ impl OperatorMetrics {
         set(&self.records, count);
     }
 
-    /// Keys that are due and wait for a worker.
-    pub fn set_queue_depth(&self, count: usize) {
-        set(&self.queue_depth, count);
+    /// Keys that are due and wait for a worker, and how long the first of them has; keys that wait for a time.
+    pub fn set_queue(&self, depth: usize, oldest: Option<Duration>, delayed: usize) {
+        set(&self.queue_depth, depth);
+        let oldest = oldest.unwrap_or_default();
+        self.queue_oldest.set(oldest.as_secs_f64());
+        set(&self.queue_delayed, delayed);
     }
 
     /// The depth that counts as a full queue; 0 is none.
@@ -186,6 +219,11 @@ impl OperatorMetrics {
     /// How long a key waited for its worker.
     pub fn waited(&self, wait: Duration) {
         self.queue_wait.observe(wait.as_secs_f64());
+    }
+
+    /// Whether the operator is degraded.
+    pub fn set_degraded(&self, degraded: bool) {
+        self.degraded.set(degraded.into());
     }
 
     /// Workers that run.
@@ -225,7 +263,7 @@ impl Drop for ActiveWorker {
     }
 }
 
-fn set(gauge: &IntGauge, count: usize) {
+pub(super) fn set(gauge: &IntGauge, count: usize) {
     gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
 }
 
@@ -244,7 +282,8 @@ mod tests {
         let successor = OperatorMetrics::with_labels(&metrics, labels("pond"));
         let neighbour = OperatorMetrics::with_labels(&metrics, labels("lake"));
         drop(first);
-        successor.pass_ended(Outcome::Success, Duration::from_millis(3));
+        let resync = (Trigger::Resync, false);
+        successor.pass_ended(Outcome::Success, resync, Duration::from_millis(3));
         let text = metrics.encode().unwrap();
         assert!(text.contains(r#"crd="pond""#), "{text}");
         drop(successor);
@@ -259,7 +298,11 @@ mod tests {
     fn every_count_lands_under_its_own_label() {
         let metrics = Metrics::new().unwrap();
         let operator = OperatorMetrics::with_labels(&metrics, labels("pond"));
-        operator.pass_ended(Outcome::Error, Duration::from_millis(3));
+        operator.pass_ended(
+            Outcome::Error,
+            (Trigger::Changed, true),
+            Duration::from_millis(3),
+        );
         operator.wrote(Verb::PatchStatus);
         operator.wrote(Verb::PatchStatus);
         operator.wrote(Verb::Create);

@@ -8,14 +8,16 @@ use tokio::sync::Semaphore;
 use super::{
     entropy::Entropy,
     operators::Operators,
+    reach::Reach,
     watch::{Crds, Informers},
     wire::Wire,
 };
 use crate::{
+    client::flow::Flow,
     events::EventSink,
     external::Client,
     lead::{self, Leadership},
-    metrics::Metrics,
+    metrics::{FlowMetrics, Metrics},
 };
 
 /// Handed to every operator; nothing in it is global, so a test may run several runtimes side by side.
@@ -47,14 +49,18 @@ pub struct Context {
 }
 
 impl Context {
-    /// The context of a process that works through `client`, on the machine's clock; must be called on a tokio runtime.
+    /// The context of a process that works through `client`, whose requests have their turns in `flow`, on the machine's
+    /// clock; must be called on a tokio runtime.
     ///
     /// # Errors
     /// A metric that cannot be registered, which is a fault of its declaration.
-    pub fn new(client: kube::Client) -> prometheus::Result<Self> {
+    pub fn new(client: kube::Client, flow: &Flow) -> prometheus::Result<Self> {
         let (metrics, entropy, clock) = (Metrics::new()?, Entropy::system(), Clock::system());
-        let wire = Wire::new(client.clone());
+        flow.count_into(FlowMetrics::new(&metrics));
         metrics.leader().set(1);
+        let gauge = metrics.api_server_reachable();
+        let reach = Reach::new(client.clone(), entropy.clone(), gauge);
+        let wire = Wire::reaching(client.clone(), reach).in_turn(flow.clone());
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Ok(Self {
             informers: Informers::new(wire.clone(), entropy.clone()),

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::{
     bound::Kind,
     execute::{Writer, failure},
+    shared::lock,
     wire::{Scope, WireError, served},
 };
 
@@ -30,7 +31,7 @@ pub(super) enum Write {
     },
 }
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     /// Decides what must be sent. `refused` says that the server has refused a write over this very record.
     pub(super) async fn decide(
         &mut self,
@@ -78,9 +79,8 @@ impl Writer<'_> {
             // Another field's repair does not take them either.
             leave_out.extend(fought);
         }
-        let settled =
-            self.memory
-                .is_settled(&rendered.key, &rendered.hash, &record.id.resource_version);
+        let version = &record.id.resource_version;
+        let settled = lock(self.memory).is_settled(&rendered.key, &rendered.hash, version);
         if !found.needs_write() || (settled && !found.changed) {
             return Ok(Write::Nothing);
         }
@@ -141,7 +141,8 @@ impl Writer<'_> {
         key: &ChildKey,
         drift: &mut Vec<Path>,
     ) -> Result<Vec<Path>, Failure> {
-        let Some(fight) = self.memory.fights(key, drift, Instant::now()) else {
+        let fight = lock(self.memory).fights(key, drift, Instant::now());
+        let Some(fight) = fight else {
             return Ok(Vec::new());
         };
         self.shared.metrics.conflicted();
@@ -172,7 +173,7 @@ impl Writer<'_> {
 
     /// Whether a `HorizontalPodAutoscaler` targets the object: its replicas are no longer ours then.
     async fn is_autoscaled(&mut self, kind: &Kind, key: &ChildKey) -> Result<bool, Failure> {
-        if self.memory.is_autoscaled(key) {
+        if lock(self.memory).is_autoscaled(key) {
             return Ok(true);
         }
         // Once a pass: a write that is refused for an outdated resourceVersion is decided anew at once.
@@ -190,7 +191,7 @@ impl Writer<'_> {
             Err(WireError::NotFound(_) | WireError::NotServed(_)) => false,
             Err(error) => return Err(failure(key, &error)),
         };
-        self.memory.set_autoscaled(key, found);
+        lock(self.memory).set_autoscaled(key, found);
         if !found {
             self.unscaled = Some(key.clone());
         }

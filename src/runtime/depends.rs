@@ -22,7 +22,7 @@ use super::{
 /// What another operator says of itself, live.
 type Status = watch::Receiver<OperatorStatus>;
 
-/// Holds the operator's queue and lets it go, until `stop` is cancelled.
+/// Holds the operator's queue and lets it go, until `stop` is cancelled; it is paused while the API server is away.
 pub(super) async fn follow(
     shared: Arc<Shared>,
     mut plans: watch::Receiver<Arc<OperatorPlan>>,
@@ -30,9 +30,11 @@ pub(super) async fn follow(
 ) {
     let operators = &shared.context.operators;
     let mut listed = operators.changed();
+    let mut reach = shared.context.wire.reach().view();
     let mut started = BTreeSet::new();
     loop {
         listed.mark_unchanged();
+        shared.queue.pause(!reach.borrow_and_update().is_up);
         let plan = plans.borrow_and_update().clone();
         let mut watched = Vec::new();
         let waits_for = unmet(operators, &plan, &mut started, &mut watched);
@@ -41,6 +43,7 @@ pub(super) async fn follow(
             () = stop.cancelled() => return,
             changed = plans.changed() => if changed.is_err() { return },
             _ = listed.changed() => {}
+            _ = reach.changed() => shared.changed.notify_one(),
             // That an operator has stopped, and changes no more, is told by the list.
             () = first(watched.iter_mut().map(change)) => {}
         }
@@ -112,12 +115,14 @@ fn lacks(status: &OperatorStatus, condition: DependencyCondition) -> Option<Stri
     if condition == DependencyCondition::Started {
         return None;
     }
-    if status.consecutive_failures > 0 {
-        let last = status.last_error.as_deref().unwrap_or("no message");
-        return Some(format!("its last pass failed: {last}"));
+    if let Some(degraded) = &status.degraded {
+        return Some(format!("it is degraded: {}", degraded.message));
     }
-    let has_begun = status.passes > 0 || status.instances == 0;
-    (!has_begun).then(|| "no pass of it has ended yet".to_owned())
+    let has_succeeded = status.passes > status.failures || status.instances == 0;
+    (!has_succeeded).then(|| match &status.last_error {
+        Some(error) => format!("no pass of it has succeeded yet: {error}"),
+        None => "no pass of it has succeeded yet".to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -125,7 +130,7 @@ mod tests {
     use orkestra_core::api::DependencyCondition::{Healthy, Started};
 
     use super::*;
-    use crate::runtime::{Problem, operator::DEPENDENCY_NOT_READY};
+    use crate::runtime::{Problem, health::Degraded};
 
     fn running() -> OperatorStatus {
         OperatorStatus {
@@ -137,15 +142,28 @@ mod tests {
     }
 
     #[test]
-    fn started_asks_for_workers_and_healthy_for_a_last_pass_that_went_well() {
+    fn started_asks_for_workers_and_healthy_for_a_success_and_that_it_is_not_degraded() {
+        let degraded = OperatorStatus {
+            degraded: Some(Degraded {
+                since: jiff::Timestamp::UNIX_EPOCH,
+                message: "5 passes in a row failed".to_owned(),
+            }),
+            ..running()
+        };
+        // A failure now and then holds nobody up.
         let failing = OperatorStatus {
-            consecutive_failures: 1,
+            consecutive_failures: 4,
+            failures: 4,
             last_error: Some("no right".to_owned()),
             ..running()
         };
         let fresh = OperatorStatus {
             passes: 0,
             ..running()
+        };
+        let hapless = OperatorStatus {
+            failures: 9,
+            ..failing.clone()
         };
         let idle = OperatorStatus {
             instances: 0,
@@ -154,7 +172,7 @@ mod tests {
         let waiting = OperatorStatus {
             phase: Phase::Waiting,
             problems: vec![Problem {
-                reason: DEPENDENCY_NOT_READY,
+                reason: orkestra_core::reasons::KatalogReason::DependencyNotReady,
                 message: "waits for `lake`".to_owned(),
             }],
             ..running()
@@ -162,10 +180,21 @@ mod tests {
         for (status, condition, expected) in [
             (running(), Started, None),
             (running(), Healthy, None),
+            (degraded.clone(), Started, None),
+            (
+                degraded,
+                Healthy,
+                Some("it is degraded: 5 passes in a row failed"),
+            ),
             (failing.clone(), Started, None),
-            (failing, Healthy, Some("its last pass failed: no right")),
+            (failing, Healthy, None),
             (fresh.clone(), Started, None),
-            (fresh, Healthy, Some("no pass of it has ended yet")),
+            (fresh, Healthy, Some("no pass of it has succeeded yet")),
+            (
+                hapless,
+                Healthy,
+                Some("no pass of it has succeeded yet: no right"),
+            ),
             (idle, Healthy, None),
             (
                 waiting.clone(),

@@ -8,12 +8,7 @@
 //!        └────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
-use std::{
-    collections::BTreeMap,
-    future::pending,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
 
 use orkestra_core::{
     api::names,
@@ -98,7 +93,6 @@ impl Driver {
             let over = self.live(&mut life).await;
             if let Some(workers) = life.workers.take() {
                 workers.stop().await;
-                self.shared.workers.store(0, Ordering::Relaxed);
             }
             self.shared.bound.store(None);
             self.shared.clear();
@@ -166,6 +160,7 @@ impl Driver {
                 () = self.shared.rebind.notified() => self.rebind(life).await,
                 () = self.shared.rescale.notified() => self.adopt_figures(life),
                 () = sleep_until(life.look_again_at) => self.bind(life).await,
+                () = returned(&self.shared, life.look_again_at.is_some()) => self.bind(life).await,
                 () = sleep_until(life.resync_at) => self.resync(life),
                 () = changed(current.as_deref().or(life.next.as_deref())) => {}
             }
@@ -241,8 +236,7 @@ impl Driver {
         let plan = self.plans.borrow().clone();
         let pace = self.shared.pace(&plan);
         if let Some(workers) = &life.workers {
-            workers.resize(pace.workers);
-            self.shared.workers.store(pace.workers, Ordering::Relaxed);
+            workers.resize(pace.crew);
         }
         self.shared.queue.set_backoff(plan.queue.backoff);
         // More workers do not put off what is due.
@@ -449,12 +443,13 @@ impl Driver {
         let duty = *self.duty.borrow();
         if !duty {
             // Nobody waits for their passes: they end with the lease.
-            life.workers = None;
-            self.shared.workers.store(0, Ordering::Relaxed);
+            if let Some(workers) = life.workers.take() {
+                workers.resize(0);
+            }
             self.shared.stand_by();
         } else if life.workers.is_none() && self.shared.role == Role::Reconciles {
             let pace = self.shared.pace(&bound.plan);
-            life.workers = Some(work::start(&self.shared, pace.workers));
+            life.workers = Some(work::start(&self.shared, pace.crew));
         }
         if duty {
             self.shared.take_over(&bound);
@@ -528,6 +523,15 @@ async fn changed(bound: Option<&Bound>) {
         Some(bound) => bound.changed().await,
         None => pending().await,
     }
+}
+
+/// Ends when the API server is back, where that is waited for.
+async fn returned(shared: &Shared, wanted: bool) {
+    if !wanted {
+        return pending().await;
+    }
+    let reach = shared.context.wire.reach();
+    reach.back(reach.returns()).await;
 }
 
 async fn sleep_until(at: Option<Instant>) {

@@ -9,11 +9,18 @@
 //! ```
 //!
 //! A forced apply always carries the resourceVersion it was decided on, so nothing is taken unseen.
+//!
+//! Children of one wave are written side by side, and a wave begins when the one before it has ended: what lives in a
+//! namespace after the namespace, what pods use before what makes pods, what goes last of all.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
+use futures::{StreamExt as _, stream};
 use orkestra_core::{
-    plan::{ChildKey, GroupKind},
+    plan::{ChildKey, GroupKind, Wave},
     reconcile::{
         reason::Reason,
         record::ChildRecord,
@@ -28,12 +35,14 @@ use super::{
     bound::{Bound, Kind},
     decide::{Write, at_version},
     memory::Memory,
-    shared::Shared,
+    shared::{Shared, lock},
     wire::{Cause, Propagation, WireError},
 };
 
 /// How often one object is written in a pass before the pass gives up on it.
 const ATTEMPTS: usize = 4;
+/// How many children of one custom resource are written at a time.
+const SIDE_BY_SIDE: usize = 8;
 
 /// Stands for words of the API server that may hold a Secret's values.
 pub(super) const WITHHELD: &str =
@@ -50,13 +59,63 @@ pub(super) struct Outcome {
     pub(super) revisit: Option<Duration>,
 }
 
-/// Executes a cycle for the custom resource with `uid`.
+impl Outcome {
+    /// Takes in what the write of another child came to.
+    fn add(&mut self, other: Self) {
+        let Self {
+            executed,
+            made,
+            revisit,
+        } = other;
+        self.executed.done.extend(executed.done);
+        self.executed.failures.extend(executed.failures);
+        self.executed.held.extend(executed.held);
+        self.made.extend(made);
+        self.revisit = [self.revisit, revisit].into_iter().flatten().min();
+    }
+}
+
+/// Executes a cycle for the custom resource with `uid`. Whatever comes first on the wire, what is told is in the order of
+/// the intents; one that fails keeps no other from being tried.
 pub(super) async fn execute(
     shared: &Shared,
     bound: &Bound,
     uid: &str,
     memory: &mut Memory,
     cycle: Cycle,
+) -> Outcome {
+    let memory = Mutex::new(memory);
+    let mut outcome = Outcome::default();
+    outcome.executed.failures = cycle.failures;
+    for together in cycle.intents.chunk_by(|a, b| wave(a) == wave(b)) {
+        let writes: Vec<_> = together
+            .iter()
+            .map(|intent| write(shared, bound, uid, &memory, intent))
+            .collect();
+        let mut written = stream::iter(writes).buffered(SIDE_BY_SIDE);
+        while let Some(written) = written.next().await {
+            outcome.add(written);
+        }
+    }
+    outcome
+}
+
+/// When a child has its turn.
+fn wave(intent: &Intent) -> Wave {
+    match intent {
+        Intent::Apply(rendered) | Intent::Create(rendered) => Wave::of(&rendered.key.kind),
+        Intent::Keep(key) => Wave::of(&key.kind),
+        Intent::Delete(_) => Wave::Last,
+    }
+}
+
+/// Does what is wanted of one child.
+async fn write(
+    shared: &Shared,
+    bound: &Bound,
+    uid: &str,
+    memory: &Mutex<&mut Memory>,
+    intent: &Intent,
 ) -> Outcome {
     let mut writer = Writer {
         shared,
@@ -66,44 +125,42 @@ pub(super) async fn execute(
         unscaled: None,
         outcome: Outcome::default(),
     };
-    writer.outcome.executed.failures = cycle.failures;
-    for intent in &cycle.intents {
-        let (key, result) = match intent {
-            Intent::Apply(rendered) => (&rendered.key, writer.apply(rendered).await),
-            Intent::Create(rendered) if writer.lasts(rendered) => {
-                (&rendered.key, writer.generate(rendered).await)
-            }
-            Intent::Create(rendered) => (&rendered.key, writer.create(rendered).await),
-            Intent::Keep(key) => (key, Ok(Action::Unchanged)),
-            Intent::Delete(deletion) => (&deletion.key, writer.delete(deletion).await),
-        };
-        match result {
-            Ok(action) => writer.outcome.executed.done.push(Done {
-                key: key.clone(),
-                action,
-            }),
-            Err(failure) => {
-                let failure = writer.guarded(intent, failure);
-                writer.outcome.executed.failures.push(failure);
-            }
+    let (key, result) = match intent {
+        Intent::Apply(rendered) => (&rendered.key, writer.apply(rendered).await),
+        Intent::Create(rendered) if writer.lasts(rendered) => {
+            (&rendered.key, writer.generate(rendered).await)
+        }
+        Intent::Create(rendered) => (&rendered.key, writer.create(rendered).await),
+        Intent::Keep(key) => (key, Ok(Action::Unchanged)),
+        Intent::Delete(deletion) => (&deletion.key, writer.delete(deletion).await),
+    };
+    match result {
+        Ok(action) => writer.outcome.executed.done.push(Done {
+            key: key.clone(),
+            action,
+        }),
+        Err(failure) => {
+            let failure = writer.guarded(intent, failure);
+            writer.outcome.executed.failures.push(failure);
         }
     }
     writer.outcome
 }
 
-/// Writes the children of one custom resource, in one pass.
-pub(super) struct Writer<'a> {
+/// Writes one child of a custom resource, in one pass.
+pub(super) struct Writer<'a, 'm> {
     pub(super) shared: &'a Shared,
     pub(super) bound: &'a Bound,
     /// Of the custom resource.
     pub(super) uid: &'a str,
-    pub(super) memory: &'a mut Memory,
+    /// Of all its children: each has a part of its own in it.
+    pub(super) memory: &'a Mutex<&'m mut Memory>,
     /// The child that no autoscaler was found for in this pass.
     pub(super) unscaled: Option<ChildKey>,
     pub(super) outcome: Outcome,
 }
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     /// The failure without words of the API server where these may hold values of a Secret.
     fn guarded(&self, intent: &Intent, failure: Failure) -> Failure {
         let (Intent::Apply(rendered) | Intent::Create(rendered)) = intent else {
@@ -196,14 +253,14 @@ impl Writer<'_> {
         if let (Some(before), Some(version)) = (before, version)
             && *before.id.resource_version == *version
         {
-            self.memory.settle(&rendered.key, &rendered.hash, version);
+            lock(self.memory).settle(&rendered.key, &rendered.hash, version);
         }
         if created {
             Action::Created
         } else if drift.is_empty() {
             Action::Updated
         } else {
-            self.memory.force(&rendered.key, drift, Instant::now());
+            lock(self.memory).force(&rendered.key, drift, Instant::now());
             self.shared.metrics.drift_repaired();
             Action::Repaired
         }
@@ -302,16 +359,8 @@ fn must_be_replaced(key: &ChildKey, error: &WireError) -> bool {
 
 /// How a refused request is reported.
 pub(super) fn failure(key: &ChildKey, error: &WireError) -> Failure {
-    let reason = match error {
-        WireError::Forbidden { .. } => Reason::Forbidden,
-        WireError::Denied { .. } | WireError::Terminating(_) => Reason::Denied,
-        WireError::NotServed(_) => Reason::KindNotServed,
-        error if error.is_permanent() => Reason::Invalid,
-        WireError::Conflict { .. } | WireError::AlreadyExists(_) => Reason::WriteConflict,
-        _ => Reason::Unavailable,
-    };
     Failure {
-        reason,
+        reason: error.reason(),
         at: key.to_string(),
         message: error.to_string(),
     }

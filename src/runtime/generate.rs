@@ -22,7 +22,7 @@ use super::{
 /// What is generated of a Secret: who takes one over leaves it its values.
 const VALUES: [&str; 2] = ["data", "type"];
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     /// Whether the child's values are made once, and last.
     pub(super) fn lasts(&self, rendered: &Rendered) -> bool {
         let declared = &self.bound.plan.children[rendered.declared];

@@ -29,6 +29,7 @@ pub mod operators;
 mod pass;
 mod publish;
 pub mod queue;
+pub mod reach;
 mod requests;
 mod shared;
 mod sources;
@@ -39,6 +40,4 @@ pub mod watch;
 pub mod wire;
 mod work;
 
-pub use operator::{
-    DEPENDENCY_NOT_READY, Operator, OperatorStatus, Phase, Problem, Role, Unfinished,
-};
+pub use operator::{Operator, OperatorStatus, Phase, Problem, Role, Unfinished};

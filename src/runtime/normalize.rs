@@ -5,6 +5,7 @@
 
 use orkestra_core::{
     api::names,
+    reasons::Remark,
     reconcile::{prepare::Normalization, record::CrRecord, record::Observed},
     value::{Key, Map, Node, hash},
 };
@@ -62,7 +63,14 @@ pub(super) async fn store(
             memory.normalized = Some(self::state(bound, &now));
             let paths: Vec<String> = told.stored.iter().map(ToString::to_string).collect();
             let note = format!("normalized {}", paths.join(", "));
-            publish(shared, bound, &now, Severity::Normal, "Normalized", note);
+            publish(
+                shared,
+                bound,
+                &now,
+                Severity::Normal,
+                Remark::Normalized.as_str(),
+                note,
+            );
             if Some(&*now.id.resource_version) != written {
                 return Err(Passed {
                     next: Next::Again,

@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use orkestra_core::plan::{ObjectKey, OperatorPlan};
+use orkestra_core::{
+    plan::{ObjectKey, OperatorPlan},
+    reasons::KatalogReason,
+};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -11,6 +14,7 @@ use super::{
     context::Context,
     depends,
     driver::Driver,
+    health::Degraded,
     operators::{Entered, Operators},
     publish::publish,
     queue::Queue,
@@ -75,15 +79,11 @@ pub enum Phase {
     Deleting,
 }
 
-/// Reason of an operator that waits for another one.
-pub const DEPENDENCY_NOT_READY: &str = "DependencyNotReady";
-
 /// Something that keeps an operator from its work, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// CamelCase, from a fixed set: `Forbidden`, `CrdMissing`, `DependencyNotReady`,
-    /// `KindNotServed`, `Unavailable`, `StatusNotWritable`.
-    pub reason: &'static str,
+    /// Why, in a word.
+    pub reason: KatalogReason,
     /// What, and the mend.
     pub message: String,
 }
@@ -109,6 +109,8 @@ pub struct OperatorStatus {
     pub failures: u64,
     /// Failed ones since the last success.
     pub consecutive_failures: u64,
+    /// Since when and why it is degraded by failed passes; none while it is well.
+    pub degraded: Option<Degraded>,
     /// The last failure's message; kept after recovery.
     pub last_error: Option<String>,
     /// When the last pass ended.
@@ -140,7 +142,18 @@ impl Operator {
         // Before anything could be taken of it.
         queue.hold(!plan.depends_on.is_empty());
         queue.set_backoff(plan.queue.backoff);
-        let shared = Arc::new(Shared::new(context.clone(), role, metrics, queue.clone()));
+        let shared = Shared::new(context.clone(), role, metrics, queue.clone(), &plan);
+        let shared = Arc::new(shared);
+        let measured = Arc::downgrade(&shared);
+        // A queue's age grows while nothing happens: it is asked for when somebody looks.
+        (context.metrics).at_scrape(move || match measured.upgrade() {
+            Some(shared) => {
+                let queue = &shared.queue;
+                (shared.metrics).set_queue(queue.depth(), queue.oldest(), queue.delayed());
+                true
+            }
+            None => false,
+        });
         if !duty {
             shared.stand_by();
         }

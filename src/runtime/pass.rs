@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
+    reasons::Again,
     reconcile::{
-        reason::Reason,
         record::{CrRecord, Observed, ObservedChild},
         sources::{Answer, Answers, ROUNDS, Read, Sources},
         status::{reported, status},
@@ -25,6 +25,7 @@ use super::{
     memory::Memory,
     metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
     normalize,
+    reach::Reach,
     shared::Shared,
     sources::{self, related},
     tell::{tell, warn},
@@ -72,6 +73,11 @@ impl Passed {
             next: Next::Pending,
             error: None,
         }
+    }
+
+    /// Whether it failed while the API server could not be reached: that says nothing of the custom resource.
+    pub(super) fn is_lost(&self, reach: &Reach) -> bool {
+        self.next == Next::Retry && self.error.is_some() && !reach.is_up()
     }
 
     pub(super) fn failed(next: Next, error: impl Into<String>) -> Self {
@@ -328,18 +334,16 @@ pub(super) async fn report(
     }
 }
 
-/// What follows: a permanent failure waits for another input, a missing right for whoever grants it, all else is tried again.
+/// What follows, by the failures' reasons: a permanent one waits for another input, a missing right for whoever grants it.
 pub(super) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
     let mut next = revisit.map_or(Next::Settled, Next::After);
     for failed in &executed.failures {
         next = soonest(
             next,
-            match failed.reason {
-                Reason::Forbidden | Reason::NameTaken | Reason::KindNotServed => Next::After(WAIT),
-                // It is watched.
-                Reason::SourceMissing => Next::Settled,
-                reason if reason.is_permanent() => Next::Settled,
-                _ => Next::Retry,
+            match failed.reason.again() {
+                Again::OnChange => Next::Settled,
+                Again::Slowly => Next::After(WAIT),
+                Again::Backoff => Next::Retry,
             },
         );
     }
@@ -357,11 +361,49 @@ pub(super) fn soonest(a: Next, b: Next) -> Next {
 
 #[cfg(test)]
 mod tests {
+    use orkestra_core::{reasons::Reason, reconcile::step::Failure};
+
     use super::*;
 
     fn clock(at: &str) -> Clock {
         let now: Timestamp = at.parse().unwrap();
         Clock::new(move || now)
+    }
+
+    fn failures(reasons: &[Reason]) -> Executed {
+        let failure = |reason: &Reason| Failure {
+            reason: *reason,
+            at: "ConfigMap shop/web".to_owned(),
+            message: "no".to_owned(),
+        };
+        Executed {
+            failures: reasons.iter().map(failure).collect(),
+            ..Executed::default()
+        }
+    }
+
+    #[test]
+    fn what_follows_a_failure_is_the_reasons_alone() {
+        for reason in Reason::ALL {
+            let expected = match reason.again() {
+                Again::OnChange => Next::Settled,
+                Again::Slowly => Next::After(WAIT),
+                Again::Backoff => Next::Retry,
+            };
+            assert_eq!(next(&failures(&[*reason]), None), expected, "{reason}");
+            // A permanent failure is never tried again hot, and never hides one that is.
+            assert!(
+                !reason.is_permanent() || expected != Next::Retry,
+                "{reason}"
+            );
+            let both = failures(&[*reason, Reason::Unavailable]);
+            assert_eq!(next(&both, None), Next::Retry, "{reason}");
+        }
+        let soon = Duration::from_secs(3);
+        assert_eq!(
+            next(&failures(&[Reason::Forbidden, Reason::Invalid]), Some(soon)),
+            Next::After(soon)
+        );
     }
 
     #[test]

@@ -5,14 +5,14 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{plan::OperatorPlan, reconcile::status::unwritable};
+use orkestra_core::{plan::OperatorPlan, reasons::KatalogReason, reconcile::status::unwritable};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     OperatorStatus, Phase, Problem,
     bound::Bound,
-    operator::{DEPENDENCY_NOT_READY, Role},
+    operator::Role,
     shared::{Life, Shared, lock},
     watch::{WatchProblem, WatchState},
 };
@@ -57,15 +57,19 @@ fn set_gauges(shared: &Shared, status: &OperatorStatus) {
         .map_or(0, |bound| bound.records());
     shared.metrics.set_cache_records(records);
     shared.metrics.set_resources(status.instances);
-    shared.metrics.set_queue_depth(status.queue_depth);
     shared.metrics.set_queue_max_depth(status.queue_max_depth);
     shared.metrics.set_workers(status.workers);
+    shared.metrics.set_degraded(status.degraded.is_some());
 }
 
 fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
     let bound = shared.bound.load_full();
     let life = lock(&shared.life).clone();
     let tally = lock(&shared.tally).clone();
+    let (consecutive_failures, degraded) = {
+        let health = lock(&shared.health);
+        (health.failed_in_row(), health.degraded().cloned())
+    };
     let waits = life.waits_for.is_some() && life.phase == Phase::Running;
     OperatorStatus {
         phase: if waits { Phase::Waiting } else { life.phase },
@@ -83,7 +87,8 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         gated: shared.gated_count(),
         passes: tally.passes,
         failures: tally.failures,
-        consecutive_failures: tally.consecutive_failures,
+        consecutive_failures,
+        degraded,
         last_error: tally.last_error,
         last_pass: tally.last_pass,
         started_at: life.started_at.filter(|_| !waits || tally.passes > 0),
@@ -107,12 +112,20 @@ fn problems(
     life: &Life,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let away = shared.context.wire.reach().view().borrow().away.clone();
+    if let Some(away) = away {
+        // Whatever else cannot be read at the moment has this cause.
+        return vec![Problem {
+            reason: KatalogReason::Unavailable,
+            message: away.message(),
+        }];
+    }
     if life.phase == Phase::Waiting {
         problems.push(missing_crd(shared, plan));
     }
     if let Some(message) = &life.waits_for {
         problems.push(Problem {
-            reason: DEPENDENCY_NOT_READY,
+            reason: KatalogReason::DependencyNotReady,
             message: message.clone(),
         });
     }
@@ -129,7 +142,7 @@ fn problems(
                 "the API server does not serve {kind}, which `observe` watches: install its CRD"
             );
             problems.push(Problem {
-                reason: "KindNotServed",
+                reason: KatalogReason::KindNotServed,
                 message,
             });
         }
@@ -138,7 +151,7 @@ fn problems(
                 "the API server does not serve {kind}, which the Katalog declares: install its CRD"
             );
             problems.push(Problem {
-                reason: "KindNotServed",
+                reason: KatalogReason::KindNotServed,
                 message,
             });
         }
@@ -146,7 +159,7 @@ fn problems(
     problems.extend(shared.problems());
     if let Some(message) = shared.context.events.problem() {
         problems.push(Problem {
-            reason: "Forbidden",
+            reason: KatalogReason::Forbidden,
             message,
         });
     }
@@ -157,15 +170,15 @@ fn problems(
 fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> Problem {
     match trouble {
         WatchProblem::NotServed => Problem {
-            reason: "KindNotServed",
+            reason: KatalogReason::KindNotServed,
             message: format!("the API server does not serve {kind}"),
         },
         WatchProblem::Forbidden { message } => Problem {
-            reason: "Forbidden",
+            reason: KatalogReason::Forbidden,
             message,
         },
         WatchProblem::Unavailable { message } => Problem {
-            reason: "Unavailable",
+            reason: KatalogReason::Unavailable,
             message,
         },
     }
@@ -187,7 +200,7 @@ fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Problem {
         Some(_) => format!("the CRD of {group_kind} is not established yet"),
     };
     Problem {
-        reason: "CrdMissing",
+        reason: KatalogReason::CrdMissing,
         message,
     }
 }
@@ -213,7 +226,7 @@ fn lost_status(bound: &Bound) -> Option<Problem> {
         bound.served.group_kind()
     );
     Some(Problem {
-        reason: "StatusNotWritable",
+        reason: KatalogReason::StatusNotWritable,
         message,
     })
 }

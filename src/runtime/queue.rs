@@ -30,7 +30,7 @@ use tokio::{
 };
 
 use self::state::{Next, State};
-pub use self::workers::Workers;
+pub use self::workers::{Crew, SURPLUS_IDLE, Workers};
 use super::entropy::Entropy;
 
 /// Part of a backoff that jitter may take off it.
@@ -178,6 +178,14 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     pub fn hold(&self, held: bool) {
         self.inner.change(|state, _| state.hold(held));
         if !held {
+            self.inner.wake.notify_waiters();
+        }
+    }
+
+    /// Holds back every key, those that are let through as well: nothing can be done for any of them at the moment.
+    pub fn pause(&self, paused: bool) {
+        self.inner.change(|state, _| state.pause(paused));
+        if !paused {
             self.inner.wake.notify_waiters();
         }
     }

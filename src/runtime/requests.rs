@@ -1,5 +1,7 @@
 //! The requests of one operator: each is counted, and a refused right is remembered until the same request succeeds.
 
+use std::cell::Cell;
+
 use orkestra_core::{plan::ObjectKey, value::Node};
 
 use super::{
@@ -8,16 +10,31 @@ use super::{
 };
 use crate::metrics::Verb;
 
+tokio::task_local! {
+    /// Whether the pass that this task is in has written anything.
+    static WROTE: Cell<bool>;
+}
+
+/// Runs a pass, and says beside what it came to whether it has written anything.
+pub(super) async fn watched<T>(pass: impl Future<Output = T>) -> (T, bool) {
+    WROTE
+        .scope(Cell::new(false), async {
+            let passed = pass.await;
+            (passed, WROTE.with(Cell::get))
+        })
+        .await
+}
+
 impl Shared {
     /// Reads an object.
     pub(super) async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, WireError> {
-        let answer = self.context.wire.get(kind, key).await;
+        let answer = self.wire.get(kind, key).await;
         self.heard(Request::Get, kind, answer)
     }
 
     /// Every object of a kind in that scope, as the API server has them now.
     pub(super) async fn list(&self, kind: &Served, scope: &Scope) -> Result<Vec<Node>, WireError> {
-        let answer = self.context.wire.list_page(kind, scope, 0, None).await;
+        let answer = self.wire.list_page(kind, scope, 0, None).await;
         Ok(self.heard(Request::List, kind, answer)?.items)
     }
 
@@ -30,11 +47,7 @@ impl Shared {
         manager: &str,
         force: bool,
     ) -> Result<Node, WireError> {
-        let answer = self
-            .context
-            .wire
-            .apply(kind, key, manager, force, body)
-            .await;
+        let answer = self.wire.apply(kind, key, manager, force, body).await;
         self.wrote(Request::Apply, Verb::Apply, kind, answer)
     }
 
@@ -46,7 +59,7 @@ impl Shared {
         body: &Node,
         manager: &str,
     ) -> Result<Node, WireError> {
-        let answer = self.context.wire.create(kind, key, manager, body).await;
+        let answer = self.wire.create(kind, key, manager, body).await;
         self.wrote(Request::Create, Verb::Create, kind, answer)
     }
 
@@ -63,7 +76,7 @@ impl Shared {
             uid: Some(uid),
             resource_version: None,
         };
-        let answer = self.context.wire.delete(kind, key, &how).await;
+        let answer = self.wire.delete(kind, key, &how).await;
         self.wrote(Request::Delete, Verb::Delete, kind, answer)
     }
 
@@ -75,11 +88,7 @@ impl Shared {
         body: &Node,
         manager: &str,
     ) -> Result<Node, WireError> {
-        let answer = self
-            .context
-            .wire
-            .apply(kind, key, manager, true, body)
-            .await;
+        let answer = self.wire.apply(kind, key, manager, true, body).await;
         self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
     }
 
@@ -132,8 +141,8 @@ impl Shared {
         subresource: Option<&str>,
         (manager, body): (&str, &Node),
     ) -> Result<Node, WireError> {
-        let wire = &self.context.wire;
-        let answer = wire
+        let answer = self
+            .wire
             .merge_patch(kind, key, subresource, manager, body)
             .await;
         self.wrote(request, verb, kind, answer)
@@ -148,6 +157,8 @@ impl Shared {
     ) -> Result<T, WireError> {
         if answer.is_ok() {
             self.metrics.wrote(verb);
+            // Outside of a pass there is nobody to tell.
+            let _ = WROTE.try_with(|wrote| wrote.set(true));
         }
         self.heard(request, kind, answer)
     }

@@ -1,7 +1,7 @@
 //! What the tasks of one operator share.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -12,6 +12,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use orkestra_core::{
     plan::{CapacityPlan, ObjectKey, OperatorPlan},
+    reasons::KatalogReason,
     reconcile::{autoscale::Figures, held::Held, sources::Read},
 };
 use tokio::sync::Notify;
@@ -20,22 +21,25 @@ use super::{
     Phase, Problem,
     bound::Bound,
     context::Context,
+    health::{Health, Measure, Turn},
     memory::Memory,
     meter::Meter,
     operator::Role,
-    queue::{Lane, Queue},
+    queue::{Crew, Lane, Queue},
     sources::{Calls, objects::Objects, readers::Readers},
     standby::Recent,
     uniques::Uniques,
-    wire::{Served, WireError},
+    wire::{Served, Wire, WireError},
 };
-use crate::metrics::OperatorMetrics;
+use crate::{client::flow::Share, metrics::OperatorMetrics};
 
 /// What the tasks of one operator share.
 pub(super) struct Shared {
     pub(super) context: Arc<Context>,
     pub(super) role: Role,
     pub(super) metrics: OperatorMetrics,
+    /// Requests on the operator's account.
+    pub(super) wire: Wire,
     pub(super) queue: Queue<ObjectKey>,
     /// Calls to the outside that passes wait for.
     pub(super) calls: Calls,
@@ -50,8 +54,8 @@ pub(super) struct Shared {
     /// Wakes the publisher: the operator's status may have changed.
     pub(super) changed: Notify,
     pub(super) tally: Mutex<Tally>,
-    /// Custom resources whose last pass failed.
-    failing: Mutex<BTreeSet<ObjectKey>>,
+    /// What the passes say of the operator.
+    pub(super) health: Mutex<Health>,
     /// The recent passes.
     pub(super) meter: Meter,
     /// Workers that take keys; none before they run.
@@ -100,7 +104,7 @@ pub(super) struct Life {
 /// The capacity that counts at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
-    pub(super) workers: usize,
+    pub(super) crew: Crew,
     /// The depth that counts as a full queue; 0 is none.
     pub(super) max_depth: u32,
     /// Period of the safety net; zero is off.
@@ -112,7 +116,6 @@ pub(super) struct Pace {
 pub(super) struct Tally {
     pub(super) passes: u64,
     pub(super) failures: u64,
-    pub(super) consecutive_failures: u64,
     pub(super) last_error: Option<String>,
     pub(super) last_pass: Option<jiff::Timestamp>,
 }
@@ -128,8 +131,11 @@ impl Shared {
         role: Role,
         metrics: OperatorMetrics,
         queue: Queue<ObjectKey>,
+        plan: &OperatorPlan,
     ) -> Self {
+        let share = format!("{}/{}", plan.katalog, plan.name);
         Self {
+            wire: context.wire.on_account_of(Share::new(share)),
             calls: Calls::new(context.external.clone(), queue.clone()),
             context,
             role,
@@ -141,7 +147,7 @@ impl Shared {
             rebind: Notify::new(),
             changed: Notify::new(),
             tally: Mutex::default(),
-            failing: Mutex::default(),
+            health: Mutex::default(),
             meter: Meter::default(),
             workers: AtomicUsize::new(0),
             scaled: Mutex::default(),
@@ -193,13 +199,13 @@ impl Shared {
         let mut problems: Vec<Problem> = rights
             .values()
             .map(|message| Problem {
-                reason: "Forbidden",
+                reason: KatalogReason::Forbidden,
                 message: message.clone(),
             })
             .collect();
         if let Some(message) = &*lock(&self.status_refused) {
             problems.push(Problem {
-                reason: "StatusNotWritable",
+                reason: KatalogReason::StatusNotWritable,
                 message: message.clone(),
             });
         }
@@ -269,8 +275,12 @@ impl Shared {
     /// The capacity that counts: what is declared, or what an autoscaler says instead.
     pub(super) fn pace(&self, plan: &OperatorPlan) -> Pace {
         let scaled = lock(&self.scaled).clone().unwrap_or_default();
+        let declared = Crew {
+            least: plan.workers,
+            most: plan.most_workers,
+        };
         Pace {
-            workers: scaled.workers.unwrap_or(plan.workers),
+            crew: scaled.workers.map_or(declared, Crew::from),
             max_depth: scaled.queue_depth.unwrap_or(plan.queue.max_depth),
             resync: scaled.resync.unwrap_or(plan.resync),
         }
@@ -324,11 +334,36 @@ impl Shared {
         self.forget_recent(key);
         let unread = self.readers.forget(key);
         self.objects.release(&unread, &self.readers);
-        let mut failing = lock(&self.failing);
-        // Nobody is left who could succeed in its place.
-        if failing.remove(key) && failing.is_empty() {
-            lock(&self.tally).consecutive_failures = 0;
+        let Some(bound) = self.bound.load_full() else {
+            return;
+        };
+        let measure = self.measure(&bound.plan);
+        let turn = lock(&self.health).gone(key, measure);
+        self.tell_turn(&bound.plan, turn);
+    }
+
+    /// What the operator's passes are measured by now.
+    fn measure(&self, plan: &OperatorPlan) -> Measure {
+        Measure {
+            threshold: plan.queue.failure_threshold,
+            instances: lock(&self.uids).len(),
+            now: self.context.clock.now(),
         }
+    }
+
+    /// Logs that the operator is degraded from now on, or no longer.
+    fn tell_turn(&self, plan: &OperatorPlan, turn: Option<Turn>) {
+        let (katalog, operator) = (&plan.katalog, &plan.name);
+        match turn {
+            None => return,
+            Some(Turn::Degraded) => {
+                let health = lock(&self.health);
+                let why = health.degraded().map(|degraded| &*degraded.message);
+                tracing::warn!(%katalog, operator, error = why, "operator is degraded");
+            }
+            Some(Turn::Recovered) => tracing::info!(%katalog, operator, "operator has recovered"),
+        }
+        self.changed.notify_one();
     }
 
     /// The CRD is gone, and all custom resources with it.
@@ -339,7 +374,7 @@ impl Shared {
         }
         lock(&self.memories).clear();
         self.calls.clear();
-        lock(&self.failing).clear();
+        *lock(&self.health) = Health::default();
     }
 
     /// A pass over a custom resource has read exactly these.
@@ -348,25 +383,29 @@ impl Shared {
         self.objects.release(&unread, &self.readers);
     }
 
-    /// Counts a pass over a custom resource; `is_known` is whether that is still there.
-    pub(super) fn passed(&self, key: &ObjectKey, is_known: bool, error: Option<String>) {
-        let mut failing = lock(&self.failing);
+    /// Counts a pass over a custom resource; whether that is still there, and whether it is tried again with
+    /// backoff.
+    pub(super) fn passed(
+        &self,
+        plan: &OperatorPlan,
+        key: &ObjectKey,
+        (is_known, is_retried): (bool, bool),
+        error: Option<String>,
+    ) {
+        let measure = self.measure(plan);
+        let turn = match &error {
+            None => lock(&self.health).passed(key, measure),
+            Some(error) if is_known => lock(&self.health).failed(key, error, is_retried, measure),
+            Some(_) => None,
+        };
         let mut tally = lock(&self.tally);
         tally.passes += 1;
-        tally.last_pass = Some(self.context.clock.now());
-        match error {
-            None => {
-                tally.consecutive_failures = 0;
-                failing.remove(key);
-            }
-            Some(error) => {
-                tally.failures += 1;
-                tally.last_error = Some(error);
-                if is_known {
-                    tally.consecutive_failures += 1;
-                    failing.insert(key.clone());
-                }
-            }
+        tally.last_pass = Some(measure.now);
+        if error.is_some() {
+            tally.failures += 1;
+            tally.last_error = error;
         }
+        drop(tally);
+        self.tell_turn(plan, turn);
     }
 }

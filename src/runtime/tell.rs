@@ -1,10 +1,10 @@
 //! What a pass tells people: events and logs.
 
-use orkestra_core::api::conditions;
+use orkestra_core::api::conditions::EVENT_BYTES;
+use orkestra_core::reasons::{Reason, Remark};
 use orkestra_core::reconcile::{
-    reason::Reason,
     record::{CrRecord, Observed},
-    verdict::{Action, Executed, Verdict},
+    verdict::{Action, Executed, Verdict, told},
 };
 
 use super::{bound::Bound, memory::Memory, shared::Shared};
@@ -30,7 +30,7 @@ pub(super) fn tell(
             bound,
             &after.cr,
             Severity::Normal,
-            "Reconciled",
+            Remark::Reconciled.as_str(),
             changes.join(", "),
         );
     }
@@ -49,9 +49,18 @@ pub(super) fn tell(
             &after.cr,
             Severity::Warning,
             verdict.reason.as_str(),
-            verdict.message.clone(),
+            note(executed, verdict),
         );
         memory.reported = Some(text);
+    }
+}
+
+/// What is wrong, as an Event tells it: of many failures each is named.
+fn note(executed: &Executed, verdict: &Verdict) -> String {
+    if executed.failures.is_empty() {
+        verdict.message.clone()
+    } else {
+        told(&executed.failures, EVENT_BYTES)
     }
 }
 
@@ -68,7 +77,7 @@ pub(super) fn warn(
         .as_ref()
         .filter(|text| memory.warned.as_ref() != Some(*text))
     {
-        let reason = conditions::VALIDATION_WARNING;
+        let reason = Remark::ValidationWarning.as_str();
         publish(shared, bound, cr, Severity::Warning, reason, text.clone());
     }
     memory.warned = text;

@@ -18,6 +18,8 @@ pub use self::{
     error::{Cause, WireError},
     served::Served,
 };
+use super::reach::Reach;
+use crate::client::flow::{Flow, Share, Turn};
 use served::Query;
 
 /// How long one request may take.
@@ -38,6 +40,9 @@ const STRICT: &str = "Strict";
 #[derive(Clone)]
 pub struct Wire {
     client: kube::Client,
+    reach: Reach,
+    /// How requests wait for their turn, and on whose account.
+    flow: Option<(Flow, Share)>,
 }
 
 impl std::fmt::Debug for Wire {
@@ -118,7 +123,44 @@ struct ListMeta {
 impl Wire {
     /// Requests through `client`, [`DEADLINE`] each.
     pub fn new(client: kube::Client) -> Self {
-        Self { client }
+        Self::reaching(client, Reach::unquestioned())
+    }
+
+    /// The same, and `reach` hears how they end.
+    pub fn reaching(client: kube::Client, reach: Reach) -> Self {
+        Self {
+            client,
+            reach,
+            flow: None,
+        }
+    }
+
+    /// The same, each request after its turn in `flow`, for which no deadline counts.
+    #[must_use]
+    pub fn in_turn(mut self, flow: Flow) -> Self {
+        self.flow = Some((flow, Share::new("process")));
+        self
+    }
+
+    /// The same requests on another account.
+    #[must_use]
+    pub fn on_account_of(&self, share: Share) -> Self {
+        let flow = self.flow.as_ref().map(|(flow, _)| (flow.clone(), share));
+        Self {
+            flow,
+            ..self.clone()
+        }
+    }
+
+    /// Waits for the turn of a request; it goes into the request's extensions. None where requests do not wait.
+    async fn turn(&self) -> Option<Turn> {
+        let (flow, share) = self.flow.as_ref()?;
+        Some(flow.turn(share).await)
+    }
+
+    /// Whether the API server can be reached, as the requests tell.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// The client underneath.
@@ -370,15 +412,20 @@ impl Wire {
             request = request.header(header::CONTENT_TYPE, content_type);
             bytes = serde_json::to_vec(node).map_err(|_| asked.unwritable())?;
         }
-        let request = request.body(bytes).map_err(|_| asked.unwritable())?;
+        let mut request = request.body(bytes).map_err(|_| asked.unwritable())?;
+        if let Some(turn) = self.turn().await {
+            request.extensions_mut().insert(turn);
+        }
         // Not `request::<Node>`: kube logs the whole text of an answer that it cannot parse.
-        match tokio::time::timeout(DEADLINE, self.client.request_text(request)).await {
+        let answer = match tokio::time::timeout(DEADLINE, self.client.request_text(request)).await {
             Ok(answer) => answer.map_err(|error| asked.sort(error)),
             Err(_) => Err(WireError::Unavailable(format!(
                 "no answer within {} s",
                 DEADLINE.as_secs()
             ))),
-        }
+        };
+        self.reach.heard(&answer);
+        answer
     }
 }
 

@@ -1,6 +1,10 @@
 //! The workers' side of a pass: health is counted, a panic ends one cycle, what follows is queued.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures::FutureExt;
 use orkestra_core::plan::ObjectKey;
@@ -9,18 +13,25 @@ use tokio::time::Instant;
 use super::{
     bound::Bound,
     pass::{Next, Passed, pass},
-    queue::{Cause, Lane, Taken, Workers},
+    queue::{Cause, Crew, Lane, Taken, Workers},
+    requests::watched,
     shared::Shared,
 };
-use crate::metrics::Outcome;
+use crate::metrics::{Outcome, Trigger};
 
 /// How long a key rests whose pass ended with the lease: workers stop within that.
 const LOST: Duration = Duration::from_secs(1);
 
-/// Starts `count` workers of an operator.
-pub(super) fn start(shared: &Arc<Shared>, count: usize) -> Workers<ObjectKey> {
-    let shared = shared.clone();
-    Workers::start(shared.queue.clone(), count, move |taken| {
+/// Starts the workers of an operator.
+pub(super) fn start(shared: &Arc<Shared>, crew: Crew) -> Workers<ObjectKey> {
+    let (shared, told) = (shared.clone(), Arc::downgrade(shared));
+    let counted = move |count| {
+        if let Some(shared) = told.upgrade() {
+            shared.workers.store(count, Ordering::Relaxed);
+            shared.changed.notify_one();
+        }
+    };
+    Workers::start(shared.queue.clone(), crew, counted, move |taken| {
         let shared = shared.clone();
         Box::pin(async move { one(&shared, taken).await })
     })
@@ -34,11 +45,12 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     shared.metrics.waited(taken.waited);
     let started = Instant::now();
     let active = shared.metrics.enter_pass();
-    let passed = shared
+    let pass = shared
         .context
         .leadership
-        .while_leading(guarded(shared, &bound, &taken));
-    let passed = passed.await;
+        // A pass is large; it is moved into what runs it.
+        .while_leading(Box::pin(guarded(shared, &bound, &taken)));
+    let (passed, wrote) = watched(pass).await;
     drop(active);
     // A write that was refused since the lease has run out is nobody's failure.
     let leads = || shared.context.leadership.leads();
@@ -53,10 +65,20 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     };
     if passed.next != Next::Pending {
         let took = started.elapsed();
-        shared.metrics.pass_ended(outcome, took);
+        let trigger = trigger(taken.cause);
+        (shared.metrics).pass_ended(outcome, (trigger, wrote), took);
         shared.meter.ended(took, outcome == Outcome::Error);
+    }
+    if passed.is_lost(shared.context.wire.reach()) {
+        // It is taken again once the API server is back, as if it had not been tried.
+        shared.queue.add(key, Lane::Changed);
+        taken.done();
+        return;
+    }
+    if passed.next != Next::Pending {
         let is_known = bound.cr(&key).is_some();
-        shared.passed(&key, is_known, passed.error);
+        let is_retried = passed.next == Next::Retry;
+        shared.passed(&bound.plan, &key, (is_known, is_retried), passed.error);
     }
     match passed.next {
         Next::Settled => shared.queue.forget(&key),
@@ -74,6 +96,16 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     }
     taken.done();
     shared.changed.notify_one();
+}
+
+/// What the metrics call a cause.
+fn trigger(cause: Cause) -> Trigger {
+    match cause {
+        Cause::Changed => Trigger::Changed,
+        Cause::Timer => Trigger::Timer,
+        Cause::Retry => Trigger::Retry,
+        Cause::Resync => Trigger::Resync,
+    }
 }
 
 /// The pass. A panic is a failure of its own: whatever it left half done, the next pass sees and mends.

@@ -32,7 +32,12 @@ use tokio::sync::Semaphore;
 pub use error::ApiError;
 pub use stage::Stage;
 
-use crate::{lead::Leadership, meta::Directory, metrics::Metrics, runtime::context::Clock};
+use crate::{
+    lead::Leadership,
+    meta::Directory,
+    metrics::Metrics,
+    runtime::{context::Clock, reach::Reach},
+};
 use address::{Page, Target};
 
 /// Requests that may read from the API server at a time; others wait within their deadline.
@@ -47,6 +52,7 @@ pub struct Pages {
     client: kube::Client,
     clock: Clock,
     leadership: Leadership,
+    reach: Reach,
     live: Arc<Semaphore>,
 }
 
@@ -74,6 +80,7 @@ impl Pages {
             client,
             clock,
             leadership: Leadership::alone("".into()),
+            reach: Reach::unquestioned(),
             live: Arc::new(Semaphore::new(LIVE_REQUESTS)),
         }
     }
@@ -82,6 +89,12 @@ impl Pages {
     #[must_use]
     pub fn with_leadership(self, leadership: Leadership) -> Self {
         Self { leadership, ..self }
+    }
+
+    /// The same, telling whether the API server can be reached.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 
     /// Why it is not ready; nothing when it is. One that follows is ready as one that leads is: its caches are filled.
@@ -95,6 +108,9 @@ impl Pages {
             stage::Now::Starting => Some("starting".to_owned()),
             stage::Now::Ready if !standing.heard => {
                 Some("starting: the Lease was not seen yet".to_owned())
+            }
+            stage::Now::Ready if self.reach.view().borrow().away.is_some() => {
+                Some("the API server cannot be reached".to_owned())
             }
             stage::Now::Ready => None,
         }
@@ -168,6 +184,7 @@ async fn summary(State(pages): State<Pages>) -> Response {
         &pages.directory.katalogs(),
         pages.unready().is_none(),
         &pages.leadership,
+        &pages.reach.view().borrow(),
     ))
     .into_response()
 }

@@ -10,6 +10,7 @@ use axum::{
 use orkestra_core::{
     api::{DependencyCondition, duration},
     plan::{AutoscalePlan, OperatorPlan},
+    reasons::KatalogReason,
 };
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use super::address::long_path;
 use crate::{
     lead::Leadership,
     meta::{KatalogView, OperatorView},
-    runtime::{DEPENDENCY_NOT_READY, OperatorStatus, health::State},
+    runtime::{OperatorStatus, health::State, reach::View},
 };
 
 /// How it fares; one whose kind another Katalog holds never starts. Where another process leads, it is what that says.
@@ -27,7 +28,7 @@ fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
     } else if operator.conflict.is_some() {
         State::Pending
     } else {
-        State::of(&operator.plan, status)
+        State::of(status)
     }
 }
 
@@ -41,7 +42,12 @@ fn code(state: State) -> StatusCode {
 }
 
 /// `/katalog`.
-pub(super) fn summary(katalogs: &[KatalogView], ready: bool, leadership: &Leadership) -> Value {
+pub(super) fn summary(
+    katalogs: &[KatalogView],
+    ready: bool,
+    leadership: &Leadership,
+    reach: &View,
+) -> Value {
     let standing = leadership.standing();
     let rows: Vec<(State, Value)> = katalogs
         .iter()
@@ -74,6 +80,7 @@ pub(super) fn summary(katalogs: &[KatalogView], ready: bool, leadership: &Leader
     let mut page = json!({
         "healthy": degraded == 0,
         "OrkReady": ready,
+        "apiServer": api_server(reach),
         "status": if degraded == 0 { 200 } else { 503 },
         "degradedReason": first.map(|row| format!("{}: {}", row["name"].as_str().unwrap_or(""), row["reason"].as_str().unwrap_or(""))),
         "total": enabled + disabled,
@@ -96,6 +103,15 @@ pub(super) fn summary(katalogs: &[KatalogView], ready: bool, leadership: &Leader
         }
     }
     page
+}
+
+/// Whether the API server can be reached, and if not, for how long and why.
+fn api_server(reach: &View) -> Value {
+    json!({
+        "reachable": reach.away.is_none(),
+        "awaySeconds": reach.away.as_ref().map(|away| away.since.elapsed().as_secs()),
+        "reason": reach.away.as_ref().map(|away| &away.why),
+    })
 }
 
 fn about(katalog: &KatalogView) -> Value {
@@ -164,6 +180,13 @@ fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
     if let Some(entry) = &status.yields_to {
         return Some(format!("entry {entry} reconciles this kind"));
     }
+    if let Some(degraded) = &status.degraded {
+        return Some(format!(
+            "{}: {}",
+            KatalogReason::PassesFail,
+            degraded.message
+        ));
+    }
     (status.consecutive_failures > 0).then(|| {
         let last = status.last_error.as_deref().unwrap_or("no message");
         format!(
@@ -192,7 +215,14 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView, leads: bo
         "workers": {
             "current": workers(operator, &status),
             "configured": plan.workers,
-            "source": if status.autoscaled { "autoscaler" } else { "configured" },
+            "most": plan.most_workers,
+            "source": if status.autoscaled {
+                "autoscaler"
+            } else if plan.most_workers > plan.workers {
+                "default"
+            } else {
+                "configured"
+            },
         },
         "autoscaler": plan.autoscale.as_ref().map(|scale| autoscaler(scale, &status)),
         "resync": duration::format(plan.resync),
@@ -258,7 +288,7 @@ fn problems(status: &OperatorStatus) -> Vec<Value> {
     status
         .problems
         .iter()
-        .map(|problem| json!({"reason": problem.reason, "message": problem.message}))
+        .map(|problem| json!({"reason": problem.reason.as_str(), "message": problem.message}))
         .collect()
 }
 
@@ -303,12 +333,13 @@ pub(super) fn health(
         "queueDepth": status.queue_depth,
         "errorRate": own(error_rate(&status).into()),
         "consecutiveFails": own(status.consecutive_failures.into()),
+        "degradedSince": status.degraded.as_ref().map(|degraded| degraded.since),
         "totalReconciles": own(status.passes.into()),
         "totalFailed": own(status.failures.into()),
         "resourceCount": status.instances,
         "readyCount": ready_count(operator, &status),
         "gated": own(status.gated.into()),
-        "hasUnhealthyDependencies": status.problems.iter().any(|problem| problem.reason == DEPENDENCY_NOT_READY),
+        "hasUnhealthyDependencies": status.problems.iter().any(|problem| problem.reason == KatalogReason::DependencyNotReady),
         "lastError": status.last_error,
         "lastReconcile": status.last_pass,
         "problems": problems(&status),

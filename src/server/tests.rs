@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use axum::body::Body;
 use http::{Request, Response};
-use orkestra_core::plan::KatalogRef;
+use orkestra_core::{plan::KatalogRef, reasons::KatalogReason};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::{ServiceExt, service_fn};
@@ -14,7 +14,7 @@ use tower::{ServiceExt, service_fn};
 use super::*;
 use crate::{
     meta::{About, KatalogView, OperatorView, Readiness},
-    runtime::{OperatorStatus, Phase, Problem},
+    runtime::{OperatorStatus, Phase, Problem, wire::WireError},
     testing,
 };
 
@@ -63,6 +63,7 @@ fn status() -> OperatorStatus {
         passes: 40,
         failures: 10,
         consecutive_failures: 0,
+        degraded: None,
         last_error: Some("cannot apply Deployment marsh/reeds".to_owned()),
         last_pass: Some("2031-05-06T07:08:00Z".parse().unwrap()),
         started_at: Some("2031-05-06T07:00:09Z".parse().unwrap()),
@@ -218,7 +219,7 @@ async fn only_get_is_answered_and_unknown_pages_say_so() {
 async fn the_summary_counts_what_runs() {
     let degraded = OperatorStatus {
         problems: vec![Problem {
-            reason: "Forbidden",
+            reason: KatalogReason::Forbidden,
             message: "may not list lakes".to_owned(),
         }],
         ..status()
@@ -252,6 +253,48 @@ async fn the_summary_counts_what_runs() {
     assert_eq!(page["description"], "Ponds and lakes");
     assert_eq!(page["crds"][0]["path"], "/katalog/marsh/reeds/pond");
     assert_eq!(page["crds"][0]["namespace"], "marsh");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_away_is_told_of_and_the_process_lives() {
+    let nobody = service_fn(|_: Request<kube::client::Body>| async {
+        Err::<Response<Body>, _>(std::io::Error::other("connection refused"))
+    });
+    let gauge = prometheus::IntGauge::new("up", "up").unwrap();
+    let reach = Reach::new(
+        kube::Client::new(nobody, "default"),
+        crate::runtime::entropy::Entropy::seeded(7),
+        gauge,
+    );
+    let one = katalog("marsh", "reeds", vec![("pond", status())]);
+    let pages = pages(vec![one], cluster(BTreeMap::new())).reaching(reach.clone());
+    pages.stage.set_ready();
+    assert_eq!(send(&pages, "GET", "/readyz").await.0, 200);
+    for _ in 0..9 {
+        reach.heard::<()>(&Err(WireError::Unavailable(
+            "connection refused".to_owned(),
+        )));
+    }
+    let mut view = reach.view();
+    view.wait_for(|view| view.away.is_some()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    let (code, text) = send(&pages, "GET", "/readyz").await;
+    assert_eq!((code, &*text), (503, "the API server cannot be reached\n"));
+    assert_eq!(send(&pages, "GET", "/livez").await.0, 200);
+    let (code, page) = get_json(&pages, "/katalog").await;
+    assert_eq!((code, &page["OrkReady"]), (200, &json!(false)));
+    let told = &page["apiServer"];
+    assert_eq!(
+        (&told["reachable"], &told["awaySeconds"]),
+        (&json!(false), &json!(90))
+    );
+    assert!(
+        told["reason"]
+            .as_str()
+            .unwrap()
+            .contains("connection refused"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -301,7 +344,7 @@ async fn where_a_long_and_a_short_address_read_the_same_an_existing_long_one_win
 async fn health_tells_states_apart() {
     let problem = || {
         vec![Problem {
-            reason: "CrdMissing",
+            reason: KatalogReason::CrdMissing,
             message: "install it".to_owned(),
         }]
     };
@@ -327,6 +370,10 @@ async fn health_tells_states_apart() {
             "degraded",
             OperatorStatus {
                 consecutive_failures: 5,
+                degraded: Some(crate::runtime::health::Degraded {
+                    since: NOW.parse().unwrap(),
+                    message: "5 passes in a row failed".to_owned(),
+                }),
                 ..status()
             },
         ),

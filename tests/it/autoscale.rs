@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use orkestra::client::flow::Flow;
 use orkestra::meta::{Directory, Feed, FileError, Namespaces, OperatorView, Runtime};
 use orkestra::metrics::Metrics;
 use orkestra::runtime::OperatorStatus;
@@ -83,7 +84,7 @@ struct Engine {
 impl Engine {
     fn start(scenario: &Scenario) -> Result<Self> {
         let sluice = Arc::new(Sluice::default());
-        let mut context = Context::new(scenario.identity.client()?)?;
+        let mut context = Context::new(scenario.identity.client()?, &Flow::new(|| 0.0))?;
         let before = sluice.clone();
         context.faults = Faults::before_pass(move |operator, _| {
             // The runtime's other tasks go on meanwhile.

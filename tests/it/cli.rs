@@ -89,7 +89,7 @@ fn help_and_version_are_fine_and_wrong_usage_is_2() {
 }
 
 #[test]
-fn a_wrong_variable_is_an_error_with_a_reason() {
+pub(crate) fn a_wrong_variable_is_an_error_with_a_reason() {
     let out = ork()
         .args(["controller"])
         .env("RUST_LOG", "inof")

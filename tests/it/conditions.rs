@@ -188,7 +188,7 @@ async fn ready_waits_for_what_the_katalog_asks() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_time_window_opens_and_another_closes_at_their_moment() -> Result<()> {
+pub(crate) async fn a_time_window_opens_and_another_closes_at_their_moment() -> Result<()> {
     let mut scenario = Scenario::new("clock").await?;
     let katalog = input("conditions/clock.yaml")?;
     scenario.grant(&katalog).await?;

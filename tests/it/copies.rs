@@ -100,7 +100,7 @@ async fn ensure_followed_at_once(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_copy_waits_for_its_source_follows_it_and_is_cleaned_up() -> Result<()> {
+pub(crate) async fn a_copy_waits_for_its_source_follows_it_and_is_cleaned_up() -> Result<()> {
     let (mut scenario, source, other) = running("copies", "copies/katalog.yaml").await?;
     let sources = scenario.objects_in(&source, "secrets");
     let (here, there) = (

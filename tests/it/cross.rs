@@ -77,7 +77,8 @@ pub(crate) fn host(deployment: &Value) -> Option<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_app_waits_for_its_database_and_follows_its_endpoint_within_a_second() -> Result<()> {
+pub(crate) async fn an_app_waits_for_its_database_and_follows_its_endpoint_within_a_second()
+-> Result<()> {
     let scenario = running().await?;
     let (apps, deployments) = (scenario.objects("apps"), scenario.objects("deployments"));
     app(&scenario)?;
@@ -321,7 +322,7 @@ async fn labels_choose_the_operator_and_the_first_resource_by_name() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_operators_that_read_each_other_come_to_rest() -> Result<()> {
+pub(crate) async fn two_operators_that_read_each_other_come_to_rest() -> Result<()> {
     let crds = ["cross/app-crd.yaml", "cross/database-crd.yaml"];
     let scenario = Scenario::running("crosscircle", &crds, "cross/circle.yaml").await?;
     make(&scenario, "App", "one", &json!({}), &json!({}))?;

@@ -104,7 +104,7 @@ async fn e_a_resource_deleted_while_the_controller_is_down_goes_when_it_is_back(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_crd_deleted_with_its_resources_goes_with_all_of_them() -> Result<()> {
+pub(crate) async fn e_a_crd_deleted_with_its_resources_goes_with_all_of_them() -> Result<()> {
     let scenario = orchard("crdgone").await?;
     let name = kind(&scenario);
     scenario.kubectl(&["delete", "crd", &name, "--wait=false"])?;
@@ -121,7 +121,8 @@ async fn e_a_crd_deleted_with_its_resources_goes_with_all_of_them() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_crd_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()> {
+pub(crate) async fn e_a_crd_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()>
+{
     let mut scenario = orchard("crdlate").await?;
     scenario.kill9()?;
     let name = kind(&scenario);
@@ -192,7 +193,7 @@ impl Far {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_children_that_kubernetes_does_not_collect_go_too() -> Result<()> {
+pub(crate) async fn e_children_that_kubernetes_does_not_collect_go_too() -> Result<()> {
     let far = Far::new("far").await?;
     // They are kept as declared like the others.
     far.signs.delete("north-sign").await?;

@@ -141,7 +141,7 @@ pub(crate) async fn operators_start_in_the_order_of_their_dependencies_and_stop_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_operator_pauses_while_the_one_it_depends_on_fails_and_then_does_all_that_came()
+pub(crate) async fn an_operator_pauses_while_the_one_it_depends_on_fails_and_then_does_all_that_came()
 -> Result<()> {
     let mut scenario = filled("pause").await?;
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));

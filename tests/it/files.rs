@@ -94,7 +94,8 @@ fn finalizers(object: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ork_run_applies_what_files_name_follows_their_changes_and_release_lets_go() -> Result<()> {
+pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_release_lets_go()
+-> Result<()> {
     let desk = Desk::new().await?;
     let mark = Scenario::mark()?;
     let mut run = desk.run()?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
+use orkestra::client::flow::Flow;
 use orkestra::meta::{Feed, FileError, Namespaces, Runtime};
 use orkestra::metrics::Metrics;
 use orkestra::runtime::context::{Clock, Context, Faults};
@@ -30,7 +31,7 @@ pub(crate) struct Engine {
 impl Engine {
     /// Starts it; `prepare` is what the test puts into its context.
     pub(crate) fn start(scenario: &Scenario, prepare: impl FnOnce(&mut Context)) -> Result<Self> {
-        let mut context = Context::new(scenario.identity.client()?)?;
+        let mut context = Context::new(scenario.identity.client()?, &Flow::new(|| 0.0))?;
         prepare(&mut context);
         let metrics = context.metrics.clone();
         let shutdown = CancellationToken::new();

@@ -119,7 +119,7 @@ fn ensure_in_time(moments: &BTreeSet<Timestamp>) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_password_rotates_in_place_and_its_pods_roll() -> Result<()> {
+pub(crate) async fn a_password_rotates_in_place_and_its_pods_roll() -> Result<()> {
     let mut scenario = running("rotating", "secrets/rotating.yaml").await?;
     waters::pond(&scenario, "north", &json!({})).await?;
     let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));

@@ -7,6 +7,7 @@
 //!            │                             └── schema: what fields take and give
 //!            │                             ├── enrich: what is added to children
 //!            └── diagnostics: what is wrong, and where
+//!  reasons: why something is as it is, and what follows
 //!  api ── reference ──► pages, `ork explain`, the schema for editors
 //! ```
 //!
@@ -18,6 +19,7 @@ pub mod diagnostics;
 pub mod document;
 pub mod enrich;
 pub mod plan;
+pub mod reasons;
 pub mod reconcile;
 pub mod reference;
 pub mod resources;

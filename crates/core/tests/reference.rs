@@ -15,6 +15,7 @@ use jsonschema::Validator;
 use orkestra_core::diagnostics::{Code, Diagnostics, Severity};
 use orkestra_core::document::{DocumentKind, parse_stream, read_stream};
 use orkestra_core::plan::{KatalogRef, Library, Schemas, compile};
+use orkestra_core::reasons;
 use orkestra_core::reference::{BLOCKS, Block, explain, json_schema, katalog_page, motif_page};
 use serde_json::Value;
 
@@ -38,6 +39,7 @@ fn assert_current(path: &str, expected: &str) {
 fn the_committed_pages_are_current() {
     assert_current("docs/katalog.md", &katalog_page());
     assert_current("docs/motif.md", &motif_page());
+    assert_current("docs/reasons.md", &reasons::page());
 }
 
 #[test]

@@ -213,6 +213,7 @@ pub(crate) fn serve(dir: &Path, locked: bool, nodes: bool) -> Result<()> {
         let cluster = ControlPlane::start(Options {
             nodes,
             folder: Some(place.data()?),
+            ..Options::default()
         })?;
         let part = place.file("kubeconfig.part");
         fs::write(&part, cluster.admin().kubeconfig())?;

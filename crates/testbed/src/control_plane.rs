@@ -26,6 +26,8 @@ const START_LIMIT: Duration = Duration::from_mins(2);
 pub struct Options {
     /// Whether there is a scheduler and a fake node, so that pods run and Jobs complete. Without, pods stay Pending.
     pub nodes: bool,
+    /// Whether there are no controllers, so that objects stay as they are written and nobody else uses the machine.
+    pub without_controllers: bool,
     /// The data folder, which must not exist yet and is removed in the end; by default a new one among the temporary files.
     pub folder: Option<PathBuf>,
 }
@@ -82,7 +84,9 @@ impl ControlPlane {
             ports,
             authority,
         };
-        this.start_controllers()?;
+        if !options.without_controllers {
+            this.start_controllers()?;
+        }
         if options.nodes {
             let nodes = nodes::start(&this)?;
             lock(&this.servers).clients.extend(nodes);
@@ -99,7 +103,7 @@ impl ControlPlane {
         static SHARED: OnceLock<std::result::Result<ControlPlane, String>> = OnceLock::new();
         let options = || Options {
             nodes: true,
-            folder: None,
+            ..Options::default()
         };
         match SHARED.get_or_init(|| Self::start(options()).map_err(|error| format!("{error:#}"))) {
             Ok(shared) => shared,

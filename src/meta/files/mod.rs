@@ -23,6 +23,7 @@ use orkestra_core::{
     api::OperatedKind,
     diagnostics::{Diagnostic, Diagnostics},
     plan::{GroupKind, KatalogRef, Plan, Schemas},
+    reasons::KatalogReason,
 };
 use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
@@ -310,7 +311,7 @@ impl State {
             let verdict = match &self.refused {
                 None => Verdict::Accepted,
                 Some(why) => Verdict::Refused {
-                    reason: super::reasons::INVALID_REVISION,
+                    reason: KatalogReason::InvalidRevision,
                     message: why.clone(),
                 },
             };

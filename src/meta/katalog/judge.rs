@@ -11,12 +11,13 @@ use orkestra_core::{
     diagnostics::{Code, Diagnostics, Severity},
     document::{Source, read_what_can_be},
     plan::{self, GroupKind, KatalogRef, Plan, Schemas},
+    reasons::KatalogReason,
     value,
 };
 use serde_json::Value;
 
 use super::{
-    super::{reasons, revisions::data},
+    super::revisions::data,
     taken::{Asked, Taken, stored},
 };
 
@@ -35,7 +36,7 @@ pub(crate) struct Judged {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// `InvalidRevision`, `NoApiTypes` or `MotifNotFound`.
-    pub(crate) reason: &'static str,
+    pub(crate) reason: KatalogReason,
     /// The problems with path, message and hint.
     pub(crate) message: String,
 }
@@ -51,7 +52,7 @@ pub(crate) fn judge(
     catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| {
         tracing::error!(%katalog, "compiler panicked");
         Err(Refusal {
-            reason: reasons::INVALID_REVISION,
+            reason: KatalogReason::InvalidRevision,
             message: "internal error: the compiler failed; please report it".to_owned(),
         })
     })
@@ -71,11 +72,11 @@ fn compile(
     let invalid = |problems: &Diagnostics| {
         let mut errors = (problems.iter()).filter(|problem| problem.severity == Severity::Error);
         let reason = if plan::lacks_api_types(problems) {
-            reasons::NO_API_TYPES
+            KatalogReason::NoApiTypes
         } else if errors.all(|problem| problem.code == Code::NotFound) {
-            reasons::MOTIF_NOT_FOUND
+            KatalogReason::MotifNotFound
         } else {
-            reasons::INVALID_REVISION
+            KatalogReason::InvalidRevision
         };
         Refusal {
             reason,
@@ -160,7 +161,7 @@ mod tests {
             &Schemas::default(),
         )
         .unwrap_err();
-        assert_eq!(refusal.reason, "NoApiTypes");
+        assert_eq!(refusal.reason, KatalogReason::NoApiTypes);
         assert!(
             refusal.message.contains("spec.crds.pond"),
             "{}",
@@ -173,7 +174,7 @@ mod tests {
         let crds = json!({ "pond": { "apiTypez": {} } });
         let (taken, schemas) = (Taken::default(), Schemas::default());
         let refusal = judge(&katalog(), &document(&crds), &taken, &schemas).unwrap_err();
-        assert_eq!(refusal.reason, "InvalidRevision");
+        assert_eq!(refusal.reason, KatalogReason::InvalidRevision);
         assert!(
             refusal.message.contains("spec.crds.pond.apiTypez"),
             "{}",
@@ -191,7 +192,7 @@ mod tests {
 
         let none = |name: &str| Err(format!("there is no Motif `{name}`"));
         let refusal = judge(&take(&document, &none)).unwrap_err();
-        assert_eq!(refusal.reason, "MotifNotFound");
+        assert_eq!(refusal.reason, KatalogReason::MotifNotFound);
         assert!(refusal.message.contains("reeds"), "{}", refusal.message);
 
         let motif = |height: u32| {

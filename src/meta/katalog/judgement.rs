@@ -93,7 +93,7 @@ impl Katalog {
         match judge(&self.reference, &self.document, taken, schemas) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
-                tracing::info!(katalog = %self.reference, reason = refusal.reason, problems = refusal.message, "revision is refused");
+                tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision is refused");
                 self.candidate = None;
                 self.verdict = Verdict::Refused {
                     reason: refusal.reason,

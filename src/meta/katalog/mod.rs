@@ -18,7 +18,11 @@ mod releases;
 mod report;
 mod taken;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use kube::api::DynamicObject;
 use orkestra_core::{
@@ -114,6 +118,8 @@ pub(crate) struct Katalog {
     views: Vec<OperatorView>,
     failures: u32,
     report: report::Progress,
+    /// Operators that people were told are degraded.
+    degraded: BTreeSet<String>,
 }
 
 /// What a verdict is about.
@@ -182,6 +188,7 @@ impl Katalog {
             views: Vec::new(),
             failures: 0,
             report: report::Progress::default(),
+            degraded: BTreeSet::new(),
         };
         katalog.judge();
         katalog.claim();
@@ -195,6 +202,8 @@ impl Katalog {
         let mut crds = self.shared.context.crds.changed();
         let mut motifs = self.shared.motifs.changed();
         let mut standing = self.shared.context.leadership.changed();
+        let mut reach = self.shared.context.wire.reach().view();
+        let mut returns = reach.borrow().returns;
         snapshot.mark_changed();
         loop {
             match objects.borrow_and_update().clone() {
@@ -203,9 +212,18 @@ impl Katalog {
             }
             crds.mark_unchanged();
             motifs.mark_unchanged();
-            let standing_now = standing.borrow_and_update().leads;
-            self.stand(standing_now);
-            let retry = self.act().await;
+            let (is_up, back) = {
+                let view = reach.borrow_and_update();
+                (view.is_up, view.returns)
+            };
+            if back > returns {
+                returns = back;
+                self.start_over();
+            }
+            let leads = standing.borrow_and_update().leads;
+            self.stand(leads);
+            // While nothing can be written readers are told all the same.
+            let retry = if is_up { self.act().await } else { None };
             self.settled = true;
             self.look_at_operators(&mut snapshot);
             if self.is_over() {
@@ -222,12 +240,22 @@ impl Katalog {
                 Ok(()) = crds.changed() => {}
                 Ok(()) = motifs.changed() => {}
                 Ok(()) = standing.changed() => {}
+                Ok(()) = reach.changed() => {}
                 () = any_changed(self.views.iter_mut()) => {}
                 Some(done) = self.releases.join_next() => self.note_release(done),
                 () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {}
             }
         }
         self.shared.publisher.remove(&self.reference);
+    }
+
+    /// The API server is back: what failed before says nothing of now.
+    fn start_over(&mut self) {
+        self.failures = 0;
+        self.report.forgive();
+        for release in self.releasing.values_mut() {
+            release.retry_at = None;
+        }
     }
 
     /// Takes in a state of the object, unless a newer one is known.

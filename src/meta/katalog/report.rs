@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use orkestra_core::api::OperatedKind;
+use orkestra_core::{
+    api::{OperatedKind, names},
+    reasons::KatalogReason,
+};
 use tokio::time::Instant;
 
 use super::{
@@ -13,6 +16,7 @@ use super::{
     },
     Katalog, status_of,
 };
+use crate::events::{Event, ObjectReference, Severity};
 
 /// How long a change waits for others before it is written.
 const DEBOUNCE: Duration = Duration::from_millis(200);
@@ -33,6 +37,13 @@ pub(super) struct Progress {
     retry_at: Option<Instant>,
 }
 
+impl Progress {
+    /// Failures so far put off nothing any more.
+    pub(super) fn forgive(&mut self) {
+        (self.failures, self.retry_at) = (0, None);
+    }
+}
+
 impl Katalog {
     /// Publishes the view and writes the status if it is due; the result says when it is due next.
     pub(super) async fn report(&mut self) -> Option<Instant> {
@@ -41,7 +52,7 @@ impl Katalog {
         }
         let (wanted, view) = self.describe();
         self.shared.publisher.put(view);
-        if !self.leads {
+        if !self.leads || !self.shared.context.wire.reach().is_up() {
             return None;
         }
         let written = status_of(&self.object);
@@ -152,6 +163,39 @@ impl Katalog {
         self.shared.publisher.put(view);
     }
 
+    /// Tells by an Event, once, that an operator is degraded, and that it has recovered.
+    fn tell_turns(&mut self, now: &BTreeMap<String, Option<String>>) {
+        for (name, degraded) in now {
+            let (severity, reason, note) = match degraded {
+                Some(why) if self.degraded.insert(name.clone()) => (
+                    Severity::Warning,
+                    KatalogReason::PassesFail,
+                    format!("operator {name} is degraded: {why}"),
+                ),
+                None if self.degraded.remove(name) => (
+                    Severity::Normal,
+                    KatalogReason::Recovered,
+                    format!("operator {name} has recovered"),
+                ),
+                _ => continue,
+            };
+            self.shared.context.events.publish(Event {
+                regarding: ObjectReference {
+                    api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
+                    kind: Some("Katalog".to_owned()),
+                    name: Some(self.reference.name.clone()),
+                    namespace: Some(self.reference.namespace.clone()),
+                    uid: Some(self.uid.clone()),
+                    ..ObjectReference::default()
+                },
+                severity,
+                reason: reason.as_str(),
+                note,
+            });
+        }
+        self.degraded.retain(|name| now.contains_key(name));
+    }
+
     /// The status as it should be, and the view for readers.
     fn describe(&mut self) -> (orkestra_core::api::KatalogStatus, KatalogView) {
         let statuses: Vec<_> = self
@@ -167,6 +211,13 @@ impl Katalog {
                 plan: &view.plan,
                 status,
                 conflict: view.conflict.is_some(),
+            })
+            .collect();
+        let turns = operators
+            .iter()
+            .map(|operator| {
+                let why = operator.degraded().map(|degraded| degraded.message.clone());
+                (operator.plan.name.clone(), why)
             })
             .collect();
         let operated: Vec<OperatedKind> = self.operated.values().cloned().collect();
@@ -209,6 +260,7 @@ impl Katalog {
             disabled: facts.disabled.to_vec(),
             settled: self.settled,
         };
+        self.tell_turns(&turns);
         (wanted, view)
     }
 }

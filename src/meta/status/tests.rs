@@ -17,7 +17,7 @@ fn running(instances: usize) -> OperatorStatus {
     }
 }
 
-fn waiting(reason: &'static str) -> OperatorStatus {
+fn waiting(reason: KatalogReason) -> OperatorStatus {
     let problems = vec![Problem {
         reason,
         message: "it is not there".to_owned(),
@@ -49,7 +49,7 @@ fn status_over(
         status
             .problems
             .iter()
-            .any(|problem| problem.reason == reasons::CONFLICT)
+            .any(|problem| problem.reason == KatalogReason::Conflict)
     };
     let operators: Vec<_> = operators
         .iter()
@@ -117,10 +117,56 @@ fn a_katalog_is_ready_when_every_operator_runs() {
 }
 
 #[test]
+fn a_degraded_operator_is_told_of_and_its_katalog_still_runs() {
+    let degraded = |message: &str| OperatorStatus {
+        degraded: Some(Degraded {
+            since: now(),
+            message: message.to_owned(),
+        }),
+        ..running(4)
+    };
+    let before = status(&Verdict::Accepted, &[running(2), running(4)], &[]);
+    let told = status_over(
+        &before,
+        &Verdict::Accepted,
+        &[running(2), degraded("5 passes in a row failed")],
+        &[],
+    );
+    assert_eq!(
+        conditions(&told),
+        "Ready=True/Running, Degraded=True/PassesFail"
+    );
+    assert_eq!(told.conditions[1].message, "it: 5 passes in a row failed");
+    let row = &told.operators[1];
+    assert_eq!(
+        (
+            row.state.as_str(),
+            row.reason.as_str(),
+            row.message.as_str()
+        ),
+        ("Degraded", "PassesFail", "5 passes in a row failed")
+    );
+    assert_eq!(urgency(&before, &told), Urgency::Prompt);
+    // It goes with what it told of.
+    let well = status_over(&told, &Verdict::Accepted, &[running(2), running(4)], &[]);
+    assert_eq!(conditions(&well), "Ready=True/Running");
+    // Who does not run at all has another trouble.
+    let gone = OperatorStatus {
+        degraded: degraded("5 passes in a row failed").degraded,
+        ..waiting(KatalogReason::CrdMissing)
+    };
+    let told = status(&Verdict::Accepted, &[gone], &[]);
+    assert_eq!(
+        conditions(&told),
+        "Ready=False/Waiting, Reconciling=True/Waiting"
+    );
+}
+
+#[test]
 fn a_missing_crd_is_waited_for() {
     let status = status(
         &Verdict::Accepted,
-        &[running(1), waiting(reasons::CRD_MISSING)],
+        &[running(1), waiting(KatalogReason::CrdMissing)],
         &[],
     );
     assert_eq!(
@@ -146,9 +192,9 @@ fn a_missing_right_names_the_whole_even_beside_others() {
     let status = status(
         &Verdict::Accepted,
         &[
-            waiting(reasons::CRD_MISSING),
-            waiting(reasons::CONFLICT),
-            waiting(reasons::FORBIDDEN),
+            waiting(KatalogReason::CrdMissing),
+            waiting(KatalogReason::Conflict),
+            waiting(KatalogReason::Forbidden),
         ],
         &[],
     );
@@ -175,10 +221,10 @@ fn a_right_that_is_lost_while_it_runs_is_grave_and_a_status_that_cannot_be_writt
         )
     };
     assert_eq!(
-        conditions(&with(reasons::FORBIDDEN)),
+        conditions(&with(KatalogReason::Forbidden)),
         "Ready=False/Forbidden, Reconciling=True/Forbidden"
     );
-    let minor = with("StatusNotWritable");
+    let minor = with(KatalogReason::StatusNotWritable);
     assert_eq!(conditions(&minor), "Ready=True/Running");
     assert_eq!(
         (
@@ -192,7 +238,7 @@ fn a_right_that_is_lost_while_it_runs_is_grave_and_a_status_that_cannot_be_writt
 #[test]
 fn a_refused_revision_is_stalled_while_the_last_good_one_runs() {
     let verdict = Verdict::Refused {
-        reason: reasons::INVALID_REVISION,
+        reason: KatalogReason::InvalidRevision,
         message: "spec.crds: no".to_owned(),
     };
     let status = status(&verdict, &[running(1)], &[]);
@@ -235,7 +281,7 @@ fn a_kind_that_is_let_go_is_work_and_a_failure_says_so() {
 #[test]
 fn ready_is_always_there_and_never_both_others() {
     let refused = Verdict::Refused {
-        reason: reasons::NO_API_TYPES,
+        reason: KatalogReason::NoApiTypes,
         message: "no".to_owned(),
     };
     let verdicts = [
@@ -248,8 +294,8 @@ fn ready_is_always_there_and_never_both_others() {
     let operators = [
         vec![],
         vec![running(1)],
-        vec![waiting(reasons::CRD_MISSING)],
-        vec![waiting(reasons::CONFLICT)],
+        vec![waiting(KatalogReason::CrdMissing)],
+        vec![waiting(KatalogReason::Conflict)],
     ];
     let all: Vec<_> = verdicts
         .iter()
@@ -298,7 +344,7 @@ fn counts_wait_and_states_do_not() {
     let lost = status_over(
         &written,
         &Verdict::Accepted,
-        &[waiting(reasons::CRD_MISSING)],
+        &[waiting(KatalogReason::CrdMissing)],
         &[],
     );
     assert_eq!(urgency(&written, &lost), Urgency::Prompt);

@@ -29,6 +29,8 @@ pub(super) struct State<K> {
     backoff: Backoff,
     /// Nothing is taken for now.
     held: bool,
+    /// Nothing at all is taken for now.
+    paused: bool,
     /// Keys that are taken all the same.
     through: HashSet<K>,
     closed: bool,
@@ -119,6 +121,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             sweep_at: None,
             backoff: Backoff::default(),
             held: false,
+            paused: false,
             through: HashSet::new(),
             closed: false,
         }
@@ -295,6 +298,11 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.held = held;
     }
 
+    /// Whether nothing is taken, let through or not, until the next call.
+    pub(super) fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
     /// Whether `key` is taken also while the queue is held.
     pub(super) fn let_through(&mut self, key: &K, through: bool) {
         if through {
@@ -342,6 +350,9 @@ impl<K: Clone + Eq + Hash> State<K> {
     }
 
     fn pop(&mut self) -> Option<K> {
+        if self.paused {
+            return None;
+        }
         if self.held {
             return self.pop_through();
         }

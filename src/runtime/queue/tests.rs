@@ -50,6 +50,35 @@ async fn changed_keys_pass_those_in_resync_and_a_changed_one_moves_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_paused_queue_gives_nothing_at_all_and_charges_nobody() {
+    let queue = queue();
+    queue.add("failed", Lane::Changed);
+    drop(ready(&queue));
+    queue.retry("failed");
+    queue.let_through(&"ends", true);
+    queue.hold(true);
+    queue.pause(true);
+    queue.add("ends", Lane::Changed);
+    queue.add("other", Lane::Changed);
+    let waiting = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.take().await.map(|taken| taken.key) }
+    });
+    sleep(Duration::from_hours(1)).await;
+    assert!(!waiting.is_finished());
+    assert_eq!(queue.failures(&"failed"), 1);
+    queue.pause(false);
+    assert_eq!(
+        waiting.await.unwrap(),
+        Some("ends"),
+        "what is held stays held"
+    );
+    assert_eq!(drain(&queue), [""; 0]);
+    queue.hold(false);
+    assert_eq!(drain(&queue), ["other", "failed"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_held_queue_gives_nothing_and_loses_nothing() {
     let queue = queue();
     queue.add("running", Lane::Changed);
@@ -357,7 +386,7 @@ async fn the_oldest_key_is_known() {
 async fn a_pass_that_panics_frees_its_key_and_is_retried() {
     let queue = queue();
     let runs = Arc::new(AtomicUsize::new(0));
-    let workers = Workers::start(queue.clone(), 1, {
+    let workers = Workers::start(queue.clone(), 1, |_| {}, {
         let runs = runs.clone();
         move |taken| {
             let run = runs.fetch_add(1, Ordering::SeqCst);
@@ -381,7 +410,7 @@ async fn a_pass_that_panics_frees_its_key_and_is_retried() {
 async fn workers_shrink_without_breaking_off_a_pass_and_grow_again() {
     let queue = Queue::new(Entropy::seeded(7));
     let finished = Arc::new(AtomicUsize::new(0));
-    let workers = Workers::start(queue.clone(), 4, {
+    let workers = Workers::start(queue.clone(), 4, |_| {}, {
         let finished = finished.clone();
         move |taken| {
             let finished = finished.clone();
@@ -413,6 +442,75 @@ async fn workers_shrink_without_breaking_off_a_pass_and_grow_again() {
     assert_eq!(queue.busy(), 3);
     workers.stop().await;
     assert_eq!((queue.busy(), finished.load(Ordering::SeqCst)), (0, 7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
+    let queue = Queue::new(Entropy::seeded(7));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let crew = Crew { least: 2, most: 6 };
+    let counted = {
+        let told = told.clone();
+        move |count| told.lock().unwrap().push(count)
+    };
+    let workers = Workers::start(queue.clone(), crew, counted, |taken| {
+        async move {
+            sleep(Duration::from_secs(1)).await;
+            taken.done();
+        }
+        .boxed()
+    });
+    assert_eq!(workers.count(), 2);
+    for key in 0..60 {
+        queue.add(key, Lane::Changed);
+    }
+    sleep(Duration::from_millis(500)).await;
+    assert_eq!((workers.count(), queue.busy()), (6, 6));
+    // Ten rounds of a second, the first of them begun by two.
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!((queue.depth(), queue.busy()), (0, 0));
+    assert_eq!(workers.count(), 6);
+    sleep(SURPLUS_IDLE).await;
+    assert_eq!(workers.count(), 2);
+    assert_eq!(*told.lock().unwrap(), [2, 3, 4, 5, 6, 5, 4, 3, 2]);
+    // Those who stay take what comes.
+    queue.add(60, Lane::Changed);
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!((workers.count(), queue.busy()), (2, 1));
+    workers.resize(1);
+    assert_eq!(workers.count(), 1);
+    workers.stop().await;
+    assert_eq!(queue.busy(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_fails_a_hundred_times_converges_when_it_heals() {
+    let queue = queue();
+    let state = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::new(AtomicUsize::new(usize::MAX));
+    queue.add("a", Lane::Changed);
+    for failures in 1..=100 {
+        let taken = queue.take().await.unwrap();
+        assert_eq!(queue.failures(&"a"), failures - 1);
+        queue.retry("a");
+        taken.done();
+    }
+    // Changes in between are not counted, and the last one is what the pass sees.
+    for change in 1..=5 {
+        state.store(change, Ordering::SeqCst);
+        queue.add("a", Lane::Changed);
+    }
+    let taken = queue.take().await.unwrap();
+    seen.store(state.load(Ordering::SeqCst), Ordering::SeqCst);
+    queue.forget(&"a");
+    taken.done();
+    assert_eq!(seen.load(Ordering::SeqCst), 5);
+    assert_eq!((queue.failures(&"a"), queue.depth()), (0, 0));
+    assert!(
+        timeout(Duration::from_hours(9), queue.take())
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -454,7 +552,7 @@ async fn under_real_threads_no_wake_up_is_lost_and_no_key_is_run_twice_at_once()
     let wanted: Arc<Vec<AtomicU64>> = Arc::new((0..KEYS).map(|_| AtomicU64::new(0)).collect());
     let seen: Arc<Mutex<HashMap<u64, u64>>> = Arc::default();
     let running: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
-    let workers = Workers::start(queue.clone(), 8, {
+    let workers = Workers::start(queue.clone(), 8, |_| {}, {
         let (wanted, seen, running) = (wanted.clone(), seen.clone(), running.clone());
         move |taken: Taken<u64>| {
             let (wanted, seen, running) = (wanted.clone(), seen.clone(), running.clone());

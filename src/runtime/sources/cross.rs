@@ -194,7 +194,7 @@ impl Targets {
             health: (target.operator.as_ref())
                 .filter(|_| target.reads_health)
                 .and_then(Listed::now)
-                .map(|now| State::of(&now.plan, &now.status)),
+                .map(|now| State::of(&now.status)),
         };
         let all = self.0.iter();
         all.map(|(name, target)| (name.clone(), mood(target)))
@@ -362,7 +362,7 @@ pub(super) fn operator(targets: &Targets, name: &Key) -> Answer {
 }
 
 fn health(now: &OperatorNow) -> Node {
-    let state = State::of(&now.plan, &now.status);
+    let state = State::of(&now.status);
     let failures = i64::try_from(now.status.consecutive_failures).unwrap_or(i64::MAX);
     Node::object([
         ("state", Node::from(state.word())),

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The pause is this watch's own: 200 ms, doubled up to 10 s; 1 s to 30 s for a kind that is not served; 30 s for a right
-//! that is missing. A nudge ends it.
+//! that is missing. A nudge ends it. While the API server cannot be reached at all, everything waits for its return, and goes
+//! on then from where it was: one watch after the other.
 
 use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
@@ -83,6 +84,8 @@ enum End {
     Clean,
     /// A reader asks for more.
     List,
+    /// The API server was away: its connection may be dead, though nobody said so.
+    Returned,
     /// Its start is too old.
     Gone,
     /// Refused, or a connection that broke or died.
@@ -120,7 +123,7 @@ impl<R: Record> Reflector<'_, R> {
     async fn follow(&mut self, end: End, heard: bool, was_long: bool) {
         let was_good = heard || was_long;
         match end {
-            End::List => {}
+            End::List | End::Returned => {}
             End::Clean if was_long => {}
             End::Clean => {
                 let error =
@@ -197,9 +200,11 @@ impl<R: Record> Reflector<'_, R> {
         let timeout = self.entropy.shorten(LIFETIME, 5.0 / LIFETIME.as_secs_f64());
         let dead_at = Instant::now() + timeout + SLACK;
         let watched = &self.shared.watched;
+        let reach = self.wire.reach();
+        let seen = reach.returns();
         count(&self.shared.counts.watches);
         let from = self.from.clone().unwrap_or_default();
-        let stream = match wire::watch(
+        let opened = wire::watch(
             self.wire.client(),
             R::FORM,
             &watched.served,
@@ -207,13 +212,15 @@ impl<R: Record> Reflector<'_, R> {
             &from,
             timeout,
         )
-        .await
-        {
+        .await;
+        reach.heard(&opened);
+        let stream = match opened {
             Ok(stream) => stream,
             Err(WireError::Gone(_)) => return End::Gone,
             Err(error) => return End::Failed(error),
         };
         let mut stream = pin!(stream);
+        let mut returned = pin!(reach.back(seen));
         let mut steady = pin!(sleep(SHORT));
         let mut is_steady = false;
         loop {
@@ -230,6 +237,7 @@ impl<R: Record> Reflector<'_, R> {
                     self.shared.healthy();
                     continue;
                 }
+                () = &mut returned => return End::Returned,
                 () = sleep_until(dead_at) => {
                     return End::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
                 }
@@ -304,9 +312,32 @@ impl<R: Record> Reflector<'_, R> {
             _ => exponential(PAUSE),
         };
         self.failures = self.failures.saturating_add(1);
+        let reach = self.wire.reach();
+        let seen = reach.returns();
+        if matches!(error, WireError::Unavailable(_)) && self.came_back(seen).await {
+            self.failures = 0;
+            return;
+        }
         tokio::select! {
             () = sleep(pause) => {}
             () = self.shared.nudge.notified() => {}
+            () = reach.back(seen) => self.failures = 0,
+        }
+    }
+
+    /// Waits until the API server is up, and if it was away, for this watch's turn: whether it was. One that was only doubted
+    /// has refused this kind alone.
+    async fn came_back(&self, seen: u64) -> bool {
+        let reach = self.wire.reach();
+        let cleared = async {
+            reach.up().await;
+            if reach.returns() > seen {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = reach.back(seen) => true,
+            () = cleared => false,
         }
     }
 }

@@ -85,12 +85,16 @@ impl Server {
     }
 
     pub(crate) fn wire(&self) -> Wire {
+        Wire::new(self.client())
+    }
+
+    pub(crate) fn client(&self) -> kube::Client {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             let server = server.clone();
             async move { Ok::<_, Infallible>(server.respond(request).await) }
         });
-        Wire::new(kube::Client::new(service, "default"))
+        kube::Client::new(service, "default")
     }
 
     /// Queues an answer to a request that is no watch; the last one is given again and again.

@@ -1,6 +1,7 @@
 //! Informers against a scripted API server, under paused time.
 
 mod answers;
+mod outage;
 mod trouble;
 
 use std::{

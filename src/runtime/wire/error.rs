@@ -3,12 +3,14 @@
 use std::{error::Error as _, time::Duration};
 
 use kube::core::Status;
+use orkestra_core::{
+    api::conditions::{MESSAGE_BYTES, cut_message},
+    reasons::Reason,
+};
 use serde::de::DeserializeOwned;
 
 use super::Served;
 
-/// Longest part of a server's message that is passed on.
-const LONGEST_MESSAGE: usize = 1024;
 /// Stands for a message that may hold a Secret's values.
 const WITHHELD: &str = "the API server's words are withheld, they may hold values of the Secret";
 
@@ -114,15 +116,30 @@ pub enum WireError {
 }
 
 impl WireError {
+    /// The reason that conditions give for it, as the answer to a write; whether it is permanent, and when it is tried again, is the reason's.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Forbidden { .. } => Reason::Forbidden,
+            Self::Denied { .. } | Self::Terminating(_) => Reason::Denied,
+            Self::NotServed(_) => Reason::KindNotServed,
+            Self::NotFound(_) => Reason::NamespaceMissing,
+            Self::Invalid { .. } => Reason::Invalid,
+            Self::Other { code, .. }
+                if (400..500).contains(code) && !matches!(code, 401 | 408 | 425) =>
+            {
+                Reason::Invalid
+            }
+            Self::Conflict { .. } | Self::AlreadyExists(_) => Reason::WriteConflict,
+            Self::TooManyRequests { .. }
+            | Self::Gone(_)
+            | Self::Unavailable(_)
+            | Self::Other { .. } => Reason::Unavailable,
+        }
+    }
+
     /// Whether the same request will be refused again until somebody changes it.
     pub fn is_permanent(&self) -> bool {
-        match self {
-            Self::Invalid { .. } => true,
-            Self::Other { code, .. } => {
-                (400..500).contains(code) && !matches!(code, 401 | 408 | 425)
-            }
-            _ => false,
-        }
+        self.reason().is_permanent()
     }
 
     /// Whether fields are held by other managers, not the resourceVersion outdated.
@@ -329,14 +346,10 @@ pub(crate) fn chain(error: &kube::Error) -> String {
     text
 }
 
-fn shorten(mut text: String) -> String {
-    if text.len() > LONGEST_MESSAGE {
-        let end = (0..=LONGEST_MESSAGE)
-            .rev()
-            .find(|at| text.is_char_boundary(*at))
-            .unwrap_or_default();
-        text.truncate(end);
-        text.push('…');
+fn shorten(text: String) -> String {
+    if text.len() > MESSAGE_BYTES {
+        cut_message(&text)
+    } else {
+        text
     }
-    text
 }

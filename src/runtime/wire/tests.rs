@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use orkestra_core::plan::ObjectKey;
+use orkestra_core::{api::conditions::MESSAGE_BYTES, plan::ObjectKey, reasons::Reason};
 use tokio::time::Instant;
 
 use super::*;
@@ -156,6 +156,24 @@ async fn a_request_that_nobody_answers_ends_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_waits_for_its_turn_and_its_deadline_waits_with_it() {
+    let flow = Flow::new(|| 0.0);
+    let share = Share::new("pond");
+    let mut turns: Vec<Turn> =
+        std::iter::from_fn(|| futures::FutureExt::now_or_never(flow.turn(&share))).collect();
+    let server = Server::new();
+    server.answer(200, "{}");
+    let wire = server.wire().in_turn(flow).on_account_of(share);
+    let start = Instant::now();
+    let asked = tokio::spawn(async move { wire.get(&served("", "pods"), &key()).await });
+    tokio::time::sleep(DEADLINE * 3).await;
+    assert!(server.requests().is_empty());
+    turns.pop();
+    asked.await.unwrap().unwrap();
+    assert_eq!(start.elapsed(), DEADLINE * 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unknown_object_and_an_unknown_kind_are_told_apart() {
     let named = r#"{"kind":"Status","code":404,"reason":"NotFound","message":"pods \"web\" not found","details":{"name":"web","kind":"pods"}}"#;
     assert!(
@@ -274,36 +292,166 @@ async fn values_of_secrets_never_reach_a_message() {
     assert!(plain.is_permanent() && plain.to_string().contains("hunter2"));
 }
 
+/// What follows from each answer that a write may get: its reason, whether that is permanent, and when it is tried again.
 #[tokio::test(start_paused = true)]
-async fn refusals_that_pass_are_not_permanent() {
+#[expect(clippy::too_many_lines, reason = "it is a table")]
+async fn every_refusal_is_permanent_or_transient_and_tried_again_in_its_time() {
+    use orkestra_core::reasons::{
+        Again::{self, Backoff, OnChange, Slowly},
+        Class::{self, Permanent, Transient},
+    };
+    let missing = r#"{"kind":"Status","code":404,"reason":"NotFound","message":"namespaces \"x\" not found","details":{"name":"x","kind":"namespaces"}}"#;
+    let going = r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"it is being terminated","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
+    let table: [(u16, String, Reason, Class, Again); 19] = [
+        (
+            400,
+            status(400, "BadRequest", "no"),
+            Reason::Invalid,
+            Permanent,
+            OnChange,
+        ),
+        (
+            401,
+            status(401, "Unauthorized", "no"),
+            Reason::Unavailable,
+            Transient,
+            Backoff,
+        ),
+        (
+            403,
+            status(403, "Forbidden", "user cannot patch pods"),
+            Reason::Forbidden,
+            Transient,
+            Slowly,
+        ),
+        (
+            403,
+            status(403, "Forbidden", "exceeded quota: small"),
+            Reason::Denied,
+            Transient,
+            Backoff,
+        ),
+        (403, going.to_owned(), Reason::Denied, Transient, Backoff),
+        (
+            404,
+            missing.to_owned(),
+            Reason::NamespaceMissing,
+            Transient,
+            Slowly,
+        ),
+        (
+            404,
+            "404 page not found".to_owned(),
+            Reason::KindNotServed,
+            Transient,
+            Slowly,
+        ),
+        (
+            405,
+            status(405, "MethodNotAllowed", "no"),
+            Reason::Invalid,
+            Permanent,
+            OnChange,
+        ),
+        (
+            408,
+            status(408, "Timeout", "no"),
+            Reason::Unavailable,
+            Transient,
+            Backoff,
+        ),
+        (
+            409,
+            status(409, "Conflict", "no"),
+            Reason::WriteConflict,
+            Transient,
+            Backoff,
+        ),
+        (
+            409,
+            status(409, "AlreadyExists", "no"),
+            Reason::WriteConflict,
+            Transient,
+            Backoff,
+        ),
+        (
+            410,
+            status(410, "Gone", "no"),
+            Reason::Unavailable,
+            Transient,
+            Backoff,
+        ),
+        (
+            413,
+            status(413, "RequestEntityTooLarge", "no"),
+            Reason::Invalid,
+            Permanent,
+            OnChange,
+        ),
+        (
+            415,
+            status(415, "UnsupportedMediaType", "no"),
+            Reason::Invalid,
+            Permanent,
+            OnChange,
+        ),
+        (
+            422,
+            status(422, "Invalid", "no"),
+            Reason::Invalid,
+            Permanent,
+            OnChange,
+        ),
+        (
+            429,
+            status(429, "TooManyRequests", "no"),
+            Reason::Unavailable,
+            Transient,
+            Backoff,
+        ),
+        (
+            500,
+            status(500, "InternalError", "no"),
+            Reason::Unavailable,
+            Transient,
+            Backoff,
+        ),
+        (
+            503,
+            status(503, "ServiceUnavailable", "no"),
+            Reason::Unavailable,
+            Transient,
+            Backoff,
+        ),
+        (
+            504,
+            "<html>a proxy's page</html>".to_owned(),
+            Reason::Unavailable,
+            Transient,
+            Backoff,
+        ),
+    ];
+    for (code, body, reason, class, again) in table {
+        let error = refused(&served("", "pods"), code, &*body).await;
+        let about = error.reason().about();
+        assert_eq!(
+            (error.reason(), about.class, about.again),
+            (reason, class, again),
+            "{code} {body}"
+        );
+        assert_eq!(error.is_permanent(), class == Permanent, "{code} {body}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_message_is_passed_on_whole_up_to_what_a_condition_holds() {
     let kind = served("", "pods");
-    for (code, reason) in [
-        (429, "TooManyRequests"),
-        (500, "InternalError"),
-        (503, "ServiceUnavailable"),
-        (410, "Gone"),
-        (401, "Unauthorized"),
-    ] {
-        assert!(
-            !refused(&kind, code, status(code, reason, "no"))
-                .await
-                .is_permanent(),
-            "{code}"
-        );
-    }
-    for (code, reason) in [
-        (400, "BadRequest"),
-        (405, "MethodNotAllowed"),
-        (413, "RequestEntityTooLarge"),
-        (422, "Invalid"),
-    ] {
-        assert!(
-            refused(&kind, code, status(code, reason, "no"))
-                .await
-                .is_permanent(),
-            "{code}"
-        );
-    }
+    let long = "\u{1f980}".repeat(5_000);
+    let error = refused(&kind, 422, status(422, "Invalid", &long)).await;
+    assert_eq!(error.to_string(), long);
+    let error = refused(&kind, 422, status(422, "Invalid", &long.repeat(3))).await;
+    let text = error.to_string();
+    assert!(text.len() <= MESSAGE_BYTES && text.ends_with("\u{1f980}..."));
 }
 
 #[tokio::test(start_paused = true)]

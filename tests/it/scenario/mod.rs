@@ -40,6 +40,8 @@ pub(crate) struct Scenario {
     pub(crate) namespace: String,
     /// Its API group.
     pub(crate) group: String,
+    /// Where it plays.
+    pub(crate) cluster: &'static ControlPlane,
     /// The administrator's client.
     pub(crate) client: Client,
     /// Who the controller is.
@@ -60,8 +62,21 @@ impl Scenario {
     /// A scenario with nothing but its namespace, and a user without rights. `prefix` starts its name.
     pub(crate) async fn new(prefix: &str) -> Result<Self> {
         let cluster = ControlPlane::shared();
+        install_own_kinds(&cluster.admin().client()?).await?;
+        Self::on(cluster, prefix).await
+    }
+
+    /// The same on a control plane of the test's own, which may be killed; our own kinds are installed if they are not.
+    pub(crate) async fn on_its_own(prefix: &str) -> Result<Self> {
+        // It ends with the process at the latest.
+        let cluster: &'static ControlPlane =
+            Box::leak(Box::new(ControlPlane::start(testbed::Options::default())?));
+        own_kinds(cluster, &cluster.admin().client()?).await?;
+        Self::on(cluster, prefix).await
+    }
+
+    async fn on(cluster: &'static ControlPlane, prefix: &str) -> Result<Self> {
         let client = cluster.admin().client()?;
-        install_own_kinds(&client).await?;
         let namespace = namespace(&client, prefix).await?;
         let folder = cluster.folder().join("scenarios").join(&namespace);
         std::fs::create_dir_all(&folder)?;
@@ -69,6 +84,7 @@ impl Scenario {
             group: format!("{namespace}.example.org"),
             identity: cluster.identity(&format!("ork-{namespace}"), &[])?,
             namespace,
+            cluster,
             client,
             log_filter: None,
             folder,
@@ -154,7 +170,7 @@ impl Scenario {
 
     /// The same with a standard input.
     pub(crate) fn kubectl_with(&self, args: &[&str], stdin: Option<&str>) -> Result<String> {
-        let cluster = ControlPlane::shared();
+        let cluster = self.cluster;
         let args = [&["--namespace", &self.namespace], args].concat();
         let output = cluster.kubectl(&cluster.admin(), &args, stdin)?;
         printed(&output, "kubectl")
@@ -340,28 +356,28 @@ pub(crate) fn printed(output: &Output, program: &str) -> Result<String> {
 async fn install_own_kinds(client: &Client) -> Result<()> {
     static INSTALLED: OnceCell<()> = OnceCell::const_new();
     INSTALLED
-        .get_or_try_init(|| async {
-            let cluster = ControlPlane::shared();
-            let crds = printed(
-                &Command::new(env!("CARGO_BIN_EXE_ork"))
-                    .arg("crds")
-                    .output()?,
-                "ork crds",
-            )?;
-            let output = cluster.kubectl(&cluster.admin(), &["apply", "-f", "-"], Some(&crds))?;
-            printed(&output, "kubectl")?;
-            for plural in ["katalogs", "motifs"] {
-                let objects =
-                    Objects::at(client, &format!("/apis/orkestra.orkspace.io/v1/{plural}"));
-                eventually("our own kinds are served", LIMIT, async || {
-                    objects.list().await.map(Some)
-                })
-                .await?;
-            }
-            Ok(())
-        })
+        .get_or_try_init(|| own_kinds(ControlPlane::shared(), client))
         .await
         .copied()
+}
+
+async fn own_kinds(cluster: &ControlPlane, client: &Client) -> Result<()> {
+    let crds = printed(
+        &Command::new(env!("CARGO_BIN_EXE_ork"))
+            .arg("crds")
+            .output()?,
+        "ork crds",
+    )?;
+    let output = cluster.kubectl(&cluster.admin(), &["apply", "-f", "-"], Some(&crds))?;
+    printed(&output, "kubectl")?;
+    for plural in ["katalogs", "motifs"] {
+        let objects = Objects::at(client, &format!("/apis/orkestra.orkspace.io/v1/{plural}"));
+        eventually("our own kinds are served", LIMIT, async || {
+            objects.list().await.map(Some)
+        })
+        .await?;
+    }
+    Ok(())
 }
 
 /// The text of a fixture: `tests/inputs/<path>`.

@@ -26,7 +26,7 @@ impl Scenario {
 
     /// What the scenario's controller has asked for since `mark`, Events apart.
     pub(crate) fn requests_since(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
-        let mut events = ControlPlane::shared().audit_since(mark)?;
+        let mut events = self.cluster.audit_since(mark)?;
         events.retain(|event| event.user == self.identity.user() && event.resource != "events");
         Ok(events)
     }

@@ -25,53 +25,23 @@ pub const MUTATED: &str = "Mutated";
 pub const VALIDATION_WARNING: &str = "ValidationWarning";
 
 /// Conditions that are there only while they are true.
-const ABNORMAL_TRUE: [&str; 6] = [
+const ABNORMAL_TRUE: [&str; 7] = [
     RECONCILING,
     STALLED,
+    DEGRADED,
     FIELD_CONFLICT,
     NORMALIZED,
     MUTATED,
     VALIDATION_WARNING,
 ];
 
-/// Longest message, in bytes. The API server takes 32 KiB; people read less.
-pub const MESSAGE_BYTES: usize = 1024;
+/// Operators of the Katalog are degraded. Present only while true.
+pub const DEGRADED: &str = "Degraded";
 
-/// Reasons: one word each, from this fixed set.
-pub mod reasons {
-    /// All was done as declared.
-    pub const RECONCILE_SUCCEEDED: &str = "ReconcileSucceeded";
-    /// The last pass failed and is tried again.
-    pub const RECONCILE_ERROR: &str = "ReconcileError";
-    /// Work is going on.
-    pub const PROGRESSING: &str = "Progressing";
-    /// Children exist and are not ready yet.
-    pub const CHILDREN_NOT_READY: &str = "ChildrenNotReady";
-    /// The new revision has errors; the last good one stays in charge.
-    pub const INVALID_REVISION: &str = "InvalidRevision";
-    /// An entry names no API types, and none can be read.
-    pub const NO_API_TYPES: &str = "NoApiTypes";
-    /// The custom resource definition is not there yet.
-    pub const WAITING_FOR_CRD: &str = "WaitingForCRD";
-    /// Another Katalog, which is older, has the same kind.
-    pub const CONFLICT: &str = "Conflict";
-    /// An object of the name exists and belongs to somebody else.
-    pub const NAME_TAKEN: &str = "NameTaken";
-    /// Another manager applies a field that we declare.
-    pub const FIELD_CONFLICT: &str = "FieldConflict";
-    /// What differs from the resource is known to the operator alone.
-    pub const IN_MEMORY: &str = "InMemory";
-    /// The resource itself is as described.
-    pub const PERSISTED: &str = "Persisted";
-    /// A rule of `validation` is not kept.
-    pub const VALIDATION_FAILED: &str = "ValidationFailed";
-    /// A right is missing; the message names the rule.
-    pub const FORBIDDEN: &str = "Forbidden";
-    /// A template gave an error.
-    pub const RENDER_FAILED: &str = "RenderFailed";
-    /// The resource is being deleted.
-    pub const TERMINATING: &str = "Terminating";
-}
+/// Longest message of a condition, in bytes. Source: Kubernetes, `metav1.Condition`.
+pub const MESSAGE_BYTES: usize = 32_768;
+/// Longest note of an Event, in bytes. Source: Kubernetes, validation of events.k8s.io/v1.
+pub const EVENT_BYTES: usize = 1024;
 
 /// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -145,15 +115,53 @@ impl Condition {
 
 /// Cuts a message to [`MESSAGE_BYTES`], between characters; what was cut shows as `...`.
 pub fn cut_message(message: &str) -> String {
-    if message.len() <= MESSAGE_BYTES {
-        return message.to_owned();
+    cut(message, MESSAGE_BYTES)
+}
+
+/// Cuts a text to so many bytes, between characters; what was cut shows as `...`.
+pub fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
     }
-    let mut end = MESSAGE_BYTES - 3;
-    while !message.is_char_boundary(end) {
+    let mut end = bytes.saturating_sub(3);
+    while !text.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}...", &message[..end])
+    format!("{}...", &text[..end])
 }
+
+/// What several things have to say in one message of at most so many bytes: all of it where that fits. Where not, each
+/// has the same share, and those that come after the last that fits are counted.
+pub fn fit(lines: &[String], bytes: usize) -> String {
+    let whole = lines.join(SEPARATOR);
+    if whole.len() <= bytes {
+        return whole;
+    }
+    let shown = (bytes / SHARE).clamp(1, lines.len());
+    let rest = match lines.len() - shown {
+        0 => String::new(),
+        more => format!("{SEPARATOR}and {more} more"),
+    };
+    let room = bytes.saturating_sub(rest.len() + SEPARATOR.len() * (shown - 1));
+    // The shortest first: what they leave of their share is for the others.
+    let mut order: Vec<usize> = (0..shown).collect();
+    order.sort_by_key(|index| lines[*index].len());
+    let (mut left, mut shares) = (room, vec![0; shown]);
+    for (done, index) in order.into_iter().enumerate() {
+        shares[index] = lines[index].len().min(left / (shown - done));
+        left -= shares[index];
+    }
+    let cut = lines
+        .iter()
+        .zip(&shares)
+        .map(|(line, share)| cut(line, *share));
+    cut.collect::<Vec<_>>().join(SEPARATOR) + &rest
+}
+
+/// Between the parts of a message.
+const SEPARATOR: &str = "; ";
+/// Bytes that a part of a message has at least, to say what it is about.
+const SHARE: usize = 128;
 
 /// The conditions to write, from those that are there and those that are wanted.
 ///
@@ -211,11 +219,11 @@ mod tests {
     }
 
     fn ready(status: ConditionStatus, message: &str) -> Condition {
-        Condition::new(READY, status, reasons::PROGRESSING, message)
+        Condition::new(READY, status, "Progressing", message)
     }
 
     fn stalled(status: ConditionStatus) -> Condition {
-        Condition::new(STALLED, status, reasons::NO_API_TYPES, "")
+        Condition::new(STALLED, status, "NoApiTypes", "")
     }
 
     #[test]
@@ -282,8 +290,48 @@ mod tests {
 
     #[test]
     fn long_messages_are_cut_between_characters() {
-        let cut = cut_message(&"\u{1f980}".repeat(1000));
+        let cut = cut_message(&"\u{1f980}".repeat(10_000));
         assert!(cut.len() <= MESSAGE_BYTES && cut.ends_with("\u{1f980}..."));
         assert_eq!(cut_message("short"), "short");
+    }
+
+    #[test]
+    fn of_many_things_each_has_its_say_and_none_is_passed_over() {
+        let short = ["one".to_owned(), "two".to_owned()];
+        assert_eq!(fit(&short, 100), "one; two");
+        assert_eq!(fit(&[], 100), "");
+
+        let long: Vec<String> = ["a".repeat(5000), "b".to_owned(), "\u{1f980}".repeat(5000)].into();
+        let text = fit(&long, EVENT_BYTES);
+        let parts: Vec<&str> = text.split("; ").collect();
+        assert_eq!(parts.len(), 3);
+        assert_eq!(parts[1], "b");
+        assert!(parts[0].starts_with("aaa") && parts[0].ends_with("a..."));
+        assert!(parts[2].ends_with("\u{1f980}..."));
+        assert!((1000..=EVENT_BYTES).contains(&text.len()), "{}", text.len());
+
+        let many: Vec<String> = (0..500)
+            .map(|n| format!("{n}{}", "x".repeat(300)))
+            .collect();
+        let text = fit(&many, EVENT_BYTES);
+        assert!(text.ends_with("; and 492 more"), "{text}");
+        assert!(text.len() <= EVENT_BYTES);
+    }
+
+    #[test]
+    fn no_limit_ever_splits_a_character_or_is_passed() {
+        let lines: Vec<String> = [
+            "e\u{301}\u{1f980}x".repeat(40),
+            "\u{fc}".repeat(90),
+            "z".to_owned(),
+        ]
+        .into();
+        for bytes in 3..700 {
+            let text = cut(&lines[0], bytes);
+            assert!(text.len() <= bytes);
+            if bytes > 64 {
+                assert!(fit(&lines, bytes).len() <= bytes, "{bytes}");
+            }
+        }
     }
 }

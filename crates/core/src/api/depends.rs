@@ -45,7 +45,8 @@ pub enum DependencyCondition {
     /// Its workers run. Once that was so, it is not asked again.
     #[default]
     Started,
-    /// Its workers run, and the last pass went well. While that is not so, the operator that waits begins no pass.
+    /// Its workers run, a pass has succeeded, and it is not degraded. While that is not so, the operator that waits
+    /// begins no pass.
     Healthy,
 }
 

@@ -112,7 +112,7 @@ pub struct CrdEntry {
     /// Group, version, kind and plural of the custom resource. May be left out beside `crdFile`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_types: Option<ApiTypes>,
-    /// How many resources are reconciled at a time. Default `3`.
+    /// How many resources are reconciled at a time; left out, it grows up to 32 while resources wait. Default `3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub workers: Option<u32>,

@@ -86,7 +86,7 @@ pub struct OperatorBox {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reconciler {
-    /// How many resources are reconciled at a time. Default `3`.
+    /// How many resources are reconciled at a time; left out, it grows up to 32 while resources wait. Default `3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub workers: Option<u32>,

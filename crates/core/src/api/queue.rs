@@ -17,7 +17,9 @@ pub struct Queue {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub max_depth: Option<u32>,
-    /// Failed passes in a row after which the operator counts as degraded. Default `5`.
+    /// Failed passes in a row after which the operator counts as degraded; so it does when as many resources fail and are
+    /// half of all. A failure that only another input mends counts once for each resource. It has recovered when none fails
+    /// any more, or as many passes in a row succeeded. Default `5`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub failure_threshold: Option<u32>,

@@ -33,6 +33,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         name: _,
         resource,
         workers: _,
+        most_workers: _,
         resync: _,
         watched,
         labels,

@@ -70,7 +70,7 @@ pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
 fn runs_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
     let hash = |plan: &OperatorPlan| plan.autoscale.as_ref().map(|scale| scale.hash.clone());
     before.hash == after.hash
-        && before.workers == after.workers
+        && (before.workers, before.most_workers) == (after.workers, after.most_workers)
         && before.resync == after.resync
         && before.queue == after.queue
         && before.depends_on == after.depends_on

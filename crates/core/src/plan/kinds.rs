@@ -95,6 +95,38 @@ pub(crate) fn rank(kind: &GroupKind) -> u8 {
     }
 }
 
+/// When children are written: those of one wave side by side, after all those of the waves before.
+///
+/// Only what Kubernetes itself needs in order is in waves of its own: within [`Wave::Base`] it takes an object that
+/// names another one before that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wave {
+    /// Namespaces and definitions: others cannot be made without them.
+    Ground,
+    /// What others are judged by when they are made: accounts, the roles of bindings, limits, classes.
+    Rules,
+    /// What pods use: configuration, volumes, Services, policies; and bindings.
+    Base,
+    /// What makes pods, and everything else.
+    Rest,
+    /// What goes.
+    Last,
+}
+
+impl Wave {
+    /// When a child of that kind is made or changed.
+    pub fn of(kind: &GroupKind) -> Self {
+        match (rank(kind), &*kind.kind) {
+            (0, _) => Self::Ground,
+            (1, _) | (2, "Role" | "ClusterRole") => Self::Rules,
+            // A policy judges nobody: it is there before the pods.
+            (5, kind) if kind != "NetworkPolicy" => Self::Rules,
+            (2..=8, _) => Self::Base,
+            _ => Self::Rest,
+        }
+    }
+}
+
 /// Which names a kind allows.
 ///
 /// Source: Kubernetes, `ValidateName` of each kind's registry strategy; kinds of CRDs take subdomains.
@@ -171,6 +203,39 @@ mod tests {
             Some(("namespaces", false))
         );
         assert_eq!(built_in(&GroupKind::parse("Deployment.example.org")), None);
+    }
+
+    #[test]
+    fn a_wave_holds_what_kubernetes_takes_in_any_order() {
+        let wave = |kind: &str| Wave::of(&GroupKind::parse(kind));
+        let in_order = [
+            ("Namespace", "ServiceAccount"),
+            ("ServiceAccount", "Pod"),
+            (
+                "Role.rbac.authorization.k8s.io",
+                "RoleBinding.rbac.authorization.k8s.io",
+            ),
+            ("RoleBinding.rbac.authorization.k8s.io", "Job.batch"),
+            ("LimitRange", "PersistentVolumeClaim"),
+            ("StorageClass.storage.k8s.io", "PersistentVolumeClaim"),
+            ("PriorityClass.scheduling.k8s.io", "Deployment.apps"),
+            ("PersistentVolumeClaim", "StatefulSet.apps"),
+            ("Secret", "Deployment.apps"),
+            ("Service", "Deployment.apps"),
+        ];
+        for (first, second) in in_order {
+            assert!(wave(first) < wave(second), "{first}, {second}");
+        }
+        for other in [
+            "ConfigMap",
+            "Service",
+            "PersistentVolumeClaim",
+            "NetworkPolicy.networking.k8s.io",
+        ] {
+            assert_eq!(wave("Secret"), wave(other));
+        }
+        assert_eq!(wave("Deployment.apps"), wave("Pond.water.example"));
+        assert!(wave("Pond.water.example") < Wave::Last);
     }
 
     #[test]

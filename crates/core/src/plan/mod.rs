@@ -67,7 +67,7 @@ pub(crate) use enrich::is_read;
 pub use gate::*;
 pub use held::{HoldPlan, RequeuePlan};
 pub use keys::{ChildKey, GroupKind, KatalogRef, ObjectKey, ResourceType};
-pub use kinds::built_in;
+pub use kinds::{Wave, built_in};
 pub use lasting::{Allowed, CertificatePlan, CopyPlan, LastingPlan};
 pub(crate) use lexicon::Lexicon;
 pub use library::{Library, Origin, Part, Reference, beside};

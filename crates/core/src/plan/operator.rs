@@ -184,6 +184,7 @@ fn with_names(
         katalog: context.katalog.clone(),
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
+        most_workers: usize::try_from(pace.most_workers).unwrap_or(1),
         resync: pace.resync,
         autoscale: autoscale(&box_at, declared, &pace, context),
         queue: pace.queue,

@@ -18,6 +18,9 @@ use crate::{
 
 /// Passes at a time, where nothing is declared.
 const DEFAULT_WORKERS: u32 = 3;
+/// The same while custom resources wait for a pass: what a server of two cores keeps busy with is far less than that, and
+/// the limit of requests in flight is the process's.
+const DEFAULT_MOST_WORKERS: u32 = 32;
 /// Most passes at a time that one operator may declare.
 pub(crate) const MOST_WORKERS: u32 = 1000;
 /// Period of the safety net, where nothing is declared.
@@ -34,6 +37,8 @@ const LARGEST_MULTIPLIER: f64 = 100.0;
 pub(crate) struct Pace {
     /// Passes at a time.
     pub(crate) workers: u32,
+    /// The same while custom resources wait for one.
+    pub(crate) most_workers: u32,
     /// Period of the safety net; zero is off.
     pub(crate) resync: Duration,
     /// How it works through its queue.
@@ -65,11 +70,15 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
         .find_map(|(at, reconciler)| Some((at.field("profile"), reconciler.profile.as_deref()?)));
     let profile = profile.and_then(|(at, name)| at.lexicon()?.profiles.reconciler.get(&at, name));
     let profile = profile.map(|(_, profile)| profile);
+    let declared = workers.or(entry.workers).or_else(|| profile?.workers);
+    // Who says when there are more of them is not helped out.
+    let is_scaled =
+        (entry.operator_box.as_ref()).is_some_and(|declared| declared.autoscale.is_some());
+    let grows = declared.is_none() && !is_scaled;
+    let workers = declared.unwrap_or(DEFAULT_WORKERS);
     Pace {
-        workers: workers
-            .or(entry.workers)
-            .or_else(|| profile?.workers)
-            .unwrap_or(DEFAULT_WORKERS),
+        workers,
+        most_workers: if grows { DEFAULT_MOST_WORKERS } else { workers },
         resync: resync
             .or_else(|| profile?.resync)
             .map_or(DEFAULT_RESYNC, |span| span.0),

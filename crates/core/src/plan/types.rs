@@ -34,6 +34,9 @@ pub struct OperatorPlan {
     pub resource: ResourceType,
     /// Concurrent passes, at least 1.
     pub workers: usize,
+    /// Concurrent passes while custom resources wait for one: as many as `workers` where these are declared, or where
+    /// an autoscaler is.
+    pub most_workers: usize,
     /// Period of the safety net; zero is off.
     pub resync: Duration,
     /// Which custom resources it looks after.
@@ -100,6 +103,7 @@ impl OperatorPlan {
                 namespaced: None,
             },
             workers: 1,
+            most_workers: 1,
             resync: Duration::ZERO,
             watched: Watched::default(),
             labels: Box::default(),

@@ -26,8 +26,9 @@ use super::{
     step::Failure,
 };
 use crate::{
-    api::conditions::{self, Condition, ConditionStatus, reasons},
+    api::conditions::{self, Condition, ConditionStatus},
     plan::{Completion, Demand, OperatorPlan, Target, target_of},
+    reasons::Remark,
     template::{Budget, Data},
     value::{Node, Path, Step, set},
 };
@@ -316,21 +317,21 @@ impl Prepared {
         };
         let normalized = self.normalization.as_ref().map(|told| {
             let reason = if told.is_stored() {
-                reasons::PERSISTED
+                Remark::Persisted.as_str()
             } else {
-                reasons::IN_MEMORY
+                Remark::InMemory.as_str()
             };
             of(conditions::NORMALIZED, reason, &told.message())
         });
         let completed = (!self.completed.is_empty()).then(|| {
             let message = format!("{} in memory: rules complete it", listed(&self.completed));
-            of(conditions::MUTATED, reasons::IN_MEMORY, &message)
+            of(conditions::MUTATED, Remark::InMemory.as_str(), &message)
         });
         let warned = (!self.warnings.is_empty()).then(|| {
             let message = self.warnings.join("; ");
             of(
                 conditions::VALIDATION_WARNING,
-                reasons::VALIDATION_FAILED,
+                Remark::ValidationFailed.as_str(),
                 &message,
             )
         });

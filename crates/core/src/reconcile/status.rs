@@ -436,7 +436,7 @@ fn wanted_conditions(
             .held
             .iter()
             .map(|(child, held)| format!("{child}: {} is held by `{}`", held.path, held.manager));
-        let message = lines.collect::<Vec<_>>().join("; ");
+        let message = conditions::fit(&lines.collect::<Vec<_>>(), conditions::MESSAGE_BYTES);
         wanted.push(Condition::new(
             conditions::FIELD_CONFLICT,
             ConditionStatus::True,

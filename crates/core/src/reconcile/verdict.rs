@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 
 use super::{differ::Held, kstatus::Readiness, reason::Reason, record::Observed, step::Failure};
-use crate::plan::ChildKey;
+use crate::{
+    api::conditions::{MESSAGE_BYTES, fit},
+    plan::ChildKey,
+};
 
 /// What the executor did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,6 +80,15 @@ pub struct Verdict {
     pub stalled: bool,
 }
 
+/// What failures say together, in at most so many bytes: each is named.
+pub fn told(failures: &[Failure], bytes: usize) -> String {
+    let lines: Vec<String> = failures
+        .iter()
+        .map(|failure| format!("{}: {}", failure.at, failure.message))
+        .collect();
+    fit(&lines, bytes)
+}
+
 /// Judges a pass. `observed` is what stands after its writes.
 pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
     if let Some(worst) = executed
@@ -88,14 +100,10 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
             .failures
             .iter()
             .all(|failure| failure.reason.is_permanent());
-        let lines = executed
-            .failures
-            .iter()
-            .map(|failure| format!("{}: {}", failure.at, failure.message));
         return Verdict {
             ready: false,
             reason: worst.reason,
-            message: lines.collect::<Vec<_>>().join("; "),
+            message: told(&executed.failures, MESSAGE_BYTES),
             stalled: permanent,
         };
     }
@@ -123,7 +131,7 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
         return Verdict {
             ready: false,
             reason: Reason::ChildFailed,
-            message: failed.join("; "),
+            message: fit(&failed, MESSAGE_BYTES),
             stalled: true,
         };
     }

@@ -1,11 +1,31 @@
 //! How a client of the cluster is built.
+//!
+//! ```text
+//!  kube::Client ─► flow ─► headers ─► credentials ─► gzip ─► base address ─► transport ─► connections
+//! ```
+//!
+//! All layers but flow and transport are kube's own: exec plugins, token files and certificates work as they do there.
+
+mod connections;
+mod dial;
+pub mod flow;
+mod transport;
 
 use std::time::Duration;
 
 use http::{HeaderValue, header};
 use kube::{
     Config,
+    client::{ClientBuilder, ConfigExt as _},
     config::{KubeConfigOptions, Kubeconfig},
+};
+use tower::{BoxError, ServiceBuilder};
+use tower_http::decompression::DecompressionLayer;
+
+pub use self::dial::DialError;
+use self::{
+    flow::{Flow, FlowLayer},
+    transport::Transport,
 };
 
 use crate::lead::Gate;
@@ -34,6 +54,9 @@ pub enum Error {
     /// Its certificates or its proxy cannot be used.
     #[error("cannot build a client")]
     Build(#[source] kube::Error),
+    /// The kubeconfig's `tls-server-name` is none.
+    #[error("`tls-server-name` of the kubeconfig is no name of a server: {}", .0.as_deref().unwrap_or_default())]
+    ServerName(Option<String>),
     /// It did not answer, or did not accept the credentials.
     #[error("the cluster at {server} cannot be reached")]
     Unreachable {
@@ -55,9 +78,10 @@ pub enum Error {
 /// A client, and the address that it talks to.
 #[derive(Clone)]
 pub struct Connection {
-    /// The client, with kube's own authentication, our user agent and [`CONNECT_TIMEOUT`]. It has no read timeout, since
-    /// watches are silent for minutes: whoever makes a single call gives it a deadline.
+    /// The client, as [`build`] makes it, with our user agent.
     pub client: kube::Client,
+    /// The turns of its requests.
+    pub flow: Flow,
     /// The API server's address, for messages.
     pub server: String,
 }
@@ -92,20 +116,55 @@ pub async fn connect_through(
     gate: Option<&Gate>,
 ) -> Result<Connection, Error> {
     let mut config = configure(options).await?;
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
-    config.read_timeout = None;
     // A version is digits and dots: it cannot fail.
     if let Ok(agent) = HeaderValue::from_str(&user_agent()) {
         config.headers.push((header::USER_AGENT, agent));
     }
     let server = config.cluster_url.to_string();
-    let client = kube::client::ClientBuilder::try_from(config).map_err(Error::Build)?;
-    let client = match gate {
-        // Outermost: what waits inside for a token or a connection is dropped with the lease.
+    let flow = Flow::new(rand::random::<f64>);
+    let client = build(&config, flow.clone(), gate)?;
+    Ok(Connection {
+        client,
+        flow,
+        server,
+    })
+}
+
+/// A client of the cluster that `config` names, with kube's own authentication, over connections of HTTP/2 where the
+/// server offers it, whose requests have their turns in `flow` and whose writes pass `gate`. A connection takes at most
+/// [`CONNECT_TIMEOUT`]. There is no read timeout, since watches are silent for minutes: whoever makes a single call gives it
+/// a deadline. Nothing is retried in silence.
+///
+/// # Errors
+/// [`Error::Build`] and [`Error::ServerName`].
+pub fn build(config: &Config, flow: Flow, gate: Option<&Gate>) -> Result<kube::Client, Error> {
+    let gzip = DecompressionLayer::new().gzip(is_far(config));
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .layer(gzip)
+        .option_layer(config.auth_layer().map_err(Error::Build)?)
+        .layer(config.extra_headers_layer().map_err(Error::Build)?)
+        .map_err(BoxError::from)
+        .service(Transport::new(config)?);
+    let namespace = config.default_namespace.clone();
+    // The last one is the outermost: what looks at a request in the moment that it is sent stands before the flow.
+    let client = ClientBuilder::new(service, namespace).with_layer(&FlowLayer::new(flow));
+    Ok(match gate {
+        // Outermost: what waits inside for its turn, a token or a connection is dropped with the lease.
         Some(gate) => client.with_layer(gate).build(),
         None => client.build(),
-    };
-    Ok(Connection { client, server })
+    })
+}
+
+/// Whether packed answers are worth the API server's time, which packing a list takes a good part of: they are not on
+/// the same machine, nor inside the cluster, where the authority's certificate is a file that is read again.
+fn is_far(config: &Config) -> bool {
+    let host = config.cluster_url.host().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    let is_near = host == "localhost"
+        || address.is_ok_and(|address| address.is_loopback())
+        || config.root_cert_file.is_some();
+    !is_near && !config.disable_compression
 }
 
 async fn configure(options: &ClusterOptions) -> Result<Config, Error> {

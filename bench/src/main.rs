@@ -1,0 +1,118 @@
+//! `bench`: what `ork` costs and how fast it is, on a genuine control plane.
+//!
+//! ```text
+//!             ┌──────────────── control plane without controllers (testbed), one a scenario ───────────────┐
+//! harness ────┤ bare: the same writes, 32 at a time, without any controller                                │
+//!    │        │ ork controller, as the service account that `ork generate rbac` makes                      │
+//!    │        └───── audit log: requests · watch: when · /proc: memory, CPU · /metrics: passes, records ────┘
+//!    └─► scenarios ─► figures ─► table, JSON, `docs/performance.md`
+//! ```
+//!
+//! A scenario fails if something does not happen, and a run fails if a promise is broken that does not depend on how fast the
+//! machine is: no request for nothing, no write too many. Times are told, never judged by the exit code.
+
+mod api;
+mod bare;
+mod machine;
+mod options;
+mod process;
+mod report;
+mod requests;
+mod scenarios;
+mod shop;
+mod site;
+mod stats;
+mod watch;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::Parser as _;
+
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::report::Report;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match runtime.block_on(run(&options)) {
+        Ok(report) if report.sections.iter().all(|one| one.broken.is_empty()) => ExitCode::SUCCESS,
+        Ok(_) => {
+            eprintln!("bench: a promise is broken: see BROKEN above");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs what was chosen, prints each scenario when it ends, and writes the file after each, so that one that fails costs no other.
+async fn run(options: &Options) -> Result<Report> {
+    let program = options.program()?;
+    let mut report = Report {
+        machine: Machine::read(&program)?,
+        sizes: options.sizes.told()?,
+        sections: Vec::new(),
+    };
+    if machine::profile() == "debug" {
+        println!("A debug build: times and sizes tell nothing of what is shipped.\n");
+    }
+    for scenario in options.scenarios() {
+        let started = std::time::Instant::now();
+        let section = scenario
+            .run(&program, &options.sizes)
+            .await
+            .with_context(|| format!("scenario {}", scenario.name()))?;
+        println!(
+            "{}  ({:.0} s)\n",
+            section.text(),
+            started.elapsed().as_secs_f64()
+        );
+        report.sections.push(section);
+        options.write(&report)?;
+    }
+    println!("bench: {}", options.out().display());
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Between these lines `docs/performance.md` holds the table of `figures.json`.
+    const BEGIN: &str = "<!-- figures: generated from bench/figures.json, UPDATE=1 cargo test --workspace --bin bench -->\n";
+    const END: &str = "<!-- end of the figures -->\n";
+
+    #[test]
+    fn the_documented_figures_are_those_of_the_committed_run() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let run = std::fs::read_to_string(root.join("bench/figures.json")).ok();
+        let run = run.map(|run| serde_json::from_str::<Report>(&run).unwrap());
+        let page = root.join("docs/performance.md");
+        let text = std::fs::read_to_string(&page).unwrap();
+        let (before, rest) = text.split_once(BEGIN).unwrap();
+        let (shown, after) = rest.split_once(END).unwrap();
+        let none = || "No run has been published yet.\n".to_owned();
+        let wanted = run.map_or_else(none, |run| run.markdown());
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&page, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
+        } else {
+            assert!(
+                shown == wanted,
+                "docs/performance.md is stale; run the test again with UPDATE=1"
+            );
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Operators that have nothing to do.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde::Serialize;
+
+use super::{Figures, population::LIMIT};
+use crate::options::Sizes;
+use crate::process::Memory;
+use crate::report::{Goal, Row};
+use crate::shop::{Kind, Tuning, katalogs};
+use crate::site::Site;
+use crate::stats::float;
+
+/// Operators in one Katalog.
+const A_KATALOG: usize = 20;
+/// How long a controller is left alone before it is measured.
+const SETTLED: Duration = Duration::from_secs(8);
+
+/// The figures.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Idle {
+    /// For each number of operators, a controller that was started over them.
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    operators: usize,
+    memory: Memory,
+}
+
+pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Idle> {
+    let site = Site::start(program).await?;
+    let mut numbers = sizes.idle.clone();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let tuning = Tuning {
+        workers: sizes.workers,
+        ..Tuning::default()
+    };
+    let (mut steps, mut installed) = (Vec::new(), 0);
+    for operators in numbers {
+        let kinds = Kind::some(operators);
+        let katalogs = katalogs(&kinds, A_KATALOG, &tuning)?;
+        site.install(&kinds[installed..]).await?;
+        installed = operators;
+        site.grant(&katalogs, &kinds).await?;
+        // The one that told the operators' start first is not the one that is measured: an idle process has always been idle.
+        let mut first = site.controller().await?;
+        site.apply_katalogs(&katalogs).await?;
+        site.until_running(&mut first, &katalogs).await?;
+        first.terminate()?;
+        let mut ork = site.controller().await?;
+        site.until_all_run(&mut ork, operators).await?;
+        ork.until_quiet(0.0, LIMIT).await?;
+        tokio::time::sleep(SETTLED).await;
+        steps.push(Step {
+            operators,
+            memory: ork.memory()?,
+        });
+        ork.terminate()?;
+    }
+    steps
+        .first()
+        .context("no number of operators was given: --idle")?;
+    Ok(Idle { steps })
+}
+
+impl Idle {
+    /// Kilobytes that each further operator takes, from the smallest number to the largest.
+    fn slope(&self) -> Option<f64> {
+        let (few, many) = (self.steps.first()?, self.steps.last()?);
+        let more = many.operators - few.operators;
+        (more > 0).then(|| (many.memory.rss_mb - few.memory.rss_mb) * 1e3 / float(more))
+    }
+}
+
+impl Figures for Idle {
+    fn title(&self) -> String {
+        "operators whose definitions exist, without a custom resource".to_owned()
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let each = |step: &Step| {
+            let what = |what: &str| format!("{what} with {} operators", step.operators);
+            [
+                Row::new(what("RSS"), "MB", step.memory.rss_mb),
+                Row::new(what("heap"), "MB", step.memory.heap_mb),
+                Row::new(what("threads"), "", f64::from(step.memory.threads)),
+            ]
+        };
+        let mut rows: Vec<Row> = self.steps.iter().flat_map(each).collect();
+        let slope = self.slope().map(|slope| {
+            Row::new("RSS per further operator", "KB", slope).goal(Goal::AtMost(50.0))
+        });
+        rows.extend(slope);
+        rows
+    }
+}

@@ -1,0 +1,70 @@
+//! Reasons of Katalogs and of their operators.
+
+super::reasons! {
+    /// Why a Katalog, or one of its operators, is as it is.
+    KatalogReason {
+        Running, Fine, OnChange,
+            "Every operator runs.",
+            "";
+        Yields, Fine, OnChange,
+            "Another entry reconciles the kind, in another version.",
+            "";
+        Recovered, Fine, OnChange,
+            "The operator is no longer degraded.",
+            "";
+        Progressing, Waiting, OnChange,
+            "Work is going on.",
+            "";
+        Waiting, Waiting, OnChange,
+            "An operator waits for something outside, such as its CRD.",
+            "See to what the message names.";
+        Predecessor, Waiting, OnChange,
+            "The operator that had the kind has not stopped.",
+            "";
+        Releasing, Waiting, OnChange,
+            "Kinds that are no longer wanted are let go.",
+            "";
+        Terminating, Waiting, OnChange,
+            "The Katalog is being deleted.",
+            "";
+        CrdMissing, Waiting, OnChange,
+            "The CRD is not there, not established, or does not serve the version.",
+            "Apply the CRD.";
+        KindNotServed, Waiting, OnChange,
+            "A kind that the Katalog declares children of, or watches, is not served.",
+            "Install its CRD.";
+        DependencyNotReady, Waiting, OnChange,
+            "An operator of `dependsOn` is not as it must be.",
+            "See to that operator.";
+        Conflict, Waiting, OnChange,
+            "Another Katalog, which is older, has the same kind.",
+            "Delete one of the two entries.";
+        PassesFail, Transient, Backoff,
+            "The operator is degraded: too many of its passes fail.",
+            "See to what the message and the custom resources' conditions say.";
+        Forbidden, Transient, Slowly,
+            "A right is missing.",
+            "Grant the rule that the message names; `ork generate rbac` prints all.";
+        Unavailable, Transient, Backoff,
+            "The API server does not answer, or not for this kind.",
+            "Nothing, if the API server comes back; otherwise see to it.";
+        RevisionNotStored, Transient, Backoff,
+            "The API server refused or did not answer when a revision was to be stored.",
+            "See to what the message names.";
+        ReleaseFailed, Transient, Backoff,
+            "Finalizers or labels of ours could not be taken off.",
+            "See to what the message names.";
+        InvalidRevision, Permanent, OnChange,
+            "The new revision has errors; the last good one stays in charge.",
+            "Correct the Katalog as the message says.";
+        NoApiTypes, Permanent, OnChange,
+            "An entry names no API types, and none can be read.",
+            "Write `apiTypes`.";
+        MotifNotFound, Permanent, OnChange,
+            "A Motif that the Katalog imports is not there; it runs as before until the Motif comes.",
+            "Apply the Motif.";
+        StatusNotWritable, Permanent, OnChange,
+            "The CRD cannot hold the status that the Katalog declares.",
+            "Extend the CRD's status schema, or declare less.";
+    }
+}

@@ -1,0 +1,184 @@
+//! Reasons: the fixed names that conditions, Events, pages and metrics share, each with what follows from it.
+//!
+//! ```text
+//!  reasons! { … } ──► enum: Reason, KatalogReason, Remark ──► docs/reasons.md (a test compares)
+//!                       └── class: permanent or transient; again: when it is tried again
+//! ```
+//!
+//! Whether a failure is permanent is a property of its reason, never of the place that met it.
+
+mod katalog;
+mod page;
+mod remark;
+mod resource;
+
+pub use self::{katalog::KatalogReason, page::page, remark::Remark, resource::Reason};
+
+/// What kind of reason it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Nothing is wrong.
+    Fine,
+    /// Nothing has failed, but something is not there yet.
+    Waiting,
+    /// It failed, and the same input may succeed later.
+    Transient,
+    /// It failed, and only another input helps: it is reported once.
+    Permanent,
+}
+
+impl Class {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::Waiting => "waiting",
+            Self::Transient => "transient",
+            Self::Permanent => "permanent",
+        }
+    }
+}
+
+/// When something is tried again by itself; a change of what is read, and a resync, always lead to another try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Again {
+    /// When something changes: what is missing is watched, or nothing else helps.
+    OnChange,
+    /// About every 30 s as well: who can mend it is somebody else, and no watch tells of it.
+    Slowly,
+    /// With backoff.
+    Backoff,
+}
+
+impl Again {
+    /// The words for it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::OnChange => "on a change",
+            Self::Slowly => "every 30 s",
+            Self::Backoff => "with backoff",
+        }
+    }
+}
+
+/// All that is to be said of a reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its name in CamelCase.
+    pub name: &'static str,
+    /// What kind of reason it is.
+    pub class: Class,
+    /// When it is tried again.
+    pub again: Again,
+    /// What it says, in a sentence.
+    pub meaning: &'static str,
+    /// What mends it, in a sentence; empty where there is nothing to mend.
+    pub mend: &'static str,
+}
+
+/// Defines a family of reasons, each once: name, class, when it is tried again, meaning, mend.
+macro_rules! reasons {
+    ($(#[$doc:meta])* $family:ident { $($name:ident, $class:ident, $again:ident, $meaning:literal, $mend:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $family {
+            $(#[doc = $meaning] $name),*
+        }
+
+        impl $family {
+            /// Each of them.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// All that is to be said of it.
+            pub fn about(self) -> &'static $crate::reasons::About {
+                match self {
+                    $(Self::$name => &$crate::reasons::About {
+                        name: stringify!($name),
+                        class: $crate::reasons::Class::$class,
+                        again: $crate::reasons::Again::$again,
+                        meaning: $meaning,
+                        mend: $mend,
+                    }),*
+                }
+            }
+
+            /// The CamelCase name.
+            pub fn as_str(self) -> &'static str {
+                self.about().name
+            }
+
+            /// Whether trying again can only help once the input changes. Such a failure is reported once and not
+            /// retried hot.
+            pub fn is_permanent(self) -> bool {
+                self.about().class == $crate::reasons::Class::Permanent
+            }
+
+            /// When it is tried again by itself.
+            pub fn again(self) -> $crate::reasons::Again {
+                self.about().again
+            }
+        }
+
+        impl std::fmt::Display for $family {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+use reasons;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn all() -> Vec<&'static About> {
+        let resource = Reason::ALL.iter().map(|reason| reason.about());
+        let katalog = KatalogReason::ALL.iter().map(|reason| reason.about());
+        let remarks = Remark::ALL.iter().map(|reason| reason.about());
+        resource.chain(katalog).chain(remarks).collect()
+    }
+
+    #[test]
+    fn every_reason_is_one_that_the_api_server_takes_and_is_told_of_in_sentences() {
+        for about in all() {
+            let legal = about
+                .name
+                .starts_with(|first: char| first.is_ascii_uppercase())
+                && about.name.chars().all(|one| one.is_ascii_alphanumeric())
+                && about.name.len() <= 128;
+            assert!(legal, "{about:?}");
+            for text in [about.meaning, about.mend] {
+                let sentence = text.is_empty() || text.ends_with('.');
+                assert!(sentence && !text.contains('|'), "{about:?}");
+            }
+            let failed = matches!(about.class, Class::Transient | Class::Permanent);
+            assert!(!failed || !about.mend.is_empty(), "{about:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_another_input_mends_is_never_tried_again_with_backoff() {
+        for about in all() {
+            let hot = about.again == Again::Backoff;
+            assert_eq!(hot, hot && about.class == Class::Transient, "{about:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_stands_once_in_a_family() {
+        for names in [
+            Reason::ALL
+                .iter()
+                .map(|one| one.as_str())
+                .collect::<Vec<_>>(),
+            KatalogReason::ALL.iter().map(|one| one.as_str()).collect(),
+            Remark::ALL.iter().map(|one| one.as_str()).collect(),
+        ] {
+            let distinct: BTreeSet<_> = names.iter().collect();
+            assert_eq!(distinct.len(), names.len());
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `docs/reasons.md`, from the families of reasons.
+
+use std::fmt::Write as _;
+
+use super::{About, KatalogReason, Reason, Remark};
+use crate::api::conditions::{EVENT_BYTES, MESSAGE_BYTES};
+
+const INTRODUCTION: &str = "\
+<!-- Generated from crates/core/src/reasons: UPDATE=1 cargo test -p orkestra-core --test reference -->
+# Reasons
+
+A reason is one word from a fixed set: scripts may compare with it. What exactly is wrong, and where, says the message
+beside it.
+
+| class | is |
+| --- | --- |
+| fine | nothing is wrong |
+| waiting | nothing has failed, but something is not there yet |
+| transient | it failed, and the same input may succeed later |
+| permanent | it failed, and only another input helps: it is reported once |
+
+*Tried again* says when another try comes by itself. A change of anything that was read, and the resync, lead to one in
+any case. While the API server cannot be reached nothing is tried at all: everything waits, and goes on when it is back.
+";
+
+/// The page, in Markdown.
+pub fn page() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    // Writing to a String cannot fail.
+    let _ = write!(
+        text,
+        "\nMessages are whole up to what the API server takes: {MESSAGE_BYTES} bytes in a condition, {EVENT_BYTES} in an Event. \
+         Where several things are wrong and not all fit, each is named and the longest are cut.\n"
+    );
+    let resource: Vec<_> = Reason::ALL.iter().map(|reason| reason.about()).collect();
+    let katalog: Vec<_> = KatalogReason::ALL.iter().map(|one| one.about()).collect();
+    let remarks: Vec<_> = Remark::ALL.iter().map(|remark| remark.about()).collect();
+    table(
+        &mut text,
+        "Custom resources",
+        "Of the conditions `Ready`, `Reconciling`, `Stalled` and `FieldConflict`, and of Events.",
+        &resource,
+    );
+    table(
+        &mut text,
+        "Katalogs and operators",
+        "Of a Katalog's conditions and Events, of the rows in its status, and of `/katalog`.",
+        &katalog,
+    );
+    table(
+        &mut text,
+        "Remarks",
+        "Of Events and conditions of custom resources that tell of no failure.",
+        &remarks,
+    );
+    text
+}
+
+fn table(text: &mut String, title: &str, of: &str, reasons: &[&About]) {
+    let _ = write!(
+        text,
+        "\n## {title}\n\n{of}\n\n| reason | class | tried again | meaning | mend |\n| --- | --- | --- | --- | --- |\n"
+    );
+    for about in reasons {
+        let About {
+            name,
+            class,
+            again,
+            meaning,
+            mend,
+        } = about;
+        let _ = writeln!(
+            text,
+            "| `{name}` | {} | {} | {meaning} | {mend} |",
+            class.word(),
+            again.words()
+        );
+    }
+}

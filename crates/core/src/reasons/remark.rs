@@ -1,0 +1,25 @@
+//! Reasons of Events and conditions that tell of no failure.
+
+super::reasons! {
+    /// What is told beside whether a custom resource is ready.
+    Remark {
+        Reconciled, Fine, OnChange,
+            "A pass changed children; the Event names them.",
+            "";
+        Normalized, Fine, OnChange,
+            "Fields of the spec were brought to one form, and that was stored.",
+            "";
+        Persisted, Fine, OnChange,
+            "The resource itself is as described.",
+            "";
+        InMemory, Fine, OnChange,
+            "What differs from the resource is known to the operator alone.",
+            "";
+        ValidationWarning, Fine, OnChange,
+            "A rule that only warns is not kept.",
+            "Change the custom resource as the message says.";
+        ValidationFailed, Fine, OnChange,
+            "The condition `ValidationWarning` is there: a rule that only warns is not kept.",
+            "Change the custom resource as the message says.";
+    }
+}

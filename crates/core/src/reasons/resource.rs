@@ -1,0 +1,91 @@
+//! Reasons of custom resources.
+
+super::reasons! {
+    /// Why a custom resource, or one of its children, is not as declared.
+    Reason {
+        TemplateFailed, Permanent, OnChange,
+            "A template failed over the values of this custom resource.",
+            "Correct the template, or the value that it reads.";
+        BudgetExhausted, Permanent, OnChange,
+            "A template used up the time or memory that a pass may use.",
+            "Make the template smaller, or what it goes through.";
+        WrongType, Permanent, OnChange,
+            "A rendered value does not fit its field.",
+            "Correct the template, or the value that it reads.";
+        InvalidName, Permanent, OnChange,
+            "A rendered name is illegal for its kind.",
+            "Correct the template of the name, or the value that it reads.";
+        RestrictedNamespace, Permanent, OnChange,
+            "The Katalog allows no child in that namespace.",
+            "Choose another namespace, or allow this one in the Katalog.";
+        DuplicateChild, Permanent, OnChange,
+            "Two children of one custom resource have the same kind and name.",
+            "Give one of them another name.";
+        ValidationFailed, Permanent, OnChange,
+            "The custom resource does not keep a rule of `validation`.",
+            "Change the custom resource as the message says.";
+        Invalid, Permanent, OnChange,
+            "The API server refused the object as invalid.",
+            "Correct what the message names, in the Katalog or in the custom resource.";
+        NameTaken, Permanent, Slowly,
+            "An object of that name exists, and it is not ours.",
+            "Delete it, choose another name, or say `adopt: true`.";
+        Forbidden, Transient, Slowly,
+            "A right is missing.",
+            "Grant the rule that the message names; `ork generate rbac` prints all.";
+        Denied, Transient, Backoff,
+            "Admission, a quota or a terminating namespace refused the write.",
+            "Ask whoever runs the policy, or make room in the quota.";
+        NamespaceMissing, Transient, Slowly,
+            "The namespace that a child is to be made in is not there.",
+            "Create the namespace, or choose another one.";
+        KindNotServed, Transient, Slowly,
+            "The child's kind is not served.",
+            "Install its CRD.";
+        Unavailable, Transient, Backoff,
+            "The API server could not be reached, did not answer in time, or asked for fewer requests.",
+            "Nothing, if the API server comes back; otherwise see to it.";
+        ExternalCallFailed, Transient, Backoff,
+            "A call to the outside failed.",
+            "See to the service that is called.";
+        ExternalCallRefused, Permanent, OnChange,
+            "A call to the outside is one that may not or cannot be made.",
+            "Correct the URL, or allow it with `--external-allow`.";
+        WriteConflict, Transient, Backoff,
+            "The object kept changing under the write.",
+            "Nothing; if it lasts, find out who else writes to it.";
+        SourceMissing, Waiting, OnChange,
+            "What a child is a copy of does not exist yet.",
+            "Create it.";
+        SourceRefused, Permanent, OnChange,
+            "What a child is a copy of may not be copied.",
+            "Copy another object.";
+        NotCompared, Permanent, OnChange,
+            "A condition compares what cannot be compared.",
+            "Correct the condition, or the value that it reads.";
+        Panicked, Transient, Backoff,
+            "A pass ended in a panic: a fault of Orkestra.",
+            "Report it, with the log's lines about it.";
+        FieldConflict, Waiting, OnChange,
+            "Another manager holds a field that the Katalog declares.",
+            "Let one of the two go of the field, or say `forceConflict: true`.";
+        Ending, Waiting, OnChange,
+            "It is being deleted, and what its end waits for is on its way.",
+            "";
+        EndTimedOut, Waiting, OnChange,
+            "What its end waits for has taken too long: it stays until that is done, or the annotation lets it go.",
+            "See to what the message names, or set the annotation `orkestra.orkspace.io/skip-on-delete`.";
+        ChildrenNotReady, Waiting, OnChange,
+            "A child is on its way.",
+            "";
+        ConditionsNotMet, Waiting, OnChange,
+            "What the Katalog asks of a ready custom resource does not hold yet.",
+            "";
+        ChildFailed, Permanent, OnChange,
+            "A child will not get ready without a change.",
+            "See to the child that the message names.";
+        ReconcileSucceeded, Fine, OnChange,
+            "Everything is as declared and ready.",
+            "";
+    }
+}

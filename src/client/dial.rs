@@ -1,0 +1,144 @@
+//! How a connection to the API server is made: straight or through the kubeconfig's proxy, with TLS and what that agrees on.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::Engine as _;
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, Write};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::{
+    Connection, HttpConnector,
+    proxy::{SocksV5, Tunnel},
+};
+use kube::{Config, client::ConfigExt as _};
+use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
+
+use super::{CONNECT_TIMEOUT, Error};
+
+/// A peer that a connection of HTTP/1.1 hears nothing from is asked after that long, and so often before it is taken for
+/// dead; HTTP/2 has pings of its own.
+const TCP_KEEPALIVE: (Duration, u32) = (Duration::from_secs(5), 3);
+
+/// Bytes in both directions.
+pub(super) trait Stream: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Stream for T {}
+
+/// A connection, and whether its peers agreed on HTTP/2.
+pub(super) struct Dialed {
+    pub(super) stream: Box<dyn Stream>,
+    pub(super) is_http2: bool,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DialError {
+    /// It was refused, or no TLS came of it.
+    #[error("cannot connect")]
+    Connect(#[source] Arc<dyn std::error::Error + Send + Sync>),
+    /// Nobody answered in time.
+    #[error("no connection within {} s", CONNECT_TIMEOUT.as_secs())]
+    Silent,
+    /// The peer speaks something else than HTTP.
+    #[error("cannot begin to speak HTTP")]
+    Handshake(#[source] Arc<hyper::Error>),
+    /// It was closed, each time before the request was sent.
+    #[error("the connection was closed before the request was sent")]
+    Closed,
+}
+
+/// Makes connections to one server. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Dialer {
+    server: Uri,
+    connector: BoxCloneSyncService<Uri, Dialed, BoxError>,
+}
+
+impl Dialer {
+    /// For the server of `config`, by its proxy, with its certificates.
+    pub(super) fn new(config: &Config) -> Result<Self, Error> {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        let (silence, times) = TCP_KEEPALIVE;
+        tcp.set_keepalive(Some(silence));
+        tcp.set_keepalive_interval(Some(silence));
+        tcp.set_keepalive_retries(Some(times));
+        let proxy = config.proxy_url.as_ref();
+        let connector = match proxy.map(|proxy| (proxy, proxy.scheme_str())) {
+            None => boxed(secured(config, tcp)?),
+            Some((proxy, Some("http"))) => boxed(secured(config, tunnel(proxy, tcp)?)?),
+            Some((proxy, Some("https"))) => {
+                // Spoken to in HTTP/1.1, which is what kube's own connector offers.
+                let to_proxy = config.rustls_https_connector_with_connector(tcp);
+                let to_proxy = to_proxy.map_err(Error::Build)?;
+                boxed(secured(config, tunnel(proxy, to_proxy)?)?)
+            }
+            Some((proxy, Some("socks5"))) => {
+                boxed(secured(config, SocksV5::new(proxy.clone(), tcp))?)
+            }
+            Some((proxy, _)) => {
+                let proxy_url = Box::new(proxy.clone());
+                let error = kube::Error::ProxyProtocolUnsupported { proxy_url };
+                return Err(Error::Build(error));
+            }
+        };
+        Ok(Self {
+            server: config.cluster_url.clone(),
+            connector,
+        })
+    }
+
+    /// Makes one.
+    pub(super) async fn dial(&self) -> Result<Dialed, DialError> {
+        let dialed = self.connector.clone().oneshot(self.server.clone()).await;
+        dialed.map_err(|error| DialError::Connect(error.into()))
+    }
+}
+
+fn boxed<C>(connector: C) -> BoxCloneSyncService<Uri, Dialed, BoxError>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Stream + Connection + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
+    let connector = connector
+        .map_response(|stream: C::Response| Dialed {
+            is_http2: stream.connected().is_negotiated_h2(),
+            stream: Box::new(stream),
+        })
+        .map_err(Into::into);
+    BoxCloneSyncService::new(connector)
+}
+
+/// Kube's TLS, which knows of rotated authorities and client certificates, and offers HTTP/2 beside HTTP/1.1.
+fn secured<C>(config: &Config, connector: C) -> Result<HttpsConnector<C>, Error> {
+    let tls = config.rustls_client_config().map_err(Error::Build)?;
+    let mut builder = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let name = name.clone().try_into();
+        let name = name.map_err(|_| Error::ServerName(config.tls_server_name.clone()))?;
+        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    Ok(builder.enable_all_versions().wrap_connector(connector))
+}
+
+/// A tunnel through a proxy that may ask for name and password, as they stand in its address.
+fn tunnel<C>(proxy: &Uri, connector: C) -> Result<Tunnel<C>, Error> {
+    let tunnel = Tunnel::new(proxy.clone(), connector);
+    let user = proxy.authority().and_then(|authority| {
+        let (user, _) = authority.as_str().rsplit_once('@')?;
+        Some(user)
+    });
+    let Some(user) = user else { return Ok(tunnel) };
+    // `http` leaves escapes as they are, and the proxy knows its users without.
+    let user: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
+    let user = base64::engine::general_purpose::STANDARD.encode(user);
+    let mut header = HeaderValue::try_from(format!("Basic {user}"))
+        .map_err(|error| Error::Build(kube::Error::HttpError(error.into())))?;
+    header.set_sensitive(true);
+    Ok(tunnel.with_auth(header))
+}

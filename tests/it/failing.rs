@@ -1,0 +1,199 @@
+//! What fails alone, what degrades an operator, and how it is told.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use crate::scenario::{LIMIT, Scenario, condition};
+use crate::waters;
+
+const KATALOG: &str = "failure/katalog.yaml";
+
+async fn running(prefix: &str) -> Result<Scenario> {
+    Scenario::running(prefix, &["kinds/crds.yaml"], KATALOG).await
+}
+
+/// The Events about the Katalog with that reason.
+async fn told(scenario: &Scenario, reason: &str) -> Result<Vec<Value>> {
+    let mut events = scenario.objects("events").list().await?;
+    events
+        .retain(|event| event["involvedObject"]["kind"] == "Katalog" && event["reason"] == reason);
+    Ok(events)
+}
+
+/// How often they were told: an Event that comes again is counted up.
+fn times(events: &[Value]) -> u64 {
+    let count = |event: &Value| event["series"]["count"].as_u64().unwrap_or(1);
+    events.iter().map(count).sum()
+}
+
+async fn until_told(scenario: &Scenario, reason: &str, expected: u64) -> Result<Vec<Value>> {
+    eventually("the Katalog's Events", LIMIT, async || {
+        let events = told(scenario, reason).await?;
+        ensure!(times(&events) == expected, "{reason}: {events:#?}");
+        Ok(Some(events))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(crate) async fn children_that_fail_keep_no_other_from_being_written_and_each_is_reported()
+-> Result<()> {
+    let mut scenario = running("partial").await?;
+    // One cannot be named, one has no namespace to live in, one name is somebody else's.
+    let foreign = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "deep-shore" }, "data": { "of": "others" } });
+    scenario.objects("configmaps").create(&foreign).await?;
+    let spec = json!({ "bed": "No Name At All", "colour": "blue", "elsewhere": "nowhere-at-all" });
+    waters::lake(&scenario, "deep", &spec).await?;
+    let secrets = scenario.objects("secrets");
+    secrets
+        .until("deep-key", "is written", LIMIT, |_| true)
+        .await?;
+
+    let lakes = scenario.objects("lakes");
+    let failed = lakes
+        .until("deep", "reports all three", LIMIT, |lake| {
+            condition(lake, "Ready").is_some_and(|ready| {
+                let message = waters::text(ready, "/message");
+                ready["status"] == "False"
+                    && ["No Name At All", "nowhere-at-all/deep-depth", "/deep-shore"]
+                        .iter()
+                        .all(|part| message.contains(part))
+            })
+        })
+        .await?;
+    let ready = condition(&failed, "Ready").context("no condition")?;
+    // What is transient names the whole: it is tried again.
+    ensure!(ready["reason"] == "NamespaceMissing", "{ready}");
+    ensure!(condition(&failed, "Stalled").is_none(), "{failed}");
+    eventually("an Event names all three", LIMIT, async || {
+        let events = waters::warnings(&scenario, "deep").await?;
+        let names_all = |event: &Value| {
+            let note = waters::text(event, "/message");
+            ["No Name At All", "deep-depth", "deep-shore"]
+                .iter()
+                .all(|part| note.contains(part))
+        };
+        ensure!(events.iter().any(names_all), "{events:#?}");
+        Ok(Some(()))
+    })
+    .await?;
+    let shore = scenario.objects("configmaps").fetch("deep-shore").await?;
+    assert_eq!(
+        shore["data"],
+        json!({ "of": "others" }),
+        "not ours to write"
+    );
+
+    // Each is mended by itself.
+    lakes
+        .patch(
+            "deep",
+            &json!({ "spec": { "bed": "stones", "elsewhere": null } }),
+        )
+        .await?;
+    let maps = scenario.objects("configmaps");
+    maps.until("stones", "is written", LIMIT, |_| true).await?;
+    secrets
+        .until("deep-depth", "is written", LIMIT, |_| true)
+        .await?;
+    maps.delete("deep-shore").await?;
+    // Nobody is told when a stranger's object goes: it is looked for about every 30 s.
+    lakes
+        .until("deep", "is ready", LIMIT * 2, crate::scenario::is_ready)
+        .await?;
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_told_once() -> Result<()> {
+    let mut scenario = running("degraded").await?;
+    let lakes = scenario.objects("lakes");
+    let spec = |bed: &str| json!({ "bed": bed, "colour": "blue" });
+    waters::lake(&scenario, "calm", &spec("sand")).await?;
+    lakes.until_ready("calm").await?;
+    // Two that fail are too few.
+    for name in ["one", "two"] {
+        waters::lake(&scenario, name, &spec("No Name At All")).await?;
+        lakes
+            .until(name, "fails", LIMIT, |lake| {
+                condition(lake, "Stalled").is_some_and(|one| one["reason"] == "InvalidName")
+            })
+            .await?;
+    }
+    // However often they are looked at, each counts once.
+    eventually("both are counted", LIMIT, async || {
+        let page = scenario.page("/katalog/lake/health").await?;
+        ensure!(page["consecutiveFails"] == 2, "{page}");
+        Ok(Some(()))
+    })
+    .await?;
+    let page = scenario.page("/katalog/lake/health").await?;
+    ensure!(page["state"] == "healthy", "{page}");
+
+    waters::lake(&scenario, "three", &spec("No Name At All")).await?;
+    let wanted = json!({ "state": "Degraded", "reason": "PassesFail" });
+    let katalog = scenario.operator_tells("waters", "lake", &wanted).await?;
+    let told = condition(&katalog, "Degraded").context("no condition")?;
+    ensure!(
+        told["status"] == "True" && told["reason"] == "PassesFail",
+        "{told}"
+    );
+    ensure!(
+        waters::text(told, "/message").starts_with("lake: 3 passes in a row failed"),
+        "{told}"
+    );
+    // That it is so is no reason for the Katalog not to be ready: everything runs.
+    ensure!(condition(&katalog, "Ready").is_some_and(|one| one["status"] == "True"));
+    ensure!(
+        scenario
+            .http("/katalog/lake/health")
+            .await?
+            .starts_with("HTTP/1.1 503")
+    );
+    let of_lake = [("crd", "lake")];
+    ensure!(scenario.metric("orkestra_degraded", &of_lake).await? > 0.5);
+    ensure!(
+        scenario
+            .metric("orkestra_degraded", &[("crd", "pond")])
+            .await?
+            < 0.5
+    );
+    let events = until_told(&scenario, "PassesFail", 1).await?;
+    ensure!(events[0]["type"] == "Warning", "{events:#?}");
+
+    // More failures are no more news, and a success among them is no recovery.
+    waters::lake(&scenario, "four", &spec("No Name At All")).await?;
+    lakes
+        .patch("calm", &json!({ "spec": { "colour": "red" } }))
+        .await?;
+    let maps = scenario.objects("configmaps");
+    maps.until_equal("sand", "/data/colour", json!("red"), LIMIT)
+        .await?;
+    let page = scenario.page("/katalog/lake/health").await?;
+    ensure!(page["state"] == "degraded", "{page}");
+
+    for (name, bed) in [
+        ("one", "s1"),
+        ("two", "s2"),
+        ("three", "s3"),
+        ("four", "s4"),
+    ] {
+        lakes
+            .patch(name, &json!({ "spec": { "bed": bed } }))
+            .await?;
+        lakes.until_ready(name).await?;
+    }
+    let katalog = scenario.operator_is("waters", "lake", "Running").await?;
+    ensure!(condition(&katalog, "Degraded").is_none(), "{katalog}");
+    until_told(&scenario, "Recovered", 1).await?;
+    until_told(&scenario, "PassesFail", 1).await?;
+    eventually("the metric follows", LIMIT, async || {
+        Ok((scenario.metric("orkestra_degraded", &of_lake).await? < 0.5).then_some(()))
+    })
+    .await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    scenario.check_running()
+}

@@ -1,0 +1,175 @@
+//! An API server that is killed and comes back: everything waits, says so, and goes on from where it was.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+use testbed::{AuditEvent, eventually};
+
+use crate::scenario::{LIMIT, Scenario, input};
+use crate::waters;
+
+const PONDS: usize = 20;
+/// How long the API server is away, at least.
+const AWAY: Duration = Duration::from_secs(22);
+/// Failed passes that an outage may cost: those in flight when it began, before it was noticed. By default an operator has
+/// three workers.
+const LOST: f64 = 12.0;
+
+async fn errors(scenario: &Scenario) -> Result<f64> {
+    let failed = [("result", "error")];
+    scenario.metric("orkestra_reconcile_total", &failed).await
+}
+
+/// Lists and watches by what they are of.
+fn reads(requests: &[AuditEvent], verb: &str) -> BTreeMap<String, Vec<u16>> {
+    let mut reads: BTreeMap<String, Vec<u16>> = BTreeMap::new();
+    for request in requests.iter().filter(|request| request.verb == verb) {
+        let resource = format!("{}.{}", request.resource, request.group);
+        reads.entry(resource).or_default().push(request.code);
+    }
+    reads
+}
+
+/// The pages while the API server is away.
+async fn ensure_truth(scenario: &Scenario) -> Result<()> {
+    eventually("the outage is told of", LIMIT, async || {
+        let page = scenario.page("/katalog").await?;
+        Ok((page["apiServer"]["reachable"] == false).then_some(()))
+    })
+    .await?;
+    let ready = scenario.http("/readyz").await?;
+    ensure!(
+        ready.starts_with("HTTP/1.1 503") && ready.contains("the API server cannot be reached"),
+        "{ready}"
+    );
+    ensure!(scenario.http("/livez").await?.starts_with("HTTP/1.1 200"));
+    let gauge = scenario
+        .metric("orkestra_api_server_reachable", &[])
+        .await?;
+    ensure!(gauge < 0.5, "{gauge}");
+    eventually("each operator says why it waits", LIMIT, async || {
+        let page = scenario.page("/katalog").await?;
+        let rows = page["crds"].as_array().context("no operators")?;
+        let all = rows.iter().all(|row| {
+            row["state"] == "degraded" && waters::text(row, "/reason").starts_with("Unavailable: ")
+        });
+        ensure!(all && rows.len() == 2, "{rows:#?}");
+        Ok(Some(()))
+    })
+    .await
+}
+
+/// At most one list for each watch, and only where the watch's start had become too old.
+fn ensure_no_storm(requests: &[AuditEvent]) -> Result<()> {
+    let (lists, watches) = (reads(requests, "list"), reads(requests, "watch"));
+    println!("after the return: lists {lists:?}, watches {watches:?}");
+    ensure!(watches.len() >= 7, "{watches:?}");
+    for (kind, codes) in &lists {
+        // The watch that was refused, and the one from the list on.
+        let begun = watches.get(kind).map_or(0, Vec::len);
+        ensure!(
+            codes.len() == 1 && begun >= 2,
+            "{kind}: {} lists for {begun} watches",
+            codes.len()
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(crate) async fn a_killed_api_server_pauses_everything_and_its_return_is_no_storm() -> Result<()>
+{
+    let mut scenario = Scenario::on_its_own("outage").await?;
+    let cluster = scenario.cluster;
+    let katalog = input("failure/katalog.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    scenario.apply(&katalog)?;
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    for number in 0..PONDS {
+        waters::pond(
+            &scenario,
+            &format!("p{number:02}"),
+            &json!({ "colour": "green" }),
+        )
+        .await?;
+    }
+    for number in 0..PONDS {
+        ponds.until_ready(&format!("p{number:02}")).await?;
+    }
+    waters::until_counted().await;
+    ensure!(errors(&scenario).await? < 0.5, "something failed before");
+
+    // In the middle of the work: half of the Ponds have just changed.
+    for number in 0..PONDS / 2 {
+        let change = json!({ "spec": { "colour": "blue" } });
+        ponds.patch(&format!("p{number:02}"), &change).await?;
+    }
+    cluster.stop_api_server()?;
+    ensure_truth(&scenario).await?;
+    let passes = scenario.passes("pond").await?;
+    tokio::time::sleep(AWAY).await;
+    ensure_truth(&scenario).await?;
+    ensure!(
+        (scenario.passes("pond").await? - passes).abs() < 0.5,
+        "passes were made though nothing could come of them"
+    );
+
+    let mark = cluster.mark()?;
+    cluster.start_api_server()?;
+    // Whoever changes something right after the return is served as if nothing had been.
+    ponds
+        .patch("p19", &json!({ "spec": { "colour": "red" } }))
+        .await?;
+    for number in 0..PONDS {
+        let colour = match number {
+            0..10 => "blue",
+            19 => "red",
+            _ => "green",
+        };
+        maps.until_equal(
+            &format!("p{number:02}-pond"),
+            "/data/colour",
+            json!(colour),
+            LIMIT,
+        )
+        .await?;
+        let shown = ponds
+            .until_equal(
+                &format!("p{number:02}"),
+                "/status/colour",
+                json!(colour),
+                LIMIT,
+            )
+            .await;
+        shown?;
+    }
+    eventually("everything is told to be well", LIMIT, async || {
+        let page = scenario.page("/katalog").await?;
+        let well = page["apiServer"]["reachable"] == true && page["healthy"] == true;
+        Ok((well && scenario.http("/readyz").await?.starts_with("HTTP/1.1 200")).then_some(()))
+    })
+    .await?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    waters::until_counted().await;
+
+    ensure_no_storm(&scenario.requests_since(mark)?)?;
+    let failed = errors(&scenario).await?;
+    ensure!(failed <= LOST, "{failed} passes failed");
+    let writes = scenario.writes_since(mark)?;
+    let idle: Vec<_> = writes
+        .iter()
+        .filter(|write| (10..19).any(|number| write.name.starts_with(&format!("p{number}"))))
+        .cloned()
+        .collect();
+    ensure!(
+        idle.is_empty(),
+        "nothing had changed:\n{}",
+        waters::lines(&idle)
+    );
+    cluster.check()?;
+    scenario.check_running()
+}

@@ -1,0 +1,269 @@
+//! What must not grow with the number of objects, kinds and passes.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use orkestra_core::plan::GroupKind;
+use orkestra_core::reconcile::{crd::CrdRecord, record::ChildRecord, record::CrRecord};
+use orkestra_core::value::{Node, Path};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use crate::scenario::{LIMIT, Scenario};
+use crate::waters;
+
+const KATALOG: &str = "failure/katalog.yaml";
+/// Passes in which nothing may be discovered.
+const PASSES: f64 = 1_000.0;
+/// Definitions that nobody uses, and the size of each.
+const UNUSED: usize = 40;
+const UNUSED_BYTES: usize = 400_000;
+/// By how much memory may grow for them: less than a fortieth of what they hold.
+const GROWTH_KIB: u64 = 20 * 1024;
+/// Lakes that fail as fast as they can.
+const FAILING: usize = 30;
+
+/// A definition of about that size that nobody uses.
+fn large_crd(group: &str, number: usize, bytes: usize) -> Value {
+    let text = "All work and no play. ".repeat(bytes / 22 / 8);
+    let fields = (0..8).map(|field| {
+        (
+            format!("field{field}"),
+            json!({ "type": "string", "description": text }),
+        )
+    });
+    let spec: serde_json::Map<String, Value> = fields.collect();
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("bulks{number}.{group}") },
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {
+                "kind": format!("Bulk{number}"), "listKind": format!("Bulk{number}List"),
+                "plural": format!("bulks{number}"), "singular": format!("bulk{number}"),
+            },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
+                "schema": { "openAPIV3Schema": { "type": "object", "properties": {
+                    "spec": { "type": "object", "properties": spec },
+                    "status": { "type": "object", "properties": { "said": { "type": "string", "description": text } } },
+                } } },
+            }],
+        },
+    })
+}
+
+/// A number of `/proc/PID/status` of the controller, in KiB.
+fn memory(scenario: &Scenario) -> Result<u64> {
+    let pid = scenario.pid().context("no controller runs")?;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .context("no VmRSS")?;
+    let number = line.split_whitespace().next().context("no number")?;
+    Ok(number.parse()?)
+}
+
+#[test]
+pub(super) fn what_is_kept_of_a_definition_does_not_grow_with_its_schema() -> Result<()> {
+    let kept = |bytes| -> Result<usize> {
+        let mut crd = large_crd("bulk.example", 7, bytes);
+        crd["metadata"]["uid"] = json!("u");
+        crd["metadata"]["resourceVersion"] = json!("1");
+        let record =
+            CrdRecord::read(&Node::from(&crd)).map_err(|error| anyhow::anyhow!("{error}"))?;
+        Ok(format!("{record:?}").len())
+    };
+    let (small, large) = (kept(1_000)?, kept(1_000_000)?);
+    ensure!(
+        small == large && large < 2_000,
+        "{small} and {large} characters"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn definitions_that_nobody_uses_take_no_memory() -> Result<()> {
+    let mut scenario = Scenario::on_its_own("unused").await?;
+    let katalog = crate::scenario::input(KATALOG)?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    scenario.apply(&katalog)?;
+    waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
+    scenario.objects("ponds").until_ready("north").await?;
+    let crds = crate::scenario::Objects::of_cluster(&scenario.client, "customresourcedefinitions");
+    // The first ones fill the buffers that every event passes.
+    for number in 0..3 {
+        crds.create(&large_crd("bulk.example", number, UNUSED_BYTES))
+            .await?;
+    }
+    waters::until_counted().await;
+    let before = memory(&scenario)?;
+    for number in 3..UNUSED {
+        crds.create(&large_crd("bulk.example", number, UNUSED_BYTES))
+            .await?;
+    }
+    scenario
+        .established(&format!("bulks{}.bulk.example", UNUSED - 1))
+        .await?;
+    // Each has been seen once the last one's followers are served.
+    waters::pond(&scenario, "south", &json!({ "colour": "green" })).await?;
+    scenario.objects("ponds").until_ready("south").await?;
+    waters::until_counted().await;
+    let after = memory(&scenario)?;
+    println!("{before} KiB before, {after} KiB after {UNUSED} definitions of {UNUSED_BYTES} bytes");
+    ensure!(
+        after < before + GROWTH_KIB,
+        "{before} KiB before, {after} KiB after"
+    );
+    scenario.check_running()
+}
+
+#[test]
+pub(super) fn managed_fields_are_kept_of_nothing() -> Result<()> {
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "north", "namespace": "east", "uid": "u", "resourceVersion": "7",
+            "annotations": { "kubectl.kubernetes.io/last-applied-configuration": "LASTAPPLIED" },
+            "managedFields": [
+                { "manager": "STRANGER", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+                  "fieldsV1": { "f:data": { "f:STRANGEKEY": {} } } },
+                { "manager": "orkestra/ponds.water.example", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+                  "fieldsV1": { "f:data": { "f:colour": {} } } },
+            ],
+        },
+        "data": { "colour": "UNREADVALUE" },
+    });
+    let node = Node::from(&object);
+    let path = |text: &str| Path::parse(text).map_err(|error| anyhow::anyhow!("{error}"));
+    let cr = CrRecord::read(&node, &[path("metadata.name")?])
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    let child = ChildRecord::read(&GroupKind::parse("ConfigMap"), &node, &[])
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    for kept in [format!("{cr:?}"), format!("{child:?}")] {
+        for word in [
+            "managedFields",
+            "STRANGER",
+            "STRANGEKEY",
+            "LASTAPPLIED",
+            "UNREADVALUE",
+            "fieldsV1",
+        ] {
+            ensure!(!kept.contains(word), "{word} is kept: {kept}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn a_thousand_passes_discover_nothing() -> Result<()> {
+    let mut scenario = Scenario::running("discovery", &["kinds/crds.yaml"], KATALOG).await?;
+    let ponds = scenario.objects("ponds");
+    for number in 0..50 {
+        waters::pond(&scenario, &format!("p{number}"), &json!({ "colour": "c0" })).await?;
+    }
+    for number in 0..50 {
+        ponds.until_ready(&format!("p{number}")).await?;
+    }
+    let (mark, before) = (Scenario::mark()?, scenario.passes("pond").await?);
+    let mut round = 0;
+    while scenario.passes("pond").await? - before < PASSES {
+        round += 1;
+        for number in 0..50 {
+            let change = json!({ "spec": { "colour": format!("c{round}") } });
+            ponds.patch(&format!("p{number}"), &change).await?;
+        }
+    }
+    let requests = scenario.requests_since(mark)?;
+    ensure!(requests.len() > 1_000, "{} requests", requests.len());
+    let discovery: Vec<_> = requests
+        .iter()
+        .filter(|request| request.resource.is_empty())
+        .map(|request| &request.uri)
+        .collect();
+    ensure!(discovery.is_empty(), "{discovery:?}");
+    let reads: Vec<_> = requests
+        .iter()
+        .filter(|request| matches!(&*request.verb, "get" | "list"))
+        .map(|request| &request.uri)
+        .collect();
+    ensure!(reads.is_empty(), "{reads:?}");
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(super) async fn a_kind_that_fails_as_fast_as_it_can_holds_up_no_other() -> Result<()> {
+    let mut scenario = Scenario::running("tenants", &["kinds/crds.yaml"], KATALOG).await?;
+    // Nothing more may be made of what the Lakes ask for: each of their passes fails, and is tried again with backoff.
+    let lakes = scenario.objects("lakes");
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "few" },
+        "spec": { "hard": { "count/configmaps": "1000", "count/secrets": "0" } },
+    });
+    let far = waters::second_namespace(&scenario.client).await?;
+    scenario
+        .objects_in(&far, "resourcequotas")
+        .create(&quota)
+        .await?;
+    let of = |round: usize, number: usize| json!({ "bed": format!("bed-{number}"), "colour": format!("c{round}"), "elsewhere": far });
+    for number in 0..FAILING {
+        waters::lake(&scenario, &format!("l{number}"), &of(0, number)).await?;
+    }
+    let failed = [("crd", "lake"), ("result", "error")];
+    let ponds = scenario.objects("ponds");
+    let (mut round, mut made) = (0, 0);
+    while scenario.metric("orkestra_reconcile_total", &failed).await? < 400.0 {
+        round += 1;
+        for number in 0..FAILING {
+            let change = json!({ "spec": of(round, number) });
+            lakes.patch(&format!("l{number}"), &change).await?;
+        }
+        // In between somebody makes a Pond, and it is served before the Lakes have calmed down.
+        if made < 10 {
+            let name = format!("p{made}");
+            made += 1;
+            waters::pond(&scenario, &name, &json!({ "colour": "green" })).await?;
+            ponds.until_ready(&name).await?;
+        }
+    }
+    ensure!(
+        made >= 5,
+        "the Lakes failed too few times while {made} Ponds were made"
+    );
+    let of_ponds = [("crd", "pond"), ("result", "error")];
+    ensure!(
+        scenario
+            .metric("orkestra_reconcile_total", &of_ponds)
+            .await?
+            < 0.5
+    );
+    let page = scenario.page("/katalog/pond/health").await?;
+    ensure!(page["state"] == "healthy", "{page}");
+    // However often they failed, they heal without being touched.
+    scenario
+        .objects_in(&far, "resourcequotas")
+        .delete("few")
+        .await?;
+    for number in 0..FAILING {
+        lakes
+            .until(
+                &format!("l{number}"),
+                "is ready",
+                LIMIT * 4,
+                crate::scenario::is_ready,
+            )
+            .await?;
+    }
+    eventually("the operator has recovered", LIMIT, async || {
+        let page = scenario.page("/katalog/lake/health").await?;
+        Ok((page["state"] == "healthy").then_some(()))
+    })
+    .await?;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    scenario.check_running()
+}
