@@ -11,7 +11,7 @@ use kube::api::Api;
 
 use crate::assets::Assets;
 use crate::audit::{AuditEvent, AuditLog, Mark, POLICY};
-use crate::guard::{Guarded, Signal, remove_at_end};
+use crate::guard::{Guarded, remove_at_end};
 use crate::identity::{Identity, SYSTEM_MASTERS};
 use crate::nodes;
 use crate::pki::Authority;
@@ -36,21 +36,21 @@ pub struct Options {
 #[derive(Debug)]
 pub struct ControlPlane {
     site: Site,
-    ports: Ports,
+    pub(crate) ports: Ports,
     authority: Authority,
     admin: Identity,
     identities: Mutex<HashMap<(String, Vec<String>), Identity>>,
     audit: Mutex<AuditLog>,
-    servers: Mutex<Servers>,
+    pub(crate) servers: Mutex<Servers>,
 }
 
 /// In the order in which they stop.
 #[derive(Debug)]
-struct Servers {
+pub(crate) struct Servers {
     clients: Vec<Guarded>,
     collector: Option<Guarded>,
-    api: Option<Guarded>,
-    etcd: Guarded,
+    pub(crate) api: Option<Guarded>,
+    pub(crate) etcd: Guarded,
 }
 
 impl ControlPlane {
@@ -156,31 +156,6 @@ impl ControlPlane {
     /// What was asked since `mark`.
     pub fn audit_since(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         lock(&self.audit).since(mark)
-    }
-
-    /// Kills the API server, as a lost machine would; etcd keeps what was stored. Not for the shared control plane.
-    pub fn stop_api_server(&self) -> Result<()> {
-        match lock(&self.servers).api.take() {
-            Some(mut api) => api.kill(),
-            None => Ok(()),
-        }
-    }
-
-    /// Starts the API server again, with the same address, certificates and data, and waits until it serves.
-    pub fn start_api_server(&self) -> Result<()> {
-        let mut servers = lock(&self.servers);
-        if servers.api.is_some() {
-            return Ok(());
-        }
-        let Servers { api, etcd, .. } = &mut *servers;
-        let api = api.insert(self.site.api_server(self.ports)?);
-        wait_until_ready(&self.admin, &mut [etcd, api])
-    }
-
-    /// Has etcd stand still, or go on: meanwhile the API server is there and nothing is stored. Not for the shared control plane.
-    pub fn pause_etcd(&self, paused: bool) -> Result<()> {
-        let signal = if paused { Signal::Stop } else { Signal::Cont };
-        lock(&self.servers).etcd.signal(signal)
     }
 
     /// An error, with the last words of the server, if one has ended that should run.
@@ -339,7 +314,7 @@ fn start_storage_and_api(
 }
 
 /// Waits until the API server says that it is ready and the namespace `default` is there, or until a server ends.
-fn wait_until_ready(admin: &Identity, servers: &mut [&mut Guarded]) -> Result<()> {
+pub(crate) fn wait_until_ready(admin: &Identity, servers: &mut [&mut Guarded]) -> Result<()> {
     let started = Instant::now();
     block_on(async || {
         let mut config = admin.config()?;
@@ -384,7 +359,7 @@ fn ended(server: &Guarded, status: std::process::ExitStatus) -> anyhow::Error {
     anyhow::anyhow!("{name} ended ({status}); its last words:\n{tail}")
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic of another test while it held the lock leaves nothing half done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -32,6 +32,7 @@ mod guard;
 mod identity;
 mod kubectl;
 mod nodes;
+mod outages;
 mod pki;
 mod ports;
 mod proxy;

@@ -136,6 +136,9 @@ impl Site {
                 ),
                 format!("--root-ca-file={}", self.path("pki/ca.crt")),
                 "--leader-elect=false".to_owned(),
+                // The fake node is never lost: while no API server answers it cannot be heard of, and nothing would make the pods
+                // ready again that are declared unready then, as a kubelet does.
+                "--node-monitor-grace-period=24h".to_owned(),
                 // Nobody reads its metrics.
                 "--secure-port=0".to_owned(),
                 format!("--controllers={}", controllers.join(",")),

@@ -98,7 +98,7 @@ impl Churn {
             0..50 => self.change("Pond").await,
             50..65 => self.change("Lake").await,
             65..68 => self.edit_katalog().await,
-            68..72 => self.delete_a_job().await,
+            68..76 => self.delete_a_job().await,
             _ => self.meddle().await,
         }
     }

@@ -69,7 +69,6 @@ impl Chaos {
     async fn start(seed: u64) -> Result<Self> {
         let options = Options {
             nodes: true,
-            folder: None,
             ..Options::default()
         };
         let private = Private::start(options, GROUP)?;

@@ -162,8 +162,7 @@ pub(super) async fn break_cluster(
                 diary.note("API server killed", &format!(" for {time:?}"));
                 blocking(&private, |private| private.cluster.stop_api_server()).await?;
                 sleep(time).await;
-                // While it starts, an API server does not serve all kinds yet, and the garbage collector takes those for gone: what
-                // their instances owned would stay, until it is started anew.
+                // The garbage collector took the kinds that were not served yet for gone.
                 blocking(&private, |private| {
                     private.cluster.start_api_server()?;
                     private.cluster.relearn_kinds()

@@ -168,13 +168,12 @@ fn children(all: &[(&'static str, Value)], far: &str, problems: &mut Vec<String>
             problems.push(format!("{key} has our finalizer: {finalizers}"));
         }
         let content = match *kind {
-            "ConfigMap" => object["data"].to_string(),
+            "ConfigMap" | "Secret" => object["data"].to_string(),
             "Deployment" => format!(
                 "{} × {}",
                 object["spec"]["replicas"],
                 object["spec"]["template"]["spec"]["containers"][0]["image"]
             ),
-            "Secret" => object["data"].to_string(),
             _ => String::new(),
         };
         children.insert(key, (uid.to_owned(), content));

@@ -81,12 +81,12 @@ impl Relay {
             if self.bytes == 0 {
                 // hyper sends what it has when it is told to wait, and drops it when it is told of an error.
                 tokio::task::yield_now().await;
-                return Some(self.broken());
+                return Some(Err(self.end()));
             }
             if self.is_watch && mood.cuts > self.cuts {
                 return match mood.how {
                     Cut::Ended => None,
-                    Cut::Broken => Some(self.broken()),
+                    Cut::Broken => Some(Err(self.end())),
                 };
             }
             let stands = mood.partitioned || (self.is_watch && mood.stalled);
@@ -97,32 +97,30 @@ impl Relay {
                 changed = self.moods.changed() => match changed {
                     Ok(()) => mood = *self.moods.borrow_and_update(),
                     // The proxy is gone.
-                    Err(_) => return Some(self.broken()),
+                    Err(_) => return Some(Err(self.end())),
                 },
                 () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
                     return None;
                 }
                 frame = self.from.frame(), if !stands => return match frame? {
-                    Ok(frame) => Some(self.pass(frame)),
-                    Err(_) => Some(self.broken()),
+                    Ok(frame) => Some(Ok(self.pass(frame))),
+                    Err(_) => Some(Err(self.end())),
                 },
             }
         }
     }
 
-    fn pass(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, Broken> {
-        let Ok(mut data) = frame.into_data() else {
-            // Kubernetes sends no trailers.
-            return Ok(Frame::data(Bytes::new()));
-        };
-        // Its beginning comes through: half an event, half an object.
+    /// What comes through of a frame. Its beginning does: half an event, half an object.
+    fn pass(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        // Kubernetes sends no trailers.
+        let mut data = frame.into_data().unwrap_or_default();
         data.truncate(self.bytes);
         self.bytes -= data.len();
-        Ok(Frame::data(data))
+        Frame::data(data)
     }
 
-    fn broken(&mut self) -> Result<Frame<Bytes>, Broken> {
+    fn end(&mut self) -> Broken {
         self.is_over = true;
-        Err(Broken)
+        Broken
     }
 }
