@@ -89,13 +89,12 @@ impl<R: Record> Eq for Owned<R> {}
 
 /// The records of one owner, in the order of their keys.
 pub(super) fn range_of<'s, R: Record>(
-    owned: &'s BTreeSet<Owned<R>>,
-    owner: &'s Uid,
+    all: &'s BTreeSet<Owned<R>>,
+    uid: &'s Uid,
 ) -> impl Iterator<Item = &'s Arc<R>> {
-    let front = Front(owner);
+    let front = Front(uid);
     let from: &dyn Place = &front;
-    owned
-        .range::<dyn Place + '_, _>((Bound::Included(from), Bound::Unbounded))
+    all.range::<dyn Place + '_, _>((Bound::Included(from), Bound::Unbounded))
         .map(|Owned(record)| record)
-        .take_while(move |record| record.owner() == Some(owner))
+        .take_while(move |record| record.owner() == Some(uid))
 }

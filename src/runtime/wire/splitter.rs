@@ -13,6 +13,7 @@ const LONGEST_ENVELOPE: usize = 1 << 20;
 pub(super) const KEPT_BUFFER: usize = 16 << 10;
 
 /// What was found in the text.
+#[derive(Clone, Copy)]
 pub(super) enum Found<'t> {
     /// The items begin. This is what came in front of them, made a whole JSON object.
     Items(&'t [u8]),
