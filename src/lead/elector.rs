@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::OptionFuture;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
-use orkestra_core::reconcile::record::newer;
+use orkestra_core::reconcile::record::Version;
 use prometheus::IntGauge;
 use tokio::{
     sync::{Notify, mpsc, oneshot},
@@ -218,9 +218,12 @@ impl Candidate {
 
     /// Takes in a state of the Lease, unless a newer one is known.
     fn see(&mut self, lease: Lease) {
-        let version = |lease: &Lease| lease.metadata.resource_version.clone().unwrap_or_default();
+        let version = |lease: &Lease| {
+            let text = lease.metadata.resource_version.as_deref();
+            Version::from(text.unwrap_or_default())
+        };
         let known = self.lease.as_ref();
-        let is_news = known.is_none_or(|known| newer(&version(&lease), &version(known)));
+        let is_news = known.is_none_or(|known| version(&lease).is_newer_than(&version(known)));
         if is_news {
             let record = lease::record(&lease);
             self.lease = Some(lease);

@@ -323,7 +323,7 @@ impl Resource {
 
 fn key(namespace: Option<&str>, name: &str) -> ObjectKey {
     ObjectKey {
-        namespace: namespace.map(Box::from),
+        namespace: namespace.map(Into::into),
         name: name.into(),
     }
 }

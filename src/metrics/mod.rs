@@ -181,7 +181,9 @@ metrics! {
     resource_count: IntGaugeVec, operator, "orkestra_resource_count", [],
         "Custom resources known.";
     cache_records: IntGaugeVec, operator, "orkestra_cache_records", [],
-        "Records kept of custom resources and children.";
+        "Records kept of custom resources, children and what else is watched; those that operators share count at the one that read them first.";
+    cache_bytes: IntGaugeVec, operator, "orkestra_cache_bytes", [],
+        "Bytes of those records and of what finds them, without the parts that equal records share.";
     queue_max_depth: IntGaugeVec, operator, "orkestra_queue_max_depth", [],
         "The depth that counts as a full queue; 0 is none. Nothing is ever dropped.";
     queue_depth: IntGaugeVec, operator, "orkestra_queue_depth", [],

@@ -56,6 +56,7 @@ pub struct OperatorMetrics {
     duration: Histogram,
     resources: IntGauge,
     records: IntGauge,
+    bytes: IntGauge,
     queue_depth: IntGauge,
     queue_max_depth: IntGauge,
     queue_oldest: Gauge,
@@ -129,6 +130,7 @@ impl OperatorMetrics {
             duration: families.reconcile_duration.with_label_values(&labels),
             resources: families.resource_count.with_label_values(&labels),
             records: families.cache_records.with_label_values(&labels),
+            bytes: families.cache_bytes.with_label_values(&labels),
             queue_depth: families.queue_depth.with_label_values(&labels),
             queue_max_depth: families.queue_max_depth.with_label_values(&labels),
             queue_oldest: families.queue_oldest.with_label_values(&labels),
@@ -188,9 +190,10 @@ impl OperatorMetrics {
         set(&self.resources, count);
     }
 
-    /// Records kept of custom resources and children.
-    pub fn set_cache_records(&self, count: usize) {
-        set(&self.records, count);
+    /// Records kept of custom resources and children, and their bytes.
+    pub fn set_cache(&self, records: usize, bytes: usize) {
+        set(&self.records, records);
+        set(&self.bytes, bytes);
     }
 
     /// Keys that are due and wait for a worker, and how long the first of them has; keys that wait for a time.

@@ -221,7 +221,7 @@ fn name_of(preview: &Preview) -> String {
         metadata.and_then(|metadata| metadata.get(field)?.as_str())
     };
     let key = ObjectKey {
-        namespace: text("namespace").map(Box::from),
+        namespace: text("namespace").map(Into::into),
         name: text("name").unwrap_or_default().into(),
     };
     let kind = preview.cr.get("kind").and_then(Node::as_str);

@@ -18,7 +18,7 @@ use orkestra_core::{
 use super::{
     changes::{change, first},
     sources::{cross::Targets, observed::Observed, related::Belongings},
-    watch::{Handle, Store, WatchProblem, WatchState},
+    watch::{Handle, Held, Store, WatchProblem, WatchState},
     wire::Served,
 };
 
@@ -172,15 +172,12 @@ impl Bound {
             .collect()
     }
 
-    /// Records held for this operator; shared ones count for each.
-    pub(super) fn records(&self) -> usize {
-        self.crs.store().len()
-            + self
-                .kinds
-                .values()
-                .map(|kind| kind.store().len())
-                .sum::<usize>()
-            + self.observed.records()
+    /// Records held for this operator; those that operators share count at the one that read them first.
+    pub(super) fn held(&self) -> Held {
+        let own = std::iter::once(&self.crs).chain(&self.marked);
+        let own: Held = own.map(|watch| watch.store().held()).sum();
+        let children: Held = self.kinds.values().map(|kind| kind.store().held()).sum();
+        own + children + self.belongings.held() + self.observed.held()
     }
 }
 

@@ -6,7 +6,7 @@ use orkestra_core::{
         differ::{Held, difference, without},
         owned::{Own, updated_by},
         reason::Reason,
-        record::ChildRecord,
+        record::{ChildRecord, Version},
         step::{Failure, Rendered},
     },
     value::{Node, Path, set},
@@ -107,20 +107,23 @@ impl Writer<'_, '_> {
         declared: &ChildPlan,
         record: &ChildRecord,
     ) -> Result<(), Failure> {
-        let controller = record.controller.as_deref();
+        let controlled = record.controlled;
         let manager = &self.bound.manager;
-        let ours = record.owner() == Some(self.uid)
-            && (controller.is_some() || record.ownership.wrote(manager));
-        if ours || (declared.adopt && controller.is_none()) {
+        let ours =
+            record.owner() == Some(self.uid) && (controlled || record.ownership.wrote(manager));
+        if ours || (declared.adopt && !controlled) {
             return Ok(());
         }
         // A custom resource that was deleted and made anew is faster than the garbage collector.
-        let left = controller.is_some_and(|uid| self.shared.owner(uid).is_none())
+        let left = (controlled
+            && record
+                .owner()
+                .is_some_and(|uid| self.shared.owner(uid).is_none()))
             && record.ownership.wrote(manager);
         let (reason, message) = if left {
             let message = "its predecessor was made for a resource that is gone, and is about to be collected";
             (Reason::WriteConflict, message)
-        } else if controller.is_some() {
+        } else if controlled {
             let message = "an object of this name exists, and another object controls it";
             (Reason::NameTaken, message)
         } else {
@@ -200,7 +203,7 @@ impl Writer<'_, '_> {
 }
 
 /// The object with a resourceVersion that the server must find. `1` is no object's: the apply creates, or is refused.
-pub(super) fn at_version(object: &Node, version: &str) -> Node {
+pub(super) fn at_version(object: &Node, version: &Version) -> Node {
     let mut object = object.clone();
     let mut path = Path::default();
     path.push_field("metadata");
@@ -232,7 +235,7 @@ fn last_writer(live: &Node, path: &Path, ours: &str) -> Option<String> {
     let meta = live.get("metadata")?;
     let own = Own {
         name: meta.get("name")?.as_str()?,
-        owner: "",
+        owner: None,
     };
     updated_by(meta.get("managedFields")?, live, path, own)
         .into_iter()

@@ -130,7 +130,7 @@ async fn make(
             }
         }
     }
-    if inventory == observed.cr.inventory {
+    if inventory == *observed.cr.inventory {
         return false;
     }
     let wanted = Wanted {

@@ -23,7 +23,7 @@ use orkestra_core::{
     plan::{ChildKey, GroupKind, Wave},
     reconcile::{
         reason::Reason,
-        record::ChildRecord,
+        record::{ChildRecord, Uid},
         step::{Cycle, Deletion, Failure, Intent, Rendered},
         verdict::{Action, Done, Executed},
     },
@@ -80,7 +80,7 @@ impl Outcome {
 pub(super) async fn execute(
     shared: &Shared,
     bound: &Bound,
-    uid: &str,
+    uid: &Uid,
     memory: &mut Memory,
     cycle: Cycle,
 ) -> Outcome {
@@ -113,7 +113,7 @@ fn wave(intent: &Intent) -> Wave {
 async fn write(
     shared: &Shared,
     bound: &Bound,
-    uid: &str,
+    uid: &Uid,
     memory: &Mutex<&mut Memory>,
     intent: &Intent,
 ) -> Outcome {
@@ -152,7 +152,7 @@ pub(super) struct Writer<'a, 'm> {
     pub(super) shared: &'a Shared,
     pub(super) bound: &'a Bound,
     /// Of the custom resource.
-    pub(super) uid: &'a str,
+    pub(super) uid: &'a Uid,
     /// Of all its children: each has a part of its own in it.
     pub(super) memory: &'a Mutex<&'m mut Memory>,
     /// The child that no autoscaler was found for in this pass.
@@ -192,7 +192,12 @@ impl Writer<'_, '_> {
                 // A Pod that goes slowly is made anew once it is gone.
                 Write::Nothing if replaced => return Ok(Action::Updated),
                 Write::Nothing => return Ok(Action::Unchanged),
-                Write::Create => (at_version(&rendered.object, "1"), true, Vec::new(), true),
+                Write::Create => (
+                    at_version(&rendered.object, &"1".into()),
+                    true,
+                    Vec::new(),
+                    true,
+                ),
                 Write::Update { body, force, drift } => (body, force, drift, false),
             };
             let (shared, manager) = (self.shared, &self.bound.manager);
@@ -251,9 +256,9 @@ impl Writer<'_, '_> {
             .and_then(|meta| meta.get("resourceVersion"))
             .and_then(Node::as_str);
         if let (Some(before), Some(version)) = (before, version)
-            && *before.id.resource_version == *version
+            && before.id.resource_version == *version
         {
-            lock(self.memory).settle(&rendered.key, &rendered.hash, version);
+            lock(self.memory).settle(&rendered.key, &rendered.hash, &before.id.resource_version);
         }
         if created {
             Action::Created

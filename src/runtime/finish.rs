@@ -179,7 +179,7 @@ async fn remove_marks(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Passed {
     let mut finalizers: Vec<_> = cr.other_finalizers.iter().collect();
     finalizers.retain(|name| !cr.inventory.finalizers.contains(*name));
     let metadata = [
-        ("resourceVersion", Node::from(&*cr.id.resource_version)),
+        ("resourceVersion", Node::from(&cr.id.resource_version)),
         ("labels", Node::Map(labels.collect())),
         (
             "finalizers",
@@ -196,7 +196,7 @@ async fn remove_finalizer(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Pass
         .map(|name| Node::from(&**name))
         .collect();
     let metadata = [
-        ("resourceVersion", Node::from(&*cr.id.resource_version)),
+        ("resourceVersion", Node::from(&cr.id.resource_version)),
         ("finalizers", Node::List(others)),
     ];
     patch_cr(shared, bound, cr, Node::object(metadata)).await

@@ -33,7 +33,10 @@ impl Writer<'_, '_> {
     pub(super) async fn generate(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.bound.kind_of(&rendered.key)?;
         let (shared, manager) = (self.shared, &self.bound.manager);
-        let (key, body) = (&rendered.key.object, at_version(&rendered.object, "1"));
+        let (key, body) = (
+            &rendered.key.object,
+            at_version(&rendered.object, &"1".into()),
+        );
         match shared.apply(&kind.served, key, &body, manager, true).await {
             Ok(object) => Ok(self.applied(&kind, rendered, None, &object, &[], true)),
             // There is one, which is not among this custom resource's children.

@@ -5,7 +5,11 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{plan::ChildKey, reconcile::held::Held, value::Path};
+use orkestra_core::{
+    plan::ChildKey,
+    reconcile::{held::Held, record::Version},
+    value::Path,
+};
 use tokio::time::Instant;
 
 /// A field forced this often within [`FIGHT_WINDOW`] is a fight with another writer.
@@ -36,7 +40,7 @@ pub(super) struct Memory {
 #[derive(Debug, Default)]
 struct ChildMemory {
     /// Hash and resourceVersion of an apply that changed nothing though fields are missing: it would change nothing again.
-    settled: Option<(String, Box<str>)>,
+    settled: Option<(String, Version)>,
     /// An autoscaler owns `spec.replicas`.
     autoscaled: bool,
     /// When each field was forced.
@@ -56,17 +60,22 @@ impl Memory {
     }
 
     /// Whether an apply of `hash` over `resource_version` is known to change nothing.
-    pub(super) fn is_settled(&self, key: &ChildKey, hash: &str, resource_version: &str) -> bool {
+    pub(super) fn is_settled(
+        &self,
+        key: &ChildKey,
+        hash: &str,
+        resource_version: &Version,
+    ) -> bool {
         let settled = self
             .children
             .get(key)
             .and_then(|child| child.settled.as_ref());
-        settled.is_some_and(|(known, version)| known == hash && **version == *resource_version)
+        settled.is_some_and(|(known, version)| known == hash && version == resource_version)
     }
 
     /// Remembers that an apply of `hash` left the object at `resource_version`.
-    pub(super) fn settle(&mut self, key: &ChildKey, hash: &str, resource_version: &str) {
-        self.child(key).settled = Some((hash.to_owned(), resource_version.into()));
+    pub(super) fn settle(&mut self, key: &ChildKey, hash: &str, resource_version: &Version) {
+        self.child(key).settled = Some((hash.to_owned(), resource_version.clone()));
     }
 
     /// Whether an autoscaler is known to own the child's replicas.
@@ -178,9 +187,9 @@ mod tests {
     #[test]
     fn an_apply_that_changed_nothing_is_remembered_for_that_state_only() {
         let mut memory = Memory::default();
-        memory.settle(&key(), "h", "7");
-        assert!(memory.is_settled(&key(), "h", "7"));
-        assert!(!memory.is_settled(&key(), "h", "8"));
-        assert!(!memory.is_settled(&key(), "g", "7"));
+        memory.settle(&key(), "h", &"7".into());
+        assert!(memory.is_settled(&key(), "h", &"7".into()));
+        assert!(!memory.is_settled(&key(), "h", &"8".into()));
+        assert!(!memory.is_settled(&key(), "g", &"7".into()));
     }
 }

@@ -41,7 +41,7 @@ pub(super) async fn write_metadata(
             && others.iter().all(|name| cr.other_finalizers.contains(name)));
     if has_finalizers
         && cr.managed
-        && cr.inventory == *inventory
+        && *cr.inventory == *inventory
         && worn_labels(&bound.plan, cr) == *labels
     {
         return Ok(Some(cr.clone()));
@@ -87,7 +87,7 @@ fn metadata_body(bound: &Bound, cr: &CrRecord, wanted: &Wanted) -> Node {
     let labels = labels.chain([(names::LABEL_MANAGED, Node::from("true"))]);
     let mut metadata = vec![
         (Key::from("name"), Node::from(&*cr.id.key.name)),
-        (Key::from("uid"), Node::from(&*cr.id.uid)),
+        (Key::from("uid"), Node::from(&cr.id.uid)),
         (
             Key::from("labels"),
             Node::Map(labels.map(|(key, value)| (Key::from(key), value)).collect()),

@@ -47,7 +47,7 @@ pub(super) async fn store(
         return Ok(());
     }
     let cr = &observed.cr;
-    let version = ("resourceVersion", Node::from(&*cr.id.resource_version));
+    let version = ("resourceVersion", Node::from(&cr.id.resource_version));
     let body = Node::object([("metadata", Node::object([version])), ("spec", patch)]);
     let (plural, group) = (&bound.served.plural, &bound.served.group);
     let manager = names::normalize_manager(plural, group);
@@ -71,7 +71,7 @@ pub(super) async fn store(
                 Remark::Normalized.as_str(),
                 note,
             );
-            if Some(&*now.id.resource_version) != written {
+            if written.is_none_or(|written| now.id.resource_version != *written) {
                 return Err(Passed {
                     next: Next::Again,
                     error: None,

@@ -50,12 +50,9 @@ pub(super) async fn publish(
 }
 
 fn set_gauges(shared: &Shared, status: &OperatorStatus) {
-    let records = shared
-        .bound
-        .load()
-        .as_ref()
-        .map_or(0, |bound| bound.records());
-    shared.metrics.set_cache_records(records);
+    let bound = shared.bound.load();
+    let held = bound.as_ref().map(|bound| bound.held()).unwrap_or_default();
+    shared.metrics.set_cache(held.records, held.bytes);
     shared.metrics.set_resources(status.instances);
     shared.metrics.set_queue_max_depth(status.queue_max_depth);
     shared.metrics.set_workers(status.workers);

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use orkestra_core::{plan::ObjectKey, value::Node};
+use orkestra_core::{plan::ObjectKey, reconcile::record::Uid, value::Node};
 
 use super::{
     shared::{Request, Shared},
@@ -68,12 +68,12 @@ impl Shared {
         &self,
         kind: &Served,
         key: &ObjectKey,
-        uid: &str,
+        uid: &Uid,
         propagation: Propagation,
     ) -> Result<Option<Node>, WireError> {
         let how = Deletion {
             propagation,
-            uid: Some(uid),
+            uid: Some(&uid.to_string()),
             resource_version: None,
         };
         let answer = self.wire.delete(kind, key, &how).await;

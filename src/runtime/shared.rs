@@ -13,7 +13,7 @@ use arc_swap::ArcSwapOption;
 use orkestra_core::{
     plan::{CapacityPlan, ObjectKey, OperatorPlan},
     reasons::KatalogReason,
-    reconcile::{autoscale::Figures, held::Held, sources::Read},
+    reconcile::{autoscale::Figures, held::Held, record::Uid, sources::Read},
 };
 use tokio::sync::Notify;
 
@@ -67,7 +67,7 @@ pub(super) struct Shared {
     pub(super) life: Mutex<Life>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     /// Which custom resource has which uid, to find a child's owner.
-    uids: Mutex<HashMap<Box<str>, ObjectKey>>,
+    uids: Mutex<HashMap<Uid, ObjectKey>>,
     /// What `unique` compares.
     pub(super) uniques: Uniques,
     /// Rights that were refused, by request and kind, until the same request succeeds.
@@ -316,17 +316,17 @@ impl Shared {
         lock(&self.memories).values().filter(is_gated).count()
     }
 
-    pub(super) fn owner(&self, uid: &str) -> Option<ObjectKey> {
+    pub(super) fn owner(&self, uid: &Uid) -> Option<ObjectKey> {
         lock(&self.uids).get(uid).cloned()
     }
 
     /// A custom resource appeared.
-    pub(super) fn learn(&self, uid: &str, key: &ObjectKey) {
-        lock(&self.uids).insert(uid.into(), key.clone());
+    pub(super) fn learn(&self, uid: &Uid, key: &ObjectKey) {
+        lock(&self.uids).insert(uid.clone(), key.clone());
     }
 
     /// A custom resource is gone.
-    pub(super) fn unlearn(&self, uid: &str, key: &ObjectKey) {
+    pub(super) fn unlearn(&self, uid: &Uid, key: &ObjectKey) {
         lock(&self.uids).remove(uid);
         lock(&self.memories).remove(key);
         self.calls.end(key);

@@ -2,21 +2,30 @@
 
 mod error;
 mod find;
+mod list;
 pub(super) mod served;
+mod splitter;
+mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::{Method, Request, header};
 use orkestra_core::{plan::ObjectKey, value::Node};
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 
-use self::error::Asked;
 pub(crate) use self::error::chain;
+use self::{
+    error::Asked,
+    list::{ListMeta, PAGES_AT_ONCE},
+};
 pub use self::{
     error::{Cause, WireError},
+    list::{Listed, PageOf},
     served::Served,
+    stream::{Event, Watch},
 };
 use super::reach::Reach;
 use crate::client::flow::{Flow, Share, Turn};
@@ -26,9 +35,6 @@ use served::Query;
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 const JSON: &str = "application/json";
-/// Source: Kubernetes API concepts, "Metadata-only representation".
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 /// JSON is YAML, and the content type that every server knows is this.
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
@@ -43,6 +49,8 @@ pub struct Wire {
     reach: Reach,
     /// How requests wait for their turn, and on whose account.
     flow: Option<(Flow, Share)>,
+    /// Turns to read a page of a list.
+    pages: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Wire {
@@ -112,14 +120,6 @@ struct List {
     items: Option<Vec<Node>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ListMeta {
-    resource_version: String,
-    #[serde(rename = "continue")]
-    next: Option<String>,
-}
-
 impl Wire {
     /// Requests through `client`, [`DEADLINE`] each.
     pub fn new(client: kube::Client) -> Self {
@@ -132,6 +132,7 @@ impl Wire {
             client,
             reach,
             flow: None,
+            pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)),
         }
     }
 
@@ -191,19 +192,6 @@ impl Wire {
         limit: u32,
         next: Option<&str>,
     ) -> Result<Page, WireError> {
-        self.list_page_as(Form::Whole, kind, scope, limit, next)
-            .await
-    }
-
-    /// One page of a list of objects in that form, as [`Wire::list_page`].
-    pub(super) async fn list_page_as(
-        &self,
-        form: Form,
-        kind: &Served,
-        scope: &Scope,
-        limit: u32,
-        next: Option<&str>,
-    ) -> Result<Page, WireError> {
         let asked = Asked::of("list", kind, scope.namespace.as_deref());
         let mut query = Query::default();
         query.add("labelSelector", scope.selector.as_deref());
@@ -211,13 +199,7 @@ impl Wire {
         query.add("limit", (limit > 0).then(|| limit.to_string()).as_deref());
         query.add("continue", next);
         let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
-        let accept = match form {
-            Form::Whole => JSON,
-            Form::Metadata => METADATA_LIST,
-        };
-        let text = self
-            .send(&asked, (Method::GET, accept), &path, None)
-            .await?;
+        let text = self.text(&asked, Method::GET, &path, None).await?;
         let list: List = Asked::parse(&text)?;
         Ok(Page {
             items: list.items.unwrap_or_default(),
@@ -393,20 +375,10 @@ impl Wire {
         path: &str,
         body: Option<(&str, &Node)>,
     ) -> Result<String, WireError> {
-        self.send(asked, (method, JSON), path, body).await
-    }
-
-    async fn send(
-        &self,
-        asked: &Asked<'_>,
-        (method, accept): (Method, &str),
-        path: &str,
-        body: Option<(&str, &Node)>,
-    ) -> Result<String, WireError> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header(header::ACCEPT, accept);
+            .header(header::ACCEPT, JSON);
         let mut bytes = Vec::new();
         if let Some((content_type, node)) = body {
             request = request.header(header::CONTENT_TYPE, content_type);
@@ -453,48 +425,4 @@ impl Deletion<'_> {
         }
         Node::Map(fields.into_iter().collect())
     }
-}
-
-/// Starts a watch of `scope` from `resource_version`: the stream of events, bookmarks included, which the API server
-/// ends after `timeout`.
-pub(super) async fn watch(
-    client: &kube::Client,
-    form: Form,
-    kind: &Served,
-    scope: &Scope,
-    resource_version: &str,
-    timeout: Duration,
-) -> Result<
-    impl futures::Stream<Item = Result<kube::api::WatchEvent<Node>, kube::Error>> + use<>,
-    WireError,
-> {
-    let asked = Asked::of("watch", kind, scope.namespace.as_deref());
-    let mut query = Query::default();
-    query.add("watch", Some("true"));
-    query.add("allowWatchBookmarks", Some("true"));
-    query.add("labelSelector", scope.selector.as_deref());
-    query.add("fieldSelector", scope.fields.as_deref());
-    query.add("resourceVersion", Some(resource_version));
-    query.add("timeoutSeconds", Some(&timeout.as_secs().to_string()));
-    let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
-    let accept = match form {
-        Form::Whole => JSON,
-        Form::Metadata => METADATA,
-    };
-    let request = Request::get(path)
-        .header(header::ACCEPT, accept)
-        .body(Vec::new())
-        .map_err(|_| asked.unwritable())?;
-    match tokio::time::timeout(DEADLINE, client.request_events(request)).await {
-        Ok(stream) => stream.map_err(|error| asked.sort(error)),
-        Err(_) => Err(WireError::Unavailable(format!(
-            "no answer within {} s",
-            DEADLINE.as_secs()
-        ))),
-    }
-}
-
-/// What an error in the middle of a watch means.
-pub(super) fn sort_watch_error(kind: &Served, scope: &Scope, error: kube::Error) -> WireError {
-    Asked::of("watch", kind, scope.namespace.as_deref()).sort(error)
 }

@@ -31,6 +31,7 @@ mod pass {
     mod interleavings;
     mod lasting;
     mod leaves;
+    mod looks;
     mod motifs;
     mod observe;
     mod operator;

@@ -28,7 +28,7 @@ use kube::api::DynamicObject;
 use orkestra_core::{
     api::{KatalogStatus, OperatedKind},
     plan::{GroupKind, KatalogRef, Plan},
-    reconcile::{crd::CrdRecord, record::newer},
+    reconcile::{crd::CrdRecord, record::Version},
 };
 use tokio::{
     sync::watch,
@@ -260,9 +260,11 @@ impl Katalog {
 
     /// Takes in a state of the object, unless a newer one is known.
     fn see(&mut self, object: Arc<DynamicObject>) {
-        let version =
-            |object: &DynamicObject| object.metadata.resource_version.clone().unwrap_or_default();
-        if newer(&version(&object), &version(&self.object)) {
+        let version = |object: &DynamicObject| {
+            let version = object.metadata.resource_version.as_deref();
+            Version::from(version.unwrap_or_default())
+        };
+        if version(&object).is_newer_than(&version(&self.object)) {
             self.object = object;
         }
     }

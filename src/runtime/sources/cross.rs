@@ -289,7 +289,7 @@ impl Target {
 
 fn object_key(served: &Served, namespace: Option<&str>, name: &str) -> ObjectKey {
     ObjectKey {
-        namespace: namespace.filter(|_| served.namespaced).map(Box::from),
+        namespace: namespace.filter(|_| served.namespaced).map(Into::into),
         name: name.into(),
     }
 }

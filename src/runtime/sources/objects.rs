@@ -17,7 +17,7 @@ use std::{
 use orkestra_core::{
     plan::{ChildKey, GroupKind},
     reconcile::{
-        record::{Identity, Observed, newer},
+        record::{Identity, Observed, Version},
         sources::{Answer, Read},
     },
     value::{Map, Node},
@@ -41,10 +41,10 @@ pub(in crate::runtime) struct Objects {
 }
 
 /// The content of the objects that are read.
-type Known = HashMap<ChildKey, Version>;
+type Known = HashMap<ChildKey, State>;
 
-struct Version {
-    resource_version: Box<str>,
+struct State {
+    resource_version: Version,
     content: Arc<Node>,
 }
 
@@ -107,8 +107,8 @@ impl Objects {
             };
             let is_known = change.after.as_ref().is_some_and(|now| {
                 let known = lock(&known);
-                let version = known.get(&object).map(|version| &*version.resource_version);
-                version == Some(&*now.id.resource_version)
+                let version = known.get(&object).map(|state| &state.resource_version);
+                version == Some(&now.id.resource_version)
             });
             if !is_known {
                 readers.changed(&Read::Object(object));
@@ -137,9 +137,9 @@ pub(super) async fn read(
         return Some(Answer::Unavailable(why));
     }
     let seen = watch.store().get(&object.object);
-    let seen = seen.as_ref().map(|seen| &*seen.id.resource_version);
+    let seen = seen.as_ref().map(|seen| &seen.id.resource_version);
     let made = observed.child(object);
-    let written = made.map(|made| &*made.id.resource_version);
+    let written = made.map(|made| &made.id.resource_version);
     let Some(now) = latest(seen, written) else {
         lock(&objects.known).remove(object);
         return Some(Answer::Absent);
@@ -148,7 +148,7 @@ pub(super) async fn read(
         let known = lock(&objects.known);
         known
             .get(object)
-            .filter(|known| &*known.resource_version == now)
+            .filter(|known| known.resource_version == *now)
             .map(|known| known.content.clone())
     };
     if let Some(content) = known {
@@ -158,11 +158,11 @@ pub(super) async fn read(
         Ok(found) => {
             let content = Arc::new(content(&found));
             if let Ok(id) = Identity::read(&found) {
-                let version = Version {
+                let state = State {
                     resource_version: id.resource_version,
                     content: content.clone(),
                 };
-                lock(&objects.known).insert(object.clone(), version);
+                lock(&objects.known).insert(object.clone(), state);
             }
             Some(Answer::Ready(content))
         }
@@ -176,9 +176,9 @@ pub(super) async fn read(
 }
 
 /// The newer of two versions.
-fn latest<'a>(a: Option<&'a str>, b: Option<&'a str>) -> Option<&'a str> {
+fn latest<'a>(a: Option<&'a Version>, b: Option<&'a Version>) -> Option<&'a Version> {
     match (a, b) {
-        (Some(a), Some(b)) => Some(if newer(b, a) { b } else { a }),
+        (Some(a), Some(b)) => Some(if b.is_newer_than(a) { b } else { a }),
         (a, b) => a.or(b),
     }
 }

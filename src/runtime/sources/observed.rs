@@ -21,7 +21,11 @@ use orkestra_core::{
         GroupKind, ObjectKey, OperatorPlan, ResourceType,
         observe::{KeyPlan, event_kind},
     },
-    reconcile::{observe::Lead, record::CrRecord, sources::Answer},
+    reconcile::{
+        observe::Lead,
+        record::{CrRecord, Uid},
+        sources::Answer,
+    },
     value::{Key, Path},
 };
 use tokio::sync::watch;
@@ -31,7 +35,7 @@ use super::super::{
     bound::Bound,
     kinds,
     shared::Shared,
-    watch::{WatchProblem, WatchState, Watched},
+    watch::{Held, WatchProblem, WatchState, Watched},
     wire::{Scope, Served},
 };
 
@@ -215,8 +219,8 @@ impl Observed {
     }
 
     /// Records held.
-    pub(in crate::runtime) fn records(&self) -> usize {
-        self.entries().map(|entry| entry.watch.store().len()).sum()
+    pub(in crate::runtime) fn held(&self) -> Held {
+        self.entries().map(|entry| entry.watch.store().held()).sum()
     }
 }
 
@@ -246,7 +250,7 @@ pub(super) fn read(bound: &Bound, key: &ObjectKey, name: &Key) -> Answer {
 }
 
 /// The custom resource itself and its children, with their uids.
-fn leads_about(bound: &Bound, cr: &CrRecord) -> Vec<(Lead, Option<Box<str>>)> {
+fn leads_about(bound: &Bound, cr: &CrRecord) -> Vec<(Lead, Option<Uid>)> {
     let own = Lead::About(bound.served.group_kind(), cr.id.key.clone());
     let mut leads = vec![(own, Some(cr.id.uid.clone()))];
     for (kind, watched) in &bound.kinds {

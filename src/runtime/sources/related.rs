@@ -19,7 +19,7 @@ use orkestra_core::{
 
 use super::super::{
     shared::Shared,
-    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
+    watch::{Change, Handle, Held, Subscriber, WatchProblem, WatchState, Watched},
     wire::{Scope, Served},
 };
 
@@ -53,6 +53,11 @@ impl Belongings {
     /// What keeps watches from their work.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
         self.0.values().filter_map(Handle::trouble).collect()
+    }
+
+    /// Records held.
+    pub(in crate::runtime) fn held(&self) -> Held {
+        self.0.values().map(|watch| watch.store().held()).sum()
     }
 
     /// What can be read at the moment.

@@ -9,6 +9,7 @@ use std::{
 use orkestra_core::{
     plan::{GroupKind, ObjectKey},
     reconcile::crd::CrdRecord,
+    value::Key,
 };
 use tokio::sync::watch;
 
@@ -29,7 +30,7 @@ pub struct Crds {
 
 /// Names of the CRDs that define a kind: two, where a second one waits for names that the first has.
 struct Index {
-    names: Mutex<HashMap<GroupKind, BTreeSet<Box<str>>>>,
+    names: Mutex<HashMap<GroupKind, BTreeSet<Key>>>,
     changed: watch::Sender<u64>,
 }
 

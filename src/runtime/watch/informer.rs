@@ -11,8 +11,8 @@ use std::{
 
 use orkestra_core::{
     plan::{GroupKind, ObjectKey},
-    reconcile::record::Identity,
-    value::{Node, Path},
+    reconcile::record::{Identity, Uid},
+    value::{Node, Path, Sieve},
 };
 use tokio::{
     sync::{Notify, watch},
@@ -47,10 +47,23 @@ pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
+/// How objects are read: into which records, and what of them is looked at for that.
+pub(super) struct Reading {
+    pub(super) spec: Spec,
+    pub(super) sieve: Sieve,
+}
+
+impl Reading {
+    fn new<R: Record>(spec: Spec) -> Arc<Self> {
+        let sieve = R::looks_at(&spec);
+        Arc::new(Self { spec, sieve })
+    }
+}
+
 /// Who reads an informer, and what is kept for them.
 struct Readers<R> {
-    spec: Arc<Spec>,
-    /// Grows with `spec`; a list made for one serves every reader up to it.
+    reading: Arc<Reading>,
+    /// Grows with what is read; a list made for one serves every reader up to it.
     generation: u64,
     synced: Option<u64>,
     problem: Option<WatchProblem>,
@@ -73,9 +86,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<R: Record> Shared<R> {
     pub(super) fn new(watched: Watched, page: u32, paths: &[Path]) -> Self {
-        let spec = Arc::new(Spec::new(watched.served.group_kind(), paths));
+        let reading = Reading::new::<R>(Spec::new(watched.served.group_kind(), paths));
         let readers = Readers {
-            spec,
+            reading,
             generation: 0,
             synced: None,
             problem: None,
@@ -97,10 +110,16 @@ impl<R: Record> Shared<R> {
         lock(&self.records)
     }
 
-    /// What to read records with, and its generation.
-    pub(super) fn spec(&self) -> (Arc<Spec>, u64) {
+    /// How many records there are, and their bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let records = self.records();
+        (records.len(), records.bytes())
+    }
+
+    /// How to read records, and the generation of that.
+    pub(super) fn reading(&self) -> (Arc<Reading>, u64) {
         let readers = lock(&self.readers);
-        (readers.spec.clone(), readers.generation)
+        (readers.reading.clone(), readers.generation)
     }
 
     /// Whether somebody reads more than the last list was made for.
@@ -220,10 +239,10 @@ impl<R: Record> Informer<R> {
     ) -> Handle<R> {
         let shared = self.shared.clone();
         let mut readers = lock(&shared.readers);
-        if !readers.spec.covers(paths) {
-            let mut spec = Spec::clone(&readers.spec);
+        if !readers.reading.spec.covers(paths) {
+            let mut spec = readers.reading.spec.clone();
             spec.widen(paths);
-            readers.spec = Arc::new(spec);
+            readers.reading = Reading::new::<R>(spec);
             readers.generation += 1;
             shared.nudge.notify_one();
         }
@@ -345,6 +364,32 @@ impl<R: Record> Drop for Handle<R> {
     }
 }
 
+/// How much is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Records.
+    pub records: usize,
+    /// Bytes of them and of what finds them, without what records share.
+    pub bytes: usize,
+}
+
+impl std::ops::Add for Held {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            records: self.records + other.records,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+impl std::iter::Sum for Held {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |one, other| one + other)
+    }
+}
+
 /// The records of an informer, as one of its readers sees them.
 pub struct Store<R: Record> {
     shared: Arc<Shared<R>>,
@@ -366,7 +411,7 @@ impl<R: Record> Store<R> {
     }
 
     /// The records that belong to the object with that uid, sorted by key.
-    pub fn owned_by(&self, uid: &str) -> Vec<(ObjectKey, Arc<R>)> {
+    pub fn owned_by(&self, uid: &Uid) -> Vec<(ObjectKey, Arc<R>)> {
         let owned = self.shared.records().owned_by(uid);
         owned
             .into_iter()
@@ -377,6 +422,19 @@ impl<R: Record> Store<R> {
     /// How many records there are.
     pub fn len(&self) -> usize {
         self.shared.records().len()
+    }
+
+    /// Records and their bytes, as held for this reader: those that several share count at the one that came first.
+    pub fn held(&self) -> Held {
+        let first = lock(&self.shared.readers)
+            .seats
+            .first()
+            .map(|seat| seat.number);
+        if first != Some(self.seat) {
+            return Held::default();
+        }
+        let (records, bytes) = self.shared.size();
+        Held { records, bytes }
     }
 
     /// Whether there is none.
@@ -403,8 +461,8 @@ impl<R: Record> Store<R> {
     /// The handle's own subscriber is not told: whoever wrote knows. All others are. Should somebody else have changed
     /// the object just before, so that the answer shows that change too, the watch tells everybody when it comes to it.
     pub fn answer(&self, object: &Node) -> Option<Arc<R>> {
-        let (spec, _) = self.shared.spec();
-        let record = self.shared.read(object, &spec)?;
+        let (reading, _) = self.shared.reading();
+        let record = self.shared.read(object, &reading.spec)?;
         let scope = &self.shared.watched.scope;
         if scope.namespace.is_some()
             && scope.namespace.as_deref() != record.identity().key.namespace.as_deref()
@@ -417,7 +475,7 @@ impl<R: Record> Store<R> {
     }
 
     /// Takes in that the object of that uid is no more, which a request found out before the watch.
-    pub fn gone(&self, key: &ObjectKey, uid: &str) {
+    pub fn gone(&self, key: &ObjectKey, uid: &Uid) {
         let change = self.shared.records().gone(key, uid);
         self.shared.tell(change, Some(self.seat));
     }

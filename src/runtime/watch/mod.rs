@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  list, pages of 500 ─┐                      ┌──► Store: get, owned_by          (reads, any time)
-//!                      ├─► Node ─► Record ─►──┤
-//!  watch, bookmarks ───┘      ▲               └──► subscribers: Change           (only when a record differs)
-//!                             └── answers to our own writes
+//!             bytes ────├─► Sieve ─► Record ─►─┤
+//!  watch, bookmarks ───┘              ▲       └──► subscribers: Change           (only when a record differs)
+//!                                     └── answers to our own writes
 //! ```
 //!
 //! Each informer is one task with one backoff of its own, so that a kind that cannot be watched disturbs no other. It is
@@ -17,6 +17,7 @@
 
 mod crds;
 mod informer;
+mod owned;
 mod record;
 mod reflector;
 mod registry;
@@ -32,7 +33,7 @@ use orkestra_core::plan::ObjectKey;
 
 pub use self::{
     crds::Crds,
-    informer::{Handle, Store},
+    informer::{Handle, Held, Store},
     record::{Presence, Record, Spec},
     registry::{Informers, Stats},
 };

@@ -5,10 +5,10 @@ use orkestra_core::{
     reconcile::{
         crd::CrdRecord,
         observe::Seen,
-        record::{ChildRecord, CrRecord, Identity, Malformed},
+        record::{ChildRecord, CrRecord, Identity, Malformed, Uid},
         related::Related,
     },
-    value::{Node, Path},
+    value::{Node, Path, Sieve},
 };
 
 use crate::runtime::wire::Form;
@@ -21,8 +21,14 @@ pub trait Record: Send + Sync + Sized + 'static {
     /// [`Malformed`] when it is not shaped like an object.
     fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed>;
 
+    /// What [`Record::read`] looks at: of an object through this it reads the same.
+    fn looks_at(spec: &Spec) -> Sieve;
+
     /// Who it is, and which state of it this is.
     fn identity(&self) -> &Identity;
+
+    /// Bytes on the heap, without what records share.
+    fn heap_bytes(&self) -> usize;
 
     /// Whether somebody should hear of it: of most records, anything but the resourceVersion differs.
     fn differs(&self, before: &Self) -> bool;
@@ -31,7 +37,7 @@ pub trait Record: Send + Sync + Sized + 'static {
     const FORM: Form = Form::Whole;
 
     /// What it belongs to: the uid of an object, or for what belongs to children what tells those apart.
-    fn owner(&self) -> Option<&str> {
+    fn owner(&self) -> Option<&Uid> {
         None
     }
 }
@@ -81,8 +87,16 @@ impl Record for CrRecord {
         Self::read(object, &spec.paths)
     }
 
+    fn looks_at(spec: &Spec) -> Sieve {
+        Self::looks_at(&spec.paths)
+    }
+
     fn identity(&self) -> &Identity {
         &self.id
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.heap_bytes()
     }
 
     fn differs(&self, before: &Self) -> bool {
@@ -95,15 +109,23 @@ impl Record for ChildRecord {
         Self::read(&spec.kind, object, &spec.paths)
     }
 
+    fn looks_at(spec: &Spec) -> Sieve {
+        Self::looks_at(&spec.paths)
+    }
+
     fn identity(&self) -> &Identity {
         &self.id
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.heap_bytes()
     }
 
     fn differs(&self, before: &Self) -> bool {
         self.differs(before)
     }
 
-    fn owner(&self) -> Option<&str> {
+    fn owner(&self) -> Option<&Uid> {
         self.owner()
     }
 }
@@ -113,16 +135,24 @@ impl Record for Related {
         Self::read(&spec.kind, object)
     }
 
+    fn looks_at(_: &Spec) -> Sieve {
+        Self::looks_at()
+    }
+
     fn identity(&self) -> &Identity {
         &self.id
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.heap_bytes()
     }
 
     fn differs(&self, before: &Self) -> bool {
         self.differs(before)
     }
 
-    fn owner(&self) -> Option<&str> {
-        self.of.as_deref()
+    fn owner(&self) -> Option<&Uid> {
+        self.of.as_ref()
     }
 }
 
@@ -131,8 +161,16 @@ impl Record for Seen {
         Self::read(object, &spec.paths)
     }
 
+    fn looks_at(_: &Spec) -> Sieve {
+        Self::looks_at()
+    }
+
     fn identity(&self) -> &Identity {
         &self.id
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.heap_bytes()
     }
 
     fn differs(&self, before: &Self) -> bool {
@@ -156,8 +194,16 @@ impl Record for Presence {
         })
     }
 
+    fn looks_at(_: &Spec) -> Sieve {
+        Identity::looks_at()
+    }
+
     fn identity(&self) -> &Identity {
         &self.id
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.id.heap_bytes()
     }
 
     fn differs(&self, before: &Self) -> bool {
@@ -170,8 +216,16 @@ impl Record for CrdRecord {
         Self::read(object)
     }
 
+    fn looks_at(_: &Spec) -> Sieve {
+        Self::looks_at()
+    }
+
     fn identity(&self) -> &Identity {
         &self.id
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.heap_bytes()
     }
 
     fn differs(&self, before: &Self) -> bool {

@@ -14,18 +14,17 @@
 
 use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
-use futures::{FutureExt, TryStreamExt};
-use kube::api::WatchEvent;
-use orkestra_core::{reconcile::record::Identity, value::Node};
+use futures::FutureExt;
+use orkestra_core::reconcile::record::{Identity, Version};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{
     Record, WatchProblem,
-    informer::{Shared, count},
+    informer::{Reading, Shared, count},
 };
 use crate::runtime::{
     entropy::Entropy,
-    wire::{self, Wire, WireError},
+    wire::{Event, Listed, PageOf, Wire, WireError},
 };
 
 /// How long a watch is asked to last, with 5 s of jitter below: kube-apiserver ends them at 5 minutes or later.
@@ -75,7 +74,7 @@ struct Reflector<'a, R> {
     /// Pauses in a row.
     failures: u32,
     /// Where the next watch starts; none where a list is due.
-    from: Option<String>,
+    from: Option<Version>,
 }
 
 /// How a watch ended.
@@ -157,41 +156,49 @@ impl<R: Record> Reflector<'_, R> {
     }
 
     /// Reads everything there is; returns where to watch from.
-    async fn list(&self) -> Result<String, WireError> {
+    async fn list(&self) -> Result<Version, WireError> {
         count(&self.shared.counts.lists);
-        let (spec, generation) = self.shared.spec();
+        let (reading, generation) = self.shared.reading();
         let watched = &self.shared.watched;
-        let mut next = None;
-        let mut version = None;
+        let mut next: Option<String> = None;
+        let mut version: Option<Version> = None;
         loop {
-            let page = self
+            let page = PageOf {
+                limit: self.shared.page,
+                next: next.as_deref(),
+            };
+            let mut take = |listed| self.take_listed(listed, &reading, &mut version);
+            let how = (R::FORM, &reading.sieve);
+            next = self
                 .wire
-                .list_page_as(
-                    R::FORM,
-                    &watched.served,
-                    &watched.scope,
-                    self.shared.page,
-                    next.as_deref(),
-                )
+                .list_each(how, &watched.served, &watched.scope, page, &mut take)
                 .await?;
-            let version = version.get_or_insert_with(|| {
-                self.shared.records().list_begin(&page.resource_version);
-                page.resource_version
-            });
-            for object in page.items {
-                if let Some(record) = self.shared.read(&object, &spec) {
-                    let change = self.shared.records().list_put(record);
-                    self.shared.tell(change, None);
-                }
-            }
-            next = page.next;
             if next.is_none() {
                 let changes = self.shared.records().list_end();
                 self.shared.tell(changes, None);
                 self.shared.synced(generation);
-                return Ok(std::mem::take(version));
+                return Ok(version.unwrap_or_else(|| Version::from("")));
             }
             tokio::task::yield_now().await;
+        }
+    }
+
+    /// Takes in a part of a list. The first page says which state all of them show.
+    fn take_listed(&self, listed: Listed, reading: &Reading, version: &mut Option<Version>) {
+        match listed {
+            Listed::Version(text) => {
+                version.get_or_insert_with(|| {
+                    let version = Version::from(&*text);
+                    self.shared.records().list_begin(version.clone());
+                    version
+                });
+            }
+            Listed::Object(object) => {
+                if let Some(record) = self.shared.read(&object, &reading.spec) {
+                    let change = self.shared.records().list_put(record);
+                    self.shared.tell(change, None);
+                }
+            }
         }
     }
 
@@ -203,29 +210,23 @@ impl<R: Record> Reflector<'_, R> {
         let reach = self.wire.reach();
         let seen = reach.returns();
         count(&self.shared.counts.watches);
-        let from = self.from.clone().unwrap_or_default();
-        let opened = wire::watch(
-            self.wire.client(),
-            R::FORM,
-            &watched.served,
-            &watched.scope,
-            &from,
-            timeout,
-        )
-        .await;
-        reach.heard(&opened);
-        let stream = match opened {
+        let from = self.from.clone().unwrap_or_else(|| Version::from(""));
+        let started = self
+            .wire
+            .watch(R::FORM, &watched.served, &watched.scope, &from, timeout)
+            .await;
+        reach.heard(&started);
+        let mut stream = match started {
             Ok(stream) => stream,
-            Err(WireError::Gone(_)) => return End::Gone,
-            Err(error) => return End::Failed(error),
+            Err(error) => return refused(error),
         };
-        let mut stream = pin!(stream);
         let mut returned = pin!(reach.back(seen));
         let mut steady = pin!(sleep(SHORT));
         let mut is_steady = false;
         loop {
+            let (reading, _) = self.shared.reading();
             let event = tokio::select! {
-                event = stream.try_next() => event,
+                event = stream.next(&reading.sieve) => event,
                 () = self.shared.nudge.notified() => {
                     if self.shared.wants_list() {
                         return End::List;
@@ -244,51 +245,37 @@ impl<R: Record> Reflector<'_, R> {
             };
             match event {
                 Ok(None) => return End::Clean,
-                Ok(Some(WatchEvent::Error(status))) => {
-                    return self.refused(kube::Error::Api(status));
-                }
                 Ok(Some(event)) => {
                     *heard = true;
-                    self.take_in(event);
+                    self.take_in(event, &reading);
                 }
-                Err(error) => return self.refused(error),
+                Err(error) => return refused(error),
             }
         }
     }
 
-    fn refused(&self, error: kube::Error) -> End {
-        let watched = &self.shared.watched;
-        match wire::sort_watch_error(&watched.served, &watched.scope, error) {
-            WireError::Gone(_) => End::Gone,
-            error => End::Failed(error),
-        }
-    }
-
-    fn take_in(&mut self, event: WatchEvent<Node>) {
+    fn take_in(&mut self, event: Event, reading: &Reading) {
         let (object, is_there) = match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, true),
-            WatchEvent::Deleted(object) => (object, false),
-            WatchEvent::Bookmark(bookmark) => {
-                let version = bookmark.metadata.resource_version;
+            Event::Put(object) => (object, true),
+            Event::Gone(object) => (object, false),
+            Event::Bookmark(version) => {
                 self.shared.records().advance(&version);
                 self.from = Some(version);
                 return;
             }
-            WatchEvent::Error(_) => return,
         };
         let Ok(id) = Identity::read(&object) else {
             count(&self.shared.counts.unreadable);
             return;
         };
         let change = if is_there {
-            let (spec, _) = self.shared.spec();
             self.shared
-                .read(&object, &spec)
+                .read(&object, &reading.spec)
                 .and_then(|record| self.shared.records().put(record))
         } else {
             self.shared.records().delete(&id)
         };
-        self.from = Some(id.resource_version.into());
+        self.from = Some(id.resource_version);
         self.shared.tell(change, None);
     }
 
@@ -339,6 +326,13 @@ impl<R: Record> Reflector<'_, R> {
             () = reach.back(seen) => true,
             () = cleared => false,
         }
+    }
+}
+
+fn refused(error: WireError) -> End {
+    match error {
+        WireError::Gone(_) => End::Gone,
+        error => End::Failed(error),
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Stats {
     pub of_crs: bool,
     /// Records in its store.
     pub records: usize,
+    /// Bytes of them.
+    pub bytes: usize,
     /// Lists begun: one, and one for each time that a watch could not go on or a reader asked for more.
     pub lists: u64,
     /// Watches begun; about one in five minutes is healthy.
@@ -166,10 +168,12 @@ fn stats<R: Record>(pool: &Pool<R>, of_crs: bool) -> Vec<Stats> {
     };
     let read = |informer: &Arc<Informer<R>>| {
         let shared = &informer.shared;
+        let (records, bytes) = shared.size();
         Stats {
             watched: shared.watched.clone(),
             of_crs,
-            records: shared.records().len(),
+            records,
+            bytes,
             lists: shared.counts.lists.load(Ordering::Relaxed),
             watches: shared.counts.watches.load(Ordering::Relaxed),
             failures: shared.counts.failures.load(Ordering::Relaxed),

@@ -7,17 +7,20 @@
 use std::{
     borrow::Borrow,
     cell::Cell,
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     hash::{Hash, Hasher},
     sync::Arc,
 };
 
 use orkestra_core::{
     plan::ObjectKey,
-    reconcile::record::{Identity, newer},
+    reconcile::record::{Identity, Uid, Version},
 };
 
-use super::{Change, Record};
+use super::{
+    Change, Record,
+    owned::{Owned, range_of},
+};
 
 /// Echoes awaited per object; beyond, the oldest is forgotten, which costs a needless wake-up.
 const MOST_ECHOES: usize = 8;
@@ -25,19 +28,21 @@ const MOST_ECHOES: usize = 8;
 /// The records, and how far the watch has come.
 pub(super) struct Records<R> {
     entries: HashSet<Entry<R>>,
-    /// By uid of the owner, sorted by key.
-    owned: HashMap<Box<str>, Vec<Arc<R>>>,
+    /// Those that have an owner, by that and then by key.
+    owned: BTreeSet<Owned<R>>,
+    /// Bytes of all records.
+    bytes: usize,
     /// Everything up to this resourceVersion has been told by list or watch.
-    progress: Option<Box<str>>,
+    progress: Option<Version>,
     /// resourceVersions of answers that the watch has not told of yet.
-    echoes: HashMap<ObjectKey, Vec<Box<str>>>,
+    echoes: HashMap<ObjectKey, Vec<Version>>,
     listing: Option<Listing>,
     /// Number of the current or last list.
     epoch: u32,
 }
 
 struct Listing {
-    version: Box<str>,
+    version: Version,
     /// The server is behind what it told before (restored from a backup): what it says now is the truth.
     rewound: bool,
 }
@@ -77,10 +82,10 @@ enum Age {
     Older,
 }
 
-fn age(version: &str, known: &str) -> Age {
+fn age(version: &Version, known: &Version) -> Age {
     if version == known {
         Age::Same
-    } else if newer(version, known) {
+    } else if version.is_newer_than(known) {
         Age::Newer
     } else {
         Age::Older
@@ -91,7 +96,8 @@ impl<R: Record> Records<R> {
     pub(super) fn new() -> Self {
         Self {
             entries: HashSet::new(),
-            owned: HashMap::new(),
+            owned: BTreeSet::new(),
+            bytes: 0,
             progress: None,
             echoes: HashMap::new(),
             listing: None,
@@ -114,8 +120,13 @@ impl<R: Record> Records<R> {
             .collect()
     }
 
-    pub(super) fn owned_by(&self, uid: &str) -> Vec<Arc<R>> {
-        self.owned.get(uid).cloned().unwrap_or_default()
+    pub(super) fn owned_by(&self, uid: &Uid) -> Vec<Arc<R>> {
+        range_of(&self.owned, uid).cloned().collect()
+    }
+
+    /// Bytes of the records and of what finds them.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// An event that says what the object is now.
@@ -149,13 +160,13 @@ impl<R: Record> Records<R> {
     }
 
     /// The watch has told everything up to `version`.
-    pub(super) fn advance(&mut self, version: &str) {
+    pub(super) fn advance(&mut self, version: &Version) {
         if self
             .progress
             .as_ref()
-            .is_none_or(|progress| newer(version, progress))
+            .is_none_or(|progress| version.is_newer_than(progress))
         {
-            self.progress = Some(version.into());
+            self.progress = Some(version.clone());
         }
     }
 
@@ -175,7 +186,7 @@ impl<R: Record> Records<R> {
             None => self
                 .progress
                 .as_ref()
-                .is_none_or(|progress| newer(resource_version, progress)),
+                .is_none_or(|progress| resource_version.is_newer_than(progress)),
         };
         let change = if news {
             let echoes = self.echoes.entry(key.clone()).or_default();
@@ -191,9 +202,9 @@ impl<R: Record> Records<R> {
     }
 
     /// The API server says that the object with that uid is no more.
-    pub(super) fn gone(&mut self, key: &ObjectKey, uid: &str) -> Option<Change<R>> {
+    pub(super) fn gone(&mut self, key: &ObjectKey, uid: &Uid) -> Option<Change<R>> {
         let known = self.entries.get(key)?;
-        if &*known.record.identity().uid == uid {
+        if known.record.identity().uid == *uid {
             self.leave(key)
         } else {
             None
@@ -201,16 +212,13 @@ impl<R: Record> Records<R> {
     }
 
     /// A list begins, which shows the state at `version`. One that was not ended is dropped.
-    pub(super) fn list_begin(&mut self, version: &str) {
+    pub(super) fn list_begin(&mut self, version: Version) {
         let rewound = self
             .progress
             .as_ref()
-            .is_some_and(|progress| newer(progress, version));
+            .is_some_and(|progress| progress.is_newer_than(&version));
         self.epoch = self.epoch.wrapping_add(1);
-        self.listing = Some(Listing {
-            version: version.into(),
-            rewound,
-        });
+        self.listing = Some(Listing { version, rewound });
     }
 
     /// An object of the list.
@@ -242,7 +250,12 @@ impl<R: Record> Records<R> {
         };
         let is_gone = |entry: &&Entry<R>| {
             entry.epoch.get() != self.epoch
-                && (rewound || !newer(&entry.record.identity().resource_version, &version))
+                && (rewound
+                    || !entry
+                        .record
+                        .identity()
+                        .resource_version
+                        .is_newer_than(&version))
         };
         let gone: Vec<ObjectKey> = self
             .entries
@@ -260,12 +273,12 @@ impl<R: Record> Records<R> {
     }
 
     /// Takes an echo off those awaited. Whether the event is somebody else's, and a later answer is known already.
-    fn hear(&mut self, key: &ObjectKey, version: &str) -> bool {
+    fn hear(&mut self, key: &ObjectKey, version: &Version) -> bool {
         let Some(awaited) = self.echoes.get_mut(key) else {
             return false;
         };
-        let is_echo = awaited.iter().any(|echo| **echo == *version);
-        awaited.retain(|echo| newer(echo, version));
+        let is_echo = awaited.iter().any(|echo| echo == version);
+        awaited.retain(|echo| echo.is_newer_than(version));
         if awaited.is_empty() {
             self.echoes.remove(key);
         }
@@ -288,15 +301,9 @@ impl<R: Record> Records<R> {
         if let Some(before) = &before {
             self.disown(before);
         }
-        if let Some(owner) = after.owner() {
-            if !self.owned.contains_key(owner) {
-                self.owned.insert(owner.into(), Vec::new());
-            }
-            if let Some(siblings) = self.owned.get_mut(owner) {
-                let at = siblings
-                    .partition_point(|sibling| sibling.identity().key < after.identity().key);
-                siblings.insert(at, after.clone());
-            }
+        self.bytes += bytes_of(&*after);
+        if after.owner().is_some() {
+            self.owned.insert(Owned(after.clone()));
         }
         let news = before.as_ref().is_none_or(|before| after.differs(before));
         news.then(|| Change {
@@ -320,15 +327,26 @@ impl<R: Record> Records<R> {
         })
     }
 
+    /// Takes a record out of what is counted and found by owner.
     fn disown(&mut self, record: &Arc<R>) {
-        let Some(owner) = record.owner() else { return };
-        if let Some(siblings) = self.owned.get_mut(owner) {
-            siblings.retain(|sibling| !Arc::ptr_eq(sibling, record));
-            if siblings.is_empty() {
-                self.owned.remove(owner);
-            }
+        self.bytes -= bytes_of(&**record);
+        if record.owner().is_some() {
+            self.owned.remove(&Owned(record.clone()));
         }
     }
+}
+
+/// What one record takes: itself, what it holds, its name, and its places in the two indexes.
+fn bytes_of<R: Record>(record: &R) -> usize {
+    /// The two counts of an `Arc`.
+    const COUNTS: usize = 2 * size_of::<usize>();
+    let indexed = if record.owner().is_some() {
+        size_of::<Owned<R>>()
+    } else {
+        0
+    };
+    let name = record.identity().key.name.len();
+    COUNTS + size_of::<R>() + record.heap_bytes() + name + size_of::<Entry<R>>() + indexed
 }
 
 fn told_late<R: Record>(known: Arc<R>) -> Change<R> {

@@ -59,6 +59,11 @@ impl Feed {
         )));
     }
 
+    /// Bytes as they are, whether or not they end a line.
+    pub(crate) fn send_raw(&self, text: &str) {
+        let _ = self.0.unbounded_send(Ok(text.to_owned()));
+    }
+
     /// The connection breaks.
     pub(crate) fn break_off(self) {
         let _ = self

@@ -1,6 +1,7 @@
 //! Informers against a scripted API server, under paused time.
 
 mod answers;
+mod bytes;
 mod outage;
 mod trouble;
 
@@ -10,7 +11,7 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::ObjectKey,
+    plan::{GroupKind, ObjectKey},
     reconcile::record::{ChildRecord, CrRecord},
     value::Path,
 };
@@ -208,7 +209,7 @@ async fn children_are_found_by_their_owner_in_order() {
     let owned = |uid: &str| {
         handle
             .store()
-            .owned_by(uid)
+            .owned_by(&uid.into())
             .into_iter()
             .map(|(key, _)| key.name.to_string())
             .collect::<Vec<_>>()
@@ -342,7 +343,7 @@ async fn crds_are_found_by_the_kind_they_define() {
     let crds = Crds::start(server.wire(), Entropy::seeded(7));
     crds.synced().await;
     settle().await;
-    let kind = orkestra_core::plan::GroupKind::parse("Website.shop.example");
+    let kind = GroupKind::parse("Website.shop.example");
     assert_eq!(&*crds.get(&kind).unwrap().plural, "websites");
     assert_eq!(&*crds.served(&kind, "v1").unwrap().plural, "websites");
     assert!(crds.served(&kind, "v2").is_none());

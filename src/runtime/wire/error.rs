@@ -1,6 +1,6 @@
 //! What the API server refused, and what follows from it.
 
-use std::{error::Error as _, time::Duration};
+use std::{error::Error, io, time::Duration};
 
 use kube::core::Status;
 use orkestra_core::{
@@ -332,8 +332,13 @@ fn lacks_right(message: &str) -> bool {
     !message.contains("denied the request") && WORDS.iter().any(|words| message.contains(words))
 }
 
+/// A connection that broke while an answer came.
+pub(super) fn broken(error: &io::Error) -> WireError {
+    WireError::Unavailable(shorten(chain(error)))
+}
+
 /// An error and what caused it, as far as the causes say more.
-pub(crate) fn chain(error: &kube::Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

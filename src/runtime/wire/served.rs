@@ -180,7 +180,7 @@ mod tests {
 
     fn key(namespace: Option<&str>, name: &str) -> ObjectKey {
         ObjectKey {
-            namespace: namespace.map(Box::from),
+            namespace: namespace.map(Into::into),
             name: name.into(),
         }
     }

@@ -1,6 +1,9 @@
 //! Requests as they arrive, and errors as they are sorted.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use orkestra_core::{api::conditions::MESSAGE_BYTES, plan::ObjectKey, reasons::Reason};
 use tokio::time::Instant;
@@ -483,4 +486,45 @@ async fn discovery_tells_plural_and_scope() {
         paths,
         ["/apis/shop.example/v1", "/apis/shop.example/v1", "/api/v9"]
     );
+}
+
+/// A service that answers each list after a moment, and notes how many wait for theirs.
+fn slow_lists(most: &Arc<Mutex<(usize, usize)>>) -> Wire {
+    let most = most.clone();
+    let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+        let most = most.clone();
+        async move {
+            {
+                let mut most = most.lock().unwrap();
+                most.0 += 1;
+                most.1 = most.1.max(most.0);
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            most.lock().unwrap().0 -= 1;
+            let body = axum::body::Body::from(r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#);
+            Ok::<_, std::convert::Infallible>(http::Response::new(body))
+        }
+    });
+    Wire::new(kube::Client::new(service, "default"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_than_a_few_pages_are_read_at_once() {
+    let most = Arc::new(Mutex::new((0, 0)));
+    let wire = slow_lists(&most);
+    let lists = (0..20).map(|_| {
+        let wire = wire.clone();
+        tokio::spawn(async move {
+            let how = (Form::Whole, &orkestra_core::value::Sieve::whole());
+            let (kind, scope) = (served("shop.example", "websites"), Scope::default());
+            let mut take = |_: Listed| {};
+            wire.list_each(how, &kind, &scope, PageOf::default(), &mut take)
+                .await
+                .unwrap();
+        })
+    });
+    for list in lists.collect::<Vec<_>>() {
+        list.await.unwrap();
+    }
+    assert_eq!(*most.lock().unwrap(), (0, PAGES_AT_ONCE));
 }

@@ -51,12 +51,14 @@ impl GroupKind {
 }
 
 /// Namespace and name of an object; no namespace for cluster-scoped ones.
+///
+/// Many hold the key of one object: they share its text, as siblings of one name do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     /// `metadata.namespace`.
-    pub namespace: Option<Box<str>>,
+    pub namespace: Option<Key>,
     /// `metadata.name`.
-    pub name: Box<str>,
+    pub name: Key,
 }
 
 /// `namespace/name`, or `name` alone.

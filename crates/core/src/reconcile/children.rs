@@ -35,7 +35,7 @@ pub(super) fn children_data(
     for (kind, children) in &mut by_kind {
         let position = |child: &&ObservedChild| order.position(kind, &child.key.object.name);
         if is_job(kind) {
-            children.sort_by_key(|child| Reverse((child.record.created, position(child))));
+            children.sort_by_key(|child| Reverse((child.record.created(), position(child))));
         } else {
             children.sort_by_key(|child| position(child).unwrap_or(usize::MAX));
         }

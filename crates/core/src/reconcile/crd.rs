@@ -9,7 +9,7 @@ use super::record::{Identity, Malformed};
 use crate::{
     plan::{self, GroupKind},
     schema::{Below, Schema},
-    value::{Key, Map, Node, Path},
+    value::{Key, Map, Node, Path, Sieve},
 };
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
@@ -130,6 +130,50 @@ impl CrdRecord {
             names_accepted: condition("NamesAccepted"),
             deleting: at(&["metadata", "deletionTimestamp"]).is_some(),
         })
+    }
+
+    /// What [`CrdRecord::read`] looks at: of each version's schema no more than its part under `status`.
+    pub fn looks_at() -> Sieve {
+        let path = |fields: &[&str]| {
+            let mut path = Path::root();
+            for field in fields {
+                path.push_field(*field);
+            }
+            path
+        };
+        let own: [&[&str]; 10] = [
+            &["metadata", "name"],
+            &["metadata", "uid"],
+            &["metadata", "resourceVersion"],
+            &["metadata", "labels"],
+            &["metadata", "deletionTimestamp"],
+            &["spec", "group"],
+            &["spec", "names", "kind"],
+            &["spec", "names", "plural"],
+            &["spec", "scope"],
+            &["status", "conditions"],
+        ];
+        let root = ["schema", "openAPIV3Schema"];
+        let of_each: [&[&str]; 6] = [
+            &["name"],
+            &["served"],
+            &["storage"],
+            &["subresources"],
+            &[root[0], root[1], "properties", "status"],
+            &[root[0], root[1], PRESERVE],
+        ];
+        Sieve::new(&own.map(path)).with_each(&path(&["spec", "versions"]), &of_each.map(path))
+    }
+
+    /// Bytes on the heap, without what is shared.
+    pub fn heap_bytes(&self) -> usize {
+        let labels = self.labels.iter();
+        let labels = labels.map(|(key, value)| 2 * size_of::<Box<str>>() + key.len() + value.len());
+        let versions = self.versions.iter().map(|version| {
+            let schema = version.status_schema.as_ref();
+            size_of::<CrdVersion>() + schema.map_or(0, Node::heap_bytes)
+        });
+        self.id.heap_bytes() + labels.sum::<usize>() + versions.sum::<usize>()
     }
 
     /// Its kind without a version.

@@ -24,7 +24,7 @@ pub struct CrossRead {
     /// The entry of [`OperatorPlan::cross`], by its name.
     pub name: Key,
     /// Its namespace; none is that of cluster-scoped resources, and of a choice by labels every one.
-    pub namespace: Option<Box<str>>,
+    pub namespace: Option<Key>,
     /// Which one.
     pub by: CrossBy,
 }
@@ -33,7 +33,7 @@ pub struct CrossRead {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CrossBy {
     /// The one of that name.
-    Name(Box<str>),
+    Name(Key),
     /// The first that has these labels.
     Labels(BTreeMap<Key, Box<str>>),
 }

@@ -49,11 +49,11 @@ pub fn difference(
 ) -> Difference {
     let own = Own {
         name: &record.id.key.name,
-        owner: record.owner().unwrap_or_default(),
+        owner: record.owner(),
     };
     let ours = record.ownership.applied_by(manager);
     let mut difference = Difference {
-        changed: record.applied.as_deref() != Some(hash),
+        changed: !record.has_applied(hash),
         drift: Vec::new(),
         held: Vec::new(),
     };
@@ -156,6 +156,7 @@ mod tests {
     use crate::plan::GroupKind;
 
     const MANAGER: &str = "orkestra/websites.demo.orkestra.io";
+    const HASH: &str = "00112233445566778899aabbccddeeff";
 
     fn node(text: &str) -> Node {
         serde_json::from_str(text).unwrap()
@@ -177,18 +178,18 @@ mod tests {
     #[test]
     fn an_object_whose_hash_and_fields_are_ours_needs_no_write() {
         let record = live(
-            "h",
+            HASH,
             &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#),
         );
-        let found = difference(&node(RENDERED), "h", &record, MANAGER, false);
+        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false);
         assert!(!found.needs_write());
-        assert!(record.is_ours("u-1", MANAGER));
+        assert!(record.is_ours(&"u-1".into(), MANAGER));
     }
 
     #[test]
     fn a_field_that_somebody_updated_or_removed_is_drift() {
-        let record = live("h", &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{}}}"#));
-        let found = difference(&node(RENDERED), "h", &record, MANAGER, false);
+        let record = live(HASH, &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{}}}"#));
+        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false);
         assert!(!found.changed);
         assert_eq!(found.drift, [Path::parse("data.b").unwrap()]);
     }
@@ -199,8 +200,8 @@ mod tests {
             entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{}}}"#),
             entry("argocd", "Apply", r#"{"f:data":{"f:b":{}}}"#),
         ];
-        let record = live("h", &entries.join(","));
-        let found = difference(&node(RENDERED), "h", &record, MANAGER, false);
+        let record = live(HASH, &entries.join(","));
+        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false);
         assert!(!found.needs_write());
         assert_eq!(
             found.held,
@@ -209,7 +210,7 @@ mod tests {
                 manager: "argocd".to_owned()
             }]
         );
-        let taken = difference(&node(RENDERED), "h", &record, MANAGER, true);
+        let taken = difference(&node(RENDERED), HASH, &record, MANAGER, true);
         assert_eq!(taken.drift, [Path::parse("data.b").unwrap()]);
     }
 

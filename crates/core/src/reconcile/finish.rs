@@ -100,7 +100,7 @@ pub fn finish(
         entropy,
         known: BTreeSet::new(),
         ending: Ending {
-            inventory: observed.cr.inventory.clone(),
+            inventory: Inventory::clone(&observed.cr.inventory),
             ..Ending::default()
         },
     };
@@ -117,7 +117,7 @@ pub fn finish(
     if ending.late {
         ending.make.clear();
         ending.delete.clear();
-        ending.inventory = observed.cr.inventory.clone();
+        ending.inventory = Inventory::clone(&observed.cr.inventory);
     }
     ending.wake = ending
         .wake
@@ -242,7 +242,7 @@ impl End<'_> {
             .filter(|record| record.is_uncollected(uid, self.manager));
         if let Some(job) = found {
             self.ending.inventory.ended.insert(key.clone());
-            if matches!(job.readiness, Readiness::InProgress(_)) && !job.deleting {
+            if matches!(job.readiness(), Readiness::InProgress(_)) && !job.deleting {
                 self.ending.awaited.push(key);
             }
             return Ok(());

@@ -3,7 +3,10 @@
 //! A field that another manager applies, or that a `GitOps` tool brings back to what stands in Git, is not ours to write: two
 //! that write one field never end.
 
-use super::owned::{Own, Ownership, Step};
+use super::{
+    owned::{Own, Ownership, Step},
+    record::in_metadata,
+};
 use crate::value::{Key, Map, Node, Path, Step as PathStep};
 
 /// The beginnings of labels and annotations by which `GitOps` tools track objects, with what looks after them.
@@ -47,6 +50,26 @@ fn asked(path: &Path) -> Option<Path> {
     (path.starts_with(&root) && !rest.is_empty()).then(|| rest.iter().cloned().collect())
 }
 
+/// Whether any of the paths asks who holds a field.
+pub(super) fn is_asked(paths: &[Path]) -> bool {
+    paths.iter().any(|path| asked(path).is_some())
+}
+
+/// What [`Holds::read`] looks at beside the managed fields. Of a field that is asked about the whole tree around it: a value
+/// in place of a map is what holds it.
+pub(super) fn looks_at(paths: &[Path]) -> Vec<Path> {
+    let asked = paths.iter().filter_map(asked);
+    let mut roots: Vec<Path> = asked
+        .map(|path| path.steps().iter().take(1).cloned().collect())
+        .collect();
+    if !roots.is_empty() {
+        roots.extend(
+            ["labels", "annotations", "ownerReferences"].map(|field| in_metadata(&[field])),
+        );
+    }
+    roots
+}
+
 impl Holds {
     /// What holds the fields of `object` that `paths` ask about, see [`asks`]; none where nobody asks.
     pub(super) fn read(object: &Node, paths: &[Path]) -> Option<Box<Self>> {
@@ -62,7 +85,7 @@ impl Holds {
             managed,
             Own {
                 name: "",
-                owner: "",
+                owner: None,
             },
         );
         let fields = asked.into_iter().filter_map(|path| {
@@ -73,6 +96,15 @@ impl Holds {
             object: looked_after(object).map(Box::from),
             fields: fields.collect(),
         }))
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let fields = self.fields.iter();
+        let fields = fields.map(|(path, why)| {
+            size_of::<(Path, Box<str>)>() + size_of_val(path.steps()) + why.len()
+        });
+        size_of::<Self>() + self.object.as_deref().map_or(0, str::len) + fields.sum::<usize>()
     }
 
     /// What holds the field at `path`.
@@ -104,7 +136,7 @@ fn why_held(object: &Node, ownership: &Ownership, path: &Path) -> Option<String>
     let trail: Vec<Step<'_>> = keys.into_iter().map(Step::Field).collect();
     let own = Own {
         name: "",
-        owner: "",
+        owner: None,
     };
     let manager = ownership.applier(&trail, own)?;
     Some(format!("`{manager}` applies it"))

@@ -1,7 +1,8 @@
 //! The inventory annotation: what a custom resource's children may be found under, written before the first is made.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
+use super::intern::Interner;
 use crate::plan::{ChildKey, GroupKind, ObjectKey};
 
 /// Group-kinds that may hold children of a custom resource, which children were made once, and what else of ours is on it.
@@ -9,7 +10,7 @@ use crate::plan::{ChildKey, GroupKind, ObjectKey};
 /// Its text is `kinds` separated by commas, then for each child made once a `!kind=namespace/name`, for each Job of its
 /// end a `~kind=namespace/name`, for each label a `@key` and for each finalizer of others a `+name`:
 /// `ConfigMap,Deployment.apps,!Secret=shop/db`. Names of Kubernetes objects hold neither comma, `!` nor `=`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Inventory {
     /// Group-kinds in use; never narrower than what exists.
     pub kinds: BTreeSet<GroupKind>,
@@ -47,6 +48,12 @@ impl Inventory {
         inventory
     }
 
+    /// Itself, as all equal ones of the process are: custom resources of one template have the same kinds.
+    pub fn share(self) -> Arc<Self> {
+        static SHARED: Interner<Inventory> = Interner::new();
+        SHARED.share(self)
+    }
+
     /// The annotation's text; equal inventories have equal texts.
     pub fn text(&self) -> String {
         let Self {
@@ -77,7 +84,7 @@ fn child(text: &str) -> Option<ChildKey> {
     Some(ChildKey {
         kind: GroupKind::parse(kind),
         object: ObjectKey {
-            namespace: namespace.map(Box::from),
+            namespace: namespace.map(Into::into),
             name: name.into(),
         },
     })

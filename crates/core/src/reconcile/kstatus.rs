@@ -2,7 +2,10 @@
 //!
 //! Source: kubernetes-sigs/cli-utils, `pkg/kstatus`.
 
-use crate::{plan::GroupKind, value::Node};
+use crate::{
+    plan::GroupKind,
+    value::{Node, Path},
+};
 
 /// How far an object has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +16,47 @@ pub enum Readiness {
     InProgress(Box<str>),
     /// It will not get there without a change; the text says why.
     Failed(Box<str>),
+}
+
+impl Readiness {
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Current => 0,
+            Self::InProgress(text) | Self::Failed(text) => text.len(),
+        }
+    }
+}
+
+/// The fields that tell how far objects have come, of whatever kind.
+const FIELDS: [&[&str]; 15] = [
+    &["metadata", "deletionTimestamp"],
+    &["metadata", "generation"],
+    &["spec", "replicas"],
+    &["spec", "type"],
+    &["status", "observedGeneration"],
+    &["status", "replicas"],
+    &["status", "updatedReplicas"],
+    &["status", "readyReplicas"],
+    &["status", "availableReplicas"],
+    &["status", "desiredNumberScheduled"],
+    &["status", "updatedNumberScheduled"],
+    &["status", "numberAvailable"],
+    &["status", "phase"],
+    &["status", "conditions"],
+    &["status", "loadBalancer", "ingress"],
+];
+
+/// What [`readiness`] looks at.
+pub(super) fn looks_at() -> impl Iterator<Item = Path> {
+    let path = |fields: &&[&str]| {
+        let mut path = Path::root();
+        for field in *fields {
+            path.push_field(*field);
+        }
+        path
+    };
+    FIELDS.iter().map(path)
 }
 
 /// How far `object`, of kind `kind`, has come.

@@ -48,7 +48,7 @@ impl<'a> Marks<'a> {
             owner: &cr.key,
             labels: [
                 (names::LABEL_MANAGED.into(), Node::from("true")),
-                (names::LABEL_OWNER_UID.into(), Node::from(&*cr.uid)),
+                (names::LABEL_OWNER_UID.into(), Node::from(&cr.uid)),
                 (
                     names::LABEL_KATALOG.into(),
                     Node::from(names::label_value(&katalog)),
@@ -125,7 +125,7 @@ fn owner_reference(plan: &OperatorPlan, observed: &Observed) -> Node {
         ("apiVersion", Node::from(plan.resource.api_version())),
         ("kind", Node::from(&*plan.resource.kind)),
         ("name", Node::from(&*cr.key.name)),
-        ("uid", Node::from(&*cr.uid)),
+        ("uid", Node::from(&cr.uid)),
         ("controller", Node::Bool(true)),
         ("blockOwnerDeletion", Node::Bool(true)),
     ];

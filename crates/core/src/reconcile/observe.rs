@@ -6,14 +6,14 @@
 
 use jiff::Timestamp;
 
-use super::record::{Identity, Malformed, controller, owner_label};
+use super::record::{Identity, Malformed, Uid, controller, owner_label};
 use crate::{
     plan::{
         GroupKind, Leaf, ObjectKey, ResourceType,
         observe::{Changes, KeyPlan},
     },
     template::{Budget, Data},
-    value::{Key, Map, Node, Path, hash, project},
+    value::{Key, Map, Node, Path, Sieve, hash, project},
 };
 
 /// What is kept of an object that leads to a pass.
@@ -31,9 +31,9 @@ pub struct Seen {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Lead {
     /// That of this uid.
-    Uid(Box<str>),
+    Uid(Uid),
     /// That of this name, in this namespace; without one in any, or in none.
-    Name(Option<Box<str>>, Box<str>),
+    Name(Option<Key>, Key),
     /// The one that is this object, or that owns it.
     About(GroupKind, ObjectKey),
 }
@@ -63,6 +63,16 @@ impl Seen {
             digest: u128::from_str_radix(&digest, 16).unwrap_or_default(),
             view: project(&content, paths),
         })
+    }
+
+    /// What [`Seen::read`] looks at: it tells every content from another.
+    pub fn looks_at() -> Sieve {
+        Sieve::whole()
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.id.heap_bytes() + self.view.heap_bytes()
     }
 
     /// Whether anything but the resourceVersion differs.
@@ -146,7 +156,7 @@ pub fn lead(
                 Some(leaf) => Some(text(leaf, &data)?).filter(|text| !text.is_empty()),
                 None => None,
             };
-            (namespace.map(Box::from).or_else(own), text(name, &data)?)
+            (namespace.map(Key::from).or_else(own), text(name, &data)?)
         }
     };
     let namespace = namespace.filter(|_| namespaced);
@@ -182,7 +192,7 @@ fn about(event: &Node) -> Option<Lead> {
     let key = ObjectKey {
         namespace: text("namespace")
             .filter(|namespace| !namespace.is_empty())
-            .map(Box::from),
+            .map(Key::from),
         name: text("name")?.into(),
     };
     Some(Lead::About(kind, key))

@@ -3,12 +3,10 @@
 //! Source: Kubernetes API reference, `FieldsV1`: `f:<name>` is a field, `k:{…}` a list item by its keys, `v:…` a set's
 //! value, `i:<n>` an item by position, `.` the path itself.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError, Weak},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use crate::value::{Key, Map, Node, Path};
+use super::{identity::Uid, intern::Interner, record::in_metadata};
+use crate::value::{Key, Map, Node, Path, Sieve};
 
 /// How our field managers begin; the rest names the operator.
 const OURS: &str = "orkestra/";
@@ -47,8 +45,14 @@ enum Element {
 pub struct Own<'a> {
     /// The object's name: containers are often called like their Deployment.
     pub name: &'a str,
-    /// uid of the object's owner, which owner references are keyed by; empty where there is none.
-    pub owner: &'a str,
+    /// uid of the object's owner, which owner references are keyed by.
+    pub owner: Option<&'a Uid>,
+}
+
+impl Own<'_> {
+    fn is_owner(self, text: &str) -> bool {
+        self.owner.is_some_and(|owner| *owner == *text)
+    }
 }
 
 /// A key's or a set's value.
@@ -63,7 +67,7 @@ impl Scalar {
     fn read(node: &Node, own: Own<'_>) -> Self {
         match &*node.to_text() {
             text if text == own.name => Self::OwnName,
-            text if text == own.owner => Self::OwnOwner,
+            text if own.is_owner(text) => Self::OwnOwner,
             text => Self::Text(Key::from(text)),
         }
     }
@@ -72,7 +76,7 @@ impl Scalar {
         let text = node.to_text();
         match self {
             Self::OwnName => text == own.name,
-            Self::OwnOwner => text == own.owner,
+            Self::OwnOwner => own.is_owner(&text),
             Self::Text(key) => **key == *text,
         }
     }
@@ -108,6 +112,12 @@ impl Ownership {
             updated: updated.into(),
             foreign: foreign.into_iter().collect(),
         }
+    }
+
+    /// Itself, as all equal ones of the process are: ten thousand Deployments of one template have one.
+    pub fn share(self) -> Arc<Self> {
+        static SHARED: Interner<Ownership> = Interner::new();
+        SHARED.share(self)
     }
 
     /// Whether `manager`, one of ours, wrote the object at all.
@@ -268,44 +278,14 @@ impl Element {
     }
 }
 
-/// Shares equal ownerships process-wide: ten thousand Deployments of one template have one.
-pub fn intern_ownership(ownership: Ownership) -> Arc<Ownership> {
-    static SHARED: Mutex<Option<Interned>> = Mutex::new(None);
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    shared.get_or_insert_default().share(ownership)
-}
-
-#[derive(Default)]
-struct Interned {
-    by_hash: HashMap<u64, Vec<Weak<Ownership>>>,
-    /// Dead entries are swept when the table has doubled since the last sweep.
-    sweep_at: usize,
-}
-
-impl Interned {
-    fn share(&mut self, ownership: Ownership) -> Arc<Ownership> {
-        use std::hash::BuildHasher;
-        let hash = std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default()
-            .hash_one(&ownership);
-        let bucket = self.by_hash.entry(hash).or_default();
-        if let Some(known) = bucket
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|known| **known == ownership)
-        {
-            return known;
-        }
-        let shared = Arc::new(ownership);
-        bucket.push(Arc::downgrade(&shared));
-        if self.by_hash.len() >= self.sweep_at {
-            self.by_hash.retain(|_, bucket| {
-                bucket.retain(|weak| weak.strong_count() > 0);
-                !bucket.is_empty()
-            });
-            self.sweep_at = (self.by_hash.len() * 2).max(64);
-        }
-        shared
-    }
+/// Adds what [`Ownership::read`] looks at.
+pub(super) fn looks_at(sieve: Sieve) -> Sieve {
+    let fields = ["manager", "operation", "subresource", "fieldsV1"].map(|field| {
+        let mut path = Path::root();
+        path.push_field(field);
+        path
+    });
+    sieve.with_each(&in_metadata(&["managedFields"]), &fields)
 }
 
 /// The managers whose update entries in `managed_fields` hold the leaf of `object` at `path`.
@@ -365,7 +345,7 @@ mod tests {
 
     const OWN: Own<'_> = Own {
         name: "web",
-        owner: "u-1",
+        owner: None,
     };
 
     fn node(text: &str) -> Node {
@@ -382,13 +362,8 @@ mod tests {
             let fields = format!(
                 r#"{{"f:spec":{{"f:containers":{{"k:{{\"name\":\"{name}\"}}":{{".":{{}},"f:name":{{}}}}}}}}}}"#
             );
-            intern_ownership(Ownership::read(
-                Some(&node(&format!(
-                    "[{}]",
-                    entry("orkestra/a.b", "Apply", &fields)
-                ))),
-                Own { name, owner: "" },
-            ))
+            let managed = format!("[{}]", entry("orkestra/a.b", "Apply", &fields));
+            Ownership::read(Some(&node(&managed)), Own { name, owner: None }).share()
         };
         assert!(Arc::ptr_eq(&read("web-1"), &read("web-2")));
     }

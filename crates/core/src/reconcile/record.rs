@@ -1,18 +1,22 @@
 //! Records: what stores keep of an object instead of the object.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, num::NonZeroI64, sync::Arc};
 
+use jiff::Timestamp;
+
+pub use super::identity::{Identity, Uid, Version};
 use super::{
-    holds::Holds,
+    holds::{self, Holds},
+    identity::from_hex,
     inventory::Inventory,
     kstatus::{self, Readiness},
-    owned::{Own, Ownership, intern_ownership},
+    owned::{self, Own, Ownership},
     sources::Answers,
 };
 use crate::{
     api::names,
-    plan::{ChildKey, GroupKind, ObjectKey},
-    value::{Node, Path, project},
+    plan::{ChildKey, GroupKind},
+    value::{Node, Path, Sieve, project},
 };
 
 /// Why an object from the API server could not be recorded: it is not shaped like an object.
@@ -20,54 +24,18 @@ use crate::{
 #[error("an object without {0} came from the API server")]
 pub struct Malformed(pub(super) &'static str);
 
-/// What every record has: who the object is and which state of it this is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Namespace and name.
-    pub key: ObjectKey,
-    /// `metadata.uid`.
-    pub uid: Box<str>,
-    /// `metadata.resourceVersion`: opaque but for [`newer`].
-    pub resource_version: Box<str>,
-}
-
-impl Identity {
-    /// Reads it from an object's metadata.
-    ///
-    /// # Errors
-    /// [`Malformed`] when name, uid or resourceVersion is absent.
-    pub fn read(object: &Node) -> Result<Self, Malformed> {
-        let text = |field: &'static str| {
-            meta(object, field)
-                .and_then(Node::as_str)
-                .ok_or(Malformed(field))
-        };
-        Ok(Self {
-            key: ObjectKey {
-                namespace: meta(object, "namespace")
-                    .and_then(Node::as_str)
-                    .filter(|text| !text.is_empty())
-                    .map(Box::from),
-                name: text("name")?.into(),
-            },
-            uid: text("uid")?.into(),
-            resource_version: text("resourceVersion")?.into(),
-        })
-    }
-}
-
-/// Whether resourceVersion `a` is newer than `b`. Both are decimal on every server there is; where one is not, the
-/// newcomer wins. Source: KEP-5504, comparable resource versions.
-pub fn newer(a: &str, b: &str) -> bool {
-    match (a.parse::<u64>(), b.parse::<u64>()) {
-        (Ok(a), Ok(b)) => a > b,
-        _ => a != b,
-    }
-}
-
 /// `metadata.<field>` of an object.
-fn meta<'a>(object: &'a Node, field: &str) -> Option<&'a Node> {
+pub(super) fn meta<'a>(object: &'a Node, field: &str) -> Option<&'a Node> {
     object.get("metadata")?.get(field)
+}
+
+/// The path of something in an object's metadata.
+pub(super) fn in_metadata(fields: &[&str]) -> Path {
+    let mut path = Path::root();
+    for field in ["metadata"].iter().chain(fields) {
+        path.push_field(*field);
+    }
+    path
 }
 
 fn annotation<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
@@ -105,7 +73,7 @@ pub struct CrRecord {
     /// Whether it is being deleted.
     pub deleting: bool,
     /// When it was deleted, where that can be read.
-    pub deleted: Option<jiff::Timestamp>,
+    pub deleted: Option<Timestamp>,
     /// Whether its end waits for nothing: its annotation says that `onDelete` is passed over.
     pub skips_on_delete: bool,
     /// Whether it carries our finalizer.
@@ -114,8 +82,8 @@ pub struct CrRecord {
     pub other_finalizers: Box<[Box<str>]>,
     /// Whether it carries our `managed` label.
     pub managed: bool,
-    /// What its inventory annotation says; the default where there is none.
-    pub inventory: Inventory,
+    /// What its inventory annotation says; the default where there is none. Equal ones are shared.
+    pub inventory: Arc<Inventory>,
     /// The annotation that forces a pass.
     pub force: Option<Box<str>>,
     /// What keeps fields of it from being written, as far as paths ask ([`super::holds::asks`]).
@@ -152,11 +120,49 @@ impl CrRecord {
             managed: label(object, names::LABEL_MANAGED) == Some("true"),
             inventory: annotation(object, names::ANNOTATION_INVENTORY)
                 .map(Inventory::parse)
-                .unwrap_or_default(),
+                .unwrap_or_default()
+                .share(),
             force: annotation(object, names::ANNOTATION_RECONCILE).map(Box::from),
             holds: Holds::read(object, paths),
             view: project(object, paths),
         })
+    }
+
+    /// What [`CrRecord::read`] looks at: of an object through this it reads the same.
+    pub fn looks_at(paths: &[Path]) -> Sieve {
+        let metadata = ["generation", "deletionTimestamp", "finalizers"];
+        let metadata = Identity::FIELDS
+            .iter()
+            .chain(&metadata)
+            .map(|field| in_metadata(&[field]));
+        let annotations = [
+            names::ANNOTATION_SKIP_ON_DELETE,
+            names::ANNOTATION_INVENTORY,
+            names::ANNOTATION_RECONCILE,
+        ];
+        let annotations = annotations.map(|name| in_metadata(&["annotations", name]));
+        let own: Vec<Path> = metadata
+            .chain(annotations)
+            .chain([in_metadata(&["labels", names::LABEL_MANAGED])])
+            .chain(holds::looks_at(paths))
+            .collect();
+        let sieve = Sieve::new(own.iter().chain(paths));
+        if holds::is_asked(paths) {
+            owned::looks_at(sieve)
+        } else {
+            sieve
+        }
+    }
+
+    /// Bytes on the heap, without what is shared.
+    pub fn heap_bytes(&self) -> usize {
+        let finalizers = self.other_finalizers.iter();
+        let finalizers = finalizers.map(|name| size_of::<Box<str>>() + name.len());
+        self.id.heap_bytes()
+            + finalizers.sum::<usize>()
+            + self.force.as_deref().map_or(0, str::len)
+            + self.holds.as_deref().map_or(0, Holds::heap_bytes)
+            + self.view.heap_bytes()
     }
 
     /// Whether its children are to stay when it goes: it carries Kubernetes' own `orphan` finalizer.
@@ -200,22 +206,20 @@ impl CrRecord {
 pub struct ChildRecord {
     /// Who it is.
     pub id: Identity,
-    /// `metadata.creationTimestamp`, where it can be read.
-    pub created: Option<jiff::Timestamp>,
-    /// uid of its controller owner reference.
-    pub controller: Option<Box<str>>,
-    /// uid that our owner label names; the only mark where an owner reference is illegal.
-    pub owner_label: Option<Box<str>>,
-    /// Hash that our `applied` annotation names.
-    pub applied: Option<Box<str>>,
+    /// `metadata.creationTimestamp` in seconds, where it can be read: Kubernetes writes no fractions.
+    created: Option<NonZeroI64>,
+    owner: Option<Uid>,
+    applied: Option<[u8; 16]>,
+    /// Whether its owner is told by a controller owner reference, not by our label alone.
+    pub controlled: bool,
     /// Whether its `child` annotation names the object itself: the annotation was not copied from another.
     pub names_itself: bool,
     /// Whether it is being deleted.
     pub deleting: bool,
     /// Who owns which of its fields.
     pub ownership: Arc<Ownership>,
-    /// How far it has come.
-    pub readiness: Readiness,
+    /// None is what most are: current.
+    readiness: Option<Box<Readiness>>,
     /// What templates read of it.
     pub view: Node,
 }
@@ -228,28 +232,61 @@ impl ChildRecord {
     pub fn read(kind: &GroupKind, object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
         let controller = controller(object);
-        let owner_label = owner_label(object);
+        let owner = controller.or_else(|| owner_label(object)).map(Uid::from);
         let own = Own {
             name: &id.key.name,
-            owner: controller.or(owner_label).unwrap_or_default(),
+            owner: owner.as_ref(),
         };
-        let ownership = intern_ownership(Ownership::read(meta(object, "managedFields"), own));
+        let ownership = Ownership::read(meta(object, "managedFields"), own).share();
         let names_itself = annotation(object, names::ANNOTATION_CHILD)
             .is_some_and(|text| text == child_mark(kind, &id.key.name));
-        Ok(Self {
-            created: meta(object, "creationTimestamp")
-                .and_then(Node::as_str)
-                .and_then(|text| text.parse().ok()),
-            controller: controller.map(Box::from),
-            owner_label: owner_label.map(Box::from),
-            applied: annotation(object, names::ANNOTATION_APPLIED).map(Box::from),
+        let created: Option<Timestamp> = meta(object, "creationTimestamp")
+            .and_then(Node::as_str)
+            .and_then(|text| text.parse().ok());
+        let record = Self {
+            created: created.and_then(|created| NonZeroI64::new(created.as_second())),
+            controlled: controller.is_some(),
+            owner,
+            // Our own hashes have one form: any other text is none of them.
+            applied: annotation(object, names::ANNOTATION_APPLIED)
+                .and_then(|text| from_hex(text.bytes())),
             names_itself,
             deleting: meta(object, "deletionTimestamp").is_some(),
             ownership,
-            readiness: kstatus::readiness(kind, object),
+            readiness: None,
             view: project(object, paths),
             id,
-        })
+        };
+        Ok(record.with_readiness(kstatus::readiness(kind, object)))
+    }
+
+    /// The record of an object that has come so far.
+    #[must_use]
+    pub fn with_readiness(mut self, readiness: Readiness) -> Self {
+        self.readiness = (readiness != Readiness::Current).then(|| Box::new(readiness));
+        self
+    }
+
+    /// What [`ChildRecord::read`] looks at: of an object through this it reads the same.
+    pub fn looks_at(paths: &[Path]) -> Sieve {
+        let metadata = [
+            "creationTimestamp",
+            "deletionTimestamp",
+            "generation",
+            "ownerReferences",
+        ];
+        let metadata = Identity::FIELDS
+            .iter()
+            .chain(&metadata)
+            .map(|field| in_metadata(&[field]));
+        let marks = [
+            ["annotations", names::ANNOTATION_CHILD],
+            ["annotations", names::ANNOTATION_APPLIED],
+            ["labels", names::LABEL_OWNER_UID],
+        ];
+        let marks = marks.iter().map(|mark| in_metadata(mark));
+        let own: Vec<Path> = metadata.chain(marks).chain(kstatus::looks_at()).collect();
+        owned::looks_at(Sieve::new(own.iter().chain(paths)))
     }
 
     /// Whether a pass that read `before` could decide otherwise now.
@@ -258,9 +295,9 @@ impl ChildRecord {
             id,
             // It stays as long as the uid does.
             created: _,
-            controller,
-            owner_label,
+            owner,
             applied,
+            controlled,
             names_itself,
             deleting,
             ownership,
@@ -268,9 +305,9 @@ impl ChildRecord {
             view,
         } = self;
         id.uid != before.id.uid
-            || *controller != before.controller
-            || *owner_label != before.owner_label
+            || *owner != before.owner
             || *applied != before.applied
+            || *controlled != before.controlled
             || *names_itself != before.names_itself
             || *deleting != before.deleting
             || *ownership != before.ownership
@@ -279,20 +316,45 @@ impl ChildRecord {
     }
 
     /// The uid of the custom resource that this child belongs to: its controller's, or where it has no controller, the
-    /// one that the owner label names.
-    pub fn owner(&self) -> Option<&str> {
-        self.controller.as_deref().or(self.owner_label.as_deref())
+    /// one that the owner label names, which is the only mark where an owner reference is illegal.
+    pub fn owner(&self) -> Option<&Uid> {
+        self.owner.as_ref()
+    }
+
+    /// When it was made, where that can be read.
+    pub fn created(&self) -> Option<Timestamp> {
+        Timestamp::from_second(self.created?.get()).ok()
+    }
+
+    /// Whether our `applied` annotation names this hash.
+    pub fn has_applied(&self, hash: &str) -> bool {
+        self.applied.is_some() && self.applied == from_hex(hash.bytes())
+    }
+
+    /// How far it has come.
+    pub fn readiness(&self) -> &Readiness {
+        self.readiness.as_deref().unwrap_or(&Readiness::Current)
     }
 
     /// Whether this child is proven to be made by the operator that writes as `manager` for the owner `uid`: labels
     /// alone prove nothing, other controllers copy them.
-    pub fn is_ours(&self, uid: &str, manager: &str) -> bool {
+    pub fn is_ours(&self, uid: &Uid, manager: &str) -> bool {
         self.owner() == Some(uid) && self.names_itself && self.ownership.wrote(manager)
     }
 
     /// Whether it is that owner's, and Kubernetes does not collect it: it has no owner reference.
-    pub fn is_uncollected(&self, uid: &str, manager: &str) -> bool {
-        self.controller.is_none() && self.is_ours(uid, manager)
+    pub fn is_uncollected(&self, uid: &Uid, manager: &str) -> bool {
+        !self.controlled && self.is_ours(uid, manager)
+    }
+
+    /// Bytes on the heap, without what is shared.
+    pub fn heap_bytes(&self) -> usize {
+        let readiness = self.readiness.as_deref();
+        let readiness = readiness.map_or(0, |one| size_of::<Readiness>() + one.heap_bytes());
+        self.id.heap_bytes()
+            + self.owner.as_ref().map_or(0, Uid::heap_bytes)
+            + readiness
+            + self.view.heap_bytes()
     }
 }
 

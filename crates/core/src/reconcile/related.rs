@@ -1,13 +1,13 @@
 //! What is kept of objects that additions to children are made of: the pods of a workload, the volume of a claim.
 
 use super::{
-    record::{Identity, Malformed, ObservedChild},
+    record::{Identity, Malformed, ObservedChild, Uid},
     render::workload_label,
 };
 use crate::{
     enrich::{self, Addition, Relation, Source},
     plan::{GroupKind, ObjectKey},
-    value::Node,
+    value::{Key, Node, Sieve},
 };
 
 /// What is kept of an object that something is added from.
@@ -16,7 +16,7 @@ pub struct Related {
     /// Who it is.
     pub id: Identity,
     /// What it belongs to: the text of a [`RelatedBy::Belonging`].
-    pub of: Option<Box<str>>,
+    pub of: Option<Uid>,
     /// What templates may see of it.
     pub view: Node,
 }
@@ -34,7 +34,7 @@ pub struct RelatedRead {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RelatedBy {
     /// All that belong to this, in the order of their keys.
-    Belonging(Box<str>),
+    Belonging(Uid),
     /// The one of this key.
     Key(ObjectKey),
 }
@@ -52,10 +52,13 @@ impl RelatedRead {
             Source::Itself(_) => return None,
             Source::Workload(relation) => {
                 let label = workload_label(owner.0, owner.1, &child.key.kind, &object.name);
-                (relation, RelatedBy::Belonging(label.into()))
+                (relation, RelatedBy::Belonging(Uid::from(&*label)))
             }
             Source::Uid(relation) => (relation, RelatedBy::Belonging(child.record.id.uid.clone())),
-            Source::Key(relation) => (relation, RelatedBy::Belonging(object.to_string().into())),
+            Source::Key(relation) => (
+                relation,
+                RelatedBy::Belonging(Uid::from(&*object.to_string())),
+            ),
             Source::Field(relation, path) => {
                 let named = child.record.view.at(&enrich::path(path))?;
                 (relation, RelatedBy::Key(key_in(named)?))
@@ -67,7 +70,7 @@ impl RelatedRead {
 
 /// The key that a field tells: a name, or a map with `namespace` and `name`.
 fn key_in(named: &Node) -> Option<ObjectKey> {
-    let text = |key| named.get(key).and_then(Node::as_str).map(Box::<str>::from);
+    let text = |key| named.get(key).and_then(Node::as_str).map(Key::from);
     let key = match named.as_str() {
         Some(name) => ObjectKey {
             namespace: None,
@@ -89,8 +92,18 @@ impl Related {
     pub fn read(kind: &GroupKind, object: &Node) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
         let (of, view) = enrich::read(kind, object);
-        let of = of.map(Box::from);
+        let of = of.as_deref().map(Uid::from);
         Ok(Self { id, of, view })
+    }
+
+    /// What [`Related::read`] looks at: what it keeps of a kind is a table of its own, so everything.
+    pub fn looks_at() -> Sieve {
+        Sieve::whole()
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.id.heap_bytes() + self.of.as_ref().map_or(0, Uid::heap_bytes) + self.view.heap_bytes()
     }
 
     /// Whether anything but the resourceVersion differs.

@@ -159,7 +159,7 @@ pub fn status(
     let patch = merge_patch(&live, &wanted)?;
     let metadata = Node::object([(
         "resourceVersion",
-        Node::from(&*observed.cr.id.resource_version),
+        Node::from(&observed.cr.id.resource_version),
     )]);
     Some(StatusPatch {
         body: Node::object([("metadata", metadata), ("status", patch)]),

@@ -121,7 +121,7 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
         .iter()
         .filter(|done| done.action != Action::Deleted)
     {
-        match observed.child(&done.key).map(|record| &record.readiness) {
+        match observed.child(&done.key).map(|record| record.readiness()) {
             Some(Readiness::Failed(why)) => failed.push(format!("{}: {why}", done.key)),
             Some(Readiness::InProgress(_)) => awaited.push(done.key.to_string()),
             Some(Readiness::Current) | None => {}

@@ -10,6 +10,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Longer keys are not shared: they are rare, and an interner should not keep them.
 const LONGEST_SHARED: usize = 128;
+/// How keys of managed fields begin that name a list's item, often by a uid: they are read once and kept by nobody.
+const OF_ITEM: &str = "k:{";
 /// Tables, so that threads rarely wait for one another.
 const SHARDS: usize = 16;
 /// A table is not swept before it holds so many keys.
@@ -56,9 +58,9 @@ impl Table {
 
 impl Key {
     /// The key with this text; the same allocation as every other live key of the same text, as long as
-    /// it has at most 128 bytes.
+    /// it has at most 128 bytes and does not begin with `k:{`.
     pub fn new(text: &str) -> Key {
-        if text.len() > LONGEST_SHARED {
+        if text.len() > LONGEST_SHARED || text.starts_with(OF_ITEM) {
             return Key(Arc::from(text));
         }
         let hash = TABLES.state.hash_one(text);
@@ -104,6 +106,12 @@ impl From<&str> for Key {
 
 impl From<String> for Key {
     fn from(text: String) -> Key {
+        Key::new(&text)
+    }
+}
+
+impl From<Box<str>> for Key {
+    fn from(text: Box<str>) -> Key {
         Key::new(&text)
     }
 }
@@ -163,12 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_are_equal_without_being_shared() {
-        let text = "k".repeat(LONGEST_SHARED + 1);
-        let (a, b) = (Key::new(&text), Key::new(&text));
-        assert!(!Arc::ptr_eq(&a.0, &b.0));
-        assert_eq!(a, b);
-        assert_eq!(a.cmp(&b), Ordering::Equal);
+    fn long_keys_and_keys_of_items_are_equal_without_being_shared() {
+        let long = "k".repeat(LONGEST_SHARED + 1);
+        for text in [&*long, r#"k:{"uid":"u-1"}"#] {
+            let (a, b) = (Key::new(text), Key::new(text));
+            assert!(!Arc::ptr_eq(&a.0, &b.0));
+            assert_eq!(a, b);
+            assert_eq!(a.cmp(&b), Ordering::Equal);
+        }
     }
 
     #[test]

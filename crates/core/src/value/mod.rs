@@ -5,6 +5,7 @@
 //!                                  ├── project(&[Path])   only what is read: a record
 //!                                  ├── hash               the `applied` annotation, revisions
 //!                                  └── serde / to_json ── JSON out
+//!  JSON ── Sieve ──► the Node that project gives, without the tree of the rest
 //! ```
 //!
 //! A [`Node`] takes 24 bytes plus what it holds, keys are shared by the whole process ([`Key`]), and
@@ -19,6 +20,7 @@ mod node;
 mod path;
 mod quantity;
 mod serde;
+mod sieve;
 
 pub(crate) use self::serde::PlainNumbers;
 
@@ -30,3 +32,4 @@ pub use network::Network;
 pub use node::Node;
 pub use path::{BadPath, Path, Step};
 pub use quantity::{Quantity, QuantityError};
+pub use sieve::Sieve;

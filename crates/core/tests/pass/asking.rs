@@ -119,7 +119,7 @@ fn a_closed_gate_lets_no_later_call_be_made() {
         let (cycle, asked) = decide(&world, told);
         assert_eq!((cycle.held_back, names(&asked)), (Some(held), made));
         assert_eq!((words(&cycle), cycle.failures), (vec![], vec![]));
-        assert_eq!(cycle.inventory, world.cr().inventory);
+        assert_eq!(cycle.inventory, *world.cr().inventory);
     }
 }
 
@@ -155,7 +155,7 @@ fn a_call_that_fails_touches_no_child_wherever_it_is() {
             assert_eq!((asked.len(), cycle.held_back), (made, None), "{failing}");
             assert_eq!(
                 (words(&cycle), &cycle.inventory),
-                (vec![], &world.cr().inventory)
+                (vec![], &*world.cr().inventory)
             );
             let [failure] = &cycle.failures[..] else {
                 panic!("{:?}", cycle.failures)

@@ -146,7 +146,7 @@ fn a_failed_call_touches_no_child_and_makes_no_further_call() {
         assert_eq!(asked.len(), 1, "the second call is not made");
         assert_eq!(
             (words(&cycle), &cycle.inventory),
-            (vec![], &world.cr().inventory)
+            (vec![], &*world.cr().inventory)
         );
         let [failure] = &cycle.failures[..] else {
             panic!("{:?}", cycle.failures)

@@ -43,7 +43,7 @@ fn world(declared: &str) -> World {
 fn named(entry: &str, namespace: Option<&str>, name: &str) -> Read {
     Read::Cross(CrossRead {
         name: entry.into(),
-        namespace: namespace.map(Box::from),
+        namespace: namespace.map(Into::into),
         by: CrossBy::Name(name.into()),
     })
 }

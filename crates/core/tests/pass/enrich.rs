@@ -243,7 +243,10 @@ fn a_change_wakes_the_readers_of_that_child_and_of_no_other() {
         record.found_by(Relation::Warnings).map(Read::Related)
     };
     let uid = world.record_of(&child).id.uid;
-    assert_eq!(about(&uid), read_for(&world, &child, "_warnings"));
+    assert_eq!(
+        about(&uid.to_string()),
+        read_for(&world, &child, "_warnings")
+    );
     assert_ne!(about("other"), read_for(&world, &child, "_warnings"));
 
     world.stored("Pod", "one").update("kube", |leaves| {

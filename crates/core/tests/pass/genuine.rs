@@ -6,6 +6,7 @@
 use std::{fs, path::Path};
 
 use orkestra_core::{
+    api::names,
     plan::GroupKind,
     reconcile::{differ::difference, record::ChildRecord},
     value::Node,
@@ -54,8 +55,11 @@ fn drift(sent: &Value, fields: &Value) -> Vec<String> {
         json!([{ "manager": MANAGER, "operation": "Apply", "fieldsV1": fields }]);
     let kind = sent["kind"].as_str().unwrap();
     let record = ChildRecord::read(&GroupKind::parse(kind), &Node::from(&live), &[]).unwrap();
-    let hash = record.applied.clone().unwrap();
-    let found = difference(&Node::from(sent), &hash, &record, MANAGER, false);
+    let hash = sent["metadata"]["annotations"][names::ANNOTATION_APPLIED]
+        .as_str()
+        .unwrap();
+    assert!(record.has_applied(hash));
+    let found = difference(&Node::from(sent), hash, &record, MANAGER, false);
     assert!(!found.changed && found.held.is_empty());
     found.drift.iter().map(ToString::to_string).collect()
 }

@@ -40,7 +40,7 @@ fn a_gated_resource_is_left_as_it_is() {
         assert_eq!(cycle.held_back, Some(held), "{name}");
         assert_eq!(words(&cycle), Vec::<String>::new());
         assert_eq!(cycle.failures, []);
-        assert_eq!(cycle.inventory, world.observe().cr.inventory);
+        assert_eq!(cycle.inventory, *world.observe().cr.inventory);
     }
 }
 
@@ -66,7 +66,7 @@ onReconcile: { configMaps: [{ name: a }] }";
     assert_eq!(cycle.held_back, None);
     assert_eq!(cycle.failures[0].reason, Reason::WrongType);
     assert_eq!(words(&cycle), Vec::<String>::new());
-    assert_eq!(cycle.inventory, world.observe().cr.inventory);
+    assert_eq!(cycle.inventory, *world.observe().cr.inventory);
 }
 
 #[test]

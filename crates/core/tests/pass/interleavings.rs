@@ -160,7 +160,7 @@ impl History {
 
     /// The metadata is written over the state that was seen, or not at all: then the pass ends there.
     fn act(&mut self, seen: &Observed, writes: usize) {
-        if seen.cr.inventory != self.inventory() {
+        if *seen.cr.inventory != self.inventory() {
             return;
         }
         let before: BTreeSet<ChildKey> = self.world.objects.keys().cloned().collect();
@@ -178,7 +178,7 @@ impl History {
     }
 
     fn inventory(&self) -> Inventory {
-        self.world.cr().inventory.clone()
+        self.world.cr().inventory.as_ref().clone()
     }
 
     /// What is declared now and made once.

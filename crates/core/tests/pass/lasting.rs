@@ -102,7 +102,7 @@ fn values_whose_age_nobody_can_tell_are_as_old_as_their_secret() {
     let mut world = world(HOURLY, &json!({ "user": "ann" }));
     world.pass();
     let record = world.record_of(&key("Secret", "login"));
-    let made = record.created.unwrap();
+    let made = record.created().unwrap();
     world.stored("Secret", "login").update("kubectl", |leaves| {
         leaves.retain(|trail, _| !format!("{trail:?}").contains("generated-at"));
     });

@@ -57,7 +57,7 @@ fn leads(key_from: &str, object: &Value, namespaced: bool) -> Option<Lead> {
 }
 
 fn named(namespace: Option<&str>, name: &str) -> Lead {
-    Lead::Name(namespace.map(Box::from), name.into())
+    Lead::Name(namespace.map(Into::into), name.into())
 }
 
 #[test]

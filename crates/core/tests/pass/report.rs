@@ -239,8 +239,8 @@ fn with_readiness(readiness: Readiness) -> Vec<String> {
     let mut world = plain();
     world.settle();
     let mut observed = world.observe();
-    let mut record = world.record_of(&key("ConfigMap", "a"));
-    record.readiness = readiness;
+    let record = world.record_of(&key("ConfigMap", "a"));
+    let record = record.with_readiness(readiness);
     observed.children[0].record = record.into();
     let mut executed = Executed {
         done: vec![Done {

@@ -300,7 +300,7 @@ fn every_rule_that_is_not_kept_is_told_and_nothing_is_touched() {
         ]
     );
     assert_eq!(words(&cycle), [] as [&str; 0]);
-    assert_eq!(cycle.inventory, inventory);
+    assert_eq!(cycle.inventory, *inventory);
     assert!(
         cycle
             .failures

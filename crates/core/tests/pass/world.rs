@@ -151,7 +151,9 @@ impl World {
                 Intent::Keep(_) => {}
                 Intent::Delete(deletion) => {
                     let found = self.objects.get(&deletion.key).map(Stored::object);
-                    if found.is_some_and(|found| found["metadata"]["uid"] == *deletion.uid) {
+                    if found
+                        .is_some_and(|found| found["metadata"]["uid"] == *deletion.uid.to_string())
+                    {
                         self.objects.remove(&deletion.key);
                         pass.written.push(deletion.key);
                     }
@@ -258,7 +260,7 @@ pub(crate) fn key_in(namespace: Option<&str>, kind: &str, name: &str) -> ChildKe
     ChildKey {
         kind: GroupKind::parse(kind),
         object: orkestra_core::plan::ObjectKey {
-            namespace: namespace.map(Box::from),
+            namespace: namespace.map(Into::into),
             name: name.into(),
         },
     }

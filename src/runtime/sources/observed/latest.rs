@@ -9,7 +9,7 @@ use orkestra_core::{
     plan::ObjectKey,
     reconcile::{
         observe::{Lead, Seen, about_uid},
-        record::newer,
+        record::Uid,
     },
 };
 
@@ -52,7 +52,7 @@ impl Latest {
     /// object of the same name is none of them.
     pub(super) fn of(
         &self,
-        leads: &[(Lead, Option<Box<str>>)],
+        leads: &[(Lead, Option<Uid>)],
         get: impl Fn(&ObjectKey) -> Option<Arc<Seen>>,
     ) -> Option<Arc<Seen>> {
         let index = lock(&self.0);
@@ -62,11 +62,12 @@ impl Latest {
             for seen in events.filter_map(&get) {
                 let about = about_uid(&seen.view);
                 let is_meant = match (uid, about) {
-                    (Some(uid), Some(about)) => **uid == *about,
+                    (Some(uid), Some(about)) => *uid == *about,
                     _ => true,
                 };
                 let version = &seen.id.resource_version;
-                let is_later = |latest: &Arc<Seen>| newer(version, &latest.id.resource_version);
+                let is_later =
+                    |latest: &Arc<Seen>| version.is_newer_than(&latest.id.resource_version);
                 if is_meant && latest.as_ref().is_none_or(is_later) {
                     latest = Some(seen);
                 }
@@ -103,7 +104,7 @@ mod tests {
         Lead::Name(Some("east".into()), name.into())
     }
 
-    fn latest(index: &Latest, events: &[Arc<Seen>], leads: &[(Lead, Option<Box<str>>)]) -> String {
+    fn latest(index: &Latest, events: &[Arc<Seen>], leads: &[(Lead, Option<Uid>)]) -> String {
         let get = |key: &ObjectKey| events.iter().find(|seen| seen.id.key == *key).cloned();
         let found = index.of(leads, get);
         found.map_or_else(String::new, |seen| seen.id.key.name.to_string())

@@ -189,8 +189,8 @@ fn token(
     let secret = ChildKey {
         kind: GroupKind::parse("Secret"),
         object: ObjectKey {
-            namespace: namespace.as_ref().or(own.as_ref()).cloned(),
-            name: name.clone(),
+            namespace: namespace.as_deref().map(Key::from).or_else(|| own.clone()),
+            name: Key::from(&**name),
         },
     };
     let missing = |why: String| Shown::Missing(Asked::Answered(failed(&why), false));

@@ -82,7 +82,7 @@ pub(super) fn child(
     });
     if any || !is_controlled {
         let owner = Node::object([
-            ("uid", Node::from(&*cr.id.uid)),
+            ("uid", Node::from(&cr.id.uid)),
             ("controller", Node::Bool(true)),
         ]);
         let owners = Node::List([owner].into());

@@ -96,7 +96,7 @@ impl Pass<'_, '_> {
         declared: &ChildPlan,
         leaf: &Leaf,
         rule: NameRule,
-    ) -> Result<Box<str>, RenderError> {
+    ) -> Result<Key, RenderError> {
         let text = renderer.text(leaf)?;
         check_name(self.plan, declared, leaf, (rule, &text))?;
         Ok(text.into())

@@ -91,7 +91,7 @@ impl Pass<'_, '_> {
             // An annotation that somebody took off or broke says nothing.
             let generated = annotation(record, ANNOTATION_GENERATED_AT)
                 .and_then(|text| text.parse().ok())
-                .or(record.created);
+                .or_else(|| record.created());
             let due = generated.map_or(self.now, |generated| later(generated, after));
             if due <= self.now {
                 return Ok(true);
@@ -112,7 +112,7 @@ impl Pass<'_, '_> {
     fn is_untouched(&self, record: &ChildRecord) -> bool {
         let own = Own {
             name: &record.id.key.name,
-            owner: record.owner().unwrap_or_default(),
+            owner: record.owner(),
         };
         let ours = record.ownership.applied_by(&self.manager);
         let data = Key::new("data");

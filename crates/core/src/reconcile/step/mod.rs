@@ -32,7 +32,7 @@ use super::{
     labels::{Labels, labels, worn_labels},
     marks::Marks,
     reason::Reason,
-    record::Observed,
+    record::{Observed, Uid},
     render::Renderer,
     render::{RenderError, Setting},
     sources::{Read, Sources},
@@ -86,7 +86,7 @@ impl Cycle {
     pub(super) fn untouched(plan: &OperatorPlan, observed: &Observed, failure: Failure) -> Self {
         Self {
             failures: vec![failure],
-            inventory: observed.cr.inventory.clone(),
+            inventory: Inventory::clone(&observed.cr.inventory),
             labels: worn_labels(plan, &observed.cr),
             ..Self::default()
         }
@@ -126,7 +126,7 @@ pub struct Deletion {
     /// Which one.
     pub key: ChildKey,
     /// The uid that was seen: another object of the name is not meant.
-    pub uid: Box<str>,
+    pub uid: Uid,
 }
 
 /// A child as it shall be.
@@ -195,7 +195,7 @@ fn refused(
     let inventory = Inventory {
         labels: labels.keys().cloned().collect(),
         finalizers: plan.other_finalizers.iter().cloned().collect(),
-        ..observed.cr.inventory.clone()
+        ..Inventory::clone(&observed.cr.inventory)
     };
     Cycle {
         failures,

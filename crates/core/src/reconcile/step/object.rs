@@ -9,7 +9,7 @@ use crate::{
         record::Observed,
         render::{RenderError, Renderer, patched},
     },
-    value::{Node, hash},
+    value::{Key, Node, hash},
 };
 
 impl Pass<'_, '_> {
@@ -169,7 +169,7 @@ fn namespace(
     plan: &OperatorPlan,
     renderer: &mut Renderer<'_, '_>,
     declared: &ChildPlan,
-) -> Result<Option<Box<str>>, Failure> {
+) -> Result<Option<Key>, Failure> {
     let Some(leaf) = &declared.namespace else {
         return Ok(None);
     };

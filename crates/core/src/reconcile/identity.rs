@@ -1,0 +1,289 @@
+//! Who an object is, and which state of it this is: small, since stores hold one for each object.
+
+use std::fmt;
+
+use super::record::{Malformed, in_metadata, meta};
+use crate::{
+    plan::ObjectKey,
+    value::{Key, Node, Sieve},
+};
+
+/// What every record has: who the object is and which state of it this is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: Uid,
+    /// `metadata.resourceVersion`.
+    pub resource_version: Version,
+}
+
+impl Identity {
+    /// The fields of `metadata` that are read.
+    pub(super) const FIELDS: [&str; 4] = ["namespace", "name", "uid", "resourceVersion"];
+
+    /// Reads it from an object's metadata.
+    ///
+    /// # Errors
+    /// [`Malformed`] when name, uid or resourceVersion is absent.
+    pub fn read(object: &Node) -> Result<Self, Malformed> {
+        let text = |field: &'static str| {
+            meta(object, field)
+                .and_then(Node::as_str)
+                .ok_or(Malformed(field))
+        };
+        Ok(Self {
+            key: ObjectKey {
+                namespace: meta(object, "namespace")
+                    .and_then(Node::as_str)
+                    .filter(|text| !text.is_empty())
+                    .map(Key::from),
+                name: text("name")?.into(),
+            },
+            uid: text("uid")?.into(),
+            resource_version: text("resourceVersion")?.into(),
+        })
+    }
+
+    /// What [`Identity::read`] looks at.
+    pub fn looks_at() -> Sieve {
+        let paths = Self::FIELDS.map(|field| in_metadata(&[field]));
+        Sieve::new(&paths)
+    }
+
+    /// Bytes on the heap, without the key, which is shared.
+    pub fn heap_bytes(&self) -> usize {
+        self.uid.heap_bytes() + self.resource_version.heap_bytes()
+    }
+}
+
+/// A uid: 16 bytes where it is a UUID as Kubernetes writes them, which it is on every server there is.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Uid(Form);
+
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Form {
+    Uuid([u8; 16]),
+    Text(Box<str>),
+}
+
+/// Where a UUID's text has dashes.
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+/// Characters of a UUID's text.
+const UUID_LENGTH: usize = 36;
+
+impl From<&str> for Uid {
+    fn from(text: &str) -> Self {
+        Self(uuid(text).map_or_else(|| Form::Text(text.into()), Form::Uuid))
+    }
+}
+
+/// The bytes of a UUID in its one canonical form: what is written from them is the same text.
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let is_dash = |at: usize| DASHES.contains(&at);
+    let fits = text.len() == UUID_LENGTH
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| (byte == b'-') == is_dash(at));
+    let digits = text.bytes().filter(|byte| *byte != b'-');
+    if fits { from_hex(digits) } else { None }
+}
+
+/// 16 bytes of 32 lower-case hexadecimal digits.
+pub(super) fn from_hex(digits: impl Iterator<Item = u8>) -> Option<[u8; 16]> {
+    let mut bytes = [0; 16];
+    let mut count = 0;
+    for digit in digits {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        let byte = bytes.get_mut(count / 2)?;
+        *byte = *byte << 4 | value;
+        count += 1;
+    }
+    (count == 32).then_some(bytes)
+}
+
+impl Uid {
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            Form::Uuid(_) => 0,
+            Form::Text(text) => text.len(),
+        }
+    }
+}
+
+impl PartialEq<str> for Uid {
+    fn eq(&self, text: &str) -> bool {
+        match &self.0 {
+            Form::Uuid(bytes) => uuid(text).as_ref() == Some(bytes),
+            Form::Text(own) => **own == *text,
+        }
+    }
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Form::Text(text) => f.write_str(text),
+            Form::Uuid(bytes) => {
+                for (at, byte) in bytes.iter().enumerate() {
+                    let dash = if matches!(at, 4 | 6 | 8 | 10) {
+                        "-"
+                    } else {
+                        ""
+                    };
+                    write!(f, "{dash}{byte:02x}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl From<&Uid> for Node {
+    fn from(uid: &Uid) -> Self {
+        Self::from(uid.to_string())
+    }
+}
+
+impl fmt::Debug for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+/// A resourceVersion: a number on every server there is, and opaque where it is not.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Version(State);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum State {
+    Number(u64),
+    Text(Box<str>),
+}
+
+/// The number that a text is, if it is written again as it was read.
+fn plain_number(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit())
+        && (text.len() == 1 || !text.starts_with('0'));
+    is_plain.then(|| text.parse().ok()).flatten()
+}
+
+impl From<&str> for Version {
+    fn from(text: &str) -> Self {
+        Self(plain_number(text).map_or_else(|| State::Text(text.into()), State::Number))
+    }
+}
+
+impl Version {
+    /// Whether this one is newer than another. Where either is no number, the newcomer wins.
+    ///
+    /// Source: KEP-5504, comparable resource versions.
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        match (self.number(), other.number()) {
+            (Some(one), Some(other)) => one > other,
+            _ => self != other,
+        }
+    }
+
+    fn number(&self) -> Option<u64> {
+        match &self.0 {
+            State::Number(number) => Some(*number),
+            State::Text(text) => text.parse().ok(),
+        }
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            State::Number(_) => 0,
+            State::Text(text) => text.len(),
+        }
+    }
+}
+
+impl PartialEq<str> for Version {
+    fn eq(&self, text: &str) -> bool {
+        match &self.0 {
+            State::Number(number) => plain_number(text) == Some(*number),
+            State::Text(own) => **own == *text,
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            State::Number(number) => number.fmt(f),
+            State::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<&Version> for Node {
+    fn from(version: &Version) -> Self {
+        Self::from(version.to_string())
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_a_uuid_takes_no_heap_and_what_is_none_stays_what_it_is() {
+        let uid = Uid::from("0b0c5fd1-8e3c-4c9a-9d4e-2f1a7e6b5c4d");
+        assert_eq!(uid.to_string(), "0b0c5fd1-8e3c-4c9a-9d4e-2f1a7e6b5c4d");
+        assert_eq!((uid.heap_bytes(), size_of::<Uid>()), (0, 24));
+        for text in [
+            "",
+            "uid-1",
+            "0B0C5FD1-8E3C-4C9A-9D4E-2F1A7E6B5C4D",
+            "0b0c5fd18-e3c-4c9a-9d4e-2f1a7e6b5c4d",
+            "0b0c5fd1-8e3c-4c9a-9d4e-2f1a7e6b5c4d ",
+            "0b0c5fd1-8e3c-4c9a-9d4e-2f1a7e6b5c4g",
+        ] {
+            let uid = Uid::from(text);
+            assert_eq!(
+                (uid.to_string(), uid.heap_bytes()),
+                (text.to_owned(), text.len())
+            );
+        }
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers_where_they_are() {
+        let version = Version::from;
+        assert!(version("10").is_newer_than(&version("9")));
+        assert!(!version("9").is_newer_than(&version("10")));
+        assert!(!version("9").is_newer_than(&version("9")));
+        assert!(version("a").is_newer_than(&version("9")));
+        assert!(version("9").is_newer_than(&version("a")));
+        assert!(!version("a").is_newer_than(&version("a")));
+        // Leading zeros are kept and mean nothing.
+        assert!(!version("009").is_newer_than(&version("10")));
+        assert_eq!(size_of::<Version>(), 16);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back(text in prop_oneof![".*", "[0-9]{1,22}", "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"]) {
+            prop_assert_eq!(Uid::from(&*text).to_string(), text.clone());
+            prop_assert_eq!(Version::from(&*text).to_string(), text);
+        }
+    }
+}

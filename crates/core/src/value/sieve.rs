@@ -1,0 +1,328 @@
+//! JSON text to a tree of only what is looked at.
+//!
+//! ```text
+//!  paths ──► Sieve ──┐
+//!                    ├──► the same tree as project(parse(text), paths), and the same errors;
+//!  text ── serde ────┘    what no path asks for is passed over and never takes memory
+//! ```
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+};
+
+use super::{Key, Map, Node, Path, Step};
+
+/// Which parts of a text are kept: compiled once, used for every object of a kind.
+///
+/// It is a [`DeserializeSeed`] for `serde_json`, so it reads a part of a text as well as all of it.
+#[derive(Clone, Debug, Default)]
+pub struct Sieve(Branch);
+
+/// What is kept of one value.
+#[derive(Clone, Debug, Default)]
+struct Branch {
+    /// All of it.
+    whole: bool,
+    /// By key, sorted: what is kept of a map's values.
+    fields: Vec<(Key, Branch)>,
+    /// By position: what is kept of a list's items.
+    items: Vec<(usize, Branch)>,
+    /// What is kept of every item of a list.
+    each: Option<Box<Branch>>,
+}
+
+impl Sieve {
+    /// Keeps what [`super::project`] keeps with these paths.
+    pub fn new<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let mut root = Branch::default();
+        for path in paths {
+            root.add(path.steps(), &Branch::whole());
+        }
+        Self(root)
+    }
+
+    /// Keeps everything.
+    pub fn whole() -> Self {
+        Self(Branch::whole())
+    }
+
+    /// Keeps `paths` of every item of the list at `list` as well. Items keep their places, and one that has nothing of it
+    /// is an empty map if it is a map, or else null.
+    #[must_use]
+    pub fn with_each<'p>(mut self, list: &Path, paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let mut each = Branch::default();
+        for path in paths {
+            each.add(path.steps(), &Branch::whole());
+        }
+        let of_list = Branch {
+            each: Some(Box::new(each)),
+            ..Branch::default()
+        };
+        self.0.add(list.steps(), &of_list);
+        self
+    }
+
+    /// Reads one JSON value.
+    ///
+    /// # Errors
+    /// Those of reading it into a [`Node`]: what is passed over must be JSON too, and no deeper.
+    pub fn read(&self, json: &[u8]) -> serde_json::Result<Node> {
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        let node = self.deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(node)
+    }
+}
+
+impl Branch {
+    fn whole() -> Self {
+        Self {
+            whole: true,
+            ..Self::default()
+        }
+    }
+
+    /// Keeps `kept` of the value at these steps as well.
+    fn add(&mut self, steps: &[Step], kept: &Self) {
+        let Some((step, rest)) = steps.split_first() else {
+            return self.merge(kept);
+        };
+        if let Step::Field(key) = step {
+            self.field(key).add(rest, kept);
+        }
+        // A field that is a number addresses an item of a list.
+        if let Some(index) = step.index() {
+            self.item(index).add(rest, kept);
+        }
+    }
+
+    /// Keeps what `other` keeps as well.
+    fn merge(&mut self, other: &Self) {
+        self.whole |= other.whole;
+        for (key, branch) in &other.fields {
+            self.field(key).merge(branch);
+        }
+        for (index, branch) in &other.items {
+            self.item(*index).merge(branch);
+        }
+        if let Some(each) = &other.each {
+            self.each.get_or_insert_default().merge(each);
+        }
+    }
+
+    fn field(&mut self, key: &Key) -> &mut Self {
+        let at = match self.fields.binary_search_by(|(known, _)| known.cmp(key)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.fields.insert(at, (key.clone(), Self::default()));
+                at
+            }
+        };
+        &mut self.fields[at].1
+    }
+
+    fn item(&mut self, index: usize) -> &mut Self {
+        let at = match self.items.binary_search_by(|(known, _)| known.cmp(&index)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.items.insert(at, (index, Self::default()));
+                at
+            }
+        };
+        &mut self.items[at].1
+    }
+
+    fn find(&self, key: &str) -> Option<&(Key, Self)> {
+        let at = self
+            .fields
+            .binary_search_by(|(known, _)| (**known).cmp(key));
+        self.fields.get(at.ok()?)
+    }
+
+    fn find_item(&self, index: usize) -> Option<&Self> {
+        let at = self.items.binary_search_by(|(known, _)| known.cmp(&index));
+        self.items.get(at.ok()?).map(|(_, branch)| branch)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &Sieve {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        let found = (&self.0).deserialize(deserializer)?;
+        Ok(found.unwrap_or_default())
+    }
+}
+
+/// None is a value of which nothing is kept: one that is neither map nor list, or a list without anything.
+impl<'de> DeserializeSeed<'de> for &Branch {
+    type Value = Option<Node>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Node>, D::Error> {
+        if self.whole {
+            return Node::deserialize(deserializer).map(Some);
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &Branch {
+    type Value = Option<Node>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Option<Node>, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Option<Node>, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Option<Node>, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Option<Node>, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Option<Node>, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Option<Node>, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<Node>, A::Error> {
+        let mut kept: Vec<Node> = Vec::new();
+        for index in 0.. {
+            let of_index = self.find_item(index);
+            let read = match (of_index, self.each.as_deref()) {
+                (None, None) => list.next_element_seed(Pass)?.map(|()| None),
+                (Some(branch), None) => list.next_element_seed(branch)?,
+                (None, Some(each)) => list.next_element_seed(each)?.map(every),
+                (Some(branch), Some(each)) => {
+                    let mut both = branch.clone();
+                    both.merge(each);
+                    list.next_element_seed(&both)?.map(every)
+                }
+            };
+            let Some(part) = read else { break };
+            if let Some(part) = part {
+                kept.resize(index, Node::Null);
+                kept.push(part);
+            }
+        }
+        Ok((!kept.is_empty()).then(|| Node::from(kept)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Node>, A::Error> {
+        let mut entries: Vec<(Key, Node)> = Vec::with_capacity(self.fields.len());
+        while let Some(wanted) = map.next_key_seed(Wanted(self))? {
+            let Some((key, branch)) = wanted else {
+                map.next_value_seed(Pass)?;
+                continue;
+            };
+            match map.next_value_seed(branch)? {
+                Some(part) => entries.push((key.clone(), part)),
+                // Of a key that comes twice the last counts.
+                None => entries.retain(|(known, _)| known != key),
+            }
+        }
+        Ok(Some(Node::Map(entries.into_iter().collect::<Map>())))
+    }
+}
+
+/// An item of a list of which every one is kept.
+#[expect(clippy::unnecessary_wraps, reason = "stands for what may be left out")]
+fn every(part: Option<Node>) -> Option<Node> {
+    Some(part.unwrap_or_default())
+}
+
+/// A key: the branch that asks for it, if one does. What nobody asks for is not interned.
+struct Wanted<'b>(&'b Branch);
+
+impl<'de, 'b> DeserializeSeed<'de> for Wanted<'b> {
+    type Value = Option<&'b (Key, Branch)>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'b> Visitor<'_> for Wanted<'b> {
+    type Value = Option<&'b (Key, Branch)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(self.0.find(text))
+    }
+}
+
+/// Passes a value over. Not serde's `IgnoredAny`: for that `serde_json` accepts text that is no JSON, however deep.
+struct Pass;
+
+impl<'de> DeserializeSeed<'de> for Pass {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Pass {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(Pass)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_key_seed(Pass)?.is_some() {
+            map.next_value_seed(Pass)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
