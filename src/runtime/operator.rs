@@ -16,7 +16,7 @@ use super::{
     driver::Driver,
     health::Degraded,
     operators::{Entered, Operators},
-    publish::publish,
+    publish::{measure, publish},
     queue::Queue,
     shared::Shared,
 };
@@ -145,14 +145,9 @@ impl Operator {
         let shared = Shared::new(context.clone(), role, metrics, queue.clone(), &plan);
         let shared = Arc::new(shared);
         let measured = Arc::downgrade(&shared);
-        // A queue's age grows while nothing happens: it is asked for when somebody looks.
-        (context.metrics).at_scrape(move || match measured.upgrade() {
-            Some(shared) => {
-                let queue = &shared.queue;
-                (shared.metrics).set_queue(queue.depth(), queue.oldest(), queue.delayed());
-                true
-            }
-            None => false,
+        (context.metrics).at_scrape(move || {
+            let shared = measured.upgrade();
+            shared.as_deref().map(measure).is_some()
         });
         if !duty {
             shared.stand_by();

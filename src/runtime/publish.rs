@@ -49,10 +49,17 @@ pub(super) async fn publish(
     }
 }
 
-fn set_gauges(shared: &Shared, status: &OperatorStatus) {
+/// What grows while nothing is told of it, such as a queue's age, and what changes too often to be counted each time: for
+/// whoever looks.
+pub(super) fn measure(shared: &Shared) {
+    let queue = &shared.queue;
+    (shared.metrics).set_queue(queue.depth(), queue.oldest(), queue.delayed());
     let bound = shared.bound.load();
     let held = bound.as_ref().map(|bound| bound.held()).unwrap_or_default();
     shared.metrics.set_cache(held.records, held.bytes);
+}
+
+fn set_gauges(shared: &Shared, status: &OperatorStatus) {
     shared.metrics.set_resources(status.instances);
     shared.metrics.set_queue_max_depth(status.queue_max_depth);
     shared.metrics.set_workers(status.workers);

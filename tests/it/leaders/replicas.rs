@@ -154,6 +154,14 @@ impl Replica {
         Ok(value.with_context(|| format!("no {name}"))?.to_owned())
     }
 
+    /// The sum of its series of that name.
+    pub(super) async fn total(&self, name: &str) -> Result<u64> {
+        let answer = self.ask("/metrics").await?;
+        let own = answer.lines().filter(|line| line.starts_with(name));
+        let values = own.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        Ok(values.sum())
+    }
+
     /// Waits until it is ready.
     pub(super) async fn until_ready(&self) -> Result<()> {
         eventually("the process is ready", LIMIT, async || {
