@@ -41,7 +41,7 @@ fn transitions(lease: &Value) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_follower_has_full_caches_says_who_leads_and_writes_nothing() -> Result<()> {
+pub(crate) async fn a_follower_has_full_caches_says_who_leads_and_writes_nothing() -> Result<()> {
     let mark = Scenario::mark()?;
     let (replicas, first, second) = Replicas::two("follows").await?;
     let lease = until_held(&replicas, "first").await?;

@@ -18,7 +18,7 @@ use orkestra_core::plan::{KatalogRef, Library, Schemas, compile};
 use self::Proof::{Elsewhere, Here, Later, Plain};
 use crate::{
     cli, conditions, copies, crd_life, cross, deletion, depends, ending, failing, files, kinds,
-    outage, panics, quiet, restarts, secrets,
+    leaders, outage, panics, quiet, restarts, secrets,
 };
 
 /// What keeps us out of a trap.
@@ -217,7 +217,11 @@ const TRAPS: &[Trap] = &[
         "a definition that comes back with another schema is followed",
         &[Here(crd_life::g_a_crd_may_come_and_go_and_come_back)],
     ),
-    (38, "who does not lead says who does", &[Later("leader election")]),
+    (
+        38,
+        "who does not lead says who does, and nothing that is not so",
+        &[Here(leaders::a_follower_has_full_caches_says_who_leads_and_writes_nothing)],
+    ),
     (39, "a node with our only Pod can be drained", &[Later("the control center")]),
 ];
 
