@@ -48,7 +48,7 @@ const STORM: Faults = Faults {
 pub(super) const LEASE: &str = "orkestra";
 pub(super) const LEASE_NAMESPACE: &str = "orkestra-system";
 /// How long a stranger tries to take it, while the API server may be away.
-const STEALTH: Duration = Duration::from_secs(45);
+const STEALTH: Duration = Duration::from_mins(2);
 
 /// What happened, for whoever reads why a test failed.
 pub(super) struct Diary {
