@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use prometheus::{Histogram, IntCounter, IntGauge};
 
-use super::{Metrics, operator::set};
+use super::Metrics;
 
 /// What the flow of requests counts into.
 #[derive(Debug)]
@@ -42,4 +42,8 @@ impl FlowMetrics {
     pub fn waited(&self, wait: Duration) {
         self.wait.observe(wait.as_secs_f64());
     }
+}
+
+fn set(gauge: &IntGauge, count: usize) {
+    gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
 }

@@ -1,30 +1,32 @@
 //! What is measured: one table of metrics, a registry of its own for each runtime, and each operator's series.
 //!
 //! ```text
-//!  metrics! { … } ──► struct Families, TABLE ──► docs/metrics.md (a test compares)
+//!  operators! { … } ──► OPERATORS ─┬─► docs/metrics.md (a test compares)
+//!  process! { … } ────► PROCESS ───┘
 //!                          │
-//!                          ▼ with an operator's labels
-//!                     OperatorMetrics: cached children, 8 ns a count; its series go with it
+//!                          ▼
+//!                     OperatorMetrics: an operator's series, which go with it; Families: those of the process
 //! ```
 //!
 //! Labels come from plans and from fixed sets, never from names of objects or from messages.
 
 mod flow;
 mod operator;
+mod series;
 
 use std::{
-    collections::HashMap,
     fmt::{self, Write as _},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use prometheus::{
-    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry, TextEncoder, process_collector::ProcessCollector,
+    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder, process_collector::ProcessCollector,
 };
 
 pub use flow::FlowMetrics;
 pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
+use series::AllSeries;
 
 /// Labels that every series of an operator has, in this order. `katalog` is `namespace/name`.
 pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "kind"];
@@ -40,14 +42,35 @@ const BUCKETS: [f64; 12] = [
 pub struct Metric {
     /// Its name on the wire.
     pub name: &'static str,
-    /// `counter`, `gauge` or `histogram`.
-    pub kind: &'static str,
+    /// What it is to Prometheus.
+    pub kind: Kind,
     /// Whether it has [`OPERATOR_LABELS`], in front of its own.
     pub per_operator: bool,
     /// Its own labels, with the values that each takes.
     pub labels: &'static [(&'static str, &'static [&'static str])],
     /// What it tells.
     pub help: &'static str,
+}
+
+/// What a metric is to Prometheus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It grows.
+    Counter,
+    /// It goes up and down.
+    Gauge,
+    /// Counts by size, and their sum.
+    Histogram,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        })
+    }
 }
 
 impl Metric {
@@ -81,52 +104,61 @@ impl Metric {
 
 /// A family that registers itself from a [`Metric`].
 trait Family: prometheus::core::Collector + Clone + Sized + 'static {
-    const KIND: &'static str;
+    const KIND: Kind;
     fn build(metric: &Metric) -> prometheus::Result<Self>;
-    fn remove(&self, labels: &[&str]);
 }
 
 macro_rules! family {
-    ($type:ty, $kind:literal, $opts:expr) => {
+    ($type:ty, $kind:ident, $opts:expr) => {
         impl Family for $type {
-            const KIND: &'static str = $kind;
+            const KIND: Kind = Kind::$kind;
             fn build(metric: &Metric) -> prometheus::Result<Self> {
                 let opts: fn(&Metric) -> _ = $opts;
                 <$type>::new(opts(metric), &metric.label_names())
             }
-            fn remove(&self, labels: &[&str]) {
-                // An error says that the series does not exist, which is what is wanted.
-                let _ = self.remove_label_values(labels);
-            }
         }
     };
 }
-family!(IntCounterVec, "counter", |metric| Opts::new(
+family!(IntCounterVec, Counter, |metric| Opts::new(
     metric.name,
     metric.help
 ));
-family!(IntGaugeVec, "gauge", |metric| Opts::new(
+family!(IntGaugeVec, Gauge, |metric| Opts::new(
     metric.name,
     metric.help
 ));
-family!(GaugeVec, "gauge", |metric| Opts::new(
-    metric.name,
-    metric.help
-));
-family!(HistogramVec, "histogram", |metric| HistogramOpts::new(
+family!(HistogramVec, Histogram, |metric| HistogramOpts::new(
     metric.name,
     metric.help
 )
 .buckets(BUCKETS.to_vec()));
 
-/// Defines every metric once: field, type, scope, name, own labels, help.
-macro_rules! metrics {
-    ($($field:ident: $type:ty, $scope:ident, $name:literal, [$($label:literal = $values:expr),*], $help:literal;)*) => {
-        /// Every metric of Orkestra's own, as registered.
-        pub const TABLE: &[Metric] = &[$(Metric {
+/// Defines every metric of operators once: type, name, own labels, help.
+macro_rules! operators {
+    ($($metric:ident: $kind:ident, $name:literal, [$($label:literal = $values:expr),*], $help:literal;)*) => {
+        /// Every metric that each operator has.
+        pub const OPERATORS: &[Metric] = &[$(Metric {
+            name: $name,
+            kind: Kind::$kind,
+            per_operator: true,
+            labels: &[$(($label, $values)),*],
+            help: $help,
+        }),*];
+
+        /// A metric of [`OPERATORS`], in that order.
+        #[derive(Clone, Copy)]
+        enum Of { $($metric),* }
+    };
+}
+
+/// Defines every metric of the process once: field, type, name, own labels, help.
+macro_rules! process {
+    ($($field:ident: $type:ty, $name:literal, [$($label:literal = $values:expr),*], $help:literal;)*) => {
+        /// Every metric that the process has once.
+        pub const PROCESS: &[Metric] = &[$(Metric {
             name: $name,
             kind: <$type as Family>::KIND,
-            per_operator: metrics!(@scope $scope),
+            per_operator: false,
             labels: &[$(($label, $values)),*],
             help: $help,
         }),*];
@@ -135,7 +167,7 @@ macro_rules! metrics {
 
         impl Families {
             fn register(registry: &Registry) -> prometheus::Result<Self> {
-                let mut table = TABLE.iter();
+                let mut table = PROCESS.iter();
                 $(
                     let metric = table.next().ok_or_else(|| prometheus::Error::Msg($name.to_owned()))?;
                     let $field = <$type as Family>::build(metric)?;
@@ -143,20 +175,8 @@ macro_rules! metrics {
                 )*
                 Ok(Self { $($field),* })
             }
-
-            fn remove(&self, labels: &[String; 5]) {
-                let mut table = TABLE.iter();
-                $(if let Some(metric) = table.next().filter(|metric| metric.per_operator) {
-                    for own in metric.combinations() {
-                        let all: Vec<&str> = labels.iter().map(String::as_str).chain(own).collect();
-                        Family::remove(&self.$field, &all);
-                    }
-                })*
-            }
         }
     };
-    (@scope operator) => { true };
-    (@scope process) => { false };
 }
 
 const RESULTS: &[&str] = &["success", "error"];
@@ -171,64 +191,67 @@ const VERBS: &[&str] = &[
     "normalize",
 ];
 
-metrics! {
-    reconcile: IntCounterVec, operator, "orkestra_reconcile_total", ["result" = RESULTS],
+operators! {
+    Reconcile: Counter, "orkestra_reconcile_total", ["result" = RESULTS],
         "Passes that ended, by result. A pass that waits is a success.";
-    passes: IntCounterVec, operator, "orkestra_passes_total", ["cause" = TRIGGERS, "wrote" = YES_OR_NO],
+    Passes: Counter, "orkestra_passes_total", ["cause" = TRIGGERS, "wrote" = YES_OR_NO],
         "Passes that ended, by what led to them and by whether they wrote anything. changed is an object that changed, timer a time that a pass had asked for, retry a pass that failed, resync the safety net.";
-    reconcile_duration: HistogramVec, operator, "orkestra_reconcile_duration_seconds", [],
+    ReconcileDuration: Histogram, "orkestra_reconcile_duration_seconds", [],
         "How long a pass took, writes included.";
-    resource_count: IntGaugeVec, operator, "orkestra_resource_count", [],
+    Resources: Gauge, "orkestra_resource_count", [],
         "Custom resources known.";
-    cache_records: IntGaugeVec, operator, "orkestra_cache_records", [],
+    CacheRecords: Gauge, "orkestra_cache_records", [],
         "Records kept of custom resources, children and what else is watched; those that operators share count at the one that read them first.";
-    cache_bytes: IntGaugeVec, operator, "orkestra_cache_bytes", [],
+    CacheBytes: Gauge, "orkestra_cache_bytes", [],
         "Bytes of those records and of what finds them, without the parts that equal records share.";
-    queue_max_depth: IntGaugeVec, operator, "orkestra_queue_max_depth", [],
+    QueueMaxDepth: Gauge, "orkestra_queue_max_depth", [],
         "The depth that counts as a full queue; 0 is none. Nothing is ever dropped.";
-    queue_depth: IntGaugeVec, operator, "orkestra_queue_depth", [],
+    QueueDepth: Gauge, "orkestra_queue_depth", [],
         "Keys that are due and wait for a worker.";
-    queue_oldest: GaugeVec, operator, "orkestra_queue_oldest_seconds", [],
+    QueueOldest: Gauge, "orkestra_queue_oldest_seconds", [],
         "How long the key has waited for a worker that has waited longest; 0 where none waits.";
-    queue_delayed: IntGaugeVec, operator, "orkestra_queue_delayed", [],
+    QueueDelayed: Gauge, "orkestra_queue_delayed", [],
         "Keys that wait for a time: that of a retry, of a timer or of the breaker.";
-    queue_wait: HistogramVec, operator, "orkestra_queue_wait_seconds", [],
+    QueueWait: Histogram, "orkestra_queue_wait_seconds", [],
         "How long a key that was due waited for a worker.";
-    workers: IntGaugeVec, operator, "orkestra_workers", [],
+    Workers: Gauge, "orkestra_workers", [],
         "Workers that run.";
-    autoscaled: IntGaugeVec, operator, "orkestra_autoscale_override_active", [],
+    Autoscaled: Gauge, "orkestra_autoscale_override_active", [],
         "1 while an autoscaler's `do` counts instead of what is declared.";
-    overrides: IntCounterVec, operator, "orkestra_autoscale_overrides_total", [],
+    Overrides: Counter, "orkestra_autoscale_overrides_total", [],
         "How often an autoscaler's `do` began to count.";
-    restores: IntCounterVec, operator, "orkestra_autoscale_restores_total", [],
+    Restores: Counter, "orkestra_autoscale_restores_total", [],
         "How often what is declared counted again.";
-    degraded: IntGaugeVec, operator, "orkestra_degraded", [],
+    Degraded: Gauge, "orkestra_degraded", [],
         "1 while the operator is degraded: too many of its passes fail.";
-    workers_active: IntGaugeVec, operator, "orkestra_workers_active", [],
+    WorkersActive: Gauge, "orkestra_workers_active", [],
         "Workers that are in a pass.";
-    panics: IntCounterVec, operator, "orkestra_panics_total", [],
+    Panics: Counter, "orkestra_panics_total", [],
         "Passes that a panic ended; each is an error of orkestra_reconcile_total, too.";
-    writes: IntCounterVec, operator, "orkestra_writes_total", ["verb" = VERBS],
+    Writes: Counter, "orkestra_writes_total", ["verb" = VERBS],
         "Writes that the API server accepted. apply, create and delete are of children; apply_metadata, patch_status and normalize of custom resources.";
-    drift_repairs: IntCounterVec, operator, "orkestra_drift_repairs_total", [],
+    DriftRepairs: Counter, "orkestra_drift_repairs_total", [],
         "Children put back after someone else changed or deleted them.";
-    conflicts: IntCounterVec, operator, "orkestra_conflicts_total", [],
+    Conflicts: Counter, "orkestra_conflicts_total", [],
         "Applies that met a field of another manager.";
-    requests_in_flight: IntGaugeVec, process, "orkestra_requests_in_flight", [],
+}
+
+process! {
+    requests_in_flight: IntGaugeVec, "orkestra_requests_in_flight", [],
         "Requests to the API server that have begun and have no answer yet; watches and Leases are not counted.";
-    requests_limit: IntGaugeVec, process, "orkestra_requests_limit", [],
+    requests_limit: IntGaugeVec, "orkestra_requests_limit", [],
         "How many may be in flight at the moment. It shrinks when the API server answers 429, fails or becomes slow for most operators, and grows while it keeps up.";
-    requests_throttled: IntCounterVec, process, "orkestra_requests_throttled_total", [],
+    requests_throttled: IntCounterVec, "orkestra_requests_throttled_total", [],
         "Answers of the API server that ask for fewer requests (429).";
-    requests_wait: HistogramVec, process, "orkestra_requests_wait_seconds", [],
+    requests_wait: HistogramVec, "orkestra_requests_wait_seconds", [],
         "How long a request waited for its turn.";
-    events_dropped: IntCounterVec, process, "orkestra_events_dropped_total", [],
+    events_dropped: IntCounterVec, "orkestra_events_dropped_total", [],
         "Kubernetes Events that were not sent: too many at a time, or refused.";
-    leader: IntGaugeVec, process, "orkestra_leader", [],
+    leader: IntGaugeVec, "orkestra_leader", [],
         "1 while this process leads, or has no competitors; 0 while it follows.";
-    api_server_reachable: IntGaugeVec, process, "orkestra_api_server_reachable", [],
+    api_server_reachable: IntGaugeVec, "orkestra_api_server_reachable", [],
         "1 while the API server can be reached, as far as is known; 0 while everything waits for it.";
-    build_info: IntGaugeVec, process, "orkestra_build_info", ["version" = &[crate::VERSION]],
+    build_info: IntGaugeVec, "orkestra_build_info", ["version" = &[crate::VERSION]],
         "Always 1; its label is the version that runs.";
 }
 
@@ -239,8 +262,7 @@ pub struct Metrics(Arc<Inner>);
 struct Inner {
     registry: Registry,
     families: Families,
-    /// How many [`OperatorMetrics`] use a set of labels: while a successor runs, the series stay.
-    users: Mutex<HashMap<[String; 5], usize>>,
+    operators: AllSeries,
     /// What is measured when somebody looks.
     probes: Mutex<Vec<Probe>>,
 }
@@ -255,13 +277,15 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// A registry with every metric of [`TABLE`] and those of the process.
+    /// A registry with every metric of [`OPERATORS`] and [`PROCESS`], and what Prometheus tells of a process.
     ///
     /// # Errors
-    /// A metric of the table that the registry refuses; a test proves that there is none.
+    /// A metric of the tables that the registry refuses; a test proves that there is none.
     pub fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
         registry.register(Box::new(ProcessCollector::for_self()))?;
+        let operators = AllSeries::new()?;
+        registry.register(Box::new(operators.clone()))?;
         let families = Families::register(&registry)?;
         families
             .build_info
@@ -272,7 +296,7 @@ impl Metrics {
         Ok(Self(Arc::new(Inner {
             registry,
             families,
-            users: Mutex::default(),
+            operators,
             probes: Mutex::default(),
         })))
     }
@@ -316,10 +340,10 @@ impl Metrics {
     }
 }
 
-/// `docs/metrics.md`, from [`TABLE`].
+/// `docs/metrics.md`, from [`OPERATORS`] and [`PROCESS`].
 pub fn markdown() -> String {
     let mut text = String::from(INTRODUCTION);
-    for metric in TABLE {
+    for metric in OPERATORS.iter().chain(PROCESS) {
         let mut labels: Vec<String> = if metric.per_operator {
             vec!["*operator*".to_owned()]
         } else {
@@ -367,11 +391,11 @@ mod tests {
 
     #[test]
     fn every_metric_starts_with_our_prefix_and_has_help() {
-        for metric in TABLE {
+        for metric in OPERATORS.iter().chain(PROCESS) {
             assert!(metric.name.starts_with("orkestra_"), "{}", metric.name);
             assert!(metric.help.ends_with('.'), "{}", metric.name);
             assert_eq!(
-                metric.kind == "counter",
+                metric.kind == Kind::Counter,
                 metric.name.ends_with("_total"),
                 "{}",
                 metric.name

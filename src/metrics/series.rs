@@ -1,0 +1,267 @@
+//! The series of operators: some hundred bytes an operator, made into what Prometheus' library encodes when somebody asks.
+//!
+//! The library's own series hold their name, help and labels each, which for all of an operator's is fifty kilobytes.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use prometheus::{
+    core::{Collector, Desc},
+    proto,
+};
+
+use super::{BUCKETS, Kind, Metric, OPERATOR_LABELS, OPERATORS, Of};
+
+/// Values of [`OPERATOR_LABELS`], in their order.
+pub(super) type Labels = [String; OPERATOR_LABELS.len()];
+
+/// Of a histogram: what each bucket counted alone, all observations, their sum.
+const CELLS_OF_HISTOGRAM: usize = BUCKETS.len() + 2;
+
+/// How many cells a metric has for each combination of its own labels' values.
+const fn width(metric: &Metric) -> usize {
+    match metric.kind {
+        Kind::Histogram => CELLS_OF_HISTOGRAM,
+        Kind::Counter | Kind::Gauge => 1,
+    }
+}
+
+const fn cells(metric: &Metric) -> usize {
+    let (mut count, mut at) = (width(metric), 0);
+    while at < metric.labels.len() {
+        count *= metric.labels[at].1.len();
+        at += 1;
+    }
+    count
+}
+
+/// Where each metric's cells begin; behind the last one, how many there are.
+const OFFSETS: [usize; OPERATORS.len() + 1] = {
+    let (mut offsets, mut at) = ([0; OPERATORS.len() + 1], 0);
+    while at < OPERATORS.len() {
+        offsets[at + 1] = offsets[at] + cells(&OPERATORS[at]);
+        at += 1;
+    }
+    offsets
+};
+
+/// Every series of one operator. Counters count; gauges and sums are the bits of a float.
+pub(super) struct Series {
+    labels: Labels,
+    cells: [AtomicU64; OFFSETS[OPERATORS.len()]],
+}
+
+impl fmt::Debug for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Series").field(&self.labels).finish()
+    }
+}
+
+impl Series {
+    fn new(labels: Labels) -> Self {
+        Self {
+            labels,
+            cells: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+
+    fn cell(&self, metric: Of, at: usize) -> &AtomicU64 {
+        &self.cells[OFFSETS[metric as usize] + at]
+    }
+
+    /// Counts one under the metric's `own` combination of labels, in the order of [`Metric::combinations`].
+    pub(super) fn count(&self, metric: Of, own: usize) {
+        self.cell(metric, own).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sets a gauge.
+    pub(super) fn set(&self, metric: Of, value: f64) {
+        self.cell(metric, 0)
+            .store(value.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Adds to a gauge.
+    pub(super) fn add(&self, metric: Of, delta: f64) {
+        add(self.cell(metric, 0), delta);
+    }
+
+    /// Takes an observation into a histogram.
+    pub(super) fn observe(&self, metric: Of, value: f64) {
+        let bucket = BUCKETS.iter().position(|bound| value <= *bound);
+        if let Some(bucket) = bucket {
+            self.count(metric, bucket);
+        }
+        self.count(metric, BUCKETS.len());
+        add(self.cell(metric, BUCKETS.len() + 1), value);
+    }
+
+    /// One series of a metric: what its cells from `at` on say.
+    fn value(&self, metric: &Metric, own: &[&str], at: usize) -> proto::Metric {
+        let pair = |(name, value): (&str, &str)| {
+            let mut pair = proto::LabelPair::default();
+            pair.set_name(name.to_owned());
+            pair.set_value(value.to_owned());
+            pair
+        };
+        let values = self.labels.iter().map(String::as_str).chain(own.to_vec());
+        let mut pairs: Vec<_> = (metric.label_names().into_iter().zip(values))
+            .map(pair)
+            .collect();
+        pairs.sort_by(|a, b| a.name().cmp(b.name()));
+        let mut series = proto::Metric::from_label(pairs);
+        let load = |at: usize| self.cells[at].load(Ordering::Relaxed);
+        match metric.kind {
+            Kind::Counter => {
+                let mut counter = proto::Counter::default();
+                counter.set_value(float(load(at)));
+                series.set_counter(counter);
+            }
+            Kind::Gauge => {
+                let mut gauge = proto::Gauge::default();
+                gauge.set_value(f64::from_bits(load(at)));
+                series.set_gauge(gauge);
+            }
+            Kind::Histogram => {
+                let mut histogram = proto::Histogram::default();
+                let mut below = 0;
+                let buckets = BUCKETS.iter().enumerate().map(|(number, bound)| {
+                    below += load(at + number);
+                    let mut bucket = proto::Bucket::default();
+                    bucket.set_upper_bound(*bound);
+                    bucket.set_cumulative_count(below);
+                    bucket
+                });
+                histogram.set_bucket(buckets.collect());
+                histogram.set_sample_count(load(at + BUCKETS.len()));
+                histogram.set_sample_sum(f64::from_bits(load(at + BUCKETS.len() + 1)));
+                series.set_histogram(histogram);
+            }
+        }
+        series
+    }
+}
+
+fn add(cell: &AtomicU64, delta: f64) {
+    let sum = |bits| Some((f64::from_bits(bits) + delta).to_bits());
+    // The sum is never refused.
+    let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+}
+
+/// Prometheus counts in floats, exactly up to 2⁵³.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// The series of all operators, for the registry. Clones are the same.
+#[derive(Clone)]
+pub(super) struct AllSeries(Arc<Inner>);
+
+struct Inner {
+    descs: Vec<Desc>,
+    /// Gone with the last [`super::OperatorMetrics`] that has them.
+    operators: Mutex<HashMap<Labels, Weak<Series>>>,
+}
+
+impl AllSeries {
+    /// None yet.
+    pub(super) fn new() -> prometheus::Result<Self> {
+        let describe = |metric: &Metric| {
+            let labels = metric.label_names().into_iter().map(str::to_owned);
+            let (name, help) = (metric.name.to_owned(), metric.help.to_owned());
+            Desc::new(name, help, labels.collect(), HashMap::new())
+        };
+        let descs: prometheus::Result<_> = OPERATORS.iter().map(describe).collect();
+        Ok(Self(Arc::new(Inner {
+            descs: descs?,
+            operators: Mutex::default(),
+        })))
+    }
+
+    /// The series with these labels: at 0, or those that a predecessor still counts into.
+    pub(super) fn of(&self, labels: Labels) -> Arc<Series> {
+        let mut operators = (self.0.operators.lock()).unwrap_or_else(PoisonError::into_inner);
+        operators.retain(|_, series| series.strong_count() > 0);
+        if let Some(series) = operators.get(&labels).and_then(Weak::upgrade) {
+            return series;
+        }
+        let series = Arc::new(Series::new(labels.clone()));
+        operators.insert(labels, Arc::downgrade(&series));
+        series
+    }
+}
+
+impl Collector for AllSeries {
+    fn desc(&self) -> Vec<&Desc> {
+        self.0.descs.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<proto::MetricFamily> {
+        let operators: Vec<_> = {
+            let operators = (self.0.operators.lock()).unwrap_or_else(PoisonError::into_inner);
+            operators.values().filter_map(Weak::upgrade).collect()
+        };
+        if operators.is_empty() {
+            return Vec::new();
+        }
+        let families = OPERATORS.iter().zip(OFFSETS).map(|(metric, offset)| {
+            let own = metric.combinations();
+            let series = operators.iter().flat_map(|operator| {
+                let numbered = own.iter().enumerate();
+                numbered.map(move |(number, own)| {
+                    operator.value(metric, own, offset + number * width(metric))
+                })
+            });
+            let mut family = proto::MetricFamily::default();
+            family.set_name(metric.name.to_owned());
+            family.set_help(metric.help.to_owned());
+            family.set_field_type(match metric.kind {
+                Kind::Counter => proto::MetricType::COUNTER,
+                Kind::Gauge => proto::MetricType::GAUGE,
+                Kind::Histogram => proto::MetricType::HISTOGRAM,
+            });
+            family.set_metric(series.collect());
+            family
+        });
+        families.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_series_of_an_operator_are_small() {
+        assert!(size_of::<Series>() < 1 << 10, "{}", size_of::<Series>());
+    }
+
+    #[test]
+    fn a_histogram_counts_what_is_below_each_bound() {
+        let all = AllSeries::new().unwrap();
+        let series = all.of(std::array::from_fn(|number| number.to_string()));
+        for value in [0.0005, 0.002, 2.0, 60.0] {
+            series.observe(Of::QueueWait, value);
+        }
+        let families = all.collect();
+        let family = families
+            .iter()
+            .find(|family| family.name() == "orkestra_queue_wait_seconds");
+        let metric = &family.unwrap().get_metric()[0];
+        let histogram = metric.get_histogram();
+        let below: Vec<u64> = histogram
+            .get_bucket()
+            .iter()
+            .map(proto::Bucket::cumulative_count)
+            .collect();
+        assert_eq!(below, [1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3]);
+        assert_eq!(histogram.get_sample_count(), 4);
+        assert!((histogram.get_sample_sum() - 62.0025).abs() < 1e-9);
+    }
+}
