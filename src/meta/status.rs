@@ -139,7 +139,7 @@ impl Operating<'_> {
                 Some(_) => DEGRADED.to_owned(),
                 None => state(status.phase).to_owned(),
             },
-            workers: u32::try_from(status.workers).unwrap_or(u32::MAX),
+            workers: u32::try_from(status.steady_workers).unwrap_or(u32::MAX),
             instances: count(status.instances),
             ready: count(status.ready),
             reason: reason.to_owned(),

@@ -97,6 +97,8 @@ pub struct OperatorStatus {
     pub problems: Vec<Problem>,
     /// Workers at the moment.
     pub workers: usize,
+    /// Those among them that stay when nothing is left to do.
+    pub steady_workers: usize,
     /// Custom resources known.
     pub instances: usize,
     /// Custom resources whose last pass left them ready.

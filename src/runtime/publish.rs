@@ -75,6 +75,7 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         (health.failed_in_row(), health.degraded().cloned())
     };
     let waits = life.waits_for.is_some() && life.phase == Phase::Running;
+    let (pace, workers) = (shared.pace(plan), shared.workers.load(Ordering::Relaxed));
     OperatorStatus {
         phase: if waits { Phase::Waiting } else { life.phase },
         problems: problems(
@@ -84,9 +85,10 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
             &life,
         ),
         instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
-        workers: shared.workers.load(Ordering::Relaxed),
+        workers,
+        steady_workers: workers.min(pace.crew.least),
         autoscaled: shared.is_scaled(),
-        queue_max_depth: shared.pace(plan).max_depth,
+        queue_max_depth: pace.max_depth,
         ready: shared.ready_count(),
         gated: shared.gated_count(),
         passes: tally.passes,

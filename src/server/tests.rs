@@ -57,6 +57,7 @@ fn status() -> OperatorStatus {
         phase: Phase::Running,
         problems: Vec::new(),
         workers: 3,
+        steady_workers: 3,
         instances: 17,
         ready: 16,
         gated: 1,

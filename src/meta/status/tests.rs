@@ -11,6 +11,7 @@ fn running(instances: usize) -> OperatorStatus {
     OperatorStatus {
         phase: Phase::Running,
         workers: 2,
+        steady_workers: 2,
         instances,
         ready: instances,
         ..OperatorStatus::default()

@@ -60,7 +60,7 @@ pub struct OperatorStatus {
     pub kind: String,
     /// What the operator is doing: `Running`, `Waiting`, `Stalled`, `Disabled` or `Stopping`.
     pub state: String,
-    /// How many workers it has.
+    /// How many workers it has, without those that come and go with the queue.
     #[serde(default)]
     pub workers: u32,
     /// How many custom resources there are.
