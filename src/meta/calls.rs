@@ -327,18 +327,3 @@ fn key(namespace: Option<&str>, name: &str) -> ObjectKey {
         name: name.into(),
     }
 }
-
-/// An error with its causes, in a line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text.push_str(": ");
-            text.push_str(&next);
-        }
-        cause = error.source();
-    }
-    text
-}

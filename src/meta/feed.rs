@@ -30,7 +30,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::katalog::{Katalog, Latest, Shared, reference};
-use crate::runtime::entropy::Entropy;
+use crate::runtime::{entropy::Entropy, wire::chain};
 
 /// How long a Katalog whose task panicked rests.
 const REST: Duration = Duration::from_secs(10);
@@ -68,7 +68,7 @@ pub(crate) async fn follow(
         };
         match event {
             Err(error) => {
-                tracing::warn!(error = %super::calls::chain(&error), "Katalogs cannot be watched");
+                tracing::warn!(error = %chain(&error), "Katalogs cannot be watched");
             }
             Ok(Event::Init) => drop(lists.insert(scope, Vec::new())),
             Ok(Event::InitApply(object)) => lists.entry(scope).or_default().push(object),

@@ -15,10 +15,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    calls::chain,
     feed::{Namespaces, Scope, watched},
     katalog::{Shared, reference},
 };
+use crate::runtime::wire::chain;
 
 /// The Motifs that are known.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ mod series;
 
 use std::{
     fmt::{self, Write as _},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use prometheus::{
@@ -263,12 +263,15 @@ struct Inner {
     registry: Registry,
     families: Families,
     operators: AllSeries,
-    /// What is measured when somebody looks.
-    probes: Mutex<Vec<Probe>>,
+    /// Who measures when somebody looks.
+    measured: Mutex<Vec<Weak<dyn Measured>>>,
 }
 
-/// Measures; false when there is nothing to measure any more.
-type Probe = Box<dyn Fn() -> bool + Send + Sync>;
+/// What knows figures that are brought up to date when somebody looks.
+pub trait Measured: Send + Sync {
+    /// Sets its series.
+    fn measure(&self);
+}
 
 impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -297,14 +300,19 @@ impl Metrics {
             registry,
             families,
             operators,
-            probes: Mutex::default(),
+            measured: Mutex::default(),
         })))
     }
 
-    /// Has `probe` measure whenever the series are asked for, until it says that there is nothing any more.
-    pub fn at_scrape(&self, probe: impl Fn() -> bool + Send + Sync + 'static) {
-        let mut probes = self.0.probes.lock().unwrap_or_else(PoisonError::into_inner);
-        probes.push(Box::new(probe));
+    /// Has `one` measure whenever the series are asked for, as long as it is there.
+    pub fn at_scrape(&self, one: Weak<dyn Measured>) {
+        let mut measured = self.measured();
+        measured.retain(|one| one.strong_count() > 0);
+        measured.push(one);
+    }
+
+    fn measured(&self) -> MutexGuard<'_, Vec<Weak<dyn Measured>>> {
+        (self.0.measured.lock()).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All series in Prometheus' text format.
@@ -312,9 +320,10 @@ impl Metrics {
     /// # Errors
     /// A series that cannot be encoded.
     pub fn encode(&self) -> prometheus::Result<String> {
-        let mut probes = self.0.probes.lock().unwrap_or_else(PoisonError::into_inner);
-        probes.retain(|probe| probe());
-        drop(probes);
+        let measured: Vec<_> = self.measured().iter().filter_map(Weak::upgrade).collect();
+        for one in measured {
+            one.measure();
+        }
         TextEncoder::new().encode_to_string(&self.0.registry.gather())
     }
 

@@ -1,6 +1,9 @@
 //! The operator of one CRD: a task tree that starts, follows its plan and stops without a trace.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
 
 use orkestra_core::{
     plan::{ObjectKey, OperatorPlan},
@@ -16,7 +19,7 @@ use super::{
     driver::Driver,
     health::Degraded,
     operators::{Entered, Operators},
-    publish::{measure, publish},
+    publish::publish,
     queue::Queue,
     shared::Shared,
 };
@@ -146,11 +149,8 @@ impl Operator {
         queue.set_backoff(plan.queue.backoff);
         let shared = Shared::new(context.clone(), role, metrics, queue.clone(), &plan);
         let shared = Arc::new(shared);
-        let measured = Arc::downgrade(&shared);
-        (context.metrics).at_scrape(move || {
-            let shared = measured.upgrade();
-            shared.as_deref().map(measure).is_some()
-        });
+        let measured: Weak<Shared> = Arc::downgrade(&shared);
+        context.metrics.at_scrape(measured);
         if !duty {
             shared.stand_by();
         }

@@ -16,6 +16,7 @@ use super::{
     shared::{Life, Shared, lock},
     watch::{WatchProblem, WatchState},
 };
+use crate::metrics::Measured;
 
 /// Changes within this time are told at once.
 const COALESCE: Duration = Duration::from_millis(200);
@@ -49,14 +50,15 @@ pub(super) async fn publish(
     }
 }
 
-/// What grows while nothing is told of it, such as a queue's age, and what changes too often to be counted each time: for
-/// whoever looks.
-pub(super) fn measure(shared: &Shared) {
-    let queue = &shared.queue;
-    (shared.metrics).set_queue(queue.depth(), queue.oldest(), queue.delayed());
-    let bound = shared.bound.load();
-    let held = bound.as_ref().map(|bound| bound.held()).unwrap_or_default();
-    shared.metrics.set_cache(held.records, held.bytes);
+impl Measured for Shared {
+    /// What grows while nothing is told of it, such as a queue's age, and what changes too often to be counted each time.
+    fn measure(&self) {
+        let queue = &self.queue;
+        (self.metrics).set_queue(queue.depth(), queue.oldest(), queue.delayed());
+        let bound = self.bound.load();
+        let held = bound.as_ref().map(|bound| bound.held()).unwrap_or_default();
+        self.metrics.set_cache(held.records, held.bytes);
+    }
 }
 
 fn set_gauges(shared: &Shared, status: &OperatorStatus) {

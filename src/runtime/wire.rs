@@ -11,6 +11,7 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
+use futures::TryFutureExt as _;
 use http::{Method, Request, header};
 use orkestra_core::{plan::ObjectKey, value::Node};
 use serde::Deserialize;
@@ -389,15 +390,21 @@ impl Wire {
             request.extensions_mut().insert(turn);
         }
         // Not `request::<Node>`: kube logs the whole text of an answer that it cannot parse.
-        let answer = match tokio::time::timeout(DEADLINE, self.client.request_text(request)).await {
-            Ok(answer) => answer.map_err(|error| asked.sort(error)),
-            Err(_) => Err(WireError::Unavailable(format!(
-                "no answer within {} s",
-                DEADLINE.as_secs()
-            ))),
-        };
+        let answer = self.client.request_text(request);
+        let answer = in_time(answer.map_err(|error| asked.sort(error))).await;
         self.reach.heard(&answer);
         answer
+    }
+}
+
+/// The answer, if it comes within [`DEADLINE`].
+async fn in_time<T>(answer: impl Future<Output = Result<T, WireError>>) -> Result<T, WireError> {
+    match tokio::time::timeout(DEADLINE, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(WireError::Unavailable(format!(
+            "no answer within {} s",
+            DEADLINE.as_secs()
+        ))),
     }
 }
 

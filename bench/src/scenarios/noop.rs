@@ -6,12 +6,11 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Figures, population::Population, promise};
+use super::{Figures, population::converged, promise};
 use crate::options::Sizes;
 use crate::report::{Goal, Row};
 use crate::requests::Requests;
-use crate::shop::{BLOCKS, Kind, Tuning, katalog};
-use crate::site::Site;
+use crate::shop::{Tuning, katalog};
 
 /// How long the operator may take to have the new period and to have told its counts.
 const SETTLED: Duration = Duration::from_secs(8);
@@ -33,19 +32,7 @@ pub(crate) struct Noop {
 }
 
 pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Noop> {
-    let site = Site::start(program).await?;
-    let population = Population {
-        kinds: Kind::some(1),
-        per_kind: sizes.crs,
-        children: BLOCKS.len(),
-    };
-    let tuning = Tuning {
-        workers: sizes.workers,
-        ..Tuning::default()
-    };
-    let calm = [katalog("shops", &population.kinds, &tuning)?];
-    let mut ork = site.run(&population.kinds, &calm).await?;
-    population.create(&site, &mut ork).await?;
+    let (site, mut ork, population, tuning) = converged(program, sizes).await?;
 
     let resync = Tuning {
         resync: Some("2s"),

@@ -1,5 +1,6 @@
 //! Many custom resources of many kinds, and a controller that has done all it can for them.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -8,9 +9,10 @@ use serde::Serialize;
 use testbed::eventually;
 
 use crate::api;
+use crate::options::Sizes;
 use crate::process::{Memory, Ork};
 use crate::requests::Requests;
-use crate::shop::{BLOCKS, Kind, NAMESPACE, children_path, is_done};
+use crate::shop::{BLOCKS, Kind, NAMESPACE, Tuning, children_path, is_done, katalog};
 use crate::site::Site;
 use crate::stats::float;
 
@@ -98,6 +100,27 @@ impl Population {
             .try_for_each(|()| async { Ok(()) })
             .await
     }
+}
+
+/// One kind with all children and `sizes.crs` custom resources that are as declared, by which tuning, and their controller.
+pub(crate) async fn converged(
+    program: &Path,
+    sizes: &Sizes,
+) -> Result<(Site, Ork, Population, Tuning)> {
+    let site = Site::start(program).await?;
+    let population = Population {
+        kinds: Kind::some(1),
+        per_kind: sizes.crs,
+        children: BLOCKS.len(),
+    };
+    let tuning = Tuning {
+        workers: sizes.workers,
+        ..Tuning::default()
+    };
+    let katalogs = [katalog("shops", &population.kinds, &tuning)?];
+    let mut ork = site.run(&population.kinds, &katalogs).await?;
+    population.create(&site, &mut ork).await?;
+    Ok((site, ork, population, tuning))
 }
 
 /// A controller that was started over a converged world.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     Figures,
-    population::{LIMIT, Population},
+    population::{LIMIT, converged},
     promise,
 };
 use crate::api::{self, Write};
@@ -17,7 +17,7 @@ use crate::bare;
 use crate::options::Sizes;
 use crate::report::{Goal, Row};
 use crate::requests::Requests;
-use crate::shop::{BLOCKS, Child, Kind, NAMESPACE, Tuning, katalog, resource_name};
+use crate::shop::{Child, NAMESPACE, Tuning, katalog, resource_name};
 use crate::site::{Site, apply_katalog};
 use crate::stats::float;
 use crate::watch::Watch;
@@ -39,19 +39,7 @@ pub(crate) struct Template {
 }
 
 pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Template> {
-    let site = Site::start(program).await?;
-    let population = Population {
-        kinds: Kind::some(1),
-        per_kind: sizes.crs,
-        children: BLOCKS.len(),
-    };
-    let tuning = Tuning {
-        workers: sizes.workers,
-        ..Tuning::default()
-    };
-    let katalogs = [katalog("shops", &population.kinds, &tuning)?];
-    let mut ork = site.run(&population.kinds, &katalogs).await?;
-    population.create(&site, &mut ork).await?;
+    let (site, mut ork, population, tuning) = converged(program, sizes).await?;
     bare::children(&site, "bare", sizes.crs, Child::apply).await?;
 
     let before = relabel(&site, sizes.crs, "second").await?;

@@ -12,8 +12,9 @@ use orkestra_core::value::{Node, Sieve};
 use serde::Deserialize;
 
 use super::{
-    DEADLINE, Form, Scope, Served, Wire, WireError,
+    Form, JSON, Scope, Served, Wire, WireError,
     error::{Asked, broken},
+    in_time,
     served::Query,
     splitter::{Found, Splitter, Uncut},
 };
@@ -22,7 +23,6 @@ use super::{
 /// the API server nor of our memory.
 pub(super) const PAGES_AT_ONCE: usize = 8;
 
-const JSON: &str = "application/json";
 /// Source: Kubernetes API concepts, "Metadata-only representation".
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
@@ -116,13 +116,7 @@ impl Wire {
             request.extensions_mut().insert(turn);
         }
         let read = self.read_page(&asked, request, sieve, take);
-        let read = match tokio::time::timeout(DEADLINE, read).await {
-            Ok(read) => read,
-            Err(_) => Err(WireError::Unavailable(format!(
-                "no answer within {} s",
-                DEADLINE.as_secs()
-            ))),
-        };
+        let read = in_time(read).await;
         self.reach.heard(&read);
         read
     }

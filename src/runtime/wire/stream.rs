@@ -2,7 +2,7 @@
 
 use std::{fmt, io, pin::Pin, time::Duration};
 
-use futures::{AsyncBufRead, AsyncBufReadExt};
+use futures::{AsyncBufRead, AsyncBufReadExt, TryFutureExt};
 use http::{Request, header};
 use kube::core::Status;
 use orkestra_core::{
@@ -12,13 +12,13 @@ use orkestra_core::{
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use super::{
-    DEADLINE, Form, Scope, Served, Wire, WireError,
+    Form, JSON, Scope, Served, Wire, WireError,
     error::{Asked, broken},
+    in_time,
     served::Query,
     splitter::{LARGEST_OBJECT, empty},
 };
 
-const JSON: &str = "application/json";
 /// Source: Kubernetes API concepts, "Metadata-only representation".
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
@@ -79,18 +79,14 @@ impl Wire {
             .header(header::ACCEPT_ENCODING, "identity")
             .body(Vec::new())
             .map_err(|_| asked.unwritable())?;
-        match tokio::time::timeout(DEADLINE, self.client().request_stream(request)).await {
-            Ok(body) => Ok(Watch {
-                kind,
-                scope,
-                body: Box::pin(body.map_err(|error| asked.sort(error))?),
-                line: Vec::new(),
-            }),
-            Err(_) => Err(WireError::Unavailable(format!(
-                "no answer within {} s",
-                DEADLINE.as_secs()
-            ))),
-        }
+        let body = self.client().request_stream(request);
+        let body = in_time(body.map_err(|error| asked.sort(error))).await?;
+        Ok(Watch {
+            kind,
+            scope,
+            body: Box::pin(body),
+            line: Vec::new(),
+        })
     }
 }
 
