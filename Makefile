@@ -59,7 +59,7 @@ bench: cargo control-plane ## what ork costs and how fast it is, beside the same
 
 # Small, in the tests' own profile: what it judges does not depend on speed.
 bench-smoke: binaries control-plane ## that nothing is asked or written in vain, and records stay small (2 minutes)
-	$(BUILT)/debug/bench create noop template change fleet --crs 100 --window 5 --samples 25 --operators 3 --per-operator 30 --settle 2
+	$(BUILT)/debug/bench create noop template change fleet --without-bare --crs 100 --window 5 --samples 25 --operators 3 --per-operator 30 --settle 2
 
 # One round of chaos takes as long as it is told and some minutes more, until everything has converged; its diary is printed.
 chaos: cargo control-plane ## everything goes wrong at once, under churn (TIME=600 seconds; SEED, else a random one)

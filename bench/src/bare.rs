@@ -1,79 +1,140 @@
 //! The same writes without a controller: what the API server can do at all, on this machine and at this moment.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _};
+use kube::Client;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::api::{self, Write};
 use crate::shop::{Child, Kind, resource_name};
 use crate::site::Site;
 
-/// How long it took to write the children of `count` custom resources to `namespace`, each by `write`: seconds, and CPU seconds
-/// of the servers.
-pub(crate) async fn children(
-    site: &Site,
-    namespace: &str,
-    count: usize,
-    write: fn(&Child, &str, &str) -> Result<Write>,
-) -> Result<(f64, f64)> {
-    let mut writes = Vec::with_capacity(count * site.children.len());
-    for index in 0..count {
-        for child in &site.children {
-            writes.push(write(child, namespace, &resource_name(index))?);
-        }
-    }
-    site.namespace(namespace).await?;
-    let before = Site::servers_cpu()?;
-    let took = api::send_all(&site.client, &writes).await?;
-    Ok((took.as_secs_f64(), Site::servers_cpu()? - before))
+/// How long some writes took without a controller.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Bare {
+    /// Wall time.
+    pub(crate) seconds: f64,
+    /// CPU seconds of the servers.
+    pub(crate) servers_cpu: f64,
 }
 
-/// How long it took to write all that `ork` has to write for `count` custom resources, and the custom resources themselves, to
-/// `namespace`: the finalizer with the inventory, the children, the status. 32 custom resources at a time, each step after
-/// the one before; seconds.
-pub(crate) async fn everything(site: &Site, namespace: &str, count: usize) -> Result<f64> {
-    let kind = Kind::without_operator();
-    site.install(std::slice::from_ref(&kind)).await?;
+/// By which verb objects are made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum By {
+    Apply,
+    Post,
+}
+
+/// What is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum What {
+    /// Custom resources, which nobody handles, and their children.
+    Instances(By),
+    /// The children alone.
+    Children(By),
+    /// All that `ork` has to write for custom resources, and these themselves, each step after the one before.
+    Everything,
+}
+
+/// Number of custom resources whose objects are made before anything is measured: connections, caches.
+const WARM: usize = 20;
+
+/// Makes the objects of `count` custom resources on an API server that holds nothing else: what a creation costs there grows
+/// with what exists (each Service with the number of Services).
+pub(crate) async fn measured(program: &Path, what: What, count: usize) -> Result<Bare> {
+    let site = Site::start(program).await?;
+    site.install(&[Kind::without_operator()]).await?;
+    make(&site, what, "warm", WARM).await?;
+    make(&site, what, "measured", count).await
+}
+
+/// Makes the objects of `count` custom resources of [`Kind::without_operator`] in `namespace`.
+pub(crate) async fn make(site: &Site, what: What, namespace: &str, count: usize) -> Result<Bare> {
     site.namespace(namespace).await?;
-    let mut sequences = Vec::with_capacity(count);
-    for index in 0..count {
-        let name = resource_name(index);
-        let path = format!("{}/{name}", kind.path(namespace));
-        let resource = kind.resource(namespace, &name);
-        let mut marked = resource.clone();
-        if let Some(fields) = marked.as_object_mut() {
-            fields.remove("spec");
-        }
-        marked["metadata"]["finalizers"] = json!(["unmanaged.example.io/cleanup"]);
-        marked["metadata"]["annotations"] =
-            json!({ "unmanaged.example.io/inventory": "0".repeat(64) });
-        let ready = json!({
-            "type": "Ready", "status": "False", "reason": "ChildrenNotReady", "message": format!("waiting for Deployment {name}"),
-            "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
-        });
-        let status = json!({ "status": { "observedGeneration": 1, "address": name, "conditions": [ready] } });
-        let mut writes = vec![
-            Write::create(&kind.path(namespace), &resource),
-            Write::apply(&path, &marked),
-        ];
-        for child in &site.children {
-            writes.push(child.apply(namespace, &name)?);
-        }
-        writes.push(Write::merge(&format!("{path}/status"), &status));
-        sequences.push(writes);
-    }
+    let kind = Kind::without_operator();
+    let sequences = (0..count)
+        .map(|index| writes(site, &kind, what, namespace, &resource_name(index)))
+        .collect::<Result<Vec<_>>>()?;
+    let before = Site::servers_cpu()?;
     let started = Instant::now();
-    futures::stream::iter(&sequences)
+    match what {
+        What::Everything => in_order(&site.client, &sequences).await?,
+        What::Instances(_) | What::Children(_) => {
+            api::send_all(&site.client, &sequences.concat()).await?;
+        }
+    }
+    Ok(Bare {
+        seconds: started.elapsed().as_secs_f64(),
+        servers_cpu: Site::servers_cpu()? - before,
+    })
+}
+
+/// The writes for one custom resource.
+fn writes(site: &Site, kind: &Kind, what: What, namespace: &str, name: &str) -> Result<Vec<Write>> {
+    let by = match what {
+        What::Instances(by) | What::Children(by) => by,
+        What::Everything => return everything(site, kind, namespace, name),
+    };
+    let child = |child: &Child| match by {
+        By::Apply => child.apply(namespace, name),
+        By::Post => child.create(namespace, name),
+    };
+    let children = site
+        .children
+        .iter()
+        .map(child)
+        .collect::<Result<Vec<_>>>()?;
+    let collection = kind.path(namespace);
+    let object = kind.resource(namespace, name);
+    let own = matches!(what, What::Instances(_)).then(|| match by {
+        By::Apply => Write::apply(&format!("{collection}/{name}"), &object),
+        By::Post => Write::create(&collection, &object),
+    });
+    Ok(own.into_iter().chain(children).collect())
+}
+
+/// The custom resource, its finalizer with the inventory, the children, the status.
+fn everything(site: &Site, kind: &Kind, namespace: &str, name: &str) -> Result<Vec<Write>> {
+    let path = format!("{}/{name}", kind.path(namespace));
+    let resource = kind.resource(namespace, name);
+    let mut marked = resource.clone();
+    if let Some(fields) = marked.as_object_mut() {
+        fields.remove("spec");
+    }
+    marked["metadata"]["finalizers"] = json!(["unmanaged.example.io/cleanup"]);
+    marked["metadata"]["annotations"] = json!({ "unmanaged.example.io/inventory": "0".repeat(64) });
+    let ready = json!({
+        "type": "Ready", "status": "False", "reason": "ChildrenNotReady", "message": format!("waiting for Deployment {name}"),
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
+    });
+    let status =
+        json!({ "status": { "observedGeneration": 1, "address": name, "conditions": [ready] } });
+    let mut writes = vec![
+        Write::create(&kind.path(namespace), &resource),
+        Write::apply(&path, &marked),
+    ];
+    for child in &site.children {
+        writes.push(child.create(namespace, name)?);
+    }
+    writes.push(Write::merge(&format!("{path}/status"), &status));
+    Ok(writes)
+}
+
+/// Sends the sequences side by side, and the writes of each one after the other.
+async fn in_order(client: &Client, sequences: &[Vec<Write>]) -> Result<()> {
+    futures::stream::iter(sequences)
         .map(|writes| async move {
             for write in writes {
-                write.send(&site.client).await?;
+                write.send(client).await?;
             }
             Ok::<(), anyhow::Error>(())
         })
         .buffer_unordered(api::WORKERS)
         .try_for_each(|()| async { Ok(()) })
-        .await?;
-    Ok(started.elapsed().as_secs_f64())
+        .await
 }

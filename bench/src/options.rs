@@ -39,6 +39,9 @@ pub(crate) struct Sizes {
     /// Workers of each operator [default: as many as `ork` has by itself]
     #[arg(long)]
     pub(crate) workers: Option<u32>,
+    /// Measure no creation without a controller: where no time is of interest
+    #[arg(long)]
+    pub(crate) without_bare: bool,
     /// Changes, and deletions, of which `change` takes the percentiles
     #[arg(long, default_value_t = 500)]
     pub(crate) samples: usize,

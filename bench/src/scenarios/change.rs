@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Figures, population::Population, promise, spec_patch};
 use crate::api::{self, Write};
-use crate::bare;
+use crate::bare::{self, By, What};
 use crate::options::Sizes;
 use crate::report::{Goal, Row};
 use crate::requests::Requests;
@@ -61,7 +61,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Change> {
     site.install(std::slice::from_ref(&plain)).await?;
     let mut ork = site.run(&population.kinds, &katalogs).await?;
     population.create(&site, &mut ork).await?;
-    bare::children(&site, BARE, RESOURCES, Child::apply).await?;
+    bare::make(&site, What::Children(By::Apply), BARE, RESOURCES).await?;
     api::send_all(&site.client, &plain.creations(BARE, 0..RESOURCES)).await?;
 
     let mark = site.mark()?;

@@ -11,11 +11,15 @@ use super::{Figures, population::LIMIT, promise};
 use crate::process::{Memory, Ork};
 use crate::report::{Goal, Row};
 use crate::requests::Requests;
-use crate::shop::{BLOCKS, Child, Kind, NAMESPACE, Tuning, is_done, katalog};
+use crate::shop::{BLOCKS, Kind, NAMESPACE, Tuning, is_done, katalog};
 use crate::site::Site;
 use crate::stats::float;
 use crate::watch::Watch;
-use crate::{api, bare, options::Sizes};
+use crate::{
+    api,
+    bare::{self, Bare, By, What},
+    options::Sizes,
+};
 
 /// Custom resources that are made before anything is measured: connections, caches.
 const WARM: usize = 20;
@@ -40,14 +44,8 @@ pub(crate) struct Create {
     cpu: f64,
     /// CPU seconds of etcd and the API server meanwhile.
     servers_cpu: f64,
-    /// The children alone by the harness, by apply: before and after.
-    bare_seconds: [f64; 2],
-    /// CPU seconds of the servers for those.
-    bare_servers_cpu: [f64; 2],
-    /// The same by POST.
-    bare_post_seconds: f64,
-    /// All that `ork` writes, and the custom resources, by the harness.
-    bare_everything_seconds: f64,
+    /// The same by the harness, unless it was told not to.
+    bare: Option<Bares>,
     /// What `ork` asked for.
     requests: Requests,
     /// Different statuses that the custom resources had, all in all.
@@ -60,7 +58,43 @@ pub(crate) struct Create {
     memory: [Memory; 2],
 }
 
+/// What the harness took, each time on an API server that held nothing else.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Bares {
+    /// The custom resources and their children, by apply.
+    before: Bare,
+    /// The same, after all else was measured.
+    after: Bare,
+    /// The same by POST.
+    post: Bare,
+    /// The children alone, by apply.
+    children: Bare,
+    /// All that `ork` writes, and the custom resources.
+    everything: Bare,
+}
+
 pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Create> {
+    if sizes.without_bare {
+        return with_operator(program, sizes).await;
+    }
+    let bare = async |what| bare::measured(program, what, sizes.crs).await;
+    let before = bare(What::Instances(By::Apply)).await?;
+    let figures = with_operator(program, sizes).await?;
+    let bare = Bares {
+        before,
+        post: bare(What::Instances(By::Post)).await?,
+        children: bare(What::Children(By::Apply)).await?,
+        everything: bare(What::Everything).await?,
+        after: bare(What::Instances(By::Apply)).await?,
+    };
+    Ok(Create {
+        bare: Some(bare),
+        ..figures
+    })
+}
+
+async fn with_operator(program: &Path, sizes: &Sizes) -> Result<Create> {
     let site = Site::start(program).await?;
     let kind = Kind::numbered(0);
     let tuning = Tuning {
@@ -69,22 +103,11 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Create> {
     };
     let katalogs = [katalog("shops", std::slice::from_ref(&kind), &tuning)?];
     let mut ork = site.run(std::slice::from_ref(&kind), &katalogs).await?;
-    bare::children(&site, "warm", WARM, Child::apply).await?;
     site.namespace("first").await?;
     let first = kind.creations("first", 0..WARM);
     api::send_all(&site.client, &first).await?;
     ork.until_quiet(float(WARM), LIMIT).await?;
-
-    let before = bare::children(&site, "bare-before", sizes.crs, Child::apply).await?;
-    let mut figures = measure(&site, &mut ork, &kind, sizes.crs).await?;
-    let after = bare::children(&site, "bare-after", sizes.crs, Child::apply).await?;
-    figures.bare_seconds = [before.0, after.0];
-    figures.bare_servers_cpu = [before.1, after.1];
-    figures.bare_post_seconds = bare::children(&site, "bare-post", sizes.crs, Child::create)
-        .await?
-        .0;
-    figures.bare_everything_seconds = bare::everything(&site, "bare-all", sizes.crs).await?;
-    Ok(figures)
+    measure(&site, &mut ork, &kind, sizes.crs).await
 }
 
 async fn measure(site: &Site, ork: &mut Ork, kind: &Kind, crs: usize) -> Result<Create> {
@@ -120,10 +143,7 @@ async fn measure(site: &Site, ork: &mut Ork, kind: &Kind, crs: usize) -> Result<
         post_seconds: posted.as_secs_f64(),
         cpu,
         servers_cpu,
-        bare_seconds: [0.0; 2],
-        bare_servers_cpu: [0.0; 2],
-        bare_post_seconds: 0.0,
-        bare_everything_seconds: 0.0,
+        bare: None,
         requests: site.requests_since(mark)?,
         states: states.values().map(HashSet::len).sum(),
         records: [&earlier, &later].map(|metrics| metrics.sum("orkestra_cache_records")),
@@ -141,6 +161,28 @@ impl Create {
         float(CHILDREN + 1) + float(self.states) / float(self.crs)
     }
 
+    /// How long it took, and what the servers did meanwhile, beside what the harness measured.
+    fn seconds_rows(&self) -> Vec<Row> {
+        let seconds = Row::new("until all are done", "s", self.seconds).goal(Goal::TimesBare(1.2));
+        let servers = Row::new("CPU of kube-apiserver and etcd", "s", self.servers_cpu);
+        let Some(bare) = &self.bare else {
+            return vec![seconds, servers];
+        };
+        let mean =
+            |figure: fn(&Bare) -> f64| f64::midpoint(figure(&bare.before), figure(&bare.after));
+        let same = |name: &str, bare: Bare| {
+            let name = format!("the same beside {name}");
+            Row::new(name, "s", self.seconds).beside(bare.seconds)
+        };
+        vec![
+            seconds.beside(mean(|bare| bare.seconds)),
+            same("bare by POST", bare.post),
+            same("the children alone by bare", bare.children),
+            same("all these writes by bare", bare.everything),
+            servers.beside(mean(|bare| bare.servers_cpu)),
+        ]
+    }
+
     fn counted_bytes_a_record(&self) -> Option<f64> {
         let [before, after] = self.record_bytes?;
         Some((after - before) / (self.records[1] - self.records[0]).max(1.0))
@@ -155,29 +197,16 @@ impl Create {
 impl Figures for Create {
     fn title(&self) -> String {
         format!(
-            "{} custom resources × (Deployment, Service, ConfigMap, Secret, status); bare: the children alone",
+            "{} custom resources × (Deployment, Service, ConfigMap, Secret, status); bare: the custom resources and the children by apply",
             self.crs
         )
     }
 
     fn rows(&self) -> Vec<Row> {
-        let mean = |[a, b]: [f64; 2]| f64::midpoint(a, b);
         let crs = float(self.crs);
-        let mut rows = vec![
-            Row::new("until all are done", "s", self.seconds)
-                .beside(mean(self.bare_seconds))
-                .goal(Goal::TimesBare(1.2)),
-            Row::new("the same beside bare by POST", "s", self.seconds)
-                .beside(self.bare_post_seconds),
-            Row::new(
-                "the same beside all these writes by bare",
-                "s",
-                self.seconds,
-            )
-            .beside(self.bare_everything_seconds),
+        let mut rows = self.seconds_rows();
+        rows.extend([
             Row::new("CPU of ork", "s", self.cpu).goal(Goal::AtMost(1.5 * crs / 1000.0)),
-            Row::new("CPU of kube-apiserver and etcd", "s", self.servers_cpu)
-                .beside(mean(self.bare_servers_cpu)),
             Row::new(
                 "requests per custom resource, Events apart",
                 "",
@@ -196,7 +225,7 @@ impl Figures for Create {
                 "",
                 float(self.requests.events) / crs,
             ),
-        ];
+        ]);
         let often = |(_, count): &(&String, &usize)| float(**count) / crs >= 0.01;
         rows.extend(
             self.requests

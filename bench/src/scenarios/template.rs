@@ -13,7 +13,7 @@ use super::{
     promise,
 };
 use crate::api::{self, Write};
-use crate::bare;
+use crate::bare::{self, By, What};
 use crate::options::Sizes;
 use crate::report::{Goal, Row};
 use crate::requests::Requests;
@@ -40,7 +40,7 @@ pub(crate) struct Template {
 
 pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Template> {
     let (site, mut ork, population, tuning) = converged(program, sizes).await?;
-    bare::children(&site, "bare", sizes.crs, Child::apply).await?;
+    bare::make(&site, What::Children(By::Apply), "bare", sizes.crs).await?;
 
     let before = relabel(&site, sizes.crs, "second").await?;
     let wanted = Tuning {
