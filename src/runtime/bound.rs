@@ -102,6 +102,11 @@ impl Bound {
         self.kinds.get(kind).cloned()
     }
 
+    /// Whether objects of that kind are looked for already.
+    pub(super) fn knows(&self, kind: &GroupKind) -> bool {
+        self.kinds.contains_key(kind) || self.absent.contains(kind)
+    }
+
     /// The kind of a child that is to be written.
     pub(super) fn kind_of(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
         self.kind(&key.kind).ok_or_else(|| Failure {

@@ -57,7 +57,10 @@ pub(super) async fn write_metadata(
         .await
     {
         Ok(answer) => {
-            if inventory.kinds != cr.inventory.kinds {
+            let is_dropped = |kind| !inventory.kinds.contains(kind);
+            if inventory.kinds.iter().any(|kind| !bound.knows(kind))
+                || cr.inventory.kinds.iter().any(is_dropped)
+            {
                 shared.rebind.notify_one();
             }
             Ok(bound.crs.store().answer(&answer))

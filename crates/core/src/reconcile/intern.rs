@@ -1,10 +1,11 @@
 //! Equal parts of records, held once in the process.
 
 use std::{
-    collections::HashMap,
-    hash::{BuildHasher, Hash, RandomState},
+    hash::{BuildHasher, Hash},
     sync::{Arc, Mutex, PoisonError, Weak},
 };
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// The table is not swept before it holds so many.
 const SWEEP_FROM: usize = 64;
@@ -13,8 +14,9 @@ const SWEEP_FROM: usize = 64;
 pub(super) struct Interner<T>(Mutex<Option<Table<T>>>);
 
 struct Table<T> {
-    hasher: RandomState,
-    by_hash: HashMap<u64, Vec<Weak<T>>>,
+    hasher: DefaultHashBuilder,
+    /// With the hash of each: of what is gone it could not be told again.
+    held: HashTable<(u64, Weak<T>)>,
     sweep_at: usize,
 }
 
@@ -29,8 +31,8 @@ impl<T: Hash + Eq> Interner<T> {
         // The table is whole between any two statements, so a poisoned lock is as good as any.
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = table.get_or_insert_with(|| Table {
-            hasher: RandomState::new(),
-            by_hash: HashMap::new(),
+            hasher: DefaultHashBuilder::default(),
+            held: HashTable::new(),
             sweep_at: SWEEP_FROM,
         });
         table.share(value)
@@ -39,23 +41,22 @@ impl<T: Hash + Eq> Interner<T> {
 
 impl<T: Hash + Eq> Table<T> {
     fn share(&mut self, value: T) -> Arc<T> {
-        let bucket = self
-            .by_hash
-            .entry(self.hasher.hash_one(&value))
-            .or_default();
-        let mut known = bucket.iter().filter_map(Weak::upgrade);
-        if let Some(known) = known.find(|known| **known == value) {
+        let hash = self.hasher.hash_one(&value);
+        let mut known = None;
+        self.held.find(hash, |(_, weak)| {
+            known = weak.upgrade().filter(|known| **known == value);
+            known.is_some()
+        });
+        if let Some(known) = known {
             return known;
         }
-        let shared = Arc::new(value);
-        bucket.push(Arc::downgrade(&shared));
-        if self.by_hash.len() >= self.sweep_at {
-            self.by_hash.retain(|_, bucket| {
-                bucket.retain(|weak| weak.strong_count() > 0);
-                !bucket.is_empty()
-            });
-            self.sweep_at = SWEEP_FROM.max(self.by_hash.len() * 2);
+        if self.held.len() >= self.sweep_at {
+            self.held.retain(|(_, weak)| weak.strong_count() > 0);
+            self.sweep_at = SWEEP_FROM.max(self.held.len() * 2);
         }
+        let shared = Arc::new(value);
+        self.held
+            .insert_unique(hash, (hash, Arc::downgrade(&shared)), |(hash, _)| *hash);
         shared
     }
 }
@@ -73,7 +74,7 @@ mod tests {
             interner.share(value);
         }
         let table = interner.0.lock().unwrap();
-        let known = table.as_ref().unwrap().by_hash.len();
+        let known = table.as_ref().unwrap().held.len();
         assert!(known <= SWEEP_FROM, "{known}");
         drop(table);
         assert!(Arc::ptr_eq(&held, &interner.share(7)));

@@ -2,11 +2,12 @@
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::fmt;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Longer keys are not shared: they are rare, and an interner should not keep them.
 const LONGEST_SHARED: usize = 128;
@@ -18,7 +19,7 @@ const SHARDS: usize = 16;
 const SWEEP_FROM: usize = 256;
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
-    state: RandomState::new(),
+    state: DefaultHashBuilder::default(),
     shards: std::array::from_fn(|_| Mutex::default()),
 });
 
@@ -30,19 +31,20 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
 pub struct Key(Arc<str>);
 
 struct Tables {
-    state: RandomState,
+    state: DefaultHashBuilder,
     shards: [Mutex<Table>; SHARDS],
 }
 
 #[derive(Default)]
 struct Table {
-    keys: HashSet<Key>,
+    keys: HashTable<Key>,
     sweep_at: usize,
 }
 
 impl Table {
-    fn intern(&mut self, text: &str) -> Key {
-        if let Some(key) = self.keys.get(text) {
+    /// The key of that text, whose hash is [`hash_of`] it.
+    fn intern(&mut self, text: &str, hash: u64) -> Key {
+        if let Some(key) = self.keys.find(hash, |key| key.as_str() == text) {
             return key.clone();
         }
         if self.keys.len() >= self.sweep_at {
@@ -51,9 +53,14 @@ impl Table {
             self.sweep_at = SWEEP_FROM.max(self.keys.len() * 2);
         }
         let key = Key(Arc::from(text));
-        self.keys.insert(key.clone());
+        self.keys
+            .insert_unique(hash, key.clone(), |key| hash_of(key));
         key
     }
+}
+
+fn hash_of(text: &str) -> u64 {
+    TABLES.state.hash_one(text)
 }
 
 impl Key {
@@ -63,13 +70,13 @@ impl Key {
         if text.len() > LONGEST_SHARED || text.starts_with(OF_ITEM) {
             return Key(Arc::from(text));
         }
-        let hash = TABLES.state.hash_one(text);
+        let hash = hash_of(text);
         let shard = usize::try_from(hash >> 32).unwrap_or(0) % SHARDS;
         // A table is whole between any two statements, so a poisoned lock is as good as any.
         let mut table = TABLES.shards[shard]
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        table.intern(text)
+        table.intern(text, hash)
     }
 
     /// The text.
@@ -184,12 +191,16 @@ mod tests {
     #[test]
     fn keys_that_nobody_holds_are_swept() {
         let mut table = Table::default();
-        let held = table.intern("held");
+        let held = table.intern("held", hash_of("held"));
         for n in 0..100_000 {
-            table.intern(&format!("user-made-{n}"));
+            let text = format!("user-made-{n}");
+            table.intern(&text, hash_of(&text));
         }
         assert!(table.keys.len() <= SWEEP_FROM, "{}", table.keys.len());
-        assert!(Arc::ptr_eq(&held.0, &table.intern("held").0));
+        assert!(Arc::ptr_eq(
+            &held.0,
+            &table.intern("held", hash_of("held")).0
+        ));
     }
 
     #[test]
