@@ -1,11 +1,14 @@
 //! Kubernetes Events, sent off the critical path.
 //!
 //! ```text
-//!  pass ── publish (never waits) ──► bounded channel ──► sender task ──► POST, or PATCH of a series
+//!  pass ── publish (never waits) ──► bounded channels ──► sender task ──► POST, or PATCH of a series
 //!                 │ full: dropped, counted                   │ 403: a problem that a condition can name; that
 //!                 ▼                                          ▼      namespace rests for 30 s
 //!          orkestra_events_dropped_total                problem()
 //! ```
+//!
+//! What is wrong is told at once. What was done waits until no other request is under way, a moment for each Event at most: in
+//! a storm of changes the API server has better to do.
 //!
 //! The same words about the same object are one Event with a count, as long as they come within six minutes of each
 //! other. Events are best effort: nothing waits for one, and none is retried but for one that was refused for a missing right,
@@ -15,12 +18,13 @@ mod sender;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 pub use k8s_openapi::api::core::v1::ObjectReference;
 use orkestra_core::api::{conditions::EVENT_BYTES, names};
 use prometheus::IntCounter;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::{metrics::Metrics, runtime::context::Clock};
+use crate::{client::flow::Flow, metrics::Metrics, runtime::context::Clock};
 
 /// Events that wait to be sent; further ones are dropped.
 pub const CAPACITY: usize = 1024;
@@ -52,14 +56,18 @@ pub struct Event {
 }
 
 enum Message {
-    Event(Box<Event>),
+    /// What, and when it happened.
+    Event(Box<Event>, Timestamp),
     Flush(oneshot::Sender<()>),
 }
 
 /// Takes Events and returns at once. Cloning is cheap; the sender ends with the last clone.
 #[derive(Clone)]
 pub struct EventSink {
+    warnings: mpsc::Sender<Message>,
+    /// All else.
     queue: mpsc::Sender<Message>,
+    clock: Clock,
     dropped: IntCounter,
     problem: Problem,
 }
@@ -71,16 +79,19 @@ impl fmt::Debug for EventSink {
 }
 
 impl EventSink {
-    /// Starts the sender on the current tokio runtime.
-    pub fn start(client: kube::Client, metrics: &Metrics, clock: Clock) -> Self {
+    /// Starts the sender on the current tokio runtime. What is no warning waits for other requests of `flow`.
+    pub fn start(client: kube::Client, flow: Flow, metrics: &Metrics, clock: Clock) -> Self {
         let (queue, messages) = mpsc::channel(CAPACITY);
+        let (warnings, first) = mpsc::channel(CAPACITY);
         let sink = Self {
+            warnings,
             queue,
+            clock,
             dropped: metrics.events_dropped(),
             problem: Problem::default(),
         };
-        let sender = sender::Sender::new(client, clock, sink.dropped.clone(), sink.problem.clone());
-        tokio::spawn(sender.run(messages));
+        let sender = sender::Sender::new(client, flow, sink.dropped.clone(), sink.problem.clone());
+        tokio::spawn(sender.run(first, messages));
         sink
     }
 
@@ -88,7 +99,9 @@ impl EventSink {
     pub fn disconnected(metrics: &Metrics) -> Self {
         let (queue, _) = mpsc::channel(1);
         Self {
+            warnings: queue.clone(),
             queue,
+            clock: Clock::system(),
             dropped: metrics.events_dropped(),
             problem: Problem::default(),
         }
@@ -96,11 +109,12 @@ impl EventSink {
 
     /// Hands the Event to the sender, or drops and counts it when too many wait.
     pub fn publish(&self, event: Event) {
-        if self
-            .queue
-            .try_send(Message::Event(Box::new(event)))
-            .is_err()
-        {
+        let queue = match event.severity {
+            Severity::Normal => &self.queue,
+            Severity::Warning => &self.warnings,
+        };
+        let message = Message::Event(Box::new(event), self.clock.now());
+        if queue.try_send(message).is_err() {
             self.dropped.inc();
         }
     }

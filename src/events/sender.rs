@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use k8s_openapi::{
     api::events::v1 as wire,
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
@@ -21,10 +22,12 @@ use tokio::{
 };
 
 use super::{CONTROLLER, Event, Message, NOTE_BYTES, Problem, Severity};
-use crate::runtime::context::Clock;
+use crate::client::flow::Flow;
 
 /// How long a request may take.
 const DEADLINE: Duration = Duration::from_secs(5);
+/// How long an Event that is no warning waits for other requests.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a namespace rests after a refusal.
 const REST: Duration = Duration::from_secs(30);
 /// How long after its last repetition an Event may still be counted up. Source: kube-runtime and client-go.
@@ -58,12 +61,12 @@ struct Series {
 struct Rest {
     until: Instant,
     /// Sent once more then: a right that is back is noticed, also where nothing happens.
-    refused: Event,
+    refused: (Event, Timestamp),
 }
 
 pub(super) struct Sender {
     client: kube::Client,
-    clock: Clock,
+    flow: Flow,
     dropped: IntCounter,
     problem: Problem,
     instance: String,
@@ -75,7 +78,7 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(
         client: kube::Client,
-        clock: Clock,
+        flow: Flow,
         dropped: IntCounter,
         problem: Problem,
     ) -> Self {
@@ -84,7 +87,7 @@ impl Sender {
             .find_map(|name| std::env::var(name).ok());
         Self {
             client,
-            clock,
+            flow,
             dropped,
             problem,
             instance: cut(
@@ -100,10 +103,16 @@ impl Sender {
         }
     }
 
-    pub(super) async fn run(mut self, mut messages: mpsc::Receiver<Message>) {
+    pub(super) async fn run(
+        mut self,
+        mut warnings: mpsc::Receiver<Message>,
+        mut messages: mpsc::Receiver<Message>,
+    ) {
         loop {
             let rested = self.resting.values().map(|rest| rest.until).min();
             let message = tokio::select! {
+                biased;
+                Some(warning) = warnings.recv() => Some(warning),
                 message = messages.recv() => message,
                 () = sleep_until(rested.unwrap_or_else(Instant::now)), if rested.is_some() => {
                     self.try_again().await;
@@ -111,8 +120,12 @@ impl Sender {
                 }
             };
             match message {
-                Some(Message::Event(event)) => {
-                    if !self.send(*event).await {
+                Some(Message::Event(event, at)) => {
+                    if event.severity == Severity::Normal {
+                        // Its turn comes in any case.
+                        let _ = timeout(PATIENCE, self.flow.idle()).await;
+                    }
+                    if !self.send(*event, at).await {
                         self.dropped.inc();
                     }
                 }
@@ -130,30 +143,30 @@ impl Sender {
             return;
         };
         rest.until = now + REST;
-        let event = rest.refused.clone();
-        self.attempt(&event).await;
+        let (event, at) = rest.refused.clone();
+        self.attempt(&event, at).await;
     }
 
     /// Sends one Event; false when it was not accepted.
-    async fn send(&mut self, event: Event) -> bool {
+    async fn send(&mut self, event: Event, at: Timestamp) -> bool {
         let namespace = words(event.regarding.namespace.clone(), &event).namespace;
         let rests = self.resting.get(&namespace);
         if rests.is_some_and(|rest| rest.until > Instant::now()) {
             return false;
         }
-        self.attempt(&event).await
+        self.attempt(&event, at).await
     }
 
-    async fn attempt(&mut self, event: &Event) -> bool {
+    async fn attempt(&mut self, event: &Event, at: Timestamp) -> bool {
         let words = words(event.regarding.namespace.clone(), event);
-        let error = match timeout(DEADLINE, self.request(&words, event)).await {
+        let error = match timeout(DEADLINE, self.request(&words, event, at)).await {
             Ok(Ok(name)) => {
                 self.accepted(&words.namespace);
                 self.remember(words, name);
                 return true;
             }
             Ok(Err(error)) => {
-                self.refused(&words.namespace, event, &error);
+                self.refused(&words.namespace, (event, at), &error);
                 error.to_string()
             }
             Err(_) => "no answer in time".to_owned(),
@@ -169,12 +182,12 @@ impl Sender {
     }
 
     /// Notes a missing right, so that a condition can name it; any other answer says that the right is there.
-    fn refused(&mut self, namespace: &str, event: &Event, error: &kube::Error) {
+    fn refused(&mut self, namespace: &str, (event, at): (&Event, Timestamp), error: &kube::Error) {
         match error {
             kube::Error::Api(status) if status.code == 403 && !is_terminating(status) => {
                 let rest = Rest {
                     until: Instant::now() + REST,
-                    refused: event.clone(),
+                    refused: (event.clone(), at),
                 };
                 self.resting.insert(namespace.to_owned(), rest);
                 self.report();
@@ -196,16 +209,21 @@ impl Sender {
     }
 
     /// Makes a new Event, or counts up the one that says the same. Answers its name.
-    async fn request(&mut self, words: &Words, event: &Event) -> kube::Result<String> {
+    async fn request(
+        &mut self,
+        words: &Words,
+        event: &Event,
+        at: Timestamp,
+    ) -> kube::Result<String> {
         let events: Api<wire::Event> = Api::namespaced(self.client.clone(), &words.namespace);
-        let now = MicroTime(self.clock.now());
+        let at = MicroTime(at);
         if let Some(series) = self
             .series
             .get(words)
             .filter(|series| series.last.elapsed() < SERIES)
         {
             let patch =
-                serde_json::json!({"series": {"count": series.count + 1, "lastObservedTime": now}});
+                serde_json::json!({"series": {"count": series.count + 1, "lastObservedTime": at}});
             match events
                 .patch(&series.name, &PatchParams::default(), &Patch::Merge(patch))
                 .await
@@ -217,8 +235,8 @@ impl Sender {
             self.series.remove(words);
         }
         self.serial += 1;
-        let name = event_name(&words.name, &now, self.serial);
-        let object = self.build(name.clone(), words, event, now);
+        let name = event_name(&words.name, &at, self.serial);
+        let object = self.build(name.clone(), words, event, at);
         events
             .create(&PostParams::default(), &object)
             .await
@@ -320,8 +338,10 @@ mod tests {
 
     use super::*;
     use crate::{
+        client::flow::Share,
         events::{CAPACITY, EventSink, ObjectReference},
         metrics::Metrics,
+        runtime::context::Clock,
     };
 
     type Seen = Arc<Mutex<Vec<(Method, String, serde_json::Value)>>>;
@@ -374,7 +394,7 @@ mod tests {
         let metrics = Metrics::new().unwrap();
         let (client, seen) = cluster(code);
         (
-            EventSink::start(client, &metrics, Clock::system()),
+            EventSink::start(client, Flow::new(|| 0.0), &metrics, Clock::system()),
             metrics,
             seen,
         )
@@ -417,6 +437,34 @@ mod tests {
         assert_eq!(metrics.events_dropped().get(), 7);
         sink.flush(Duration::from_secs(30)).await;
         assert_eq!(seen.lock().unwrap().len(), CAPACITY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_done_waits_for_other_requests_a_moment_and_what_is_wrong_does_not() {
+        let metrics = Metrics::new().unwrap();
+        let (client, seen) = cluster(200);
+        let flow = Flow::new(|| 0.0);
+        let sink = EventSink::start(client, flow.clone(), &metrics, Clock::system());
+        let other = flow.turn(&Share::new("a")).await;
+        sink.publish(event("done"));
+        sink.publish(Event {
+            severity: Severity::Warning,
+            ..event("wrong")
+        });
+        tokio::time::sleep(PATIENCE / 2).await;
+        let notes = |seen: &Seen| -> Vec<_> {
+            let seen = seen.lock().unwrap();
+            seen.iter()
+                .map(|(.., body)| body["note"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        assert_eq!(notes(&seen), ["wrong"]);
+        tokio::time::sleep(PATIENCE).await;
+        assert_eq!(notes(&seen), ["wrong", "done"], "it is not for ever");
+        sink.publish(event("more"));
+        drop(other);
+        tokio::time::sleep(PATIENCE / 2).await;
+        assert_eq!(notes(&seen).last().unwrap(), "more");
     }
 
     #[tokio::test(start_paused = true)]

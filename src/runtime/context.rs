@@ -65,7 +65,7 @@ impl Context {
         Ok(Self {
             informers: Informers::new(wire.clone(), entropy.clone()),
             crds: Crds::start(wire.clone(), entropy.clone()),
-            events: EventSink::start(client, &metrics, clock.clone()),
+            events: EventSink::start(client, flow.clone(), &metrics, clock.clone()),
             external: Client::closed(),
             leadership: Leadership::alone(lead::identity(&lead::host(), &entropy)),
             operators: Operators::default(),

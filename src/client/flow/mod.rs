@@ -22,7 +22,7 @@ use std::{
 };
 
 use tokio::{
-    sync::oneshot,
+    sync::{Notify, oneshot},
     time::{Instant, sleep_until},
 };
 
@@ -40,6 +40,8 @@ pub struct Flow(Arc<Inner>);
 struct Inner {
     state: Mutex<State>,
     metrics: OnceLock<FlowMetrics>,
+    /// Nothing is in flight any more.
+    idle: Notify,
     /// Draws from 0 to 1, to spread the ends of pauses.
     chance: Box<dyn Fn() -> f64 + Send + Sync>,
 }
@@ -73,6 +75,7 @@ impl Flow {
                 awaited: None,
             }),
             metrics: OnceLock::new(),
+            idle: Notify::new(),
             chance: Box::new(chance),
         }))
     }
@@ -114,6 +117,14 @@ impl Flow {
         }))
     }
 
+    /// Waits until no request is in flight, for what must not compete with any.
+    pub async fn idle(&self) {
+        let idle = self.0.idle.notified();
+        if self.state().shares.in_flight() > 0 {
+            idle.await;
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,6 +137,9 @@ impl Flow {
                 // Who is gone gives its turn back by itself.
                 let _ = sender.send(());
             }
+        }
+        if state.shares.in_flight() == 0 {
+            self.0.idle.notify_waiters();
         }
         self.publish(state);
         let until = state.limit.paused_until();

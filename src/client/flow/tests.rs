@@ -55,7 +55,11 @@ async fn whoever_gives_up_gives_its_turn_back_before_and_after_it_came() {
     drop(first);
     drop(turns);
     // The second has its turn now, and does not look.
+    let mut idle = Box::pin(flow.idle());
+    assert!(idle.as_mut().now_or_never().is_none());
     drop(second);
+    assert!(idle.now_or_never().is_some());
+    assert!(flow.idle().now_or_never().is_some());
     assert_eq!(flow.state().shares.in_flight(), 0);
     assert!(flow.state().waiting.is_empty());
 }
