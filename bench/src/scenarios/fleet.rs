@@ -24,6 +24,8 @@ use crate::watch::Watch;
 
 /// Operators in one Katalog.
 const A_KATALOG: usize = 5;
+/// How much of the steady memory may be held after a burst or a relist, in percent.
+const GIVEN_BACK: f64 = 110.0;
 
 /// The figures.
 #[derive(Debug, Serialize)]
@@ -177,19 +179,26 @@ impl Figures for Fleet {
                 "%",
                 percent(self.after_burst, self.steady),
             )
-            .goal(Goal::AtMost(110.0)),
+            .goal(Goal::AtMost(GIVEN_BACK)),
             Row::new(
                 "RSS after a relist (410), of the steady one",
                 "%",
                 percent(self.after_relist, self.steady),
             )
-            .goal(Goal::AtMost(110.0)),
+            .goal(Goal::AtMost(GIVEN_BACK)),
         ]);
         rows
     }
 
     fn broken(&self) -> Vec<String> {
-        cold_broken(&self.cold)
+        let mut broken = cold_broken(&self.cold);
+        for (what, now) in [("burst", self.after_burst), ("relist", self.after_relist)] {
+            let held = percent(now, self.steady);
+            broken.extend(promise(held <= GIVEN_BACK, || {
+                format!("after a {what} it holds {held:.0} % of its steady memory")
+            }));
+        }
+        broken
     }
 }
 
@@ -214,4 +223,45 @@ pub(super) fn cold_broken(cold: &ColdStart) -> Vec<String> {
         format!("the cold start wrote: {:?}", cold.requests.by)
     });
     wrote.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requests::Requests;
+
+    #[test]
+    fn memory_that_a_burst_or_a_relist_leaves_behind_is_a_broken_promise() {
+        let memory = |rss_mb| Memory {
+            rss_mb,
+            peak_mb: rss_mb,
+            heap_mb: rss_mb,
+            threads: 3,
+        };
+        let fleet = |after_burst, after_relist| Fleet {
+            operators: 1,
+            crs: 1,
+            children: 1,
+            create_seconds: 1.0,
+            after_create: memory(30.0),
+            cold: ColdStart {
+                seconds: 0.1,
+                cpu: 0.1,
+                requests: Requests::default(),
+                memory: memory(20.0),
+                records: 2.0,
+            },
+            steady: memory(20.0),
+            burst_seconds: 1.0,
+            after_burst: memory(after_burst),
+            relists: 1,
+            after_relist: memory(after_relist),
+        };
+        assert_eq!(fleet(21.9, 19.0).broken(), Vec::<String>::new());
+        assert_eq!(
+            fleet(20.0, 23.0).broken(),
+            ["after a relist it holds 115 % of its steady memory"]
+        );
+        assert_eq!(fleet(23.0, 23.0).broken().len(), 2);
+    }
 }

@@ -283,7 +283,10 @@ const SCALING: &[(&str, &[Proof])] = &[
     ),
     (
         "the allocator keeps a burst",
-        &[Later("the benchmark that measures it")],
+        &[Elsewhere(
+            "bench/src/scenarios/fleet.rs",
+            "memory_that_a_burst_or_a_relist_leaves_behind_is_a_broken_promise",
+        )],
     ),
 ];
 
