@@ -40,8 +40,9 @@ const SEED: u64 = 6;
 /// How many processes run.
 const CONTROLLERS: u64 = 2;
 /// How long everything may take to converge when nothing goes wrong any more: a request that hangs takes 30 s, and Kubernetes'
-/// own controllers pause for up to a minute each before they list what they missed, one after the other.
-const CONVERGED: Duration = Duration::from_mins(5);
+/// own controllers pause for up to a minute each before they list what they missed, one after the other, and wait five minutes for
+/// a Pod whose creation they never heard of (`ExpectationsTimeout` of its Job controller).
+const CONVERGED: Duration = Duration::from_mins(9);
 /// How long nothing must be written.
 const QUIET: Duration = Duration::from_secs(8);
 
