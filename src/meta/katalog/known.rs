@@ -94,7 +94,7 @@ fn shape(record: &CrdRecord) -> CrdShape {
         served: version.served,
         storage: version.storage,
         status: version.has_status,
-        schema: schema(version.status_schema.as_deref()),
+        schema: Arc::new(schema(version.status_schema.as_deref())),
     });
     CrdShape {
         group: record.group.to_string(),
