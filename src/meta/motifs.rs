@@ -140,6 +140,7 @@ impl Known {
 
     fn put(&mut self, object: &DynamicObject) {
         let document = serde_json::to_value(object).unwrap_or_default();
-        self.motifs.insert(reference(&object.metadata), Arc::new(document));
+        self.motifs
+            .insert(reference(&object.metadata), Arc::new(document));
     }
 }

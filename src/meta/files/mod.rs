@@ -194,7 +194,8 @@ impl Files {
         if state.seen.replace(hash.clone()) == Some(hash) {
             return Ok(());
         }
-        let cluster = |document: &Value| schemas(&known(&shared.context.crds, &kinds_named(document)));
+        let cluster =
+            |document: &Value| schemas(&known(&shared.context.crds, &kinds_named(document)));
         let (loaded, warnings) = load::compile(&contents, &cluster).await?;
         if !warnings.is_empty() {
             self.tell(Notice::Warned(warnings));

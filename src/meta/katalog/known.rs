@@ -129,7 +129,10 @@ mod tests {
             "apiTypes": { "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" },
             "operatorBox": { "onCreate": { "custom": [{ "apiVersion": "fish.example/v2", "kind": "Carp", "name": "x" }] } },
         }}}});
-        let named: Vec<_> = kinds_named(&document).iter().map(ToString::to_string).collect();
+        let named: Vec<_> = kinds_named(&document)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(
             named,
             [

@@ -146,7 +146,12 @@ mod tests {
         assert_eq!(object.status.ready, "1/1");
         assert!(object.document.deletes);
         assert_eq!(object.document.about.author, "me");
-        let kinds: Vec<_> = object.document.kinds.iter().map(GroupKind::to_string).collect();
+        let kinds: Vec<_> = object
+            .document
+            .kinds
+            .iter()
+            .map(GroupKind::to_string)
+            .collect();
         assert_eq!(
             kinds,
             ["Katalog.orkestra.orkspace.io", "Pond.water.example"]
@@ -155,7 +160,10 @@ mod tests {
 
     #[test]
     fn a_write_that_declares_nothing_else_leaves_the_document_equal() {
-        let (one, other) = (object("7", &json!({})), object("8", &json!({ "ready": "0/1" })));
+        let (one, other) = (
+            object("7", &json!({})),
+            object("8", &json!({ "ready": "0/1" })),
+        );
         assert_eq!(one.document, other.document);
         assert!(one.is_older_than(&other) && !other.is_older_than(&one));
         assert!(!one.is_older_than(&one));

@@ -238,11 +238,7 @@ impl Katalog {
             operated: &operated,
             releasing: &releasing,
         };
-        let wanted = status::compute(
-            &facts,
-            &self.object.status,
-            self.shared.context.clock.now(),
-        );
+        let wanted = status::compute(&facts, &self.object.status, self.shared.context.clock.now());
         let (ready, revision) = if self.leads {
             (status::readiness(&facts), wanted.revision.clone())
         } else {

@@ -72,14 +72,16 @@ mod tests {
             served: true,
             storage: true,
             status: true,
-            schema: Arc::new(Node::from(&json!({ "properties": { "spec": { "properties": {
-                "fish": { "default": "carp" },
-                "shade": { "default": "light", "nullable": true },
-                "size": size,
-                "whole": { "default": {}, "properties": { "deep": { "default": 1 } } },
-                "parts": { "items": size },
-                "named": { "additionalProperties": size },
-            }}}}))),
+            schema: Arc::new(Node::from(
+                &json!({ "properties": { "spec": { "properties": {
+                    "fish": { "default": "carp" },
+                    "shade": { "default": "light", "nullable": true },
+                    "size": size,
+                    "whole": { "default": {}, "properties": { "deep": { "default": 1 } } },
+                    "parts": { "items": size },
+                    "named": { "additionalProperties": size },
+                }}}}),
+            )),
         };
         let mut object = Node::from(&json!({ "spec": {
             "fish": null, "shade": null, "size": { "depth": 1 }, "parts": [{}, 7], "named": { "a": {} },
