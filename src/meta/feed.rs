@@ -207,7 +207,7 @@ impl Followed {
             });
             let katalog = before
                 .is_none()
-                .then(|| Katalog::new(&self.shared, Arc::clone(&object)));
+                .then(|| Katalog::new(&self.shared, &object));
             started.push((key, object, before, katalog));
         }
         for (key, object, before, katalog) in started {
@@ -245,7 +245,7 @@ async fn attend(shared: &Arc<Shared>, first: Option<Katalog>, objects: watch::Re
     loop {
         let next = katalog
             .take()
-            .or_else(|| Some(Katalog::new(shared, objects.borrow().clone()?)));
+            .or_else(|| Some(Katalog::new(shared, &objects.borrow().clone()?)));
         let Some(next) = next else {
             return;
         };

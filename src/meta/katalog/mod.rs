@@ -156,7 +156,7 @@ struct Release {
 
 impl Katalog {
     /// Judges the object and registers what it claims; nothing runs and nothing is written yet.
-    pub(crate) fn new(shared: &Arc<Shared>, object: Arc<KatalogObject>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, object: &Arc<KatalogObject>) -> Self {
         let reference = object.reference();
         let uid = object.metadata.uid.clone().unwrap_or_default();
         let client = shared.context.wire.client();
@@ -182,7 +182,7 @@ impl Katalog {
             cleared: false,
             looked: false,
             operated: operated.collect(),
-            object: Arc::clone(&object),
+            object: Arc::clone(object),
             releasing: BTreeMap::new(),
             releases: JoinSet::new(),
             views: Vec::new(),
