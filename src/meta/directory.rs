@@ -38,8 +38,6 @@ pub struct KatalogView {
     pub reference: KatalogRef,
     /// What it says about itself.
     pub about: About,
-    /// The Katalog as it was written, the newest revision, accepted or not: for `/katalog/raw`.
-    pub document: Arc<serde_json::Value>,
     /// The accepted revision that runs; none until one was accepted.
     pub plan: Option<Arc<Plan>>,
     /// Its `Ready` condition.
@@ -202,7 +200,6 @@ impl KatalogView {
         let Self {
             reference,
             about,
-            document,
             plan,
             ready,
             revision,
@@ -218,7 +215,6 @@ impl KatalogView {
                 .all(|(a, b)| a.is_same(b));
         same_plan
             && same_operators
-            && Arc::ptr_eq(document, &other.document)
             && (reference, about, ready, revision, disabled, settled)
                 == (
                     &other.reference,

@@ -29,7 +29,7 @@ use orkestra_core::{api::names, plan::KatalogRef};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::katalog::{Katalog, Latest, Shared, reference};
+use super::katalog::{Katalog, KatalogObject, Latest, Shared, reference};
 use crate::runtime::{entropy::Entropy, wire::chain};
 
 /// How long a Katalog whose task panicked rests.
@@ -59,7 +59,7 @@ pub(crate) async fn follow(
         tasks: TaskTracker::new(),
     };
     let mut unlisted: BTreeSet<Scope> = scopes(namespaces).into_iter().collect();
-    let mut lists: BTreeMap<Scope, Vec<DynamicObject>> = BTreeMap::new();
+    let mut lists: BTreeMap<Scope, Vec<KatalogObject>> = BTreeMap::new();
     let mut shutdown = pin!(shutdown.cancelled_owned());
     loop {
         let (scope, event) = tokio::select! {
@@ -71,7 +71,10 @@ pub(crate) async fn follow(
                 tracing::warn!(error = %chain(&error), "Katalogs cannot be watched");
             }
             Ok(Event::Init) => drop(lists.insert(scope, Vec::new())),
-            Ok(Event::InitApply(object)) => lists.entry(scope).or_default().push(object),
+            Ok(Event::InitApply(object)) => {
+                let listed = lists.entry(scope).or_default();
+                listed.push(KatalogObject::new(object));
+            }
             Ok(Event::InitDone) => {
                 followed.replace(&scope, lists.remove(&scope).unwrap_or_default());
                 unlisted.remove(&scope);
@@ -79,8 +82,8 @@ pub(crate) async fn follow(
                     followed.shared.synced.send_replace(true);
                 }
             }
-            Ok(Event::Apply(object)) => followed.apply(vec![object]),
-            Ok(Event::Delete(object)) => followed.remove(&reference(&object)),
+            Ok(Event::Apply(object)) => followed.apply(vec![KatalogObject::new(object)]),
+            Ok(Event::Delete(object)) => followed.remove(&reference(&object.metadata)),
         }
     }
     followed.katalogs.clear();
@@ -165,8 +168,8 @@ struct Entry {
 
 impl Followed {
     /// Takes in a whole list of a scope.
-    fn replace(&mut self, scope: &Scope, objects: Vec<DynamicObject>) {
-        let listed: Vec<_> = objects.iter().map(reference).collect();
+    fn replace(&mut self, scope: &Scope, objects: Vec<KatalogObject>) {
+        let listed: Vec<_> = objects.iter().map(KatalogObject::reference).collect();
         let in_scope = |katalog: &KatalogRef| {
             scope
                 .as_ref()
@@ -185,10 +188,10 @@ impl Followed {
     }
 
     /// Takes in states of Katalogs; all of them claim before any of them runs.
-    fn apply(&mut self, objects: Vec<DynamicObject>) {
+    fn apply(&mut self, objects: Vec<KatalogObject>) {
         let mut started = Vec::new();
         for object in objects {
-            let key = reference(&object);
+            let key = object.reference();
             let object = Arc::new(object);
             let known = self
                 .katalogs
@@ -204,7 +207,7 @@ impl Followed {
             });
             let katalog = before
                 .is_none()
-                .then(|| Katalog::new(&self.shared, Arc::clone(&object)));
+                .then(|| Katalog::new(&self.shared, &object));
             started.push((key, object, before, katalog));
         }
         for (key, object, before, katalog) in started {
@@ -242,7 +245,7 @@ async fn attend(shared: &Arc<Shared>, first: Option<Katalog>, objects: watch::Re
     loop {
         let next = katalog
             .take()
-            .or_else(|| Some(Katalog::new(shared, objects.borrow().clone()?)));
+            .or_else(|| Some(Katalog::new(shared, &objects.borrow().clone()?)));
         let Some(next) = next else {
             return;
         };

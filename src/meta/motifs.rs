@@ -117,7 +117,7 @@ pub(crate) async fn follow(
             }
             Ok(Event::Apply(object)) => motifs.change(|known| known.put(&object)),
             Ok(Event::Delete(object)) => {
-                motifs.change(|known| drop(known.motifs.remove(&reference(&object))));
+                motifs.change(|known| drop(known.motifs.remove(&reference(&object.metadata))));
             }
         }
     }
@@ -140,6 +140,7 @@ impl Known {
 
     fn put(&mut self, object: &DynamicObject) {
         let document = serde_json::to_value(object).unwrap_or_default();
-        self.motifs.insert(reference(object), Arc::new(document));
+        self.motifs
+            .insert(reference(&object.metadata), Arc::new(document));
     }
 }

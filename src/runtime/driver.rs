@@ -273,8 +273,10 @@ impl Driver {
         let before = current.as_deref().or(life.next.as_deref());
         let needed = kinds::needed(&plan, before);
         let observed = before.map(|before| &before.observed);
-        let observed = observed::find(&self.shared, &plan, observed).await;
-        match kinds::find(&self.shared, &plan, before, needed).await {
+        // Large and rare: in memory of its own, while it lasts.
+        let observed = Box::pin(observed::find(&self.shared, &plan, observed)).await;
+        let found = Box::pin(kinds::find(&self.shared, &plan, before, needed)).await;
+        match found {
             Ok(found) => {
                 if !found.absent.is_empty() || observed.contains(&None) {
                     life.look_again_at = Some(Instant::now() + LOOK_AGAIN);

@@ -92,7 +92,6 @@ fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) 
             description: "Ponds and lakes".to_owned(),
             ..About::default()
         },
-        document: Arc::new(Value::Null),
         plan: None,
         ready: Readiness {
             status: Some(true),

@@ -18,7 +18,8 @@ use serde_json::Value;
 use super::{
     super::{
         calls::Resource,
-        katalog::{disabled, kinds_of, reference, status_of},
+        directory::About,
+        katalog::{KatalogObject, disabled, kinds_of},
     },
     FileError,
 };
@@ -38,7 +39,7 @@ pub(super) struct Loaded {
     pub(super) plan: Arc<Plan>,
     pub(super) revision: String,
     pub(super) disabled: Vec<String>,
-    pub(super) document: Arc<Value>,
+    pub(super) about: About,
     pub(super) storage: BTreeMap<GroupKind, String>,
     /// What is applied before it runs, entry by entry.
     pub(super) entries: Vec<Entry>,
@@ -165,7 +166,7 @@ impl Loaded {
             reference: plan.katalog.clone(),
             storage: kinds_of(&plan).into_iter().filter_map(stored).collect(),
             disabled: disabled(&document.spec),
-            document: Arc::new(written),
+            about: About::read(&written),
             entries: entries(path, &document),
             plan,
         }
@@ -213,21 +214,22 @@ pub(super) async fn claimed_in_cluster(
         Err(error) if error.is_not_found() => return Ok(None),
         listed => listed?,
     };
-    let claims = katalogs.iter().flat_map(|object| {
-        let operated = status_of(object)
-            .operated
-            .into_iter()
-            .map(|kind| (kind.group, kind.kind));
+    let claims = katalogs.into_iter().flat_map(|object| {
+        let declared = declared(&object.data);
+        let object = KatalogObject::new(object);
+        let reference = object.reference();
+        let operated = object.status.operated.into_iter();
         operated
-            .chain(declared(&object.data))
-            .map(move |claim| (claim, object))
+            .map(|kind| (kind.group, kind.kind))
+            .chain(declared)
+            .map(move |claim| (claim, reference.clone()))
     });
     let kind_of = |(group, kind): &(String, String)| GroupKind {
         group: group.as_str().into(),
         kind: kind.as_str().into(),
     };
     Ok(claims
-        .map(|(claim, object)| (kind_of(&claim), reference(object)))
+        .map(|(claim, katalog)| (kind_of(&claim), katalog))
         .find(|(kind, _)| kinds.contains(kind)))
 }
 

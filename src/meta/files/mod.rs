@@ -33,8 +33,8 @@ use self::{apply::Applied, load::Loaded};
 use super::{
     calls::CallError,
     claims::Seniority,
-    directory::{About, KatalogView, OperatorView},
-    katalog::{Shared, any_changed, group_kind, kinds_of, known, schemas},
+    directory::{KatalogView, OperatorView},
+    katalog::{Shared, any_changed, group_kind, kinds_named, kinds_of, known, schemas},
     ledger::Wanted,
     release::release_kind,
     status::{self, Facts, Operating, Verdict},
@@ -194,7 +194,8 @@ impl Files {
         if state.seen.replace(hash.clone()) == Some(hash) {
             return Ok(());
         }
-        let cluster = |document: &Value| schemas(&known(&shared.context.crds, [document]));
+        let cluster =
+            |document: &Value| schemas(&known(&shared.context.crds, &kinds_named(document)));
         let (loaded, warnings) = load::compile(&contents, &cluster).await?;
         if !warnings.is_empty() {
             self.tell(Notice::Warned(warnings));
@@ -328,8 +329,7 @@ impl State {
             drop(operators);
             shared.publisher.put(KatalogView {
                 reference: katalog.reference.clone(),
-                about: About::read(&katalog.document),
-                document: Arc::clone(&katalog.document),
+                about: katalog.about.clone(),
                 plan: Some(Arc::clone(&katalog.plan)),
                 ready,
                 revision: Some(katalog.revision.clone()),

@@ -10,8 +10,7 @@ use super::{
     super::{calls::CallError, ledger::Wanted, release::operated, status::Verdict},
     Katalog, Running, group_kind,
     judge::{Judged, judge, kinds_of},
-    known::{schemas, storage},
-    status_of,
+    known::{kinds_named, schemas, storage},
     taken::{stored, take},
 };
 
@@ -68,7 +67,7 @@ impl Katalog {
             self.put_finalizer().await?;
             let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
             let motifs = motifs.unwrap_or_default();
-            let revision = self.revisions.store(&self.document, &motifs).await?;
+            let revision = self.revisions.store(&self.document.tree(), &motifs).await?;
             if let Some(judged) = self.candidate.take() {
                 self.start(judged, revision).await?;
                 self.verdict = Verdict::Accepted;
@@ -93,7 +92,7 @@ impl Katalog {
             self.judge_by_schemas().await;
         }
         if let Some(judged) = self.candidate.take() {
-            let revision = status_of(&self.object).revision.unwrap_or_default();
+            let revision = self.object.status.revision.clone().unwrap_or_default();
             self.adopt(judged, revision);
             self.verdict = Verdict::Accepted;
         } else if self.running.is_none() && !self.looked && !self.is_leaving() {
@@ -111,8 +110,9 @@ impl Katalog {
 
     /// What a predecessor operated is this process's own.
     fn inherit(&mut self) {
-        for kind in status_of(&self.object).operated {
-            self.operated.entry(group_kind(&kind)).or_insert(kind);
+        for kind in &self.object.status.operated {
+            let kept = self.operated.entry(group_kind(kind));
+            kept.or_insert_with(|| kind.clone());
         }
     }
 
@@ -185,7 +185,7 @@ impl Katalog {
                 motif.map(Arc::new).ok_or_else(String::new)
             };
             let taken = take(&revision.document, &motif);
-            let crds = self.crds_of(&revision.document, &taken.asked);
+            let crds = self.crds_of(&kinds_named(&revision.document), &taken.asked);
             // It was accepted once: a definition or a check that came since takes nothing away.
             let schemas = schemas(&crds).trusting();
             let judged = judge(&self.reference, &revision.document, &taken, &schemas).ok()?;

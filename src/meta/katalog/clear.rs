@@ -12,15 +12,9 @@ use super::{
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Katalog {
-    /// Whether the Katalog is deleted with what its operators look after, as far as the object says.
-    fn deletes(&self) -> bool {
-        let policy = self.object.data.pointer("/spec/deletionPolicy");
-        policy.is_some_and(|policy| policy == "delete")
-    }
-
     /// Whether nothing of the Katalog is wanted any more: it is being deleted, and what goes with it is gone.
     pub(super) fn is_leaving(&self) -> bool {
-        self.is_deleting() && (self.gone || self.cleared || !self.deletes())
+        self.is_deleting() && (self.gone || self.cleared || !self.object.document.deletes)
     }
 
     /// Deletes the custom resources that the operators look after; when some are left, says when to look again. Where no

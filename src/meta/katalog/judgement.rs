@@ -1,14 +1,18 @@
 //! What a Katalog is judged by, and what follows from the verdict.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use orkestra_core::{plan::Schemas, reconcile::crd::CrdRecord};
+use orkestra_core::{
+    plan::{GroupKind, Schemas},
+    reconcile::crd::CrdRecord,
+};
+use serde_json::Value;
 
 use super::{
     super::status::Verdict,
     Katalog, Running, Subject,
     judge::{Judged, judge},
-    known::{known, schemas, whole_schemas},
+    known::{kinds_named, known, schemas, whole_schemas},
     taken::{Asked, Taken, take},
 };
 
@@ -16,8 +20,8 @@ impl Katalog {
     /// Judges the object by what the records say of CRDs, so that it can claim its kinds at once.
     pub(super) fn judge(&mut self) {
         if !self.is_deleting() {
-            let (subject, taken) = self.subject();
-            self.judge_against(&taken, &schemas(&subject.crds));
+            let (subject, tree, taken) = self.subject();
+            self.judge_against((&tree, &taken), &schemas(&subject.crds));
         }
     }
 
@@ -26,9 +30,9 @@ impl Katalog {
         if self.is_judged() {
             return;
         }
-        let (subject, taken) = self.subject();
+        let (subject, tree, taken) = self.subject();
         let schemas = whole_schemas(&self.shared.context.wire, &subject.crds).await;
-        self.judge_against(&taken, &schemas);
+        self.judge_against((&tree, &taken), &schemas);
         self.judged = Some(subject);
     }
 
@@ -47,50 +51,43 @@ impl Katalog {
             .collect();
         let now = Subject {
             generation: self.object.metadata.generation,
-            crds: self.crds_of(&self.document, &motifs),
+            crds: self.crds_of(&self.document.kinds, &motifs),
             motifs,
         };
         *judged == now
     }
 
-    fn motif(&self, name: &str) -> Result<Arc<serde_json::Value>, String> {
+    fn motif(&self, name: &str) -> Result<Arc<Value>, String> {
         self.shared.motifs.get(&self.reference.namespace, name)
     }
 
-    /// What a judgement is about, and what the Katalog takes from Motifs.
-    fn subject(&mut self) -> (Subject, Taken) {
-        let generation = self.object.metadata.generation;
-        if self
-            .judged
-            .as_ref()
-            .is_none_or(|judged| judged.generation != generation)
-        {
-            self.document = Arc::new(serde_json::to_value(&*self.object).unwrap_or_default());
-        }
-        let taken = take(&self.document, &|name| self.motif(name));
+    /// What a judgement is about, the document, and what the Katalog takes from Motifs.
+    fn subject(&mut self) -> (Subject, Value, Taken) {
+        self.document = Arc::clone(&self.object.document);
+        let tree = self.document.tree();
+        let taken = take(&tree, &|name| self.motif(name));
         let subject = Subject {
-            generation,
-            crds: self.crds_of(&self.document, &taken.asked),
+            generation: self.object.metadata.generation,
+            crds: self.crds_of(&self.document.kinds, &taken.asked),
             motifs: taken.asked.clone(),
         };
-        (subject, taken)
+        (subject, tree, taken)
     }
 
     /// The CRDs of the kinds that a document and its Motifs name.
     pub(super) fn crds_of(
         &self,
-        document: &serde_json::Value,
+        kinds: &BTreeSet<GroupKind>,
         motifs: &Asked,
     ) -> Vec<Arc<CrdRecord>> {
         let motifs = motifs.iter().filter_map(|(_, motif)| motif.as_deref());
-        known(
-            &self.shared.context.crds,
-            std::iter::once(document).chain(motifs),
-        )
+        let mut named = kinds.clone();
+        named.extend(motifs.flat_map(kinds_named));
+        known(&self.shared.context.crds, &named)
     }
 
-    fn judge_against(&mut self, taken: &Taken, schemas: &Schemas) {
-        match judge(&self.reference, &self.document, taken, schemas) {
+    fn judge_against(&mut self, (document, taken): (&Value, &Taken), schemas: &Schemas) {
+        match judge(&self.reference, document, taken, schemas) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision is refused");

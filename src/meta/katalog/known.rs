@@ -17,16 +17,16 @@ use crate::runtime::{
     wire::{Served, Wire},
 };
 
-/// The CRDs of the kinds that `documents` name, as far as the cluster has them, sorted by kind.
-pub(crate) fn known<'a>(
-    crds: &Crds,
-    documents: impl IntoIterator<Item = &'a Value>,
-) -> Vec<Arc<CrdRecord>> {
-    let mut named = BTreeSet::new();
-    for document in documents {
-        collect_kinds(document, &mut named);
-    }
-    named.iter().filter_map(|kind| crds.get(kind)).collect()
+/// The CRDs of `kinds`, as far as the cluster has them, sorted by kind.
+pub(crate) fn known(crds: &Crds, kinds: &BTreeSet<GroupKind>) -> Vec<Arc<CrdRecord>> {
+    kinds.iter().filter_map(|kind| crds.get(kind)).collect()
+}
+
+/// The kinds that a document names: every `kind` that has a `group` or an `apiVersion` beside it.
+pub(crate) fn kinds_named(document: &Value) -> BTreeSet<GroupKind> {
+    let mut kinds = BTreeSet::new();
+    collect_kinds(document, &mut kinds);
+    kinds
 }
 
 /// The same for the compiler.
@@ -68,7 +68,6 @@ pub(crate) fn storage(crds: &Crds, kinds: &BTreeSet<GroupKind>) -> BTreeMap<Grou
     kinds.iter().filter_map(stored).collect()
 }
 
-/// Every `kind` that has a `group` or an `apiVersion` beside it: API types, and custom children.
 fn collect_kinds(value: &Value, kinds: &mut BTreeSet<GroupKind>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect_kinds(item, kinds)),
@@ -95,7 +94,7 @@ fn shape(record: &CrdRecord) -> CrdShape {
         served: version.served,
         storage: version.storage,
         status: version.has_status,
-        schema: schema(version.status_schema.as_ref()),
+        schema: Arc::new(schema(version.status_schema.as_deref())),
     });
     CrdShape {
         group: record.group.to_string(),
@@ -130,9 +129,10 @@ mod tests {
             "apiTypes": { "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" },
             "operatorBox": { "onCreate": { "custom": [{ "apiVersion": "fish.example/v2", "kind": "Carp", "name": "x" }] } },
         }}}});
-        let mut kinds = BTreeSet::new();
-        collect_kinds(&document, &mut kinds);
-        let named: Vec<_> = kinds.iter().map(ToString::to_string).collect();
+        let named: Vec<_> = kinds_named(&document)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(
             named,
             [

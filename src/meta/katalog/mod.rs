@@ -14,6 +14,7 @@ mod clear;
 mod judge;
 mod judgement;
 mod known;
+mod object;
 mod releases;
 mod report;
 mod taken;
@@ -26,9 +27,9 @@ use std::{
 
 use kube::api::DynamicObject;
 use orkestra_core::{
-    api::{KatalogStatus, OperatedKind},
+    api::OperatedKind,
     plan::{GroupKind, KatalogRef, Plan},
-    reconcile::{crd::CrdRecord, record::Version},
+    reconcile::crd::CrdRecord,
 };
 use tokio::{
     sync::watch,
@@ -36,7 +37,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::{judge::Judged, taken::Asked};
+use self::{judge::Judged, object::Document, taken::Asked};
 use super::{
     calls::{CallError, Resource},
     claims::Seniority,
@@ -52,7 +53,8 @@ use crate::runtime::context::Context;
 
 pub(crate) use self::{
     judge::{disabled, kinds_of},
-    known::{known, schemas},
+    known::{kinds_named, known, schemas},
+    object::{KatalogObject, reference},
 };
 
 /// First wait after a failure; doubled with each, up to [`LONGEST_WAIT`].
@@ -76,7 +78,7 @@ pub(crate) struct Shared {
 }
 
 /// The newest state of a Katalog's object; none when it is gone.
-pub(crate) type Latest = Option<Arc<DynamicObject>>;
+pub(crate) type Latest = Option<Arc<KatalogObject>>;
 
 /// One Katalog.
 #[derive(Debug)]
@@ -88,7 +90,7 @@ pub(crate) struct Katalog {
     resource: Resource,
     revisions: Revisions,
     /// The newest state known, be it from the watch or an answer to a write of ours.
-    object: Arc<DynamicObject>,
+    object: Arc<KatalogObject>,
     gone: bool,
     /// Whether this process leads, as of this turn; one that does not writes nothing.
     leads: bool,
@@ -96,7 +98,8 @@ pub(crate) struct Katalog {
     confirmed: bool,
     /// Whether it was acted upon at least once.
     settled: bool,
-    document: Arc<serde_json::Value>,
+    /// What was judged last.
+    document: Arc<Document>,
     /// What the verdict is about; none before it was judged by the whole schemas.
     judged: Option<Subject>,
     verdict: Verdict,
@@ -153,11 +156,12 @@ struct Release {
 
 impl Katalog {
     /// Judges the object and registers what it claims; nothing runs and nothing is written yet.
-    pub(crate) fn new(shared: &Arc<Shared>, object: Arc<DynamicObject>) -> Self {
-        let reference = reference(&object);
+    pub(crate) fn new(shared: &Arc<Shared>, object: &Arc<KatalogObject>) -> Self {
+        let reference = object.reference();
         let uid = object.metadata.uid.clone().unwrap_or_default();
         let client = shared.context.wire.client();
-        let status = status_of(&object);
+        let operated = object.status.operated.iter();
+        let operated = operated.map(|kind| (group_kind(kind), kind.clone()));
         let mut katalog = Self {
             resource: Resource::katalogs(client),
             revisions: Revisions::new(client, &reference, &uid),
@@ -165,7 +169,6 @@ impl Katalog {
             reference,
             uid,
             document: Arc::default(),
-            object,
             gone: false,
             leads: shared.context.leadership.standing().leads,
             confirmed: false,
@@ -178,11 +181,8 @@ impl Katalog {
             forgotten: false,
             cleared: false,
             looked: false,
-            operated: status
-                .operated
-                .into_iter()
-                .map(|kind| (group_kind(&kind), kind))
-                .collect(),
+            operated: operated.collect(),
+            object: Arc::clone(object),
             releasing: BTreeMap::new(),
             releases: JoinSet::new(),
             views: Vec::new(),
@@ -259,19 +259,20 @@ impl Katalog {
     }
 
     /// Takes in a state of the object, unless a newer one is known.
-    fn see(&mut self, object: Arc<DynamicObject>) {
-        let version = |object: &DynamicObject| {
-            let version = object.metadata.resource_version.as_deref();
-            Version::from(version.unwrap_or_default())
-        };
-        if version(&object).is_newer_than(&version(&self.object)) {
-            self.object = object;
+    fn see(&mut self, object: Arc<KatalogObject>) {
+        // Of the same state what the feed holds too is kept, and of equal documents one.
+        if object.is_older_than(&self.object) {
+            return;
         }
+        if *object.document == *self.document {
+            self.document = Arc::clone(&object.document);
+        }
+        self.object = object;
     }
 
     /// Takes in an answer to a write of ours.
     fn see_answer(&mut self, answer: DynamicObject) {
-        self.see(Arc::new(answer));
+        self.see(Arc::new(KatalogObject::new(answer)));
     }
 
     /// Reads the object again, after somebody else was faster.
@@ -340,20 +341,6 @@ impl Katalog {
             .min(LONGEST_WAIT);
         Instant::now() + self.shared.context.entropy.shorten(wait, 0.2)
     }
-}
-
-/// Namespace and name of a Katalog's object.
-pub(crate) fn reference(object: &DynamicObject) -> KatalogRef {
-    KatalogRef {
-        namespace: object.metadata.namespace.clone().unwrap_or_default(),
-        name: object.metadata.name.clone().unwrap_or_default(),
-    }
-}
-
-/// The status that the object carries; the default where it has none, or none that can be read.
-pub(crate) fn status_of(object: &DynamicObject) -> KatalogStatus {
-    let status = object.data.get("status").cloned().unwrap_or_default();
-    serde_json::from_value(status).unwrap_or_default()
 }
 
 /// The kind without plural and version.

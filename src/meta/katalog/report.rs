@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use super::{
     super::{
         calls::CallError,
-        directory::{About, KatalogView, OperatorView},
+        directory::{KatalogView, OperatorView},
         status::{self, Facts, Operating, Urgency},
     },
-    Katalog, status_of,
+    Katalog,
 };
 use crate::events::{Event, ObjectReference, Severity};
 
@@ -55,11 +55,11 @@ impl Katalog {
         if !self.leads || !self.shared.context.wire.reach().is_up() {
             return None;
         }
-        let written = status_of(&self.object);
-        let mut urgency = status::urgency(&written, &wanted);
+        let written = &self.object.status;
+        let mut urgency = status::urgency(written, &wanted);
         if urgency == Urgency::Prompt
             && self.report.written_at.is_none()
-            && status::is_restart(&written, &wanted)
+            && status::is_restart(written, &wanted)
         {
             urgency = Urgency::Restart;
         }
@@ -136,7 +136,7 @@ impl Katalog {
 
     /// Writes the status now if it does not hold all that is operated.
     pub(super) async fn write_operated(&mut self) -> Result<(), CallError> {
-        let written = status_of(&self.object).operated;
+        let written = &self.object.status.operated;
         if self.operated.values().all(|kind| written.contains(kind)) {
             return Ok(());
         }
@@ -148,7 +148,7 @@ impl Katalog {
     fn told_views(&self) -> Vec<OperatorView> {
         let mut views = self.views.clone();
         if !self.leads {
-            let rows = status_of(&self.object).operators;
+            let rows = &self.object.status.operators;
             for view in &mut views {
                 let row = rows.iter().find(|row| row.name == view.plan.name);
                 view.told = row.cloned().map(Arc::new);
@@ -238,21 +238,16 @@ impl Katalog {
             operated: &operated,
             releasing: &releasing,
         };
-        let wanted = status::compute(
-            &facts,
-            &status_of(&self.object),
-            self.shared.context.clock.now(),
-        );
+        let wanted = status::compute(&facts, &self.object.status, self.shared.context.clock.now());
         let (ready, revision) = if self.leads {
             (status::readiness(&facts), wanted.revision.clone())
         } else {
-            let told = status_of(&self.object);
-            (status::told(&told), told.revision)
+            let told = &self.object.status;
+            (status::told(told), told.revision.clone())
         };
         let view = KatalogView {
             reference: self.reference.clone(),
-            about: About::read(&self.document),
-            document: Arc::clone(&self.document),
+            about: self.document.about.clone(),
             plan: running.map(|running| Arc::clone(&running.plan)),
             ready,
             revision,

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    future::pending,
     hash::Hash,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use tokio::time::timeout;
+use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Queue, Taken};
@@ -188,16 +189,22 @@ async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
     token: CancellationToken,
 ) {
     loop {
-        let next = token.run_until_cancelled(team.queue.take());
         // A timer for those alone that may have to go.
-        let next = if team.has_surplus() {
-            match timeout(SURPLUS_IDLE, next).await {
-                Ok(next) => next,
-                Err(_) if team.is_surplus(id) => return,
-                Err(_) => continue,
+        let idle = async {
+            if !team.has_surplus() {
+                pending::<()>().await;
             }
-        } else {
-            next.await
+            sleep(SURPLUS_IDLE).await;
+        };
+        let next = tokio::select! {
+            biased;
+            next = token.run_until_cancelled(team.queue.take()) => next,
+            () = idle => {
+                if team.is_surplus(id) {
+                    return;
+                }
+                continue;
+            }
         };
         let Some(Some(key)) = next else { return };
         team.grow();

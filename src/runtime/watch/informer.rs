@@ -69,6 +69,14 @@ struct Readers<R> {
     problem: Option<WatchProblem>,
     last_seat: u64,
     seats: Vec<Seat<R>>,
+    /// What the seats are told, once for all that need the same.
+    told: Vec<Told>,
+}
+
+/// How the watch is doing, for the seats that need a generation.
+struct Told {
+    needs: u64,
+    state: watch::Sender<WatchState>,
 }
 
 /// One handle's place.
@@ -77,7 +85,6 @@ struct Seat<R> {
     /// The generation of the spec that has all it reads.
     needs: u64,
     subscriber: Option<Subscriber<R>>,
-    state: watch::Sender<WatchState>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -94,6 +101,7 @@ impl<R: Record> Shared<R> {
             problem: None,
             last_seat: 0,
             seats: Vec::new(),
+            told: Vec::new(),
         };
         Self {
             watched,
@@ -191,14 +199,35 @@ impl<R> Readers<R> {
 
     fn publish(&mut self, change: impl FnOnce(&mut Self)) {
         change(self);
-        for seat in &self.seats {
-            let state = self.state_for(seat.needs);
-            seat.state.send_if_modified(|last| {
+        for told in &self.told {
+            let state = self.state_for(told.needs);
+            told.state.send_if_modified(|last| {
                 let differs = *last != state;
                 *last = state;
                 differs
             });
         }
+    }
+
+    /// Tells how the watch is doing for those who need that generation.
+    fn tell(&mut self, needs: u64) -> watch::Receiver<WatchState> {
+        if let Some(told) = self.told.iter().find(|told| told.needs == needs) {
+            return told.state.subscribe();
+        }
+        let (sender, state) = watch::channel(self.state_for(needs));
+        self.told.push(Told {
+            needs,
+            state: sender,
+        });
+        state
+    }
+
+    /// Gives a seat back.
+    fn leave(&mut self, number: u64) {
+        let seats = &mut self.seats;
+        seats.retain(|seat| seat.number != number);
+        self.told
+            .retain(|told| seats.iter().any(|seat| seat.needs == told.needs));
     }
 
     fn state_for(&self, needs: u64) -> WatchState {
@@ -248,12 +277,11 @@ impl<R: Record> Informer<R> {
         }
         readers.last_seat += 1;
         let (number, needs) = (readers.last_seat, readers.generation);
-        let (sender, state) = watch::channel(readers.state_for(needs));
+        let state = readers.tell(needs);
         readers.seats.push(Seat {
             number,
             needs,
             subscriber,
-            state: sender,
         });
         drop(readers);
         Handle {
@@ -300,7 +328,7 @@ impl<R: Record> Handle<R> {
 
     /// Waits until the store shows what the API server has.
     pub async fn synced(&self) {
-        // The sender lives as long as this handle's seat, so it cannot be closed.
+        // The sender lives as long as a seat that needs what this handle's does, so it cannot be closed.
         let _ = self
             .state()
             .wait_for(|state| *state == WatchState::Synced)
@@ -358,9 +386,7 @@ impl<R: Record> Handle<R> {
 
 impl<R: Record> Drop for Handle<R> {
     fn drop(&mut self) {
-        lock(&self.informer.shared.readers)
-            .seats
-            .retain(|seat| seat.number != self.store.seat);
+        lock(&self.informer.shared.readers).leave(self.store.seat);
     }
 }
 

@@ -95,14 +95,15 @@ impl<R: Record> Reflector<'_, R> {
     async fn reflect(&mut self) {
         loop {
             if self.from.is_none() || self.shared.wants_list() {
-                match self.list().await {
+                // Large and rare, as all that lists and starts: in memory of its own, while it lasts.
+                match Box::pin(self.list()).await {
                     Ok(version) => self.from = Some(version),
                     Err(error) => {
                         // A page that is too old is no trouble: the next list is fresh.
                         if !matches!(error, WireError::Gone(_)) {
                             self.shared.failing(problem(&error));
                         }
-                        self.pause(&error).await;
+                        Box::pin(self.pause(&error)).await;
                         continue;
                     }
                 }
@@ -114,7 +115,7 @@ impl<R: Record> Reflector<'_, R> {
             if lasted >= STEADY || (heard && lasted >= SHORT) {
                 self.failures = 0;
             }
-            self.follow(end, heard, lasted >= SHORT).await;
+            Box::pin(self.follow(end, heard, lasted >= SHORT)).await;
         }
     }
 
@@ -211,10 +212,10 @@ impl<R: Record> Reflector<'_, R> {
         let seen = reach.returns();
         count(&self.shared.counts.watches);
         let from = self.from.clone().unwrap_or_else(|| Version::from(""));
-        let started = self
+        let start = self
             .wire
-            .watch(R::FORM, &watched.served, &watched.scope, &from, timeout)
-            .await;
+            .watch(R::FORM, &watched.served, &watched.scope, &from, timeout);
+        let started = Box::pin(start).await;
         reach.heard(&started);
         let mut stream = match started {
             Ok(stream) => stream,

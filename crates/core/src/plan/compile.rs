@@ -108,7 +108,9 @@ fn compile_listing(
     }
     checks::across(&problems, &operators);
     let warnings = problems.into_inner().into_result()?;
-    let operators = operators.into_iter().map(Arc::new).collect();
+    let mut operators: Vec<_> = operators.into_iter().map(Arc::new).collect();
+    // Pointers that are collected out of the plans' own Vec keep all of its room.
+    operators.shrink_to_fit();
     Ok((
         Plan {
             katalog: katalog.clone(),

@@ -58,6 +58,8 @@ fn set_defaults(schema: &Node, value: &mut Node) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
@@ -70,14 +72,16 @@ mod tests {
             served: true,
             storage: true,
             status: true,
-            schema: Node::from(&json!({ "properties": { "spec": { "properties": {
-                "fish": { "default": "carp" },
-                "shade": { "default": "light", "nullable": true },
-                "size": size,
-                "whole": { "default": {}, "properties": { "deep": { "default": 1 } } },
-                "parts": { "items": size },
-                "named": { "additionalProperties": size },
-            }}}})),
+            schema: Arc::new(Node::from(
+                &json!({ "properties": { "spec": { "properties": {
+                    "fish": { "default": "carp" },
+                    "shade": { "default": "light", "nullable": true },
+                    "size": size,
+                    "whole": { "default": {}, "properties": { "deep": { "default": 1 } } },
+                    "parts": { "items": size },
+                    "named": { "additionalProperties": size },
+                }}}}),
+            )),
         };
         let mut object = Node::from(&json!({ "spec": {
             "fish": null, "shade": null, "size": { "depth": 1 }, "parts": [{}, 7], "named": { "a": {} },

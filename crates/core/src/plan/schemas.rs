@@ -1,6 +1,6 @@
 //! What is known of custom resource definitions when a Katalog is compiled.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Coerce, GroupKind};
 use crate::{
@@ -48,7 +48,7 @@ pub struct CrdVersion {
     /// Whether it has the status subresource.
     pub status: bool,
     /// `openAPIV3Schema`, null where there is none.
-    pub schema: Node,
+    pub schema: Arc<Node>,
 }
 
 impl CrdShape {
@@ -155,13 +155,14 @@ impl CrdVersion {
                 .get("schema")
                 .and_then(|schema| schema.get("openAPIV3Schema"))
                 .cloned()
+                .map(Arc::new)
                 .unwrap_or_default(),
         })
     }
 
     /// What the schema says of a path below `root`: `spec` or `status`.
     pub(crate) fn field_type(&self, root: &str, path: &Path) -> FieldType {
-        if self.schema == Node::Null {
+        if *self.schema == Node::Null {
             return FieldType::Open;
         }
         let below = match Schema::of_objects(&self.schema, None).field(root) {

@@ -3,7 +3,7 @@
 //! A CRD may be a megabyte; its record holds names, flags, and of each version's schema the part under `status`
 //! without descriptions, defaults and rules.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::record::{Identity, Malformed};
 use crate::{
@@ -58,7 +58,7 @@ pub struct CrdVersion {
     pub has_status: bool,
     /// The schema of `status`, as far as [`schema_knows`] and [`schema_type`] read it. None where the API server drops
     /// `status` altogether.
-    pub status_schema: Option<Node>,
+    pub status_schema: Option<Arc<Node>>,
 }
 
 /// What a pass needs to know of the CRD, for the version it works with.
@@ -69,13 +69,13 @@ pub struct CrdFacts {
     /// Whether there is a status subresource: then generation moves with the spec only.
     pub has_status: bool,
     /// As [`CrdVersion::status_schema`].
-    pub status_schema: Option<Node>,
+    pub status_schema: Option<Arc<Node>>,
 }
 
 impl CrdFacts {
     /// The facts of a definition that is at hand as a whole. Without it: it has the status subresource, and keeps every status.
     pub fn assumed(namespaced: bool, version: Option<&plan::CrdVersion>) -> Self {
-        let open = || Node::object([(PRESERVE, Node::Bool(true))]);
+        let open = || Arc::new(Node::object([(PRESERVE, Node::Bool(true))]));
         Self {
             namespaced,
             has_status: version.is_none_or(|version| version.status),
@@ -171,7 +171,7 @@ impl CrdRecord {
         let labels = labels.map(|(key, value)| 2 * size_of::<Box<str>>() + key.len() + value.len());
         let versions = self.versions.iter().map(|version| {
             let schema = version.status_schema.as_ref();
-            size_of::<CrdVersion>() + schema.map_or(0, Node::heap_bytes)
+            size_of::<CrdVersion>() + schema.map_or(0, |schema| schema.heap_bytes())
         });
         self.id.heap_bytes() + labels.sum::<usize>() + versions.sum::<usize>()
     }
@@ -267,19 +267,20 @@ fn flag(schema: &Node, field: &str) -> bool {
 
 /// The part of a whole object's schema that lies under `status`; where the object keeps unknown fields and says nothing
 /// of `status`, a schema that keeps everything.
-fn status_schema(root: &Node) -> Option<Node> {
-    match root
+fn status_schema(root: &Node) -> Option<Arc<Node>> {
+    let schema = match root
         .get("properties")
         .and_then(|properties| properties.get("status"))
     {
-        Some(schema) => Some(shape(schema)),
-        None if flag(root, PRESERVE) => Some(Node::Map(
+        Some(schema) => shape(schema),
+        None if flag(root, PRESERVE) => Node::Map(
             [(Key::from(PRESERVE), Node::Bool(true))]
                 .into_iter()
                 .collect(),
-        )),
-        None => None,
-    }
+        ),
+        None => return None,
+    };
+    Some(Arc::new(schema))
 }
 
 /// A schema without what nobody here reads.
@@ -364,7 +365,7 @@ mod tests {
         CrdRecord::read(&serde_json::from_str(CRD).unwrap()).unwrap()
     }
 
-    fn schema() -> Node {
+    fn schema() -> Arc<Node> {
         crd().facts("v2").unwrap().status_schema.unwrap()
     }
 

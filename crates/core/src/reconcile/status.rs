@@ -122,7 +122,7 @@ fn of_condition(field: &str) -> Path {
 fn is_writable(facts: &CrdFacts, path: &Path) -> bool {
     facts
         .status_schema
-        .as_ref()
+        .as_deref()
         .is_some_and(|schema| schema_knows(schema, &relative(path)))
 }
 
@@ -266,7 +266,7 @@ fn field_value(
     let kind = field.kind.unwrap_or_else(|| {
         match facts
             .status_schema
-            .as_ref()
+            .as_deref()
             .and_then(|schema| schema_type(schema, &field.path))
         {
             Some("integer") => Coerce::Int,
@@ -294,7 +294,7 @@ fn field_value(
 fn emptied(kind: Coerce, field: &StatusField, facts: &CrdFacts) -> Node {
     let words = facts
         .status_schema
-        .as_ref()
+        .as_deref()
         .and_then(|schema| schema_words(schema, &field.path));
     let takes_empty = words.is_none_or(|words| words.contains(&Node::from("")));
     match kind {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::{Key, Map, Path, PlainNumbers, Step};
+use super::{Key, Map, Path, PlainNumbers, Step, Text};
 
 /// A value: what JSON can hold, with exact integers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +21,7 @@ pub enum Node {
     /// Any other number.
     Float(f64),
     /// Text.
-    Str(Box<str>),
+    Str(Text),
     /// A list.
     List(Box<[Node]>),
     /// A map.
@@ -151,7 +151,7 @@ impl Node {
     /// The bytes that this value holds on the heap, without the shared keys and the allocator's own.
     pub fn heap_bytes(&self) -> usize {
         match self {
-            Node::Str(text) => text.len(),
+            Node::Str(text) => text.heap_bytes(),
             Node::List(items) => {
                 size_of_val::<[Node]>(items) + items.iter().map(Node::heap_bytes).sum::<usize>()
             }
@@ -192,7 +192,7 @@ impl From<&str> for Node {
 
 impl From<String> for Node {
     fn from(text: String) -> Node {
-        Node::Str(text.into_boxed_str())
+        Node::Str(text.into())
     }
 }
 

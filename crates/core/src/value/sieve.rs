@@ -41,6 +41,7 @@ impl Sieve {
         for path in paths {
             root.add(path.steps(), &Branch::whole());
         }
+        root.shrink();
         Self(root)
     }
 
@@ -62,6 +63,7 @@ impl Sieve {
             ..Branch::default()
         };
         self.0.add(list.steps(), &of_list);
+        self.0.shrink();
         self
     }
 
@@ -133,6 +135,16 @@ impl Branch {
             }
         };
         &mut self.items[at].1
+    }
+
+    /// Gives back the room that lists grew by: a sieve stays as long as its watch.
+    fn shrink(&mut self) {
+        self.fields.shrink_to_fit();
+        self.items.shrink_to_fit();
+        let fields = self.fields.iter_mut().map(|(_, branch)| branch);
+        let items = self.items.iter_mut().map(|(_, branch)| branch);
+        let each = self.each.as_deref_mut();
+        fields.chain(items).chain(each).for_each(Self::shrink);
     }
 
     fn find(&self, key: &str) -> Option<&(Key, Self)> {

@@ -138,6 +138,6 @@ pub(crate) fn facts(status: &Value) -> CrdFacts {
     CrdFacts {
         namespaced: true,
         has_status: true,
-        status_schema: Some(Node::from(status)),
+        status_schema: Some(Arc::new(Node::from(status))),
     }
 }

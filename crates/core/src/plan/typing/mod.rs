@@ -53,7 +53,7 @@ impl<'s> Known<'s> {
         match self.schemas.kind(&kind.group_kind()) {
             Some(shape) => {
                 let schema = &shape.version(&kind.version)?.schema;
-                (*schema != Node::Null).then(|| Schema::of_objects(schema, Some(self.built_in)))
+                (**schema != Node::Null).then(|| Schema::of_objects(schema, Some(self.built_in)))
             }
             None => self.built_in.kind(&kind.group, &kind.version, &kind.kind),
         }

@@ -1,0 +1,179 @@
+//! What is kept of a Katalog's object.
+//!
+//! ```text
+//!  object ──► metadata and status, as they are acted upon
+//!        └──► document: what it declares, as text, and what is asked for at every turn
+//! ```
+//!
+//! A document is looked at when it changes and hardly ever again; as a tree it takes ten times the memory of its text.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use kube::api::{DynamicObject, ObjectMeta};
+use orkestra_core::{
+    api::KatalogStatus,
+    plan::{GroupKind, KatalogRef},
+    reconcile::record::Version,
+};
+use serde_json::{Value, json};
+
+use super::{super::directory::About, known::kinds_named};
+
+/// The annotation in which `kubectl apply` keeps the whole object once more.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// A state of a Katalog's object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct KatalogObject {
+    /// Without managed fields and annotations.
+    pub(crate) metadata: ObjectMeta,
+    /// The default where it has none, or none that can be read.
+    pub(crate) status: KatalogStatus,
+    pub(crate) document: Arc<Document>,
+}
+
+/// What a Katalog declares: all but its status, and of its metadata what a person wrote.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Document {
+    text: Box<str>,
+    /// What it says about itself.
+    pub(crate) about: About,
+    /// The kinds that it names: API types, and custom children.
+    pub(crate) kinds: BTreeSet<GroupKind>,
+    /// Whether its custom resources go with it.
+    pub(crate) deletes: bool,
+}
+
+impl KatalogObject {
+    pub(crate) fn new(object: DynamicObject) -> Self {
+        let DynamicObject {
+            types,
+            mut metadata,
+            mut data,
+        } = object;
+        let status = data.get_mut("status").map(Value::take).unwrap_or_default();
+        if let Some(fields) = data.as_object_mut() {
+            fields.remove("status");
+            if let Some(types) = types {
+                fields.insert("apiVersion".to_owned(), types.api_version.into());
+                fields.insert("kind".to_owned(), types.kind.into());
+            }
+            metadata.managed_fields = None;
+            let mut annotations = metadata.annotations.take().unwrap_or_default();
+            annotations.remove(LAST_APPLIED);
+            let written = json!({
+                "namespace": metadata.namespace, "name": metadata.name,
+                "labels": metadata.labels.clone().unwrap_or_default(), "annotations": annotations,
+            });
+            fields.insert("metadata".to_owned(), written);
+        }
+        Self {
+            metadata,
+            status: serde_json::from_value(status).unwrap_or_default(),
+            document: Arc::new(Document::new(&data)),
+        }
+    }
+
+    pub(crate) fn reference(&self) -> KatalogRef {
+        reference(&self.metadata)
+    }
+
+    /// Whether it is of an earlier moment than `other`.
+    pub(super) fn is_older_than(&self, other: &Self) -> bool {
+        let version = |object: &Self| {
+            let version = object.metadata.resource_version.as_deref();
+            Version::from(version.unwrap_or_default())
+        };
+        version(other).is_newer_than(&version(self))
+    }
+}
+
+impl Document {
+    fn new(tree: &Value) -> Self {
+        let policy = tree.pointer("/spec/deletionPolicy");
+        Self {
+            text: tree.to_string().into(),
+            about: About::read(tree),
+            kinds: kinds_named(tree),
+            deletes: policy.is_some_and(|policy| policy == "delete"),
+        }
+    }
+
+    /// All of it.
+    pub(crate) fn tree(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+}
+
+/// Namespace and name of a Katalog's or a Motif's object.
+pub(crate) fn reference(metadata: &ObjectMeta) -> KatalogRef {
+    KatalogRef {
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        name: metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(resource_version: &str, status: &Value) -> KatalogObject {
+        let types =
+            json!({ "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" });
+        let object = json!({
+            "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog",
+            "metadata": {
+                "name": "k", "namespace": "shop", "resourceVersion": resource_version, "labels": { "a": "b" },
+                "annotations": { LAST_APPLIED: "{}", "note": "kept" },
+                "managedFields": [{ "manager": "kubectl", "operation": "Apply", "fieldsV1": { "f:spec": {} } }],
+            },
+            "spec": { "deletionPolicy": "delete", "info": { "author": "me" }, "crds": { "pond": { "apiTypes": types } } },
+            "status": status,
+        });
+        KatalogObject::new(serde_json::from_value(object).unwrap())
+    }
+
+    #[test]
+    fn a_document_is_what_a_person_wrote() {
+        let object = object("7", &json!({ "ready": "1/1" }));
+        let tree = object.document.tree();
+        assert_eq!(tree["kind"], "Katalog");
+        assert_eq!(
+            tree["metadata"],
+            json!({ "name": "k", "namespace": "shop", "labels": { "a": "b" }, "annotations": { "note": "kept" } })
+        );
+        assert_eq!(tree["status"], Value::Null);
+        assert_eq!(object.status.ready, "1/1");
+        assert!(object.document.deletes);
+        assert_eq!(object.document.about.author, "me");
+        let kinds: Vec<_> = object
+            .document
+            .kinds
+            .iter()
+            .map(GroupKind::to_string)
+            .collect();
+        assert_eq!(
+            kinds,
+            ["Katalog.orkestra.orkspace.io", "Pond.water.example"]
+        );
+    }
+
+    #[test]
+    fn a_write_that_declares_nothing_else_leaves_the_document_equal() {
+        let (one, other) = (
+            object("7", &json!({})),
+            object("8", &json!({ "ready": "0/1" })),
+        );
+        assert_eq!(one.document, other.document);
+        assert!(one.is_older_than(&other) && !other.is_older_than(&one));
+        assert!(!one.is_older_than(&one));
+    }
+
+    #[test]
+    fn a_status_that_cannot_be_read_is_none() {
+        assert_eq!(
+            object("7", &json!({ "ready": 3 })).status,
+            KatalogStatus::default()
+        );
+    }
+}
