@@ -8,7 +8,7 @@
 //!  JSON ── Sieve ──► the Node that project gives, without the tree of the rest
 //! ```
 //!
-//! A [`Node`] takes 24 bytes plus what it holds, short texts in them ([`Text`]), keys are shared by the whole process ([`Key`]), and
+//! A [`Node`] takes 24 bytes plus what it holds, short texts in them, keys are shared by the whole process ([`Key`]), and
 //! integers stay exact over the whole range that Kubernetes writes.
 
 mod edit;
@@ -21,7 +21,6 @@ mod path;
 mod quantity;
 mod serde;
 mod sieve;
-mod text;
 
 pub(crate) use self::serde::PlainNumbers;
 
@@ -34,4 +33,3 @@ pub use node::Node;
 pub use path::{BadPath, Path, Step};
 pub use quantity::{Quantity, QuantityError};
 pub use sieve::Sieve;
-pub use text::Text;

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use compact_str::CompactString;
 use serde::Serialize;
 
-use super::{Key, Map, Path, PlainNumbers, Step, Text};
+use super::{Key, Map, Path, PlainNumbers, Step};
 
 /// A value: what JSON can hold, with exact integers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,8 +21,8 @@ pub enum Node {
     UInt(u64),
     /// Any other number.
     Float(f64),
-    /// Text.
-    Str(Text),
+    /// Text, of up to 24 bytes in place.
+    Str(CompactString),
     /// A list.
     List(Box<[Node]>),
     /// A map.
@@ -151,7 +152,7 @@ impl Node {
     /// The bytes that this value holds on the heap, without the shared keys and the allocator's own.
     pub fn heap_bytes(&self) -> usize {
         match self {
-            Node::Str(text) => text.heap_bytes(),
+            Node::Str(text) if text.is_heap_allocated() => text.capacity(),
             Node::List(items) => {
                 size_of_val::<[Node]>(items) + items.iter().map(Node::heap_bytes).sum::<usize>()
             }
@@ -186,7 +187,10 @@ pub(crate) fn float_text(n: f64) -> String {
 
 impl From<&str> for Node {
     fn from(text: &str) -> Node {
-        Node::Str(text.into())
+        let mut text = CompactString::from(text);
+        // It is kept for long.
+        text.shrink_to_fit();
+        Node::Str(text)
     }
 }
 
