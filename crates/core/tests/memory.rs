@@ -25,7 +25,7 @@ const COUNT: usize = 1000;
 /// Bytes of a child's record, with its name and its share of what siblings share.
 const MOST_A_CHILD: usize = 275;
 /// Bytes of the record of a custom resource whose spec and status are read as a whole.
-const MOST_A_CR: usize = 1500;
+const MOST_A_CR: usize = 1300;
 
 fn live() -> isize {
     let stats = ALLOCATOR.stats();
