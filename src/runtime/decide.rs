@@ -32,13 +32,13 @@ pub(super) enum Write {
 }
 
 impl Writer<'_, '_> {
-    /// Decides what must be sent. `refused` says that the server has refused a write over this very record.
+    /// Decides what must be sent. `refused` are the fields that the server named when it refused what was decided before.
     pub(super) async fn decide(
         &mut self,
         kind: &Kind,
         rendered: &Rendered,
         record: Option<&ChildRecord>,
-        refused: bool,
+        refused: &[String],
     ) -> Result<Write, Failure> {
         let Some(record) = record else {
             return Ok(Write::Create);
@@ -56,6 +56,7 @@ impl Writer<'_, '_> {
             record,
             &self.bound.manager,
             take,
+            refused,
         );
         let mut leave_out: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
         let reported = &mut self.outcome.executed.held;
@@ -84,7 +85,8 @@ impl Writer<'_, '_> {
         if !found.needs_write() || (settled && !found.changed) {
             return Ok(Write::Nothing);
         }
-        let force = refused || !found.changed;
+        // Who shares a field with us is asked before its value changes: only then is it known who refuses which.
+        let force = !found.changed || !refused.is_empty();
         let body = without(&rendered.object, &leave_out);
         let body = if force {
             at_version(&body, &record.id.resource_version)

@@ -4,7 +4,7 @@
 //!  Apply ─► record? ─ none ──────────► apply that creates or is refused ─ 409 ─► read ─► ours: apply again
 //!              │                                                                      └► a stranger's: NameTaken
 //!              ├─ as rendered ───────► nothing
-//!              ├─ other input ───────► apply without force ─ 409 ─► read ─► what others apply is left out, the rest forced
+//!              ├─ other input ───────► apply without force ─ 409 ─► read ─► what others apply of it is left out, the rest forced
 //!              └─ drift ─────────────► apply with force over that very resourceVersion
 //! ```
 //!
@@ -183,10 +183,10 @@ impl Writer<'_, '_> {
     async fn apply(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.bound.kind_of(&rendered.key)?;
         let mut record = kind.store().get(&rendered.key.object);
-        let (mut refused, mut replaced) = (false, false);
+        let (mut refused, mut replaced) = (Vec::new(), false);
         for _ in 0..ATTEMPTS {
             let write = self
-                .decide(&kind, rendered, record.as_deref(), refused)
+                .decide(&kind, rendered, record.as_deref(), &refused)
                 .await?;
             let (body, force, drift, created) = match write {
                 // A Pod that goes slowly is made anew once it is gone.
@@ -215,9 +215,10 @@ impl Writer<'_, '_> {
                         created,
                     ));
                 }
-                Err(WireError::Conflict { .. }) => {
+                Err(WireError::Conflict { causes, .. }) => {
                     record = self.read(&kind, &rendered.key).await?;
-                    refused = true;
+                    // None where the object itself was another: what was refused of that says nothing of this one.
+                    refused = causes.into_iter().map(|cause| cause.field).collect();
                 }
                 Err(error) => {
                     let Some(before) = record.filter(|_| must_be_replaced(&rendered.key, &error))

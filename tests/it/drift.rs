@@ -214,6 +214,78 @@ async fn b_a_path_that_another_manager_applies_is_a_field_conflict_until_it_lets
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() -> Result<()> {
+    let scenario = converged("shared").await?;
+    let (websites, deployments) = (
+        scenario.objects("websites"),
+        scenario.objects("deployments"),
+    );
+    let containers = "/spec/template/spec/containers";
+    let deployment = deployments.fetch("hello").await?;
+    let name = &deployment.pointer(containers).context("no containers")?[0]["name"];
+    let theirs = json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": { "name": "hello" },
+        "spec": { "replicas": 2, "template": { "spec": {
+            "containers": [{ "name": name, "image": "registry.example/web:3" }],
+        } } },
+    });
+    let apply = ["apply", "--server-side", "--field-manager=other", "-f", "-"];
+    scenario.kubectl_with(&apply, Some(&theirs.to_string()))?;
+
+    websites
+        .patch(
+            "hello",
+            &json!({ "spec": { "image": "registry.example/web:4" } }),
+        )
+        .await?;
+    let website = websites
+        .until("hello", "has a FieldConflict", LIMIT, |website| {
+            !conflict(website).is_empty()
+        })
+        .await?;
+    let message = conflict(&website);
+    for part in ["other", "spec.template.spec.containers[0].image", "hello"] {
+        ensure!(message.contains(part), "{part} is not named: {message}");
+    }
+    ensure!(
+        !message.contains("replicas"),
+        "both still say 2 replicas: {message}"
+    );
+
+    // It is left alone, and nothing is written again and again for it.
+    let mark = Scenario::mark()?;
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(scenario.writes_since(mark)?, []);
+    let deployment = deployments.fetch("hello").await?;
+    let image = "/spec/template/spec/containers/0/image";
+    assert_eq!(
+        deployment.pointer(image),
+        Some(&json!("registry.example/web:3"))
+    );
+    let holders = |field: &str| {
+        let entries = deployment["metadata"]["managedFields"].as_array();
+        let applies = entries.into_iter().flatten().filter(|entry| {
+            entry["operation"] == "Apply" && entry["fieldsV1"].to_string().contains(field)
+        });
+        applies.count()
+    };
+    assert_eq!((holders("f:image"), holders("f:replicas")), (1, 2));
+
+    // What somebody else changes without applying it is still put right.
+    scenario.kubectl(&["scale", "deployment", "hello", "--replicas=5"])?;
+    let repaired = deployments
+        .until_equal("hello", "/spec/replicas", json!(2), SOON)
+        .await?;
+    assert_eq!(
+        repaired.pointer(image),
+        Some(&json!("registry.example/web:3"))
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b_a_fight_is_slowed_and_named() -> Result<()> {
     let scenario = converged("fight").await?;
     let maps = scenario.objects("configmaps");

@@ -3,11 +3,16 @@
 //! The API server keeps our Apply entry in `managedFields` exact: whoever changes a value that we applied takes the path
 //! out of it, and an equal write leaves it. So an object needs no write when its `applied` annotation names what is
 //! rendered now and our entry covers every rendered leaf. That holds over any defaulting or normalisation by the server.
+//!
+//! Several managers may apply one leaf as long as they say the same. Where we come to say something else, the server
+//! refuses and names the leaf: from then on it is the other's.
 
 use super::{
     owned::{Own, Step, trail_path},
     record::ChildRecord,
+    refused,
 };
+use crate::api::names;
 use crate::value::{Key, Map, Node, Path};
 
 /// A field that another manager holds by apply: it is theirs until they let it go.
@@ -39,13 +44,16 @@ impl Difference {
 
 /// Compares what is rendered, under `hash`, with who owns what of the live object.
 ///
-/// `take_held` is `forceConflict`: fields that others hold by apply count as drift.
+/// `take_held` is `forceConflict`: fields that others hold by apply count as drift. `refused` are the fields that the
+/// server named when it refused what is rendered, as it writes them: what another applies of them is theirs, though we
+/// applied the same until now.
 pub fn difference(
     rendered: &Node,
     hash: &str,
     record: &ChildRecord,
     manager: &str,
     take_held: bool,
+    refused: &[String],
 ) -> Difference {
     let own = Own {
         name: &record.id.key.name,
@@ -59,11 +67,17 @@ pub fn difference(
     };
     let mut trail = Vec::with_capacity(12);
     each_leaf(rendered, &mut trail, &mut |trail| {
-        if is_identity(trail) || ours.is_some_and(|fields| fields.covers(trail, own)) {
+        let is_refused = || {
+            refused
+                .iter()
+                .any(|field| refused::names(field, trail, own))
+        };
+        let is_covered = ours.is_some_and(|fields| fields.covers(trail, own));
+        if is_identity(trail) || (is_covered && !is_refused()) {
             return;
         }
         match record.ownership.applied_by_other(manager, trail, own) {
-            Some(other) if !take_held => difference.held.push(Held {
+            Some(other) if !take_held && !is_mark(trail) => difference.held.push(Held {
                 path: trail_path(trail),
                 manager: other.to_owned(),
             }),
@@ -82,6 +96,13 @@ fn is_identity(trail: &[Step<'_>]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Labels and annotations of our own domain are ours, whoever applies an exported object with them: without them nobody
+/// could tell what was applied.
+fn is_mark(trail: &[Step<'_>]) -> bool {
+    matches!(trail, [.., Step::Field(map), Step::Field(name)]
+        if matches!(&***map, "annotations" | "labels") && name.starts_with(names::PREFIX))
 }
 
 /// Calls `visit` with the way to each leaf. Nulls and empty lists are none: nobody can take them away. An empty map is one
@@ -181,7 +202,7 @@ mod tests {
             HASH,
             &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#),
         );
-        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false);
+        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false, &[]);
         assert!(!found.needs_write());
         assert!(record.is_ours(&"u-1".into(), MANAGER));
     }
@@ -189,7 +210,7 @@ mod tests {
     #[test]
     fn a_field_that_somebody_updated_or_removed_is_drift() {
         let record = live(HASH, &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{}}}"#));
-        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false);
+        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false, &[]);
         assert!(!found.changed);
         assert_eq!(found.drift, [Path::parse("data.b").unwrap()]);
     }
@@ -201,7 +222,7 @@ mod tests {
             entry("argocd", "Apply", r#"{"f:data":{"f:b":{}}}"#),
         ];
         let record = live(HASH, &entries.join(","));
-        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false);
+        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false, &[]);
         assert!(!found.needs_write());
         assert_eq!(
             found.held,
@@ -210,8 +231,67 @@ mod tests {
                 manager: "argocd".to_owned()
             }]
         );
-        let taken = difference(&node(RENDERED), HASH, &record, MANAGER, true);
+        let taken = difference(&node(RENDERED), HASH, &record, MANAGER, true, &[]);
         assert_eq!(taken.drift, [Path::parse("data.b").unwrap()]);
+    }
+
+    /// What is found of `RENDERED` that the server refused, where `ours` and `theirs` are the fields that we and others apply.
+    fn refused(fields: &[&str], ours: &str, theirs: &str, take_held: bool) -> Difference {
+        let entries = [
+            entry(MANAGER, "Apply", ours),
+            entry("argocd", "Apply", theirs),
+            entry("kubectl-edit", "Update", ours),
+        ];
+        let record = live("old", &entries.join(","));
+        let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
+        difference(&node(RENDERED), HASH, &record, MANAGER, take_held, &fields)
+    }
+
+    #[test]
+    fn of_the_fields_that_another_applies_too_those_that_were_refused_are_held() {
+        let both = r#"{"f:data":{"f:a":{},"f:b":{}}}"#;
+        let found = refused(&[".data.b"], both, both, false);
+        let held = Held {
+            path: Path::parse("data.b").unwrap(),
+            manager: "argocd".to_owned(),
+        };
+        assert_eq!(found.held, [held]);
+        assert!(found.changed);
+        let taken = refused(&[".data.b"], both, both, true);
+        assert_eq!((taken.changed, &taken.held[..]), (true, &[][..]));
+    }
+
+    #[test]
+    fn a_refused_field_that_others_only_updated_is_not_held() {
+        let (both, one) = (
+            r#"{"f:data":{"f:a":{},"f:b":{}}}"#,
+            r#"{"f:data":{"f:a":{}}}"#,
+        );
+        assert_eq!(refused(&[".data.b"], both, one, false).held, []);
+    }
+
+    #[test]
+    fn marks_of_ours_are_not_held_by_who_applies_them_too() {
+        let marks =
+            r#"{"f:metadata":{"f:annotations":{"f:orkestra.orkspace.io/applied":{},"f:n":{}}}}"#;
+        let rendered =
+            node(r#"{"metadata":{"annotations":{"orkestra.orkspace.io/applied":"new","n":"2"}}}"#);
+        let entries = [
+            entry(MANAGER, "Apply", marks),
+            entry("argocd", "Apply", marks),
+        ];
+        let record = live("old", &entries.join(","));
+        let fields = [
+            ".metadata.annotations.orkestra.orkspace.io/applied".to_owned(),
+            ".metadata.annotations.n".to_owned(),
+        ];
+        let found = difference(&rendered, HASH, &record, MANAGER, false, &fields);
+        let held: Vec<String> = found
+            .held
+            .iter()
+            .map(|held| held.path.to_string())
+            .collect();
+        assert_eq!(held, ["metadata.annotations.n"]);
     }
 
     #[test]
@@ -220,7 +300,7 @@ mod tests {
             "old",
             &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#),
         );
-        assert!(difference(&node(RENDERED), "new", &record, MANAGER, false).changed);
+        assert!(difference(&node(RENDERED), "new", &record, MANAGER, false, &[]).changed);
     }
 
     #[test]

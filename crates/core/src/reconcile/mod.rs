@@ -41,6 +41,7 @@ pub mod prepare;
 pub mod preview;
 pub mod reason;
 pub mod record;
+mod refused;
 pub mod related;
 pub mod render;
 pub mod scale;

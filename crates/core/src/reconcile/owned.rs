@@ -32,7 +32,7 @@ pub struct Fields {
 
 /// One step of a field path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Element {
+pub(super) enum Element {
     Field(Key),
     Item(Box<[(Key, Scalar)]>),
     Value(Scalar),
@@ -57,14 +57,14 @@ impl Own<'_> {
 
 /// A key's or a set's value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Scalar {
+pub(super) enum Scalar {
     OwnName,
     OwnOwner,
     Text(Key),
 }
 
 impl Scalar {
-    fn read(node: &Node, own: Own<'_>) -> Self {
+    pub(super) fn read(node: &Node, own: Own<'_>) -> Self {
         match &*node.to_text() {
             text if text == own.name => Self::OwnName,
             text if own.is_owner(text) => Self::OwnOwner,
@@ -253,7 +253,7 @@ impl Element {
     }
 
     /// A rendered item matches by the keys that it has: the server adds defaults such as `protocol: TCP` to the others.
-    fn matches(&self, step: Step<'_>, own: Own<'_>) -> bool {
+    pub(super) fn matches(&self, step: Step<'_>, own: Own<'_>) -> bool {
         match (self, step) {
             (Self::Field(field), Step::Field(key)) => field == key,
             (Self::Item(keys), Step::Item(_, item)) => {

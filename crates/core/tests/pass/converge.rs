@@ -19,7 +19,7 @@ fn a_second_pass_over_what_the_first_applied_writes_nothing() {
     let cycle = world.decide();
     for intent in &cycle.intents {
         if let Intent::Apply(rendered) = intent {
-            let found = world.difference(rendered);
+            let found = world.difference(rendered, &[]);
             assert!(!found.needs_write(), "{}: {found:?}", rendered.key);
             assert_eq!(found.held, [], "{}", rendered.key);
         }

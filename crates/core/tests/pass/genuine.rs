@@ -59,7 +59,7 @@ fn drift(sent: &Value, fields: &Value) -> Vec<String> {
         .as_str()
         .unwrap();
     assert!(record.has_applied(hash));
-    let found = difference(&Node::from(sent), hash, &record, MANAGER, false);
+    let found = difference(&Node::from(sent), hash, &record, MANAGER, false, &[]);
     assert!(!found.changed && found.held.is_empty());
     found.drift.iter().map(ToString::to_string).collect()
 }

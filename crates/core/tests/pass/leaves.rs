@@ -199,6 +199,23 @@ fn list(at: &mut Value) -> &mut Vec<Value> {
     at.as_array_mut().unwrap()
 }
 
+/// A path as the server writes it where it refuses an apply.
+pub(crate) fn refusal(trail: &Trail) -> String {
+    let steps = trail.iter().map(|step| match step {
+        Step::Field(name) => format!(".{name}"),
+        Step::Item(keys) => {
+            let keys: Map<String, Value> = serde_json::from_str(keys).unwrap();
+            let keys: Vec<String> = keys
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            format!("[{}]", keys.join(","))
+        }
+        Step::Member(value) => format!("[={value}]"),
+    });
+    steps.collect()
+}
+
 /// A set of paths as `fieldsV1` has it.
 pub(crate) fn fields_v1<'a>(trails: impl Iterator<Item = &'a Trail>) -> Value {
     let mut root = Map::new();

@@ -298,6 +298,72 @@ fn an_equal_value_that_another_applies_is_shared_and_needs_no_write() {
     assert_eq!((pass.held.len(), pass.written.len()), (0, 0));
 }
 
+/// `a` with `data.x` and `data.y`, which `gitops` applies with the same values, after the custom resource's `x` changed.
+fn shared(force: bool) -> World {
+    let mut world = two_keys(force);
+    let theirs = json!({ "kind": "ConfigMap", "data": { "x": "1", "y": "2" } });
+    world
+        .stored("ConfigMap", "a")
+        .apply(&theirs, "gitops", false)
+        .unwrap();
+    world.cr["spec"]["x"] = json!("5");
+    world
+}
+
+#[test]
+fn a_shared_field_that_changes_for_us_stays_with_the_other_and_the_rest_stays_shared() {
+    let mut world = shared(false);
+    for written in [1, 0] {
+        let pass = world.pass();
+        let held: Vec<String> = pass
+            .held
+            .iter()
+            .map(|(_, held)| held.path.to_string())
+            .collect();
+        assert_eq!(
+            (held, pass.written.len()),
+            (vec!["data.x".to_owned()], written)
+        );
+    }
+    let stored = world.stored("ConfigMap", "a");
+    assert_eq!(stored.object()["data"], json!({ "x": "1", "y": "2" }));
+    assert_eq!(stored.owners_of(&data("x")).len(), 1);
+    assert_eq!(stored.owners_of(&data("y")).len(), 2);
+
+    stored
+        .apply(&json!({ "kind": "ConfigMap" }), "gitops", true)
+        .unwrap();
+    assert_eq!(world.settle().held, []);
+    let stored = world.stored("ConfigMap", "a");
+    assert_eq!(stored.object()["data"], json!({ "x": "5", "y": "2" }));
+}
+
+#[test]
+fn force_conflict_takes_a_shared_field_that_changes() {
+    let mut world = shared(true);
+    let pass = world.pass();
+    assert_eq!((pass.held.len(), pass.written.len()), (0, 1));
+    let stored = world.stored("ConfigMap", "a");
+    assert_eq!(stored.object()["data"], json!({ "x": "5", "y": "2" }));
+    assert_eq!(world.pass().written, []);
+}
+
+#[test]
+fn who_applies_an_exported_child_does_not_keep_us_from_telling_what_we_applied() {
+    let mut world = two_keys(false);
+    let stored = world.stored("ConfigMap", "a");
+    let exported = super::leaves::object(&stored.leaves);
+    let mut theirs = json!({ "kind": "ConfigMap" });
+    for (name, part) in exported.as_object().unwrap() {
+        theirs[name] = part.clone();
+    }
+    stored.apply(&theirs, "gitops", false).unwrap();
+    world.cr["spec"]["x"] = json!("5");
+    let pass = world.pass();
+    assert_eq!((pass.held.len(), pass.written.len()), (1, 1));
+    assert_eq!(world.pass().written, []);
+}
+
 #[test]
 fn an_empty_map_that_somebody_replaced_comes_back() {
     let mut world = everything();

@@ -16,6 +16,7 @@ use orkestra_core::{
 use serde_json::Value;
 
 use super::{
+    leaves::{Trail, refusal},
     operator::{MANAGER, record},
     server::{Operation, Stored},
 };
@@ -199,34 +200,49 @@ impl World {
             pass.written.push(rendered.key.clone());
             return;
         }
-        let found = self.difference(rendered);
-        let held: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
-        pass.held.extend(
-            found
-                .held
-                .iter()
-                .map(|held| (rendered.key.clone(), held.clone())),
-        );
-        if !found.needs_write() {
-            return;
+        let mut found = self.difference(rendered, &[]);
+        if found.needs_write() {
+            let before = self.objects[&rendered.key].version();
+            if let Err(trails) = self.send(rendered, &found, !found.changed) {
+                let refused: Vec<String> = trails.iter().map(refusal).collect();
+                found = self.difference(rendered, &refused);
+                self.send(rendered, &found, true).unwrap();
+            }
+            // A write that changes nothing is remembered by the executor and not repeated.
+            if self.objects[&rendered.key].version() != before {
+                pass.written.push(rendered.key.clone());
+            }
         }
-        let stored = self.objects.get_mut(&rendered.key).unwrap();
-        let before = stored.version();
-        let body = without(&rendered.object, &held).to_json();
-        if stored.apply(&body, MANAGER, !found.changed).is_err() {
-            stored.apply(&body, MANAGER, true).unwrap();
-        }
-        // A write that changes nothing is remembered by the executor and not repeated.
-        if stored.version() != before {
-            pass.written.push(rendered.key.clone());
-        }
+        let held = found.held.into_iter();
+        pass.held
+            .extend(held.map(|held| (rendered.key.clone(), held)));
     }
 
-    /// What must be written for a rendered child that exists.
-    pub(crate) fn difference(&self, rendered: &Rendered) -> Difference {
+    /// Applies what is rendered without what others hold.
+    fn send(
+        &mut self,
+        rendered: &Rendered,
+        found: &Difference,
+        force: bool,
+    ) -> Result<(), BTreeSet<Trail>> {
+        let held: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
+        let body = without(&rendered.object, &held).to_json();
+        let stored = self.objects.get_mut(&rendered.key).unwrap();
+        stored.apply(&body, MANAGER, force)
+    }
+
+    /// What must be written for a rendered child that exists, of which the server has refused these fields.
+    pub(crate) fn difference(&self, rendered: &Rendered, refused: &[String]) -> Difference {
         let take = self.plan.children[rendered.declared].force_conflict;
         let record = self.record_of(&rendered.key);
-        difference(&rendered.object, &rendered.hash, &record, MANAGER, take)
+        difference(
+            &rendered.object,
+            &rendered.hash,
+            &record,
+            MANAGER,
+            take,
+            refused,
+        )
     }
 
     /// The key of a child in the custom resource's namespace.

@@ -1,0 +1,152 @@
+//! The fields that the API server names where it refuses an apply, found among the leaves of a rendered object.
+//!
+//! Source: structured-merge-diff, `fieldpath.Path.String`: `.name` is a field, `[key="value",other=1]` a list item by its
+//! keys, `[="value"]` a set's value, `[0]` an item by position. Names are written as they are, with their dots: such a
+//! path can be followed along a leaf's trail, but not be taken apart by itself.
+
+use super::owned::{Element, Own, Scalar, Step};
+use crate::value::Node;
+
+/// Whether `field` is what `trail` leads to, or an atomic list or map above it.
+pub(super) fn names(field: &str, trail: &[Step<'_>], own: Own<'_>) -> bool {
+    let mut rest = field;
+    for step in trail {
+        if rest.is_empty() {
+            return true;
+        }
+        let after = match step {
+            Step::Field(key) => rest
+                .strip_prefix('.')
+                .and_then(|rest| rest.strip_prefix(&***key)),
+            Step::Item(..) => read_item(rest, own)
+                .filter(|(element, _)| element.matches(*step, own))
+                .map(|(_, after)| after),
+        };
+        let Some(after) = after else {
+            return false;
+        };
+        rest = after;
+    }
+    rest.is_empty()
+}
+
+/// The list item or set's value that `text` begins with, and what follows it.
+fn read_item<'a>(text: &'a str, own: Own<'_>) -> Option<(Element, &'a str)> {
+    let mut rest = text.strip_prefix('[')?;
+    let (position, after) = rest.split_once(']')?;
+    if let Ok(position) = position.parse() {
+        return Some((Element::Index(position), after));
+    }
+    let mut keys = Vec::new();
+    loop {
+        let (key, value) = rest.split_once('=')?;
+        let (scalar, after) = read_scalar(value, own)?;
+        if key.is_empty() {
+            return Some((Element::Value(scalar), after.strip_prefix(']')?));
+        }
+        keys.push((key.into(), scalar));
+        match after.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => return Some((Element::Item(keys.into()), after.strip_prefix(']')?)),
+        }
+    }
+}
+
+/// The value that `text` begins with: what Go quotes is JSON, but for control characters.
+fn read_scalar<'a>(text: &'a str, own: Own<'_>) -> Option<(Scalar, &'a str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Node>();
+    let value = values.next()?.ok()?;
+    Some((Scalar::read(&value, own), text.get(values.byte_offset()..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Key;
+
+    const OWN: Own<'_> = Own {
+        name: "web",
+        owner: None,
+    };
+
+    fn node(text: &str) -> Node {
+        serde_json::from_str(text).unwrap()
+    }
+
+    /// Whether `field` names the field `leaf` of `item`, the second of the list `spec.list`.
+    fn names_in(field: &str, item: &str, leaf: &str) -> bool {
+        let (spec, list, leaf) = (Key::from("spec"), Key::from("list"), Key::from(leaf));
+        let item = node(item);
+        let trail = [
+            Step::Field(&spec),
+            Step::Field(&list),
+            Step::Item(1, &item),
+            Step::Field(&leaf),
+        ];
+        names(field, &trail, OWN)
+    }
+
+    #[test]
+    fn a_list_item_is_named_by_its_keys_and_by_those_alone() {
+        for (named, item, field) in [
+            (true, r#"{"name":"web"}"#, r#".spec.list[name="web"].image"#),
+            (
+                true,
+                r#"{"name":"a\"],b"}"#,
+                r#".spec.list[name="a\"],b"].image"#,
+            ),
+            (false, r#"{"name":"web"}"#, r#".spec.list[name="db"].image"#),
+            (
+                true,
+                r#"{"port":80}"#,
+                r#".spec.list[port=80,protocol="TCP"].image"#,
+            ),
+            (
+                false,
+                r#"{"port":80}"#,
+                r#".spec.list[port=80,protocol="UDP"].image"#,
+            ),
+            (false, r#"{"port":80}"#, ".spec.list[port=8080].image"),
+            (true, r#"{"port":80}"#, ".spec.list[1].image"),
+            (false, r#"{"port":80}"#, ".spec.list[2].image"),
+        ] {
+            assert_eq!(names_in(field, item, "image"), named, "{item} {field}");
+        }
+    }
+
+    #[test]
+    fn what_lies_below_an_atomic_list_is_named_with_it_and_no_neighbour_is() {
+        for (named, field) in [
+            (true, ".spec.list"),
+            (true, r#".spec.list[name="web"]"#),
+            (false, ".spec.lists"),
+            (false, ".spec.li"),
+            (false, r#".spec.list[name="web"].image.tag"#),
+            (false, r#".spec.list[name="web"].images"#),
+            (false, r#".spec.list[name="web""#),
+            (false, ".spec.list[name=web].image"),
+        ] {
+            assert_eq!(
+                names_in(field, r#"{"name":"web"}"#, "image"),
+                named,
+                "{field}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_with_dots_is_one_name() {
+        let item = r#"{"name":"web"}"#;
+        assert!(names_in(r#".spec.list[name="web"].a.b/c"#, item, "a.b/c"));
+        assert!(!names_in(r#".spec.list[name="web"].a.b/c"#, item, "a"));
+        assert!(!names_in(r#".spec.list[name="web"].a"#, item, "a.b/c"));
+    }
+
+    #[test]
+    fn a_set_is_named_by_its_value() {
+        let (set, value) = (Key::from("finalizers"), node(r#""a/b""#));
+        let trail = [Step::Field(&set), Step::Item(0, &value)];
+        assert!(names(r#".finalizers[="a/b"]"#, &trail, OWN));
+        assert!(!names(r#".finalizers[="a/c"]"#, &trail, OWN));
+    }
+}
