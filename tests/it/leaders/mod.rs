@@ -97,6 +97,11 @@ async fn a_leader_that_ends_hands_over_after_its_last_write_and_the_next_change_
     let before = until_held(&replicas, "first").await?;
     let mark = Scenario::mark()?;
     first.process.signal(Signal::Term)?;
+    // What changes before it has heard of its end is its own to do.
+    eventually("the first is stopping", LIMIT, async || {
+        Ok(first.log().contains("stopping;").then_some(()))
+    })
+    .await?;
     replicas.paint("amber").await?;
     replicas.until_painted("amber").await?;
     let after = until_held(&replicas, "second").await?;
