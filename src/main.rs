@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     // One provider for every TLS connection; with two in the tree a client would panic at its first one.
     // An error says that one is installed already.

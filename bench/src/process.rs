@@ -6,14 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Serialize;
-use serde_json::Value;
 use testbed::{Guarded, Signal, eventually, free_port, spawn_guarded};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::machine::field;
 
-const DEPLOYMENT: &str = include_str!("../../config/deployment.yaml");
 /// How long it may take to serve, and to end after SIGTERM.
 const LIMIT: Duration = Duration::from_mins(1);
 /// How long it must have used no CPU to count as quiet.
@@ -59,7 +57,6 @@ impl Ork {
             command
                 .args(["controller", "--listen", &listen])
                 .args(args)
-                .envs(environment()?)
                 .env("KUBECONFIG", kubeconfig)
                 .env_remove("RUST_LOG")
                 .current_dir(folder);
@@ -229,19 +226,6 @@ impl Ork {
     }
 }
 
-/// The environment that the shipped Deployment gives, as far as it says it itself.
-fn environment() -> Result<Vec<(String, String)>> {
-    let shipped: Vec<Value> = serde_saphyr::from_multiple(DEPLOYMENT)?;
-    let containers = shipped
-        .iter()
-        .filter_map(|object| object.pointer("/spec/template/spec/containers/0/env"));
-    let variables = containers.filter_map(Value::as_array).flatten();
-    let text = |variable: &Value, field| Some(variable.get(field)?.as_str()?.to_owned());
-    Ok(variables
-        .filter_map(|variable| Some((text(variable, "name")?, text(variable, "value")?)))
-        .collect())
-}
-
 /// Seconds of user and system time in a `/proc/PID/stat`.
 pub(crate) fn cpu_seconds(stat: &str) -> Result<f64> {
     // The program's name, in parentheses, may hold anything.
@@ -287,12 +271,6 @@ mod tests {
         assert_eq!(metrics.find("a"), Some(5.5));
         assert_eq!(metrics.find("b"), Some(4.0));
         assert_eq!((metrics.find("c"), metrics.sum("c")), (None, 0.0));
-    }
-
-    #[test]
-    fn the_environment_is_that_of_the_deployment() {
-        let one_heap = ("MALLOC_ARENA_MAX".to_owned(), "1".to_owned());
-        assert_eq!(environment().unwrap(), [one_heap]);
     }
 
     #[test]
