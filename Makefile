@@ -53,7 +53,7 @@ bench-core: cargo ## what compiling, a pass and templates cost, beside Go's text
 	cd hack/go-templates && go run . bench > $(abspath $(BUILT))/go-templates.txt
 	GO_TEMPLATES=$(abspath $(BUILT))/go-templates.txt cargo bench -p orkestra-core --bench core --locked
 
-bench: cargo control-plane ## what ork costs and how fast it is, beside the same writes without it (20 minutes; BENCH="create --crs 100")
+bench: cargo control-plane ## what ork costs and how fast it is, beside the same writes without it (15 minutes; BENCH="create --crs 100")
 	cargo build --release -p orkestra -p orkestra-bench --bins --locked
 	$(BUILT)/release/bench $(BENCH)
 
