@@ -255,9 +255,7 @@ async fn b_a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() 
     );
 
     // It is left alone, and nothing is written again and again for it.
-    let mark = Scenario::mark()?;
-    tokio::time::sleep(QUIET).await;
-    assert_eq!(scenario.writes_since(mark)?, []);
+    scenario.until_settled(QUIET, LIMIT).await?;
     let deployment = deployments.fetch("hello").await?;
     let image = "/spec/template/spec/containers/0/image";
     assert_eq!(

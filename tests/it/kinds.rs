@@ -218,18 +218,6 @@ async fn failures(scenario: &Scenario) -> Result<Vec<String>> {
     Ok(told)
 }
 
-/// Waits until nothing is written any more: pods come up, and counts are told.
-async fn until_settled(scenario: &Scenario) -> Result<()> {
-    eventually("the writes end", ALL, async || {
-        let mark = Scenario::mark()?;
-        tokio::time::sleep(QUIET).await;
-        let writes = scenario.writes_since(mark)?;
-        ensure!(writes.is_empty(), "still:\n{}", waters::lines(&writes));
-        Ok(Some(()))
-    })
-    .await
-}
-
 async fn until_passed(scenario: &Scenario, since: [f64; 2]) -> Result<()> {
     eventually("both operators had a pass", LIMIT, async || {
         let [pond, lake] = passes(scenario).await?;
@@ -311,7 +299,7 @@ pub(crate) async fn every_kind_is_made_kept_without_a_write_followed_repaired_an
     }
     let count = all.count();
     until_team(&scenario, &rights, "herons", count).await?;
-    until_settled(&scenario).await?;
+    scenario.until_settled(QUIET, ALL).await?;
 
     let (mark, before) = (Scenario::mark()?, passes(&scenario).await?);
     for plural in ["ponds", "lakes"] {

@@ -93,22 +93,6 @@ async fn until_all_ready(scenario: &Scenario) -> Result<()> {
     .await
 }
 
-/// Waits until the controller has written nothing for ten seconds: the last counts are told.
-async fn until_settled(scenario: &Scenario) -> Result<()> {
-    eventually("the writes end", CONVERGED, async || {
-        let mark = Scenario::mark()?;
-        tokio::time::sleep(Duration::from_secs(10)).await;
-        let writes = scenario.writes_since(mark)?;
-        ensure!(
-            writes.is_empty(),
-            "still written:\n{}",
-            waters::lines(&writes)
-        );
-        Ok(Some(()))
-    })
-    .await
-}
-
 /// Waits until a controller that was just started has looked at every Pond, and a while longer.
 async fn until_all_looked_at(scenario: &Scenario) -> Result<()> {
     eventually("each Pond had a pass", CONVERGED, async || {
@@ -145,7 +129,9 @@ pub(crate) async fn o_what_is_as_declared_costs_no_request_a_restart_no_write_an
         PONDS - 1,
         started.elapsed()
     );
-    until_settled(&scenario).await?;
+    scenario
+        .until_settled(Duration::from_secs(10), CONVERGED)
+        .await?;
 
     let mark = Scenario::mark()?;
     tokio::time::sleep(WINDOW).await;

@@ -1,12 +1,15 @@
 //! What a controller does and says: its requests, its metrics, its pages.
 
-use anyhow::{Context as _, Result};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use testbed::{AuditEvent, ControlPlane, Mark};
+use testbed::{AuditEvent, ControlPlane, Mark, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::Scenario;
+use crate::waters;
 
 /// The answer to a GET at an address: status line, headers, body.
 pub(crate) async fn ask(listen: &str, path: &str) -> Result<String> {
@@ -36,6 +39,20 @@ impl Scenario {
         let mut events = self.requests_since(mark)?;
         events.retain(AuditEvent::is_write);
         Ok(events)
+    }
+
+    /// Waits until it has written nothing for `window`, Events apart: pods have come up, the last counts are told, and what was seen
+    /// written is in the audit log too.
+    pub(crate) async fn until_settled(&self, window: Duration, limit: Duration) -> Result<()> {
+        eventually("the writes end", limit, async || {
+            let mark = Self::mark()?;
+            tokio::time::sleep(window).await;
+            let writes = self.writes_since(mark)?;
+            let lines = waters::lines(&writes);
+            ensure!(writes.is_empty(), "still written:\n{lines}");
+            Ok(Some(()))
+        })
+        .await
     }
 
     /// The answer to a GET of the controller's own pages: status line, headers, body.
