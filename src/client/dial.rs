@@ -11,6 +11,7 @@ use hyper_util::client::legacy::connect::{
     proxy::{SocksV5, Tunnel},
 };
 use kube::{Config, client::ConfigExt as _};
+use percent_encoding::percent_decode_str;
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
 use super::{CONNECT_TIMEOUT, Error};
@@ -74,9 +75,7 @@ impl Dialer {
                 let to_proxy = to_proxy.map_err(Error::Build)?;
                 boxed(secured(config, tunnel(proxy, to_proxy)?)?)
             }
-            Some((proxy, Some("socks5"))) => {
-                boxed(secured(config, SocksV5::new(proxy.clone(), tcp))?)
-            }
+            Some((proxy, Some("socks5"))) => boxed(secured(config, socks5(proxy, tcp))?),
             Some((proxy, _)) => {
                 let proxy_url = Box::new(proxy.clone());
                 let error = kube::Error::ProxyProtocolUnsupported { proxy_url };
@@ -126,19 +125,33 @@ fn secured<C>(config: &Config, connector: C) -> Result<HttpsConnector<C>, Error>
     Ok(builder.enable_all_versions().wrap_connector(connector))
 }
 
-/// A tunnel through a proxy that may ask for name and password, as they stand in its address.
+/// A tunnel through a proxy that may ask for name and password.
 fn tunnel<C>(proxy: &Uri, connector: C) -> Result<Tunnel<C>, Error> {
     let tunnel = Tunnel::new(proxy.clone(), connector);
-    let user = proxy.authority().and_then(|authority| {
-        let (user, _) = authority.as_str().rsplit_once('@')?;
-        Some(user)
-    });
-    let Some(user) = user else { return Ok(tunnel) };
-    // `http` leaves escapes as they are, and the proxy knows its users without.
-    let user: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
-    let user = base64::engine::general_purpose::STANDARD.encode(user);
+    let Some((user, password)) = credentials(proxy) else {
+        return Ok(tunnel);
+    };
+    let user = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
     let mut header = HeaderValue::try_from(format!("Basic {user}"))
         .map_err(|error| Error::Build(kube::Error::HttpError(error.into())))?;
     header.set_sensitive(true);
     Ok(tunnel.with_auth(header))
+}
+
+/// The same by SOCKS5.
+fn socks5<C>(proxy: &Uri, connector: C) -> SocksV5<C> {
+    let socks = SocksV5::new(proxy.clone(), connector);
+    match credentials(proxy) {
+        Some((user, password)) => socks.with_auth(user, password),
+        None => socks,
+    }
+}
+
+/// Name and password as they stand in a proxy's address. `http` leaves escapes as they are, and the proxy knows its users
+/// without.
+fn credentials(proxy: &Uri) -> Option<(String, String)> {
+    let (user, _) = proxy.authority()?.as_str().rsplit_once('@')?;
+    let (user, password) = user.split_once(':').unwrap_or((user, ""));
+    let plain = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    Some((plain(user), plain(password)))
 }

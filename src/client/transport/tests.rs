@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     pin::pin,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
@@ -13,7 +13,7 @@ use hyper::{body::Frame, body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional},
     net::{TcpListener, TcpStream},
     sync::Notify,
 };
@@ -49,6 +49,26 @@ const HTTP1: Manners = Manners {
     ..HTTP2
 };
 
+/// TLS of a server that calls itself [`HOST`], and the certificate that it is known by.
+fn tls(protocol: &[u8]) -> (TlsAcceptor, Vec<u8>) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(vec![HOST.to_owned()])
+        .unwrap()
+        .self_signed(&key)
+        .unwrap();
+    let private = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], private)
+        .unwrap();
+    tls.alpn_protocols = vec![protocol.to_vec()];
+    let authority = certificate.der().to_vec();
+    (TlsAcceptor::from(Arc::new(tls)), authority)
+}
+
 struct Server {
     address: SocketAddr,
     authority: Vec<u8>,
@@ -68,22 +88,8 @@ struct Seen {
 impl Server {
     /// Answers `GET /stuck` never, watches with one line and an open end, and everything else with its own request line.
     async fn start(manners: Manners) -> Self {
-        let key = rcgen::KeyPair::generate().unwrap();
-        let certificate = rcgen::CertificateParams::new(vec![HOST.to_owned()])
-            .unwrap()
-            .self_signed(&key)
-            .unwrap();
-        let private = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], private)
-            .unwrap();
         let protocol: &[u8] = if manners.http2 { b"h2" } else { b"http/1.1" };
-        tls.alpn_protocols = vec![protocol.to_vec()];
-        let acceptor = TlsAcceptor::from(Arc::new(tls));
+        let (acceptor, authority) = tls(protocol);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Seen::default());
@@ -97,7 +103,7 @@ impl Server {
         });
         Self {
             address,
-            authority: certificate.der().to_vec(),
+            authority,
             seen,
         }
     }
@@ -333,64 +339,147 @@ async fn a_refused_connection_is_an_error_for_everybody_who_waited() {
     }
 }
 
-/// A proxy by CONNECT that asks for a name; once `dead` is set, nothing passes any more.
-async fn proxy(seen: Arc<Seen>) -> SocketAddr {
+/// How a proxy is spoken to.
+enum Speaks {
+    Http,
+    Https(TlsAcceptor),
+    /// RFC 1928, with the names and passwords of RFC 1929.
+    Socks5,
+}
+
+/// A proxy; it notes who asks for what. Once `dead` is set, nothing passes any more.
+async fn proxy(speaks: Speaks, seen: Arc<Seen>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         loop {
-            let (mut near, _) = listener.accept().await.unwrap();
+            let (near, _) = listener.accept().await.unwrap();
             let seen = seen.clone();
-            tokio::spawn(async move {
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    head.push(near.read_u8().await.unwrap());
+            match &speaks {
+                Speaks::Http => drop(tokio::spawn(connect(near, seen))),
+                Speaks::Https(tls) => {
+                    let near = tls.accept(near).await.unwrap();
+                    tokio::spawn(connect(near, seen));
                 }
-                let head = String::from_utf8(head).unwrap();
-                seen.requests.lock().unwrap().push(head.clone());
-                let target = head.split_whitespace().nth(1).unwrap().to_owned();
-                let mut far = TcpStream::connect(target).await.unwrap();
-                near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
-                let dead = async {
-                    while !seen.dead.load(Ordering::SeqCst) {
-                        seen.cut.notified().await;
-                    }
-                };
-                tokio::select! {
-                    _ = copy_bidirectional(&mut near, &mut far) => {}
-                    // Both ends stay open, and hear nothing.
-                    () = dead => std::future::pending().await,
-                }
-            });
+                Speaks::Socks5 => drop(tokio::spawn(socks5(near, seen))),
+            }
         }
     });
     address
 }
 
-#[tokio::test]
-async fn a_proxy_of_the_kubeconfig_is_asked_with_its_name_and_password() {
+/// Serves one connection of a proxy by CONNECT.
+async fn connect(mut near: impl AsyncRead + AsyncWrite + Unpin, seen: Arc<Seen>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(near.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    seen.requests.lock().unwrap().push(head.clone());
+    let target = head.split_whitespace().nth(1).unwrap();
+    let far = TcpStream::connect(target).await.unwrap();
+    near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+    pass_on(near, far, &seen).await;
+}
+
+/// Serves one connection of a proxy by SOCKS5, to an address of IPv4.
+async fn socks5(mut near: TcpStream, seen: Arc<Seen>) {
+    assert_eq!(near.read_u8().await.unwrap(), 5);
+    let methods = short(&mut near).await;
+    let method = methods[0];
+    near.write_all(&[5, method]).await.unwrap();
+    let mut who = String::new();
+    if method == 2 {
+        assert_eq!(near.read_u8().await.unwrap(), 1);
+        let (user, password) = (short(&mut near).await, short(&mut near).await);
+        who = String::from_utf8([user, password].join(&b':')).unwrap();
+        near.write_all(&[1, 0]).await.unwrap();
+    }
+    let mut head = [0; 4];
+    near.read_exact(&mut head).await.unwrap();
+    assert_eq!(head, [5, 1, 0, 1], "connects to an address of IPv4");
+    let (ip, port) = (
+        near.read_u32().await.unwrap(),
+        near.read_u16().await.unwrap(),
+    );
+    let target = SocketAddr::from((Ipv4Addr::from(ip), port));
+    let line = format!("{who} connects to {target}");
+    seen.requests.lock().unwrap().push(line);
+    let far = TcpStream::connect(target).await.unwrap();
+    near.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+        .await
+        .unwrap();
+    pass_on(near, far, &seen).await;
+}
+
+/// Bytes that come after their number.
+async fn short(near: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = vec![0; near.read_u8().await.unwrap().into()];
+    near.read_exact(&mut bytes).await.unwrap();
+    bytes
+}
+
+async fn pass_on(mut near: impl AsyncRead + AsyncWrite + Unpin, mut far: TcpStream, seen: &Seen) {
+    let dead = async {
+        while !seen.dead.load(Ordering::SeqCst) {
+            seen.cut.notified().await;
+        }
+    };
+    tokio::select! {
+        _ = copy_bidirectional(&mut near, &mut far) => {}
+        // Both ends stay open, and hear nothing.
+        () = dead => std::future::pending().await,
+    }
+}
+
+/// What a proxy is told by a client that asks a server through it, and the server's address. `scheme` is what stands before the
+/// proxy's own in the kubeconfig, `authority` what it is known by.
+async fn asked_through(
+    speaks: Speaks,
+    authority: Option<Vec<u8>>,
+    scheme: &str,
+) -> (String, SocketAddr) {
     let server = Server::start(HTTP2).await;
     let seen = Arc::new(Seen::default());
-    let address = proxy(seen.clone()).await;
+    let address = proxy(speaks, seen.clone()).await;
     let mut config = server.config();
-    config.proxy_url = Some(format!("http://ana:p%40ss@{address}").parse().unwrap());
+    config.proxy_url = Some(format!("{scheme}{address}").parse().unwrap());
+    config.root_cert.as_mut().unwrap().extend(authority);
     let client = build(&config).unwrap();
     assert!(ask(&client, "/version").await.contains("/version"));
-    let head = seen.requests.lock().unwrap()[0].to_lowercase();
-    assert!(
-        head.contains(&format!("connect {}", server.address)),
-        "{head}"
-    );
-    // base64 of `ana:p@ss`
-    let wanted = "proxy-authorization: basic YW5hOnBAc3M=".to_lowercase();
-    assert!(head.contains(&wanted), "{head}");
+    let head = seen.requests.lock().unwrap()[0].clone();
+    (head, server.address)
+}
+
+#[tokio::test]
+async fn a_proxy_of_the_kubeconfig_is_asked_with_its_name_and_password() {
+    let (tls, authority) = tls(b"http/1.1");
+    for (speaks, authority, scheme) in [
+        (Speaks::Http, None, "http://ana:p%40ss@"),
+        (Speaks::Https(tls), Some(authority), "https://ana:p%40ss@"),
+    ] {
+        let (head, server) = asked_through(speaks, authority, scheme).await;
+        let head = head.to_lowercase();
+        assert!(head.contains(&format!("connect {server}")), "{head}");
+        // base64 of `ana:p@ss`
+        let wanted = "proxy-authorization: basic YW5hOnBAc3M=".to_lowercase();
+        assert!(head.contains(&wanted), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_by_socks5_is_asked_with_its_name_and_password_or_without() {
+    for (who, scheme) in [("ana:p@ss", "socks5://ana:p%40ss@"), ("", "socks5://")] {
+        let (line, server) = asked_through(Speaks::Socks5, None, scheme).await;
+        assert_eq!(line, format!("{who} connects to {server}"));
+    }
 }
 
 #[tokio::test]
 async fn a_peer_that_is_dead_is_found_out_and_its_watch_ends() {
     let server = Server::start(HTTP2).await;
     let seen = Arc::new(Seen::default());
-    let address = proxy(seen.clone()).await;
+    let address = proxy(Speaks::Http, seen.clone()).await;
     let mut config = server.config();
     config.proxy_url = Some(format!("http://{address}").parse().unwrap());
     let client = build(&config).unwrap();
