@@ -55,9 +55,15 @@ pub struct Event {
     pub note: String,
 }
 
+/// An Event, and when it happened.
+#[derive(Clone)]
+struct Happened {
+    event: Event,
+    at: Timestamp,
+}
+
 enum Message {
-    /// What, and when it happened.
-    Event(Box<Event>, Timestamp),
+    Event(Box<Happened>),
     Flush(oneshot::Sender<()>),
 }
 
@@ -113,7 +119,8 @@ impl EventSink {
             Severity::Normal => &self.queue,
             Severity::Warning => &self.warnings,
         };
-        let message = Message::Event(Box::new(event), self.clock.now());
+        let at = self.clock.now();
+        let message = Message::Event(Box::new(Happened { event, at }));
         if queue.try_send(message).is_err() {
             self.dropped.inc();
         }

@@ -2,10 +2,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    hash::BuildHasher as _,
     time::Duration,
 };
 
-use jiff::Timestamp;
 use k8s_openapi::{
     api::events::v1 as wire,
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
@@ -21,7 +21,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{CONTROLLER, Event, Message, NOTE_BYTES, Problem, Severity};
+use super::{CONTROLLER, Event, Happened, Message, NOTE_BYTES, Problem, Severity};
 use crate::client::flow::Flow;
 
 /// How long a request may take.
@@ -40,7 +40,7 @@ const CLUSTER_NAMESPACE: &str = "default";
 const NAME_BYTES: usize = 253;
 
 /// Two Events with the same words are one, counted up.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Hash)]
 struct Words {
     uid: Option<String>,
     kind: Option<String>,
@@ -61,7 +61,7 @@ struct Series {
 struct Rest {
     until: Instant,
     /// Sent once more then: a right that is back is noticed, also where nothing happens.
-    refused: (Event, Timestamp),
+    refused: Happened,
 }
 
 pub(super) struct Sender {
@@ -70,7 +70,9 @@ pub(super) struct Sender {
     dropped: IntCounter,
     problem: Problem,
     instance: String,
-    series: HashMap<Words, Series>,
+    /// By the hash of their words, which for thousands of Events would be megabytes: that two have the same, and one of them
+    /// is counted for the other, happens once in 2^40 runs.
+    series: HashMap<u64, Series>,
     resting: BTreeMap<String, Rest>,
     serial: u64,
 }
@@ -120,12 +122,8 @@ impl Sender {
                 }
             };
             match message {
-                Some(Message::Event(event, at)) => {
-                    if event.severity == Severity::Normal {
-                        // Its turn comes in any case.
-                        let _ = timeout(PATIENCE, self.flow.idle()).await;
-                    }
-                    if !self.send(*event, at).await {
+                Some(Message::Event(happened)) => {
+                    if !self.send(*happened).await {
                         self.dropped.inc();
                     }
                 }
@@ -143,35 +141,39 @@ impl Sender {
             return;
         };
         rest.until = now + REST;
-        let (event, at) = rest.refused.clone();
-        self.attempt(&event, at).await;
+        let happened = rest.refused.clone();
+        self.attempt(happened).await;
     }
 
     /// Sends one Event; false when it was not accepted.
-    async fn send(&mut self, event: Event, at: Timestamp) -> bool {
-        let namespace = words(event.regarding.namespace.clone(), &event).namespace;
-        let rests = self.resting.get(&namespace);
+    async fn send(&mut self, happened: Happened) -> bool {
+        let rests = self.resting.get(namespace_of(&happened.event));
         if rests.is_some_and(|rest| rest.until > Instant::now()) {
             return false;
         }
-        self.attempt(&event, at).await
+        if happened.event.severity == Severity::Normal {
+            // Its turn comes in any case.
+            let _ = timeout(PATIENCE, self.flow.idle()).await;
+        }
+        self.attempt(happened).await
     }
 
-    async fn attempt(&mut self, event: &Event, at: Timestamp) -> bool {
-        let words = words(event.regarding.namespace.clone(), event);
-        let error = match timeout(DEADLINE, self.request(&words, event, at)).await {
+    async fn attempt(&mut self, happened: Happened) -> bool {
+        let words = words(&happened.event);
+        let reason = happened.event.reason;
+        let error = match timeout(DEADLINE, self.request(&words, &happened)).await {
             Ok(Ok(name)) => {
                 self.accepted(&words.namespace);
-                self.remember(words, name);
+                self.remember(&words, name);
                 return true;
             }
             Ok(Err(error)) => {
-                self.refused(&words.namespace, (event, at), &error);
+                self.refused(&words.namespace, happened, &error);
                 error.to_string()
             }
             Err(_) => "no answer in time".to_owned(),
         };
-        tracing::debug!(error, reason = event.reason, "an Event was not accepted");
+        tracing::debug!(error, reason, "an Event was not accepted");
         false
     }
 
@@ -182,12 +184,12 @@ impl Sender {
     }
 
     /// Notes a missing right, so that a condition can name it; any other answer says that the right is there.
-    fn refused(&mut self, namespace: &str, (event, at): (&Event, Timestamp), error: &kube::Error) {
+    fn refused(&mut self, namespace: &str, happened: Happened, error: &kube::Error) {
         match error {
             kube::Error::Api(status) if status.code == 403 && !is_terminating(status) => {
                 let rest = Rest {
                     until: Instant::now() + REST,
-                    refused: (event.clone(), at),
+                    refused: happened,
                 };
                 self.resting.insert(namespace.to_owned(), rest);
                 self.report();
@@ -209,17 +211,13 @@ impl Sender {
     }
 
     /// Makes a new Event, or counts up the one that says the same. Answers its name.
-    async fn request(
-        &mut self,
-        words: &Words,
-        event: &Event,
-        at: Timestamp,
-    ) -> kube::Result<String> {
+    async fn request(&mut self, words: &Words, happened: &Happened) -> kube::Result<String> {
         let events: Api<wire::Event> = Api::namespaced(self.client.clone(), &words.namespace);
-        let at = MicroTime(at);
+        let at = MicroTime(happened.at);
+        let key = self.key_of(words);
         if let Some(series) = self
             .series
-            .get(words)
+            .get(&key)
             .filter(|series| series.last.elapsed() < SERIES)
         {
             let patch =
@@ -232,11 +230,11 @@ impl Sender {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 other => return other.map(|_| series.name.clone()),
             }
-            self.series.remove(words);
+            self.series.remove(&key);
         }
         self.serial += 1;
         let name = event_name(&words.name, &at, self.serial);
-        let object = self.build(name.clone(), words, event, at);
+        let object = self.build(name.clone(), words, &happened.event, at);
         events
             .create(&PostParams::default(), &object)
             .await
@@ -265,16 +263,20 @@ impl Sender {
         }
     }
 
-    fn remember(&mut self, words: Words, name: String) {
-        let now = Instant::now();
-        if self.series.len() >= REMEMBERED && !self.series.contains_key(&words) {
+    fn key_of(&self, words: &Words) -> u64 {
+        self.series.hasher().hash_one(words)
+    }
+
+    fn remember(&mut self, words: &Words, name: String) {
+        let (key, now) = (self.key_of(words), Instant::now());
+        if self.series.len() >= REMEMBERED && !self.series.contains_key(&key) {
             self.series
                 .retain(|_, series| series.last.elapsed() < SERIES);
             if self.series.len() >= REMEMBERED {
                 self.series.clear();
             }
         }
-        let series = self.series.entry(words).or_insert(Series {
+        let series = self.series.entry(key).or_insert(Series {
             name,
             count: 0,
             last: now,
@@ -296,11 +298,17 @@ fn is_terminating(status: &kube::core::Status) -> bool {
         .any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-fn words(namespace: Option<String>, event: &Event) -> Words {
+/// Where its Events live.
+fn namespace_of(event: &Event) -> &str {
+    let own = event.regarding.namespace.as_deref();
+    own.unwrap_or(CLUSTER_NAMESPACE)
+}
+
+fn words(event: &Event) -> Words {
     Words {
         uid: event.regarding.uid.clone(),
         kind: event.regarding.kind.clone(),
-        namespace: namespace.unwrap_or_else(|| CLUSTER_NAMESPACE.to_owned()),
+        namespace: namespace_of(event).to_owned(),
         name: event.regarding.name.clone().unwrap_or_default(),
         severity: event.severity,
         reason: event.reason,
@@ -491,7 +499,7 @@ mod tests {
     fn notes_and_names_are_cut_between_characters() {
         assert_eq!(cut("aé", 2), "a");
         assert_eq!(cut("aé", 3), "aé");
-        let note = words(None, &event(&"é".repeat(600))).note;
+        let note = words(&event(&"é".repeat(600))).note;
         assert!(note.len() <= NOTE_BYTES && note.ends_with("é..."), "{note}");
         let name = event_name(&"p".repeat(253), &MicroTime(jiff::Timestamp::UNIX_EPOCH), 1);
         assert_eq!(name.len(), NAME_BYTES);
