@@ -8,7 +8,7 @@ use std::{
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
-        crd::CrdFacts,
+        facts::CrdFacts,
         reason::Reason,
         record::{ChildRecord, CrRecord},
         step::{Failure, Scopes},

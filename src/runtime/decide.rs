@@ -68,6 +68,9 @@ impl Writer<'_, '_> {
                 .iter()
                 .map(|held| (rendered.key.clone(), held.clone())),
         );
+        if !found.needs_write() {
+            return Ok(Write::Nothing);
+        }
         let replicas = Path::parse("spec.replicas").unwrap_or_default();
         if found.drift.contains(&replicas) && self.is_autoscaled(kind, &rendered.key).await? {
             found.drift.retain(|path| *path != replicas);

@@ -14,7 +14,8 @@ use orkestra_core::{
     api::names,
     plan::{ObjectKey, OperatorPlan},
     reconcile::{
-        crd::{CrdFacts, CrdRecord},
+        crd::CrdRecord,
+        facts::CrdFacts,
         record::{ChildRecord, CrRecord, kept_paths},
         status::written_paths,
         step::Scopes,

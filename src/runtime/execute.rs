@@ -260,6 +260,7 @@ impl Writer<'_, '_> {
             && before.id.resource_version == *version
         {
             lock(self.memory).settle(&rendered.key, &rendered.hash, &before.id.resource_version);
+            return Action::Unchanged;
         }
         if created {
             Action::Created

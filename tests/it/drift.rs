@@ -6,16 +6,30 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use testbed::{AuditEvent, ControlPlane, Mark, eventually};
 
-use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 
 /// How soon drift is repaired. The promise is a second; the machine runs other tests meanwhile.
 const SOON: Duration = Duration::from_secs(3);
+/// Another applies what stands on the standard input, and takes what is ours.
+const FORCED: [&str; 6] = [
+    "apply",
+    "--server-side",
+    "--field-manager=other",
+    "--force-conflicts",
+    "-f",
+    "-",
+];
 /// How long nothing must happen.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// A Website with a Deployment, a Service and a `ConfigMap`, ready, without resync.
 async fn converged(prefix: &str) -> Result<Scenario> {
-    let scenario = Scenario::running(prefix, &["website/crd.yaml"], "drift/katalog.yaml").await?;
+    converged_by(prefix, "drift/katalog.yaml").await
+}
+
+/// A Website that is ready, without resync.
+async fn converged_by(prefix: &str, katalog: &str) -> Result<Scenario> {
+    let scenario = Scenario::running(prefix, &["website/crd.yaml"], katalog).await?;
     scenario.apply(&input("website/cr.yaml")?)?;
     scenario.objects("websites").until_ready("hello").await?;
     let told = json!({ "instances": 1, "ready": 1 });
@@ -156,6 +170,19 @@ fn conflict(website: &Value) -> String {
         .to_owned()
 }
 
+/// Waits until a field conflict is reported, and answers its message, which names these parts.
+async fn until_conflict(websites: &Objects, named: &[&str]) -> Result<String> {
+    let reported = |website: &Value| !conflict(website).is_empty();
+    let website = websites
+        .until("hello", "has a FieldConflict", LIMIT, reported)
+        .await?;
+    let message = conflict(&website);
+    for part in named {
+        ensure!(message.contains(part), "{part} is not named: {message}");
+    }
+    Ok(message)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b_a_path_that_another_manager_applies_is_a_field_conflict_until_it_lets_go() -> Result<()>
 {
@@ -164,24 +191,8 @@ async fn b_a_path_that_another_manager_applies_is_a_field_conflict_until_it_lets
     let theirs = |data: &str| {
         format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hello\ndata: {data}\n")
     };
-    let apply = [
-        "apply",
-        "--server-side",
-        "--field-manager=other",
-        "--force-conflicts",
-        "-f",
-        "-",
-    ];
-    scenario.kubectl_with(&apply, Some(&theirs("{ colour: red, extra: theirs }")))?;
-    let website = websites
-        .until("hello", "has a FieldConflict", LIMIT, |website| {
-            !conflict(website).is_empty()
-        })
-        .await?;
-    let message = conflict(&website);
-    for part in ["other", "data.colour", "hello"] {
-        ensure!(message.contains(part), "{part} is not named: {message}");
-    }
+    scenario.kubectl_with(&FORCED, Some(&theirs("{ colour: red, extra: theirs }")))?;
+    let message = until_conflict(&websites, &["other", "data.colour", "hello"]).await?;
     ensure!(
         !message.contains("extra"),
         "`extra` is theirs alone: {message}"
@@ -202,7 +213,7 @@ async fn b_a_path_that_another_manager_applies_is_a_field_conflict_until_it_lets
     );
 
     // It lets go: the path is ours again, without anybody's help.
-    scenario.kubectl_with(&apply, Some(&theirs("{ extra: theirs }")))?;
+    scenario.kubectl_with(&FORCED, Some(&theirs("{ extra: theirs }")))?;
     maps.until_equal("hello", "/data/colour", json!("teal"), SOON)
         .await?;
     websites
@@ -240,15 +251,8 @@ async fn b_a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() 
             &json!({ "spec": { "image": "registry.example/web:4" } }),
         )
         .await?;
-    let website = websites
-        .until("hello", "has a FieldConflict", LIMIT, |website| {
-            !conflict(website).is_empty()
-        })
-        .await?;
-    let message = conflict(&website);
-    for part in ["other", "spec.template.spec.containers[0].image", "hello"] {
-        ensure!(message.contains(part), "{part} is not named: {message}");
-    }
+    let path = "spec.template.spec.containers[0].image";
+    let message = until_conflict(&websites, &["other", path, "hello"]).await?;
     ensure!(
         !message.contains("replicas"),
         "both still say 2 replicas: {message}"
@@ -284,6 +288,41 @@ async fn b_a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_an_empty_list_is_whose_applies_it_and_costs_nothing_where_it_is_nobodys() -> Result<()> {
+    let mut scenario = converged_by("closed", "drift/closed.yaml").await?;
+    let deployments = scenario.objects("deployments");
+    let open = json!({ "spec": { "egress": [{}] } });
+
+    // Whoever applies it has it.
+    let theirs = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": { "name": "hello" }, "spec": open["spec"],
+    });
+    scenario.kubectl_with(&FORCED, Some(&theirs.to_string()))?;
+    let websites = scenario.objects("websites");
+    until_conflict(&websites, &["other", "spec.egress", "hello"]).await?;
+
+    // A keyed list is in nobody's fields while it is empty: that is no drift, not after a restart either.
+    scenario.until_settled(QUIET, LIMIT).await?;
+    scenario.kill9()?;
+    let mark = Scenario::mark()?;
+    scenario.start().await?;
+    websites.until_ready("hello").await?;
+    scenario.until_settled(QUIET, LIMIT).await?;
+    let written = |mark: Mark, resource: &str| -> Result<usize> {
+        let writes = scenario.writes_since(mark)?.into_iter();
+        Ok(writes.filter(|write| write.resource == resource).count())
+    };
+    assert_eq!(written(mark, "networkpolicies")?, 0);
+    assert_eq!(written(mark, "deployments")?, 0);
+    let mark = Scenario::mark()?;
+    let theirs = json!({ "spec": { "template": { "spec": { "imagePullSecrets": [{ "name": "theirs" }] } } } });
+    deployments.patch("hello", &theirs).await?;
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(written(mark, "deployments")?, 0);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b_a_fight_is_slowed_and_named() -> Result<()> {
     let scenario = converged("fight").await?;
     let maps = scenario.objects("configmaps");
@@ -305,16 +344,8 @@ async fn b_a_fight_is_slowed_and_named() -> Result<()> {
     ensure!(repairs >= 3, "it gave up after {repairs}");
     ensure!(repairs <= 8, "it fought on: {repairs} repairs");
 
-    let website = scenario
-        .objects("websites")
-        .until("hello", "names the fight", LIMIT, |website| {
-            !conflict(website).is_empty()
-        })
-        .await?;
-    let message = conflict(&website);
-    for part in ["somebody", "data.colour", "hello"] {
-        ensure!(message.contains(part), "{part} is not named: {message}");
-    }
+    let websites = scenario.objects("websites");
+    until_conflict(&websites, &["somebody", "data.colour", "hello"]).await?;
     // One field is fought over; the object's others are still repaired.
     maps.patch("hello", &json!({ "data": { "size": "99" } }))
         .await?;

@@ -42,6 +42,13 @@ impl Difference {
     }
 }
 
+fn own_of(record: &ChildRecord) -> Own<'_> {
+    Own {
+        name: &record.id.key.name,
+        owner: record.owner(),
+    }
+}
+
 /// Compares what is rendered, under `hash`, with who owns what of the live object.
 ///
 /// `take_held` is `forceConflict`: fields that others hold by apply count as drift. `refused` are the fields that the
@@ -55,10 +62,7 @@ pub fn difference(
     take_held: bool,
     refused: &[String],
 ) -> Difference {
-    let own = Own {
-        name: &record.id.key.name,
-        owner: record.owner(),
-    };
+    let own = own_of(record);
     let ours = record.ownership.applied_by(manager);
     let mut difference = Difference {
         changed: !record.has_applied(hash),
@@ -66,7 +70,7 @@ pub fn difference(
         held: Vec::new(),
     };
     let mut trail = Vec::with_capacity(12);
-    each_leaf(rendered, &mut trail, &mut |trail| {
+    each_leaf(rendered, &mut trail, &mut |trail, leaf| {
         let is_refused = || {
             refused
                 .iter()
@@ -81,6 +85,8 @@ pub fn difference(
                 path: trail_path(trail),
                 manager: other.to_owned(),
             }),
+            // While it is empty, a list of items by key is in nobody's fields, and nothing tells it from an atomic one.
+            None if is_empty_list(leaf) => {}
             _ => difference.drift.push(trail_path(trail)),
         }
     });
@@ -105,9 +111,17 @@ fn is_mark(trail: &[Step<'_>]) -> bool {
         if matches!(&***map, "annotations" | "labels") && name.starts_with(names::PREFIX))
 }
 
-/// Calls `visit` with the way to each leaf. Nulls and empty lists are none: nobody can take them away. An empty map is one
-/// (`emptyDir: {}`): its path is owned.
-fn each_leaf<'a>(node: &'a Node, trail: &mut Vec<Step<'a>>, visit: &mut impl FnMut(&[Step<'a>])) {
+fn is_empty_list(node: &Node) -> bool {
+    node.as_list().is_some_and(<[Node]>::is_empty)
+}
+
+/// Calls `visit` with the way to each leaf and the leaf. A null is none: nobody can take it away. An empty map is one
+/// (`emptyDir: {}`), and an empty list: its path may be owned.
+fn each_leaf<'a>(
+    node: &'a Node,
+    trail: &mut Vec<Step<'a>>,
+    visit: &mut impl FnMut(&[Step<'a>], &Node),
+) {
     match node {
         Node::Null => {}
         Node::Map(map) if !map.is_empty() => {
@@ -117,14 +131,14 @@ fn each_leaf<'a>(node: &'a Node, trail: &mut Vec<Step<'a>>, visit: &mut impl FnM
                 trail.pop();
             }
         }
-        Node::List(list) => {
+        Node::List(list) if !list.is_empty() => {
             for (index, child) in list.iter().enumerate() {
                 trail.push(Step::Item(index, child));
                 each_leaf(child, trail, visit);
                 trail.pop();
             }
         }
-        _ => visit(trail),
+        _ => visit(trail, node),
     }
 }
 
@@ -196,13 +210,18 @@ mod tests {
 
     const RENDERED: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"a":"1","b":"2"}}"#;
 
+    /// What is found of [`RENDERED`] that nothing was refused of.
+    fn compared(record: &ChildRecord, take_held: bool) -> Difference {
+        difference(&node(RENDERED), HASH, record, MANAGER, take_held, &[])
+    }
+
     #[test]
     fn an_object_whose_hash_and_fields_are_ours_needs_no_write() {
         let record = live(
             HASH,
             &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#),
         );
-        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false, &[]);
+        let found = compared(&record, false);
         assert!(!found.needs_write());
         assert!(record.is_ours(&"u-1".into(), MANAGER));
     }
@@ -210,7 +229,7 @@ mod tests {
     #[test]
     fn a_field_that_somebody_updated_or_removed_is_drift() {
         let record = live(HASH, &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{}}}"#));
-        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false, &[]);
+        let found = compared(&record, false);
         assert!(!found.changed);
         assert_eq!(found.drift, [Path::parse("data.b").unwrap()]);
     }
@@ -222,7 +241,7 @@ mod tests {
             entry("argocd", "Apply", r#"{"f:data":{"f:b":{}}}"#),
         ];
         let record = live(HASH, &entries.join(","));
-        let found = difference(&node(RENDERED), HASH, &record, MANAGER, false, &[]);
+        let found = compared(&record, false);
         assert!(!found.needs_write());
         assert_eq!(
             found.held,
@@ -231,7 +250,7 @@ mod tests {
                 manager: "argocd".to_owned()
             }]
         );
-        let taken = difference(&node(RENDERED), HASH, &record, MANAGER, true, &[]);
+        let taken = compared(&record, true);
         assert_eq!(taken.drift, [Path::parse("data.b").unwrap()]);
     }
 
@@ -268,6 +287,39 @@ mod tests {
             r#"{"f:data":{"f:a":{}}}"#,
         );
         assert_eq!(refused(&[".data.b"], both, one, false).held, []);
+    }
+
+    #[test]
+    fn an_empty_list_is_another_s_where_they_apply_it_and_never_drift() {
+        let rendered = node(r#"{"spec":{"rules":[{"args":[]}]}}"#);
+        let found = |operation: &str, theirs: &str, take_held: bool| {
+            let record = live(HASH, &entry("other", operation, theirs));
+            let found = difference(&rendered, HASH, &record, MANAGER, take_held, &[]);
+            (found.held.len(), found.drift.len())
+        };
+        let atomic = r#"{"f:spec":{"f:rules":{"i:0":{"f:args":{}}}}}"#;
+        // An apply does not own the list itself, an update does.
+        let keyed = |itself: &str| {
+            let below = r#""k:{\"name\":\"a\"}":{".":{},"f:name":{}}"#;
+            format!(r#"{{"f:spec":{{"f:rules":{{"i:0":{{"f:args":{{{itself}{below}}}}}}}}}}}"#)
+        };
+        let (applied, updated) = (keyed(""), keyed(r#"".":{},"#));
+        let elsewhere = r#"{"f:spec":{"f:rules":{"i:1":{"f:args":{}}}}}"#;
+        assert_eq!(found("Apply", atomic, false), (1, 0));
+        assert_eq!(found("Apply", atomic, true), (0, 1));
+        for (operation, fields) in [
+            ("Apply", &*applied),
+            ("Update", &*updated),
+            ("Update", elsewhere),
+        ] {
+            assert_eq!(
+                found(operation, fields, false),
+                (0, 0),
+                "{operation} {fields}"
+            );
+        }
+        let paths = [Path::parse("spec.rules[0].args").unwrap()];
+        assert_eq!(without(&rendered, &paths), Node::Null);
     }
 
     #[test]

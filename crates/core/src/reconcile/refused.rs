@@ -62,16 +62,8 @@ fn read_scalar<'a>(text: &'a str, own: Own<'_>) -> Option<(Scalar, &'a str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reconcile::owned::tests::{OWN, node};
     use crate::value::Key;
-
-    const OWN: Own<'_> = Own {
-        name: "web",
-        owner: None,
-    };
-
-    fn node(text: &str) -> Node {
-        serde_json::from_str(text).unwrap()
-    }
 
     /// Whether `field` names the field `leaf` of `item`, the second of the list `spec.list`.
     fn names_in(field: &str, item: &str, leaf: &str) -> bool {

@@ -114,13 +114,11 @@ pub(crate) fn rules(at: &At<'_>, rules: &NetworkRules) -> Fields {
             continue;
         };
         declared.push(type_);
-        // An empty list is what the type alone says: nobody.
-        if !list.is_empty() {
-            let at = at.field(name);
-            let rules = list.iter().enumerate();
-            let rules = rules.filter_map(|(index, node)| rule(&at.index(index), node));
-            fields.put(name, Tree::list(rules.collect()));
-        }
+        // An empty list is what the type alone says, nobody; but it is ours, so that whoever applies a rule is found out.
+        let at = at.field(name);
+        let rules = list.iter().enumerate();
+        let rules = rules.filter_map(|(index, node)| rule(&at.index(index), node));
+        fields.put(name, Tree::list(rules.collect()));
     }
     let types = match policy_types {
         Some(types) => words(&at.field("policyTypes"), types),
