@@ -42,7 +42,7 @@ pub(crate) enum What {
 }
 
 /// Number of custom resources whose objects are made before anything is measured: connections, caches.
-const WARM: usize = 20;
+pub(crate) const WARM: usize = 20;
 
 /// Makes the objects of `count` custom resources on an API server that holds nothing else: what a creation costs there grows
 /// with what exists (each Service with the number of Services).
@@ -119,7 +119,7 @@ fn everything(site: &Site, kind: &Kind, namespace: &str, name: &str) -> Result<V
         Write::apply(&path, &marked),
     ];
     for child in &site.children {
-        writes.push(child.create(namespace, name)?);
+        writes.push(child.apply(namespace, name)?);
     }
     writes.push(Write::merge(&format!("{path}/status"), &status));
     Ok(writes)

@@ -61,8 +61,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Change> {
     site.install(std::slice::from_ref(&plain)).await?;
     let mut ork = site.run(&population.kinds, &katalogs).await?;
     population.create(&site, &mut ork).await?;
-    bare::make(&site, What::Children(By::Apply), BARE, RESOURCES).await?;
-    api::send_all(&site.client, &plain.creations(BARE, 0..RESOURCES)).await?;
+    bare::make(&site, What::Instances(By::Apply), BARE, RESOURCES).await?;
 
     let mark = site.mark()?;
     let specs = spec_changes(&site, &own, &plain, sizes.samples).await?;

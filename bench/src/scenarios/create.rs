@@ -17,12 +17,10 @@ use crate::stats::float;
 use crate::watch::Watch;
 use crate::{
     api,
-    bare::{self, Bare, By, What},
+    bare::{self, Bare, By, WARM, What},
     options::Sizes,
 };
 
-/// Custom resources that are made before anything is measured: connections, caches.
-const WARM: usize = 20;
 /// Children of one custom resource.
 const CHILDREN: usize = BLOCKS.len();
 /// Heap that a record may take, in bytes: generous, for debug builds and few records.
