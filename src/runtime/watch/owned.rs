@@ -1,100 +1,66 @@
-//! Records by their owner: an ordered set of the records themselves, so that it costs a pointer for each.
+//! Records by their owner: a table of the records themselves, so that it costs a pointer for each.
 
-use std::{borrow::Borrow, cmp::Ordering, collections::BTreeSet, ops::Bound, sync::Arc};
+use std::{hash::BuildHasher, sync::Arc};
 
-use orkestra_core::{plan::ObjectKey, reconcile::record::Uid};
+use hashbrown::{DefaultHashBuilder, HashTable};
+use orkestra_core::reconcile::record::Uid;
 
 use super::Record;
 
-/// A record that has an owner, in the order of owner and key.
-pub(super) struct Owned<R>(pub(super) Arc<R>);
-
-/// Where something is in that order.
-trait Place {
-    fn owner(&self) -> Option<&Uid>;
-
-    /// None is in front of all that belong to the owner.
-    fn key(&self) -> Option<&ObjectKey>;
+/// The records that have an owner.
+pub(super) struct Owned<R> {
+    /// By the hash of the owner's uid: those of one owner have the same.
+    table: HashTable<Arc<R>>,
+    state: DefaultHashBuilder,
 }
 
-impl<R: Record> Place for Owned<R> {
-    fn owner(&self) -> Option<&Uid> {
-        self.0.owner()
+impl<R: Record> Owned<R> {
+    /// Bytes that one takes: its place, and the byte of its hash.
+    pub(super) const BYTES: usize = size_of::<Arc<R>>() + 1;
+
+    pub(super) fn new() -> Self {
+        Self {
+            table: HashTable::new(),
+            state: DefaultHashBuilder::default(),
+        }
     }
 
-    fn key(&self) -> Option<&ObjectKey> {
-        Some(&self.0.identity().key)
-    }
-}
-
-/// In front of all that belong to an owner.
-struct Front<'u>(&'u Uid);
-
-impl Place for Front<'_> {
-    fn owner(&self) -> Option<&Uid> {
-        Some(self.0)
+    /// Takes in a record that is not there; nothing is done for one without an owner.
+    pub(super) fn insert(&mut self, record: &Arc<R>) {
+        let Some(owner) = record.owner() else { return };
+        let state = &self.state;
+        let hash_of = |record: &Arc<R>| record.owner().map_or(0, |owner| state.hash_one(owner));
+        self.table
+            .insert_unique(state.hash_one(owner), record.clone(), hash_of);
     }
 
-    fn key(&self) -> Option<&ObjectKey> {
-        None
+    /// Takes out that very record.
+    pub(super) fn remove(&mut self, record: &Arc<R>) {
+        let Some(owner) = record.owner() else { return };
+        let hash = self.state.hash_one(owner);
+        if let Ok(entry) = self
+            .table
+            .find_entry(hash, |known| Arc::ptr_eq(known, record))
+        {
+            entry.remove();
+        }
     }
-}
 
-impl Ord for dyn Place + '_ {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.owner(), self.key()).cmp(&(other.owner(), other.key()))
+    /// Those of one owner, in the order of their keys.
+    pub(super) fn of(&self, uid: &Uid) -> Vec<Arc<R>> {
+        let same_hash = self.table.iter_hash(self.state.hash_one(uid));
+        let mut of_owner: Vec<_> = same_hash
+            .filter(|record| record.owner() == Some(uid))
+            .cloned()
+            .collect();
+        of_owner.sort_unstable_by(|a, b| a.identity().key.cmp(&b.identity().key));
+        of_owner
     }
-}
 
-impl PartialOrd for dyn Place + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+    /// Gives back room that is not needed.
+    pub(super) fn shrink(&mut self) {
+        let state = &self.state;
+        self.table
+            .shrink_to_fit(|record| record.owner().map_or(0, |owner| state.hash_one(owner)));
     }
-}
-
-impl PartialEq for dyn Place + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for dyn Place + '_ {}
-
-impl<'p, R: Record> Borrow<dyn Place + 'p> for Owned<R> {
-    fn borrow(&self) -> &(dyn Place + 'p) {
-        self
-    }
-}
-
-impl<R: Record> Ord for Owned<R> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let (one, other): (&dyn Place, &dyn Place) = (self, other);
-        one.cmp(other)
-    }
-}
-
-impl<R: Record> PartialOrd for Owned<R> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<R: Record> PartialEq for Owned<R> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<R: Record> Eq for Owned<R> {}
-
-/// The records of one owner, in the order of their keys.
-pub(super) fn range_of<'s, R: Record>(
-    all: &'s BTreeSet<Owned<R>>,
-    uid: &'s Uid,
-) -> impl Iterator<Item = &'s Arc<R>> {
-    let front = Front(uid);
-    let from: &dyn Place = &front;
-    all.range::<dyn Place + '_, _>((Bound::Included(from), Bound::Unbounded))
-        .map(|Owned(record)| record)
-        .take_while(move |record| record.owner() == Some(uid))
 }

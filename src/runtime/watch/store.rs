@@ -7,20 +7,19 @@
 use std::{
     borrow::Borrow,
     cell::Cell,
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::HashMap,
     hash::{Hash, Hasher},
     sync::Arc,
 };
+
+use hashbrown::HashSet;
 
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::record::{Identity, Uid, Version},
 };
 
-use super::{
-    Change, Record,
-    owned::{Owned, range_of},
-};
+use super::{Change, Record, owned::Owned};
 
 /// Echoes awaited per object; beyond, the oldest is forgotten, which costs a needless wake-up.
 const MOST_ECHOES: usize = 8;
@@ -28,8 +27,8 @@ const MOST_ECHOES: usize = 8;
 /// The records, and how far the watch has come.
 pub(super) struct Records<R> {
     entries: HashSet<Entry<R>>,
-    /// Those that have an owner, by that and then by key.
-    owned: BTreeSet<Owned<R>>,
+    /// Those that have an owner, by that.
+    owned: Owned<R>,
     /// Bytes of all records.
     bytes: usize,
     /// Everything up to this resourceVersion has been told by list or watch.
@@ -96,7 +95,7 @@ impl<R: Record> Records<R> {
     pub(super) fn new() -> Self {
         Self {
             entries: HashSet::new(),
-            owned: BTreeSet::new(),
+            owned: Owned::new(),
             bytes: 0,
             progress: None,
             echoes: HashMap::new(),
@@ -121,7 +120,7 @@ impl<R: Record> Records<R> {
     }
 
     pub(super) fn owned_by(&self, uid: &Uid) -> Vec<Arc<R>> {
-        range_of(&self.owned, uid).cloned().collect()
+        self.owned.of(uid)
     }
 
     /// Bytes of the records and of what finds them.
@@ -267,7 +266,7 @@ impl<R: Record> Records<R> {
         // Events that would have told of others' changes are lost; what came by answer may show such changes.
         let echoes = std::mem::take(&mut self.echoes);
         changes.extend(echoes.keys().filter_map(|key| self.get(key)).map(told_late));
-        self.entries.shrink_to_fit();
+        self.shrink();
         self.progress = Some(version);
         changes
     }
@@ -302,9 +301,7 @@ impl<R: Record> Records<R> {
             self.disown(before);
         }
         self.bytes += bytes_of(&*after);
-        if after.owner().is_some() {
-            self.owned.insert(Owned(after.clone()));
-        }
+        self.owned.insert(&after);
         let news = before.as_ref().is_none_or(|before| after.differs(before));
         news.then(|| Change {
             key: after.identity().key.clone(),
@@ -318,7 +315,7 @@ impl<R: Record> Records<R> {
         self.disown(&before);
         self.echoes.remove(key);
         if self.entries.capacity() > 64 && self.entries.len() < self.entries.capacity() / 4 {
-            self.entries.shrink_to_fit();
+            self.shrink();
         }
         Some(Change {
             key: key.clone(),
@@ -327,12 +324,16 @@ impl<R: Record> Records<R> {
         })
     }
 
+    /// Gives back room that is not needed.
+    fn shrink(&mut self) {
+        self.entries.shrink_to_fit();
+        self.owned.shrink();
+    }
+
     /// Takes a record out of what is counted and found by owner.
     fn disown(&mut self, record: &Arc<R>) {
         self.bytes -= bytes_of(&**record);
-        if record.owner().is_some() {
-            self.owned.remove(&Owned(record.clone()));
-        }
+        self.owned.remove(record);
     }
 }
 
@@ -341,7 +342,7 @@ fn bytes_of<R: Record>(record: &R) -> usize {
     /// The two counts of an `Arc`.
     const COUNTS: usize = 2 * size_of::<usize>();
     let indexed = if record.owner().is_some() {
-        size_of::<Owned<R>>()
+        Owned::<R>::BYTES
     } else {
         0
     };

@@ -143,9 +143,10 @@ impl Splitter {
         text: &[u8],
         take: &mut impl FnMut(Found<'_>) -> Result<(), E>,
     ) -> Result<usize, E> {
-        for (at, byte) in text.iter().enumerate() {
+        let mut at = 0;
+        while let Some(byte) = text.get(at) {
             if self.quoted {
-                self.in_quotes(*byte);
+                at += self.pass_quoted(text.get(at..).unwrap_or_default());
                 continue;
             }
             match byte {
@@ -163,6 +164,7 @@ impl Splitter {
                 }
                 _ => {}
             }
+            at += 1;
         }
         if self.item.len() + text.len() > LARGEST_OBJECT {
             return Err(Uncut::TooLarge.into());
@@ -190,6 +192,20 @@ impl Splitter {
         let handed = hand_out(&self.item, take);
         empty(&mut self.item);
         handed
+    }
+
+    /// Goes on inside quotes to what is behind the next byte that means anything there; returns how far it came.
+    fn pass_quoted(&mut self, text: &[u8]) -> usize {
+        let found = if self.escaped {
+            Some(0)
+        } else {
+            memchr::memchr2(b'"', b'\\', text)
+        };
+        let Some((at, byte)) = found.and_then(|at| Some((at, text.get(at)?))) else {
+            return text.len();
+        };
+        self.in_quotes(*byte);
+        at + 1
     }
 
     /// Inside quotes only a backslash and a quote mean anything.

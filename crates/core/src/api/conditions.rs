@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::value::Node;
+use crate::value::{Key, Node};
 
 /// Everything is as declared. Always present.
 pub const READY: &str = "Ready";
@@ -54,13 +54,22 @@ pub enum ConditionStatus {
     Unknown,
 }
 
+impl ConditionStatus {
+    const ALL: [Self; 3] = [Self::True, Self::False, Self::Unknown];
+
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
 impl fmt::Display for ConditionStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ConditionStatus::True => "True",
-            ConditionStatus::False => "False",
-            ConditionStatus::Unknown => "Unknown",
-        })
+        f.write_str(self.as_str())
     }
 }
 
@@ -92,6 +101,64 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// The names of its own fields.
+    pub const FIELDS: [&'static str; 6] = [
+        "type",
+        "status",
+        "reason",
+        "message",
+        "lastTransitionTime",
+        "observedGeneration",
+    ];
+
+    /// Reads one, as serde does; none where the node is no condition.
+    pub fn read(node: &Node) -> Option<Self> {
+        let text = |field: &str| match node.get(field) {
+            None => Some(String::new()),
+            Some(value) => value.as_str().map(str::to_owned),
+        };
+        let word = node.get("status")?.as_str()?;
+        let mut statuses = ConditionStatus::ALL.into_iter();
+        let set = |field: &str| node.get(field).filter(|value| **value != Node::Null);
+        let last_transition_time = match set("lastTransitionTime") {
+            None => None,
+            Some(time) => Some(time.as_str()?.to_owned()),
+        };
+        let observed_generation = match set("observedGeneration") {
+            None => None,
+            Some(generation) => Some(generation.as_i64()?),
+        };
+        let fields = node.as_map()?.iter();
+        let other = fields.filter(|(name, _)| !Self::FIELDS.contains(&name.as_str()));
+        Some(Self {
+            type_: node.get("type")?.as_str()?.to_owned(),
+            status: statuses.find(|status| status.as_str() == word)?,
+            reason: text("reason")?,
+            message: text("message")?,
+            last_transition_time,
+            observed_generation,
+            other: other
+                .map(|(name, value)| (name.as_str().to_owned(), value.clone()))
+                .collect(),
+        })
+    }
+
+    /// Its fields, as serde writes them.
+    pub fn fields(&self) -> impl Iterator<Item = (Key, Node)> {
+        let own = [
+            Some(Node::from(self.type_.as_str())),
+            Some(Node::from(self.status.as_str())),
+            Some(Node::from(self.reason.as_str())),
+            Some(Node::from(self.message.as_str())),
+            self.last_transition_time.as_deref().map(Node::from),
+            self.observed_generation.map(Node::Int),
+        ];
+        let own = Self::FIELDS.into_iter().zip(own);
+        let other = self.other.iter();
+        own.filter_map(|(name, value)| Some((Key::from(name), value?)))
+            .chain(other.map(|(name, value)| (Key::from(&**name), value.clone())))
+    }
+
     /// A condition without a time: [`merge`] sets it. A message that is too long is cut.
     pub fn new(type_: &str, status: ConditionStatus, reason: &str, message: &str) -> Self {
         Condition {
@@ -251,6 +318,38 @@ mod tests {
             third[0].last_transition_time.as_deref(),
             Some("2023-11-14T22:14:20Z")
         );
+    }
+
+    #[test]
+    fn a_condition_is_read_and_written_as_serde_does() {
+        for text in [
+            r#"{"type":"Ready","status":"True"}"#,
+            r#"{"type":"Ready","status":"False","reason":"R","message":"m","lastTransitionTime":"t","observedGeneration":3}"#,
+            r#"{"type":"Ready","status":"Unknown","by":{"a":[1,null]},"lastTransitionTime":null,"observedGeneration":null}"#,
+            r#"{"type":"Ready","status":"true"}"#,
+            r#"{"type":"Ready","status":1}"#,
+            r#"{"type":"Ready"}"#,
+            r#"{"status":"True"}"#,
+            r#"{"type":null,"status":"True"}"#,
+            r#"{"type":"Ready","status":"True","reason":null}"#,
+            r#"{"type":"Ready","status":"True","message":7}"#,
+            r#"{"type":"Ready","status":"True","lastTransitionTime":7}"#,
+            r#"{"type":"Ready","status":"True","observedGeneration":"7"}"#,
+            r#"{"type":"Ready","status":"True","observedGeneration":7.5}"#,
+            r#"{"type":"Ready","status":"True","observedGeneration":9223372036854775808}"#,
+            r#"["Ready"]"#,
+            r#""Ready""#,
+            "null",
+        ] {
+            let node: Node = serde_json::from_str(text).unwrap();
+            let wanted: Option<Condition> = serde_json::from_value(node.to_json()).ok();
+            let read = Condition::read(&node);
+            assert_eq!(read, wanted, "{text}");
+            if let Some(condition) = read {
+                let written = Node::Map(condition.fields().collect());
+                assert_eq!(written.to_json(), serde_json::to_value(&condition).unwrap());
+            }
+        }
     }
 
     #[test]

@@ -256,7 +256,8 @@ pub struct StatusField {
     /// One must hold, or the field keeps the value it has. Beside `when` both count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
-    /// `true` empties the field when the conditions don't hold: a text becomes empty, anything else goes. Default `false`.
+    /// `true` empties the field when the conditions don't hold: a text becomes empty where its schema lets it, anything else
+    /// goes. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clear_on_false: Option<bool>,
 }

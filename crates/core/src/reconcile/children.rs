@@ -31,8 +31,11 @@ pub(super) fn children_data(
             by_kind.entry(&child.key.kind).or_default().push(child);
         }
     }
-    let order = DeclaredOrder::of(plan, observed, frame);
+    // An order of one is known without asking what each is called.
+    let order = by_kind.values().any(|children| children.len() > 1);
+    let order = order.then(|| DeclaredOrder::of(plan, observed, frame));
     for (kind, children) in &mut by_kind {
+        let Some(order) = &order else { break };
         let position = |child: &&ObservedChild| order.position(kind, &child.key.object.name);
         if is_job(kind) {
             children.sort_by_key(|child| Reverse((child.record.created(), position(child))));

@@ -5,14 +5,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use super::facts::{CrdFacts, StatusShape};
 use super::record::{Identity, Malformed};
 use crate::{
-    plan::{self, GroupKind},
-    schema::{Below, Schema},
+    plan::GroupKind,
+    schema::Schema,
     value::{Key, Map, Node, Path, Sieve},
 };
 
-const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+pub(super) const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
@@ -56,33 +57,9 @@ pub struct CrdVersion {
     pub storage: bool,
     /// Whether it has the status subresource.
     pub has_status: bool,
-    /// The schema of `status`, as far as [`schema_knows`] and [`schema_type`] read it. None where the API server drops
+    /// The schema of `status`, as far as [`StatusShape`] reads it. None where the API server drops
     /// `status` altogether.
     pub status_schema: Option<Arc<Node>>,
-}
-
-/// What a pass needs to know of the CRD, for the version it works with.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CrdFacts {
-    /// Whether objects live in namespaces.
-    pub namespaced: bool,
-    /// Whether there is a status subresource: then generation moves with the spec only.
-    pub has_status: bool,
-    /// As [`CrdVersion::status_schema`].
-    pub status_schema: Option<Arc<Node>>,
-}
-
-impl CrdFacts {
-    /// The facts of a definition that is at hand as a whole. Without it: it has the status subresource, and keeps every status.
-    pub fn assumed(namespaced: bool, version: Option<&plan::CrdVersion>) -> Self {
-        let open = || Arc::new(Node::object([(PRESERVE, Node::Bool(true))]));
-        Self {
-            namespaced,
-            has_status: version.is_none_or(|version| version.status),
-            status_schema: version
-                .map_or_else(|| Some(open()), |version| status_schema(&version.schema)),
-        }
-    }
 }
 
 impl CrdRecord {
@@ -195,7 +172,7 @@ impl CrdRecord {
         Some(CrdFacts {
             namespaced: self.namespaced,
             has_status: version.has_status,
-            status_schema: version.status_schema.clone(),
+            status: StatusShape::new(version.status_schema.clone()),
         })
     }
 
@@ -267,7 +244,7 @@ fn flag(schema: &Node, field: &str) -> bool {
 
 /// The part of a whole object's schema that lies under `status`; where the object keeps unknown fields and says nothing
 /// of `status`, a schema that keeps everything.
-fn status_schema(root: &Node) -> Option<Arc<Node>> {
+pub(super) fn status_schema(root: &Node) -> Option<Arc<Node>> {
     let schema = match root
         .get("properties")
         .and_then(|properties| properties.get("status"))
@@ -283,7 +260,7 @@ fn status_schema(root: &Node) -> Option<Arc<Node>> {
     Some(Arc::new(schema))
 }
 
-/// A schema without what nobody here reads.
+/// A schema without what nobody here reads. Of the rules for texts one is kept: whether the empty one keeps them all.
 fn shape(schema: &Node) -> Node {
     let Some(fields) = schema.as_map() else {
         return schema.clone();
@@ -303,30 +280,12 @@ fn shape(schema: &Node) -> Node {
         };
         Some((key.clone(), value))
     });
-    Node::Map(kept.collect())
-}
-
-/// Whether the API server keeps a value at `path`, which starts at what `schema` describes: for a status schema, below
-/// `status`.
-pub fn schema_knows(schema: &Node, path: &Path) -> bool {
-    !matches!(Schema::of_part(schema).at_path(path), Below::Nowhere)
-}
-
-/// The type at `path`: `string`, `integer`, `number`, `boolean`, `object`, `array`, or `int-or-string`. None where the
-/// schema leaves it open or has no such path.
-pub fn schema_type<'a>(schema: &'a Node, path: &Path) -> Option<&'a str> {
-    match Schema::of_part(schema).at_path(path) {
-        Below::Schema(found) => found.type_word(),
-        Below::Anything | Below::Nowhere => None,
-    }
-}
-
-/// The words that the schema lists for `path`, if it lists any.
-pub(super) fn schema_words<'a>(schema: &'a Node, path: &Path) -> Option<&'a [Node]> {
-    match Schema::of_part(schema).at_path(path) {
-        Below::Schema(found) => found.words(),
-        Below::Anything | Below::Nowhere => None,
-    }
+    let is_text = fields
+        .get("type")
+        .is_none_or(|name| name.as_str() == Some("string"));
+    let takes_empty = !is_text || Schema::of_part(schema).takes_empty_text();
+    let rule = (!takes_empty).then(|| (Key::from("minLength"), Node::Int(1)));
+    Node::Map(kept.chain(rule).collect())
 }
 
 #[cfg(test)]
@@ -342,10 +301,11 @@ mod tests {
                 {"name": "v2", "served": true, "storage": true, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": {
                     "type": "object",
                     "properties": {
-                        "spec": {"type": "object", "description": "long"},
-                        "status": {"type": "object", "description": "long", "properties": {
+                        "spec": {"type": "object", "description": "tedious"},
+                        "status": {"type": "object", "description": "tedious", "properties": {
                             "ready": {"type": "integer", "minimum": 0},
-                            "url": {"type": "string"},
+                            "url": {"type": "string", "pattern": "^h"}, "note": {"type": "string"},
+                            "scheme": {"type": "string", "enum": ["http", "https"]}, "at": {"type": "string", "format": "date-time"},
                             "port": {"x-kubernetes-int-or-string": true},
                             "labels": {"type": "object", "additionalProperties": {"type": "boolean"}},
                             "steps": {"type": "array", "items": {"type": "object", "properties": {"took": {"type": "number"}}}},
@@ -365,14 +325,6 @@ mod tests {
         CrdRecord::read(&serde_json::from_str(CRD).unwrap()).unwrap()
     }
 
-    fn schema() -> Arc<Node> {
-        crd().facts("v2").unwrap().status_schema.unwrap()
-    }
-
-    fn path(text: &str) -> Path {
-        Path::parse(text).unwrap()
-    }
-
     #[test]
     fn a_crd_is_known_by_its_names_versions_and_conditions() {
         let crd = crd();
@@ -383,55 +335,29 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_knows_its_fields_and_no_others() {
-        for known in [
-            "ready",
-            "labels.x",
-            "steps[3].took",
-            "steps.0.took",
-            "raw.a.b",
-            "any.a.b",
-            "",
-        ] {
-            assert!(schema_knows(&schema(), &path(known)), "{known}");
-        }
-        for unknown in [
-            "nope",
-            "url.deeper",
-            "steps.took",
-            "steps[0].nope",
-            "labels.x.y",
-        ] {
-            assert!(!schema_knows(&schema(), &path(unknown)), "{unknown}");
-        }
-    }
-
-    #[test]
-    fn a_schema_tells_types() {
-        let cases = [
-            ("ready", Some("integer")),
-            ("url", Some("string")),
-            ("port", Some("int-or-string")),
-            ("labels.x", Some("boolean")),
-            ("steps[0].took", Some("number")),
-            ("raw.a", None),
-            ("nope", None),
-        ];
-        for (text, kind) in cases {
-            assert_eq!(schema_type(&schema(), &path(text)), kind, "{text}");
-        }
-    }
-
-    #[test]
     fn a_version_that_keeps_unknown_fields_keeps_any_status_and_one_without_drops_it() {
-        let open = crd().facts("v1").unwrap().status_schema.unwrap();
-        assert!(schema_knows(&open, &path("any.thing")));
-        assert_eq!(crd().facts("v0").unwrap().status_schema, None);
+        let path = Path::parse("any.thing").unwrap();
+        assert!(crd().facts("v1").unwrap().status.holds(&path));
+        assert!(!crd().facts("v0").unwrap().status.holds(&path));
     }
 
     #[test]
-    fn the_record_holds_no_descriptions() {
-        assert!(!format!("{:?}", crd()).contains("long"));
+    fn the_record_holds_neither_descriptions_nor_the_rules_for_texts_but_whether_they_may_be_empty()
+    {
+        let text = format!("{:?}", crd());
+        for left in ["tedious", "^h", "https", "date-time"] {
+            assert!(!text.contains(left), "{left}: {text}");
+        }
+        let facts = crd().facts("v2").unwrap();
+        for (field, takes) in [
+            ("url", false),
+            ("scheme", false),
+            ("at", false),
+            ("note", true),
+        ] {
+            let path = Path::parse(field).unwrap();
+            assert_eq!(facts.status.takes_empty_text(&path), takes, "{field}");
+        }
     }
 
     #[test]

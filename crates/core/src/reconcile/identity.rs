@@ -81,14 +81,24 @@ impl From<&str> for Uid {
 
 /// The bytes of a UUID in its one canonical form: what is written from them is the same text.
 fn uuid(text: &str) -> Option<[u8; 16]> {
-    let is_dash = |at: usize| DASHES.contains(&at);
-    let fits = text.len() == UUID_LENGTH
-        && text
-            .bytes()
-            .enumerate()
-            .all(|(at, byte)| (byte == b'-') == is_dash(at));
-    let digits = text.bytes().filter(|byte| *byte != b'-');
-    if fits { from_hex(digits) } else { None }
+    let text: &[u8; UUID_LENGTH] = text.as_bytes().try_into().ok()?;
+    let has_dashes = DASHES.iter().all(|at| text[*at] == b'-');
+    let digits = text.iter().copied().filter(|byte| *byte != b'-');
+    // Another dash leaves too few digits.
+    if has_dashes { from_hex(digits) } else { None }
+}
+
+/// The canonical form of a UUID.
+fn uuid_text(bytes: &[u8; 16]) -> [u8; UUID_LENGTH] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let mut digits = halves.map(|half| DIGITS[usize::from(half)]);
+    let mut text = [b'-'; UUID_LENGTH];
+    let places = text.iter_mut().enumerate();
+    for (_, place) in places.filter(|(at, _)| !DASHES.contains(at)) {
+        *place = digits.next().unwrap_or_default();
+    }
+    text
 }
 
 /// 16 bytes of 32 lower-case hexadecimal digits.
@@ -121,7 +131,7 @@ impl Uid {
 impl PartialEq<str> for Uid {
     fn eq(&self, text: &str) -> bool {
         match &self.0 {
-            Form::Uuid(bytes) => uuid(text).as_ref() == Some(bytes),
+            Form::Uuid(bytes) => uuid_text(bytes) == *text.as_bytes(),
             Form::Text(own) => **own == *text,
         }
     }
@@ -131,17 +141,7 @@ impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Form::Text(text) => f.write_str(text),
-            Form::Uuid(bytes) => {
-                for (at, byte) in bytes.iter().enumerate() {
-                    let dash = if matches!(at, 4 | 6 | 8 | 10) {
-                        "-"
-                    } else {
-                        ""
-                    };
-                    write!(f, "{dash}{byte:02x}")?;
-                }
-                Ok(())
-            }
+            Form::Uuid(bytes) => f.write_str(str::from_utf8(&uuid_text(bytes)).unwrap_or_default()),
         }
     }
 }

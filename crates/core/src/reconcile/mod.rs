@@ -23,6 +23,7 @@ pub mod differ;
 mod enrich;
 mod events;
 mod expand;
+pub mod facts;
 pub mod finish;
 pub mod gate;
 pub mod held;

@@ -340,15 +340,15 @@ pub fn trail_path(trail: &[Step<'_>]) -> Path {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const OWN: Own<'_> = Own {
+    pub(in crate::reconcile) const OWN: Own<'_> = Own {
         name: "web",
         owner: None,
     };
 
-    fn node(text: &str) -> Node {
+    pub(in crate::reconcile) fn node(text: &str) -> Node {
         serde_json::from_str(text).unwrap()
     }
 

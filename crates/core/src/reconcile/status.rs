@@ -4,7 +4,7 @@ mod own;
 
 use super::{
     children::children_data,
-    crd::{CrdFacts, schema_knows, schema_type, schema_words},
+    facts::CrdFacts,
     holds,
     inputs::Inputs,
     patch::merge_patch,
@@ -80,10 +80,11 @@ fn below_status(path: &Path, field: Option<&str>) -> Path {
 pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
     let [conditions, generation] =
         ["conditions", "observedGeneration"].map(|name| below_status(&Path::default(), Some(name)));
+    let below = |path: &Path| path.steps().iter().skip(1).cloned().collect::<Path>();
     let mut lost = declared_paths(plan);
     lost.retain(|path| {
-        !is_writable(facts, path)
-            || (*path == conditions && !holds_conditions(facts))
+        !facts.status.holds(&below(path))
+            || (*path == conditions && !facts.status.holds_conditions())
             // The generation moves with every write there: it would never be the one that is observed.
             || (*path == generation && !facts.has_status)
     });
@@ -92,7 +93,7 @@ pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
 
 /// Whether the status tells of a pass; none where it never can. See [`Observed::reported`].
 pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<bool> {
-    if !plan.status.conditions || !holds_conditions(facts) {
+    if !plan.status.conditions || !facts.status.holds_conditions() {
         return None;
     }
     let status = cr.view.get("status");
@@ -101,33 +102,6 @@ pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<
         told.iter()
             .any(|one| own_type(one) == Some(conditions::READY))
     }))
-}
-
-/// Whether the CRD's schema holds what no condition can do without.
-fn holds_conditions(facts: &CrdFacts) -> bool {
-    ["type", "status"]
-        .iter()
-        .all(|name| is_writable(facts, &of_condition(name)))
-}
-
-/// The path of a field of conditions.
-fn of_condition(field: &str) -> Path {
-    let mut path = below_status(&Path::default(), Some("conditions"));
-    path.push_index(0);
-    path.push_field(field);
-    path
-}
-
-/// Whether the CRD's schema holds a path that starts with `status`.
-fn is_writable(facts: &CrdFacts, path: &Path) -> bool {
-    facts
-        .status_schema
-        .as_deref()
-        .is_some_and(|schema| schema_knows(schema, &relative(path)))
-}
-
-fn relative(path: &Path) -> Path {
-    path.steps().iter().skip(1).cloned().collect()
 }
 
 /// The patch that makes the status say what a pass did; none where it says so already.
@@ -184,9 +158,7 @@ fn declared_fields(
     let failed = !executed.failures.is_empty();
     for field in &plan.status.fields {
         // What a field says without a condition, it says of a pass that went well.
-        if (failed && field.gate.is_empty())
-            || !is_writable(facts, &below_status(&field.path, None))
-        {
+        if (failed && field.gate.is_empty()) || !facts.status.holds(&field.path) {
             continue;
         }
         let mut budget = Budget::default();
@@ -263,19 +235,15 @@ fn field_value(
     if !open && !field.clear {
         return Ok(Said::Nothing);
     }
-    let kind = field.kind.unwrap_or_else(|| {
-        match facts
-            .status_schema
-            .as_deref()
-            .and_then(|schema| schema_type(schema, &field.path))
-        {
+    let kind = field
+        .kind
+        .unwrap_or_else(|| match facts.status.type_at(&field.path) {
             Some("integer") => Coerce::Int,
             Some("number") => Coerce::Float,
             Some("boolean") => Coerce::Bool,
             Some("string") => Coerce::Text,
             _ => Coerce::Native,
-        }
-    });
+        });
     if !open {
         return Ok(Said::New(emptied(kind, field, facts)));
     }
@@ -292,13 +260,12 @@ fn field_value(
 
 /// What a field that is cleared holds: the empty text where it may, else nothing.
 fn emptied(kind: Coerce, field: &StatusField, facts: &CrdFacts) -> Node {
-    let words = facts
-        .status_schema
-        .as_deref()
-        .and_then(|schema| schema_words(schema, &field.path));
-    let takes_empty = words.is_none_or(|words| words.contains(&Node::from("")));
     match kind {
-        Coerce::Text | Coerce::Native | Coerce::Auto if takes_empty => Node::from(""),
+        Coerce::Text | Coerce::Native | Coerce::Auto
+            if facts.status.takes_empty_text(&field.path) =>
+        {
+            Node::from("")
+        }
         _ => Node::Null,
     }
 }
@@ -311,17 +278,10 @@ fn write_conditions(
     now: jiff::Timestamp,
 ) {
     let generation = facts.has_status.then_some(observed.cr.generation);
-    let field = |name: &str| below_status(&Path::default(), Some(name));
-    if let Some(generation) =
-        generation.filter(|_| is_writable(facts, &field("observedGeneration")))
-    {
-        set(
-            wanted,
-            &relative(&field("observedGeneration")),
-            Node::Int(generation),
-        );
+    if let Some(generation) = generation.filter(|_| facts.status.holds_generation()) {
+        set(wanted, &field("observedGeneration"), Node::Int(generation));
     }
-    if !holds_conditions(facts) {
+    if !facts.status.holds_conditions() {
         return;
     }
     let live = wanted
@@ -340,7 +300,7 @@ fn write_conditions(
     let merged = conditions::merge(&existing, &said, now);
     let mut ours: Vec<Node> = merged
         .iter()
-        .filter_map(|condition| written(facts, condition))
+        .map(|condition| written(facts, condition))
         .collect();
     // Each in its place: what others write stays as it is, whatever it looks like.
     let mut items = Vec::with_capacity(live.len() + ours.len());
@@ -357,11 +317,14 @@ fn write_conditions(
         }
     }
     items.append(&mut ours);
-    set(
-        wanted,
-        &relative(&field("conditions")),
-        Node::List(items.into()),
-    );
+    set(wanted, &field("conditions"), Node::List(items.into()));
+}
+
+/// The path of a field of the status, below that.
+fn field(name: &str) -> Path {
+    let mut path = Path::root();
+    path.push_field(name);
+    path
 }
 
 /// The type of a condition of ours.
@@ -388,18 +351,14 @@ fn written_type<'n>(plan: &OperatorPlan, item: &'n Node) -> Option<&'n str> {
 
 fn own_condition(plan: &OperatorPlan, item: &Node) -> Option<Condition> {
     written_type(plan, item)?;
-    serde_json::from_value(item.to_json()).ok()
+    Condition::read(item)
 }
 
 /// A condition as far as the CRD's schema holds it.
-fn written(facts: &CrdFacts, condition: &Condition) -> Option<Node> {
-    let node = Node::from(&serde_json::to_value(condition).ok()?);
-    let fields = node.as_map()?.iter();
-    let held = fields.filter(|(name, _)| is_writable(facts, &of_condition(name)));
-    Some(Node::Map(
-        held.map(|(name, value)| (Key::clone(name), value.clone()))
-            .collect::<Map>(),
-    ))
+fn written(facts: &CrdFacts, condition: &Condition) -> Node {
+    let fields = condition.fields();
+    let held = fields.filter(|(name, _)| facts.status.holds_of_condition(name));
+    Node::Map(held.collect())
 }
 
 /// `Ready` always, all others while they are true. Source: kstatus.

@@ -237,6 +237,17 @@ impl<'s> Schema<'s> {
         self.node.get("enum")?.as_list()
     }
 
+    /// Whether the empty text keeps every rule for texts that is given; of a pattern or format that is not known.
+    pub(crate) fn takes_empty_text(&self) -> bool {
+        let listed = self.words();
+        let shortest = self.node.get("minLength").and_then(Node::as_i64);
+        listed.is_none_or(|words| words.iter().any(|word| word.as_str() == Some("")))
+            && shortest.is_none_or(|length| length <= 0)
+            && ["pattern", "format"]
+                .iter()
+                .all(|rule| self.node.get(rule).is_none())
+    }
+
     /// Whether the value's key is the user's own, as in a map of labels: all such values are of one type.
     pub(crate) fn is_of_map(&self) -> bool {
         self.of_map

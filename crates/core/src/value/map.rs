@@ -89,7 +89,10 @@ impl Map {
 impl FromIterator<(Key, Node)> for Map {
     /// Sorts the entries; of entries with one key the last wins.
     fn from_iter<I: IntoIterator<Item = (Key, Node)>>(entries: I) -> Map {
-        let mut entries: Vec<(Key, Node)> = entries.into_iter().collect();
+        let given = entries.into_iter();
+        // `collect` makes room for four at least, which would have to be given back.
+        let mut entries: Vec<(Key, Node)> = Vec::with_capacity(given.size_hint().0);
+        entries.extend(given);
         if !entries.is_sorted_by(|a, b| a.0 < b.0) {
             // The sort is stable, so the last of equals stays last; `dedup_by` drops its first argument,
             // the later one, once the earlier has taken its value.

@@ -187,16 +187,16 @@ pub(crate) fn float_text(n: f64) -> String {
 
 impl From<&str> for Node {
     fn from(text: &str) -> Node {
-        let mut text = CompactString::from(text);
-        // It is kept for long.
-        text.shrink_to_fit();
-        Node::Str(text)
+        Node::Str(text.into())
     }
 }
 
 impl From<String> for Node {
     fn from(text: String) -> Node {
-        Node::Str(text.into())
+        let mut text = CompactString::from(text);
+        // It is kept for long.
+        text.shrink_to_fit();
+        Node::Str(text)
     }
 }
 

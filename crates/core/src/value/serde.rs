@@ -7,12 +7,13 @@ use std::{fmt, io};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::SmallVec;
 
 use super::node::float_text;
 use super::{Key, Node};
 
-/// A format's length hint is a claim of the sender: no more is allocated ahead for it.
-const MOST_AHEAD: usize = 1024;
+/// How many items or fields most lists and maps have at most: so many are read without an allocation that is too large.
+pub(super) const USUAL: usize = 8;
 
 impl Serialize for Key {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -45,6 +46,13 @@ impl Serialize for Node {
             }
         }
     }
+}
+
+/// A list in no more room than it needs.
+pub(super) fn list_of(items: SmallVec<[Node; USUAL]>) -> Node {
+    let mut list = Vec::with_capacity(items.len());
+    list.extend(items);
+    Node::List(list.into_boxed_slice())
 }
 
 struct KeyVisitor;
@@ -125,15 +133,15 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
-        let mut items = Vec::with_capacity(list.size_hint().unwrap_or(0).min(MOST_AHEAD));
+        let mut items = SmallVec::<[Node; USUAL]>::new();
         while let Some(item) = list.next_element()? {
             items.push(item);
         }
-        Ok(Node::from(items))
+        Ok(list_of(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        let mut entries = Vec::with_capacity(map.size_hint().unwrap_or(0).min(MOST_AHEAD));
+        let mut entries = SmallVec::<[(Key, Node); USUAL]>::new();
         while let Some(entry) = map.next_entry::<Key, Node>()? {
             entries.push(entry);
         }

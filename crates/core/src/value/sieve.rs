@@ -13,7 +13,12 @@ use serde::{
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
 
-use super::{Key, Map, Node, Path, Step};
+use smallvec::SmallVec;
+
+use super::{
+    Key, Map, Node, Path, Step,
+    serde::{USUAL, list_of},
+};
 
 /// Which parts of a text are kept: compiled once, used for every object of a kind.
 ///
@@ -213,7 +218,7 @@ impl<'de> Visitor<'de> for &Branch {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<Node>, A::Error> {
-        let mut kept: Vec<Node> = Vec::new();
+        let mut kept = SmallVec::<[Node; USUAL]>::new();
         for index in 0.. {
             let of_index = self.find_item(index);
             let read = match (of_index, self.each.as_deref()) {
@@ -232,11 +237,11 @@ impl<'de> Visitor<'de> for &Branch {
                 kept.push(part);
             }
         }
-        Ok((!kept.is_empty()).then(|| Node::from(kept)))
+        Ok((!kept.is_empty()).then(|| list_of(kept)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Node>, A::Error> {
-        let mut entries: Vec<(Key, Node)> = Vec::with_capacity(self.fields.len());
+        let mut entries = SmallVec::<[(Key, Node); USUAL]>::new();
         while let Some(wanted) = map.next_key_seed(Wanted(self))? {
             let Some((key, branch)) = wanted else {
                 map.next_value_seed(Pass)?;

@@ -6,7 +6,7 @@ use orkestra_core::{
     document::read_stream,
     plan::{self, CrdShape, KatalogRef, Library, OperatorPlan, Schemas},
     reconcile::{
-        crd::CrdFacts,
+        facts::{CrdFacts, StatusShape},
         record::{CrRecord, kept_paths},
         status::written_paths,
     },
@@ -138,6 +138,6 @@ pub(crate) fn facts(status: &Value) -> CrdFacts {
     CrdFacts {
         namespaced: true,
         has_status: true,
-        status_schema: Some(Arc::new(Node::from(status))),
+        status: StatusShape::new(Some(Arc::new(Node::from(status)))),
     }
 }

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use orkestra_core::{
     plan::OperatorPlan,
     reconcile::{
-        crd::CrdFacts,
         differ::Held,
+        facts::CrdFacts,
         kstatus::Readiness,
         reason::Reason,
         sources::Sources,

@@ -1,7 +1,10 @@
 //! Declared status fields, and what the definition's schema lets through.
 
 use orkestra_core::reconcile::{
-    crd::CrdFacts, reason::Reason, status::unwritable, verdict::Executed,
+    facts::{CrdFacts, StatusShape},
+    reason::Reason,
+    status::unwritable,
+    verdict::Executed,
 };
 use serde_json::{Value, json};
 
@@ -318,7 +321,7 @@ fn what_the_schema_drops_is_not_written_and_is_named() {
 #[test]
 fn a_definition_that_drops_the_status_gets_none() {
     let facts = CrdFacts {
-        status_schema: None,
+        status: StatusShape::new(None),
         ..open_facts()
     };
     let declared = "{ path: a, value: 1 }";

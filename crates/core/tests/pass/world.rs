@@ -226,9 +226,9 @@ impl World {
         force: bool,
     ) -> Result<(), BTreeSet<Trail>> {
         let held: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
-        let body = without(&rendered.object, &held).to_json();
+        let body = without(&rendered.object, &held);
         let stored = self.objects.get_mut(&rendered.key).unwrap();
-        stored.apply(&body, MANAGER, force)
+        stored.apply(&body.to_json(), MANAGER, force)
     }
 
     /// What must be written for a rendered child that exists, of which the server has refused these fields.

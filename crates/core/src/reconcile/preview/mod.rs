@@ -19,7 +19,7 @@ use jiff::Timestamp;
 pub use left_out::LeftOut;
 
 use super::{
-    crd::CrdFacts,
+    facts::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
     sources::{Answers, Read},
     status::{reported, status, written_paths},

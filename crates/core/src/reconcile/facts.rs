@@ -1,0 +1,219 @@
+//! What a pass knows of its CRD: which fields of the status the API server keeps, and of which types they are.
+
+use std::sync::Arc;
+
+use super::crd::{PRESERVE, status_schema};
+use crate::{
+    api::conditions::Condition,
+    plan,
+    schema::{Below, Schema},
+    value::{Node, Path},
+};
+
+/// What a pass needs to know of the CRD, for the version it works with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrdFacts {
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether there is a status subresource: then generation moves with the spec only.
+    pub has_status: bool,
+    /// What the status holds.
+    pub status: StatusShape,
+}
+
+impl CrdFacts {
+    /// The facts of a definition that is at hand as a whole. Without it: it has the status subresource, and keeps every status.
+    pub fn assumed(namespaced: bool, version: Option<&plan::CrdVersion>) -> Self {
+        let open = || Arc::new(Node::object([(PRESERVE, Node::Bool(true))]));
+        let schema = version.map_or_else(|| Some(open()), |version| status_schema(&version.schema));
+        Self {
+            namespaced,
+            has_status: version.is_none_or(|version| version.status),
+            status: StatusShape::new(schema),
+        }
+    }
+}
+
+/// What the schema says of the fields below `status`. Those that every pass writes are looked up once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusShape {
+    schema: Option<Arc<Node>>,
+    holds_generation: bool,
+    /// Which of [`Condition::FIELDS`] its conditions hold.
+    of_conditions: Box<[&'static str]>,
+}
+
+impl StatusShape {
+    /// What `schema` says, as [`super::crd::CrdVersion::status_schema`] has it. Without one nothing is held.
+    pub fn new(schema: Option<Arc<Node>>) -> Self {
+        let mut shape = Self {
+            schema,
+            holds_generation: false,
+            of_conditions: Box::default(),
+        };
+        let mut generation = Path::root();
+        generation.push_field("observedGeneration");
+        shape.holds_generation = shape.holds(&generation);
+        let fields = Condition::FIELDS.into_iter();
+        shape.of_conditions = fields
+            .filter(|name| shape.holds(&of_condition(name)))
+            .collect();
+        shape
+    }
+
+    /// Whether the API server keeps a value at `path`, which starts below `status`.
+    pub fn holds(&self, path: &Path) -> bool {
+        !matches!(self.at(path), Below::Nowhere)
+    }
+
+    /// The type at `path`: `string`, `integer`, `number`, `boolean`, `object`, `array`, or `int-or-string`. None where the
+    /// schema leaves it open or has no such path.
+    pub fn type_at(&self, path: &Path) -> Option<&str> {
+        match self.at(path) {
+            Below::Schema(found) => found.type_word(),
+            Below::Anything | Below::Nowhere => None,
+        }
+    }
+
+    /// Whether the empty text is certain to be valid at `path`, if texts are.
+    pub(super) fn takes_empty_text(&self, path: &Path) -> bool {
+        match self.at(path) {
+            Below::Schema(found) => found.takes_empty_text(),
+            Below::Anything | Below::Nowhere => true,
+        }
+    }
+
+    /// Whether it holds `observedGeneration`.
+    pub(super) fn holds_generation(&self) -> bool {
+        self.holds_generation
+    }
+
+    /// Whether its conditions hold what no condition can do without.
+    pub(super) fn holds_conditions(&self) -> bool {
+        ["type", "status"]
+            .iter()
+            .all(|name| self.holds_of_condition(name))
+    }
+
+    /// Whether its conditions hold the field of that name.
+    pub(super) fn holds_of_condition(&self, name: &str) -> bool {
+        if Condition::FIELDS.contains(&name) {
+            self.of_conditions.contains(&name)
+        } else {
+            self.holds(&of_condition(name))
+        }
+    }
+
+    fn at(&self, path: &Path) -> Below<'_> {
+        match self.schema.as_deref() {
+            Some(schema) => Schema::of_part(schema).at_path(path),
+            None => Below::Nowhere,
+        }
+    }
+}
+
+/// The path of a field of conditions, below `status`.
+fn of_condition(field: &str) -> Path {
+    let mut path = Path::root();
+    path.push_field("conditions");
+    path.push_index(0);
+    path.push_field(field);
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape() -> StatusShape {
+        let schema = r#"{"type": "object", "properties": {
+            "ready": {"type": "integer"},
+            "url": {"type": "string"},
+            "word": {"type": "string", "enum": ["a", "b"]}, "some": {"type": "string", "enum": ["", "b"]},
+            "long": {"type": "string", "minLength": 1}, "like": {"type": "string", "pattern": "^a"},
+            "since": {"type": "string", "format": "date-time"},
+            "port": {"x-kubernetes-int-or-string": true},
+            "labels": {"type": "object", "additionalProperties": {"type": "boolean"}},
+            "steps": {"type": "array", "items": {"type": "object", "properties": {"took": {"type": "number"}}}},
+            "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            "any": {"type": "object", "additionalProperties": true},
+            "conditions": {"type": "array", "items": {"type": "object", "properties": {
+                "type": {"type": "string"}, "status": {"type": "string"}, "by": {"type": "string"}}}}
+        }}"#;
+        StatusShape::new(Some(Arc::new(serde_json::from_str(schema).unwrap())))
+    }
+
+    fn path(text: &str) -> Path {
+        Path::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_schema_holds_its_fields_and_no_others() {
+        for known in [
+            "ready",
+            "labels.x",
+            "steps[3].took",
+            "steps.0.took",
+            "raw.a.b",
+            "any.a.b",
+            "",
+        ] {
+            assert!(shape().holds(&path(known)), "{known}");
+        }
+        for unknown in [
+            "nope",
+            "url.deeper",
+            "steps.took",
+            "steps[0].nope",
+            "labels.x.y",
+        ] {
+            assert!(!shape().holds(&path(unknown)), "{unknown}");
+        }
+        assert!(!StatusShape::new(None).holds(&path("ready")));
+    }
+
+    #[test]
+    fn a_schema_tells_types() {
+        for (text, kind) in [
+            ("ready", Some("integer")),
+            ("url", Some("string")),
+            ("port", Some("int-or-string")),
+            ("labels.x", Some("boolean")),
+            ("steps[0].took", Some("number")),
+            ("raw.a", None),
+            ("nope", None),
+        ] {
+            assert_eq!(shape().type_at(&path(text)), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_every_pass_writes_is_held_as_far_as_the_schema_has_it() {
+        let shape = shape();
+        assert!(shape.holds_conditions() && !shape.holds_generation());
+        for (name, held) in [
+            ("type", true),
+            ("message", false),
+            ("by", true),
+            ("to", false),
+        ] {
+            assert_eq!(shape.holds_of_condition(name), held, "{name}");
+        }
+        assert!(!StatusShape::new(None).holds_conditions());
+    }
+
+    #[test]
+    fn an_empty_text_is_written_only_where_it_is_certain_to_be_valid() {
+        for (text, takes) in [
+            ("url", true),
+            ("some", true),
+            ("raw.a", true),
+            ("word", false),
+            ("long", false),
+            ("like", false),
+            ("since", false),
+        ] {
+            assert_eq!(shape().takes_empty_text(&path(text)), takes, "{text}");
+        }
+    }
+}
