@@ -49,15 +49,8 @@ impl Writer<'_, '_> {
         }
         let declared = &self.bound.plan.children[rendered.declared];
         self.check_name(rendered, declared, record)?;
-        let take = declared.force_conflict;
-        let mut found = difference(
-            &rendered.object,
-            &rendered.hash,
-            record,
-            &self.bound.manager,
-            take,
-            refused,
-        );
+        let wanted = rendered.wanted(declared);
+        let mut found = difference(&wanted, record, &self.bound.manager, refused);
         let mut leave_out: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
         let reported = &mut self.outcome.executed.held;
         // A write that was refused is decided anew.

@@ -291,7 +291,24 @@ async fn b_a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() 
 async fn b_an_empty_list_is_whose_applies_it_and_costs_nothing_where_it_is_nobodys() -> Result<()> {
     let mut scenario = converged_by("closed", "drift/closed.yaml").await?;
     let deployments = scenario.objects("deployments");
+    let policies = scenario.objects("networkpolicies");
     let open = json!({ "spec": { "egress": [{}] } });
+
+    // What somebody puts into it is drift, also while nobody looks.
+    let closed_again = async |opened: &Value| {
+        let generation = |policy: &Value| policy["metadata"]["generation"].as_i64();
+        let closed = |policy: &Value| {
+            generation(policy) > generation(opened) && policy["spec"].get("egress").is_none()
+        };
+        policies
+            .until("hello", "is closed again", LIMIT, closed)
+            .await
+    };
+    closed_again(&policies.patch("hello", &open).await?).await?;
+    scenario.terminate()?;
+    let opened = policies.patch("hello", &open).await?;
+    scenario.start().await?;
+    closed_again(&opened).await?;
 
     // Whoever applies it has it.
     let theirs = json!({

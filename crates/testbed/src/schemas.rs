@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use testbed::{ControlPlane, Options};
 
 const DEFINITIONS: &str = "#/components/schemas/";
+const LIST_TYPE: &str = "x-kubernetes-list-type";
 const KIND: &str = "x-kubernetes-group-version-kind";
 
 /// Fields that the documents require and the server does not: their zero is legal, or it sets them itself.
@@ -217,6 +218,8 @@ fn pruned(schema: &Value) -> Value {
             | "required"
             | "additionalProperties"
             | "x-kubernetes-list-map-keys" => value.clone(),
+            // Lists of items by key have those keys, and all others are owned whole.
+            LIST_TYPE if value == "set" => value.clone(),
             _ => continue,
         };
         kept.insert(key.clone(), value);

@@ -305,6 +305,7 @@ impl Surroundings<'_> {
             name_rule,
             namespace,
             body: root.into_tree(),
+            whole_lists: Box::default(),
             force_conflict: control.force_conflict.unwrap_or(self.force_conflict),
             adopt: control.adopt.unwrap_or(false),
             lasting: None,

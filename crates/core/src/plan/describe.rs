@@ -308,6 +308,7 @@ fn child(plan: &ChildPlan) -> Node {
         name_rule: _,
         namespace,
         body,
+        whole_lists,
         force_conflict,
         adopt,
         lasting: _,
@@ -356,8 +357,11 @@ fn child(plan: &ChildPlan) -> Node {
     let each = for_each
         .as_ref()
         .map(|each| ("forEach", self::for_each(each)));
+    let whole = whole_lists.iter().map(|path| Node::from(path.to_string()));
+    let whole = (!whole_lists.is_empty()).then(|| ("wholeLists", list(whole)));
     let upkeep = upkeep::of(plan);
-    map(child.into_iter().chain(places).chain(each).chain(upkeep))
+    let rest = places.chain(each).chain(whole).chain(upkeep);
+    map(child.into_iter().chain(rest))
 }
 
 fn for_each(each: &ForEach) -> Node {

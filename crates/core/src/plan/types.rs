@@ -339,6 +339,9 @@ pub struct ChildPlan {
     /// The whole object with `apiVersion`, `kind`, the user's labels and annotations; without name, namespace and what
     /// ownership adds, which a pass puts in.
     pub body: Tree,
+    /// Lists of the body that may be empty and are owned whole, as far as the schema of the kind is known: their paths,
+    /// without indexes. Of other lists nobody owns anything while they are empty.
+    pub whole_lists: Box<[Path]>,
     /// Paths that another manager holds by apply are taken (`forceConflict`).
     pub force_conflict: bool,
     /// An object of this name that is not ours is taken over (`adopt`).

@@ -13,7 +13,7 @@ use super::{
     refused,
 };
 use crate::api::names;
-use crate::value::{Key, Map, Node, Path};
+use crate::value::{Key, Map, Node, Path, Step as PathStep};
 
 /// A field that another manager holds by apply: it is theirs until they let it go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,35 +42,41 @@ impl Difference {
     }
 }
 
-fn own_of(record: &ChildRecord) -> Own<'_> {
-    Own {
-        name: &record.id.key.name,
-        owner: record.owner(),
-    }
+/// What an object shall be.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// What is rendered.
+    pub object: &'a Node,
+    /// The hash of the input that it was rendered from.
+    pub hash: &'a str,
+    /// `forceConflict`: fields that others hold by apply count as drift.
+    pub take_held: bool,
+    /// See [`crate::plan::ChildPlan::whole_lists`].
+    pub whole_lists: &'a [Path],
 }
 
-/// Compares what is rendered, under `hash`, with who owns what of the live object.
+/// Compares what is rendered with who owns what of the live object.
 ///
-/// `take_held` is `forceConflict`: fields that others hold by apply count as drift. `refused` are the fields that the
-/// server named when it refused what is rendered, as it writes them: what another applies of them is theirs, though we
-/// applied the same until now.
+/// `refused` are the fields that the server named when it refused what is rendered, as it writes them: what another applies
+/// of them is theirs, though we applied the same until now.
 pub fn difference(
-    rendered: &Node,
-    hash: &str,
+    wanted: &Wanted<'_>,
     record: &ChildRecord,
     manager: &str,
-    take_held: bool,
     refused: &[String],
 ) -> Difference {
-    let own = own_of(record);
+    let own = Own {
+        name: &record.id.key.name,
+        owner: record.owner(),
+    };
     let ours = record.ownership.applied_by(manager);
     let mut difference = Difference {
-        changed: !record.has_applied(hash),
+        changed: !record.has_applied(wanted.hash),
         drift: Vec::new(),
         held: Vec::new(),
     };
     let mut trail = Vec::with_capacity(12);
-    each_leaf(rendered, &mut trail, &mut |trail, leaf| {
+    each_leaf(wanted.object, &mut trail, &mut |trail, leaf| {
         let is_refused = || {
             refused
                 .iter()
@@ -81,12 +87,12 @@ pub fn difference(
             return;
         }
         match record.ownership.applied_by_other(manager, trail, own) {
-            Some(other) if !take_held && !is_mark(trail) => difference.held.push(Held {
+            Some(other) if !wanted.take_held && !is_mark(trail) => difference.held.push(Held {
                 path: trail_path(trail),
                 manager: other.to_owned(),
             }),
-            // While it is empty, a list of items by key is in nobody's fields, and nothing tells it from an atomic one.
-            None if is_empty_list(leaf) => {}
+            // While it is empty, a list that is owned by item is in nobody's fields.
+            None if is_empty_list(leaf) && !is_owned_whole(trail, wanted.whole_lists) => {}
             _ => difference.drift.push(trail_path(trail)),
         }
     });
@@ -113,6 +119,19 @@ fn is_mark(trail: &[Step<'_>]) -> bool {
 
 fn is_empty_list(node: &Node) -> bool {
     node.as_list().is_some_and(<[Node]>::is_empty)
+}
+
+/// Whether it leads to one of these lists, or into one: their paths are without indexes.
+fn is_owned_whole(trail: &[Step<'_>], lists: &[Path]) -> bool {
+    let fields = trail.iter().filter_map(|step| match step {
+        Step::Field(key) => Some(*key),
+        Step::Item(..) => None,
+    });
+    lists.iter().any(|list| {
+        let mut fields = fields.clone();
+        let mut steps = list.steps().iter();
+        steps.all(|step| matches!((step, fields.next()), (PathStep::Field(key), Some(field)) if key == field))
+    })
 }
 
 /// Calls `visit` with the way to each leaf and the leaf. A null is none: nobody can take it away. An empty map is one
@@ -210,9 +229,23 @@ mod tests {
 
     const RENDERED: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"a":"1","b":"2"}}"#;
 
+    fn wanted(object: &Node) -> Wanted<'_> {
+        Wanted {
+            object,
+            hash: HASH,
+            take_held: false,
+            whole_lists: &[],
+        }
+    }
+
     /// What is found of [`RENDERED`] that nothing was refused of.
     fn compared(record: &ChildRecord, take_held: bool) -> Difference {
-        difference(&node(RENDERED), HASH, record, MANAGER, take_held, &[])
+        let rendered = node(RENDERED);
+        let wanted = Wanted {
+            take_held,
+            ..wanted(&rendered)
+        };
+        difference(&wanted, record, MANAGER, &[])
     }
 
     #[test]
@@ -263,7 +296,12 @@ mod tests {
         ];
         let record = live("old", &entries.join(","));
         let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
-        difference(&node(RENDERED), HASH, &record, MANAGER, take_held, &fields)
+        let rendered = node(RENDERED);
+        let wanted = Wanted {
+            take_held,
+            ..wanted(&rendered)
+        };
+        difference(&wanted, &record, MANAGER, &fields)
     }
 
     #[test]
@@ -290,12 +328,20 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_is_another_s_where_they_apply_it_and_never_drift() {
+    fn an_empty_list_is_another_s_where_they_apply_it_and_drift_only_where_it_is_owned_whole() {
         let rendered = node(r#"{"spec":{"rules":[{"args":[]}]}}"#);
-        let found = |operation: &str, theirs: &str, take_held: bool| {
+        let found_of = |whole_lists: &[Path], operation: &str, theirs: &str, take_held: bool| {
             let record = live(HASH, &entry("other", operation, theirs));
-            let found = difference(&rendered, HASH, &record, MANAGER, take_held, &[]);
+            let wanted = Wanted {
+                take_held,
+                whole_lists,
+                ..wanted(&rendered)
+            };
+            let found = difference(&wanted, &record, MANAGER, &[]);
             (found.held.len(), found.drift.len())
+        };
+        let found = |operation: &str, theirs: &str, take_held: bool| {
+            found_of(&[], operation, theirs, take_held)
         };
         let atomic = r#"{"f:spec":{"f:rules":{"i:0":{"f:args":{}}}}}"#;
         // An apply does not own the list itself, an update does.
@@ -318,6 +364,20 @@ mod tests {
                 "{operation} {fields}"
             );
         }
+        for (list, drifts) in [
+            ("spec.rules.args", 1),
+            ("spec.rules", 1),
+            ("spec.args", 0),
+            ("spec.rules.args.deeper", 0),
+        ] {
+            let whole = [Path::parse(list).unwrap()];
+            assert_eq!(
+                found_of(&whole, "Update", atomic, false),
+                (0, drifts),
+                "{list}"
+            );
+            assert_eq!(found_of(&whole, "Apply", atomic, false), (1, 0), "{list}");
+        }
         let paths = [Path::parse("spec.rules[0].args").unwrap()];
         assert_eq!(without(&rendered, &paths), Node::Null);
     }
@@ -337,7 +397,7 @@ mod tests {
             ".metadata.annotations.orkestra.orkspace.io/applied".to_owned(),
             ".metadata.annotations.n".to_owned(),
         ];
-        let found = difference(&rendered, HASH, &record, MANAGER, false, &fields);
+        let found = difference(&wanted(&rendered), &record, MANAGER, &fields);
         let held: Vec<String> = found
             .held
             .iter()
@@ -352,7 +412,7 @@ mod tests {
             "old",
             &entry(MANAGER, "Apply", r#"{"f:data":{"f:a":{},"f:b":{}}}"#),
         );
-        assert!(difference(&node(RENDERED), "new", &record, MANAGER, false, &[]).changed);
+        assert!(compared(&record, false).changed);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use crate::value::{Map, Node, Path, Step};
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+const LIST_TYPE: &str = "x-kubernetes-list-type";
+const LIST_MAP_KEYS: &str = "x-kubernetes-list-map-keys";
 
 /// References behind one another: far above any there is.
 const MOST_REFERENCES: usize = 8;
@@ -230,6 +232,49 @@ impl<'s> Schema<'s> {
         };
         let names = listed.unwrap_or_default().iter().filter_map(Node::as_str);
         names.filter(is_set)
+    }
+
+    /// Whether this is a list that the API server owns whole: not by item. Source: Kubernetes, "Server-Side Apply", merge
+    /// strategy.
+    pub(crate) fn is_whole_list(&self) -> bool {
+        self.type_name() == Some("array")
+            && self.text(LIST_TYPE).is_none_or(|word| word == "atomic")
+            && self.node.get(LIST_MAP_KEYS).is_none()
+    }
+
+    /// The lists that are owned whole, here and below, as the names of the fields on the way to them; nothing of maps whose
+    /// keys are the user's own, and of a definition inside of itself.
+    pub(crate) fn whole_lists(&self) -> Vec<Vec<&'s str>> {
+        let mut found = Vec::new();
+        self.each_whole_list(&mut Vec::new(), &mut Vec::new(), &mut found);
+        found
+    }
+
+    fn each_whole_list(
+        &self,
+        around: &mut Vec<&'s Node>,
+        at: &mut Vec<&'s str>,
+        found: &mut Vec<Vec<&'s str>>,
+    ) {
+        if self.is_whole_list() {
+            found.push(at.clone());
+            return;
+        }
+        if around.iter().any(|node| std::ptr::eq(*node, self.node)) {
+            return;
+        }
+        around.push(self.node);
+        if let Below::Schema(item) = self.item() {
+            item.each_whole_list(around, at, found);
+        }
+        for name in self.fields() {
+            if let Below::Schema(below) = self.field(name) {
+                at.push(name);
+                below.each_whole_list(around, at, found);
+                at.pop();
+            }
+        }
+        around.pop();
     }
 
     /// The only values that are possible, where they are listed.

@@ -8,7 +8,10 @@ use std::{fs, path::Path};
 use orkestra_core::{
     api::names,
     plan::GroupKind,
-    reconcile::{differ::difference, record::ChildRecord},
+    reconcile::{
+        differ::{Wanted, difference},
+        record::ChildRecord,
+    },
     value::Node,
 };
 use serde_json::{Value, json};
@@ -59,7 +62,13 @@ fn drift(sent: &Value, fields: &Value) -> Vec<String> {
         .as_str()
         .unwrap();
     assert!(record.has_applied(hash));
-    let found = difference(&Node::from(sent), hash, &record, MANAGER, false, &[]);
+    let wanted = Wanted {
+        object: &Node::from(sent),
+        hash,
+        take_held: false,
+        whole_lists: &[],
+    };
+    let found = difference(&wanted, &record, MANAGER, &[]);
     assert!(!found.changed && found.held.is_empty());
     found.drift.iter().map(ToString::to_string).collect()
 }

@@ -226,23 +226,15 @@ impl World {
         force: bool,
     ) -> Result<(), BTreeSet<Trail>> {
         let held: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
-        let body = without(&rendered.object, &held);
+        let body = without(&rendered.object, &held).to_json();
         let stored = self.objects.get_mut(&rendered.key).unwrap();
-        stored.apply(&body.to_json(), MANAGER, force)
+        stored.apply(&body, MANAGER, force)
     }
 
     /// What must be written for a rendered child that exists, of which the server has refused these fields.
     pub(crate) fn difference(&self, rendered: &Rendered, refused: &[String]) -> Difference {
-        let take = self.plan.children[rendered.declared].force_conflict;
-        let record = self.record_of(&rendered.key);
-        difference(
-            &rendered.object,
-            &rendered.hash,
-            &record,
-            MANAGER,
-            take,
-            refused,
-        )
+        let wanted = rendered.wanted(&self.plan.children[rendered.declared]);
+        difference(&wanted, &self.record_of(&rendered.key), MANAGER, refused)
     }
 
     /// The key of a child in the custom resource's namespace.

@@ -17,6 +17,7 @@ mod observe;
 mod rules;
 mod target;
 mod tree;
+mod whole_lists;
 
 use std::{
     cell::{Cell, RefCell},

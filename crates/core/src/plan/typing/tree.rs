@@ -1,6 +1,6 @@
 //! The trees of children against the schemas of their kinds.
 
-use super::{Typing, fixed};
+use super::{Typing, fixed, whole_lists};
 use crate::{
     diagnostics::{Code, did_you_mean},
     plan::{ChildPlan, Coerce, Tree},
@@ -131,6 +131,9 @@ impl<'a, 's> Typing<'a, 's> {
         };
         let schema = self.known.kind(&child.kind);
         self.tree(&mut child.body, schema, &place);
+        child.whole_lists = schema.map_or_else(Box::default, |schema| {
+            whole_lists::of_body(&child.body, schema)
+        });
     }
 
     fn tree(&self, tree: &mut Tree, schema: Option<Schema<'s>>, place: &Place<'a>) {

@@ -26,6 +26,7 @@ pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
 use super::{
     children::children_data,
+    differ::Wanted,
     held::{self, Held},
     inputs::Inputs,
     inventory::Inventory,
@@ -38,7 +39,7 @@ use super::{
     sources::{Read, Sources},
 };
 use crate::{
-    plan::{ChildKey, GroupKind, OperatorPlan},
+    plan::{ChildKey, ChildPlan, GroupKind, OperatorPlan},
     template::{Budget, Entropy},
     value::Node,
 };
@@ -140,6 +141,18 @@ pub struct Rendered {
     pub object: Node,
     /// Hash of the object without that annotation.
     pub hash: String,
+}
+
+impl Rendered {
+    /// What the object shall be, as its declaration says.
+    pub fn wanted<'a>(&'a self, declared: &'a ChildPlan) -> Wanted<'a> {
+        Wanted {
+            object: &self.object,
+            hash: &self.hash,
+            take_held: declared.force_conflict,
+            whole_lists: &declared.whole_lists,
+        }
+    }
 }
 
 /// Something about one child, or about the whole pass, that did not work out.

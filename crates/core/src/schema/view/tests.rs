@@ -98,3 +98,38 @@ fn built_in_kinds_are_walked_through_their_references() {
         ["selector", "template"]
     );
 }
+
+#[test]
+fn lists_that_are_owned_whole_are_found_through_references_and_definitions_inside_of_themselves() {
+    let built_in = BuiltIn::new();
+    let whole = |group: &str, kind: &str| -> Vec<String> {
+        let schema = built_in.kind(group, "v1", kind).unwrap();
+        let lists = schema.whole_lists().into_iter();
+        lists.map(|path| path.join(".")).collect()
+    };
+    let deployment = whole("apps", "Deployment");
+    for (list, is_whole) in [
+        ("spec.template.spec.containers.args", true),
+        ("spec.template.spec.tolerations", true),
+        ("spec.template.spec.containers", false),
+        ("spec.template.spec.imagePullSecrets", false),
+        ("metadata.finalizers", false),
+        ("spec.selector.matchLabels", false),
+    ] {
+        assert_eq!(deployment.iter().any(|at| at == list), is_whole, "{list}");
+    }
+    assert!(whole("networking.k8s.io", "NetworkPolicy").contains(&"spec.egress".to_owned()));
+    assert!(whole("rbac.authorization.k8s.io", "Role").contains(&"rules".to_owned()));
+    let schemas = "apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+    let schemas = Schema::new(built_in.definition(schemas).unwrap(), &built_in).whole_lists();
+    assert!(schemas.contains(&vec!["required"]), "{schemas:?}");
+    let declared = r#"{"type": "object", "properties": {
+        "plain": {"type": "array", "items": {"type": "string"}},
+        "keyed": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["n"], "items": {
+            "type": "object", "properties": {"inner": {"type": "array", "x-kubernetes-list-type": "atomic"}}}},
+        "words": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+    }}"#;
+    let declared: Node = serde_json::from_str(declared).unwrap();
+    let found = Schema::of_part(&declared).whole_lists();
+    assert_eq!(found, [vec!["keyed", "inner"], vec!["plain"]]);
+}

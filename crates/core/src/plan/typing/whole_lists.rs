@@ -1,0 +1,135 @@
+//! Lists that are owned whole, of those that an object may leave empty.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    plan::Tree,
+    schema::{Below, Schema},
+    value::{Key, Node, Path},
+};
+
+/// See [`crate::plan::ChildPlan::whole_lists`].
+pub(super) fn of_body(body: &Tree, schema: Schema<'_>) -> Box<[Path]> {
+    let mut walk = Walk::default();
+    walk.tree(body, schema);
+    walk.found.into_iter().collect()
+}
+
+#[derive(Default)]
+struct Walk {
+    at: Vec<Key>,
+    found: BTreeSet<Path>,
+}
+
+impl Walk {
+    fn tree(&mut self, tree: &Tree, schema: Schema<'_>) {
+        match tree {
+            Tree::Fixed(node) => self.node(node, schema),
+            Tree::Leaf(_) => self.anything(schema),
+            Tree::Map(entries) | Tree::Part(entries) => {
+                for (key, below) in entries {
+                    self.field(key, schema, |walk, schema| walk.tree(below, schema));
+                }
+            }
+            // A list without items is left out, but an item may hold an empty one.
+            Tree::List(items) => {
+                for item in items {
+                    self.item(schema, |walk, schema| walk.tree(item, schema));
+                }
+            }
+            Tree::Patched(parts) => {
+                self.tree(&parts.0, schema);
+                self.tree(&parts.1, schema);
+            }
+            Tree::Image(_) | Tree::ContainerName(_) | Tree::Workload(_) => {}
+        }
+    }
+
+    fn node(&mut self, node: &Node, schema: Schema<'_>) {
+        match node {
+            Node::List(items) if items.is_empty() => {
+                if schema.is_whole_list() {
+                    self.find(&[]);
+                }
+            }
+            Node::List(items) => {
+                for item in items.iter() {
+                    self.item(schema, |walk, schema| walk.node(item, schema));
+                }
+            }
+            Node::Map(fields) => {
+                for (key, value) in fields.iter() {
+                    self.field(key, schema, |walk, schema| walk.node(value, schema));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A value that is not known before it is rendered.
+    fn anything(&mut self, schema: Schema<'_>) {
+        for path in schema.whole_lists() {
+            self.find(&path);
+        }
+    }
+
+    /// Here is one, or below.
+    fn find(&mut self, below: &[&str]) {
+        let below = below.iter().copied().map(Key::from);
+        let path = Path::of_fields(self.at.iter().cloned().chain(below));
+        self.found.insert(path);
+    }
+
+    fn field(&mut self, key: &Key, schema: Schema<'_>, go_on: impl FnOnce(&mut Self, Schema<'_>)) {
+        if let Below::Schema(below) = schema.field(key) {
+            self.at.push(key.clone());
+            go_on(self, below);
+            self.at.pop();
+        }
+    }
+
+    /// Goes into an item. Of a list that is owned whole nobody owns a part: an empty list inside stands for it.
+    fn item(&mut self, schema: Schema<'_>, go_on: impl FnOnce(&mut Self, Schema<'_>)) {
+        let Below::Schema(below) = schema.item() else {
+            return;
+        };
+        if !schema.is_whole_list() {
+            return go_on(self, below);
+        }
+        let mut inside = Self::default();
+        go_on(&mut inside, below);
+        if !inside.found.is_empty() {
+            self.find(&[]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::BuiltIn;
+
+    fn found(group: &str, kind: &str, body: &str) -> Vec<String> {
+        let built_in = BuiltIn::new();
+        let schema = built_in.kind(group, "v1", kind).unwrap();
+        let body: Node = serde_json::from_str(body).unwrap();
+        let found = of_body(&Tree::Fixed(body), schema);
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn of_what_is_written_out_the_empty_ones_are_found_and_what_is_around_them() {
+        for (spec, lists) in [
+            (r#"{"egress":[],"ingress":[{}]}"#, &["spec.egress"][..]),
+            (r#"{"egress":[{"to":[]}]}"#, &["spec.egress"]),
+            (r#"{"egress":[{"to":[{}]}]}"#, &[]),
+            (r#"{"unknown":[]}"#, &[]),
+        ] {
+            let body = format!(r#"{{"spec":{spec}}}"#);
+            assert_eq!(found("networking.k8s.io", "NetworkPolicy", &body), lists);
+        }
+        let body = r#"{"metadata":{"finalizers":[]},"spec":{"template":{"spec":{"volumes":[],"containers":[{"args":[],"env":[]}]}}}}"#;
+        let args = ["spec.template.spec.containers.args"];
+        assert_eq!(found("apps", "Deployment", body), args);
+    }
+}
