@@ -28,10 +28,9 @@ impl<R: Record> Owned<R> {
     /// Takes in a record that is not there; nothing is done for one without an owner.
     pub(super) fn insert(&mut self, record: &Arc<R>) {
         let Some(owner) = record.owner() else { return };
-        let state = &self.state;
-        let hash_of = |record: &Arc<R>| record.owner().map_or(0, |owner| state.hash_one(owner));
+        let hash = self.state.hash_one(owner);
         self.table
-            .insert_unique(state.hash_one(owner), record.clone(), hash_of);
+            .insert_unique(hash, record.clone(), hash_by(&self.state));
     }
 
     /// Takes out that very record.
@@ -59,8 +58,11 @@ impl<R: Record> Owned<R> {
 
     /// Gives back room that is not needed.
     pub(super) fn shrink(&mut self) {
-        let state = &self.state;
-        self.table
-            .shrink_to_fit(|record| record.owner().map_or(0, |owner| state.hash_one(owner)));
+        self.table.shrink_to_fit(hash_by(&self.state));
     }
+}
+
+/// The hash of a record that is in the table, when it moves there.
+fn hash_by<R: Record>(state: &DefaultHashBuilder) -> impl Fn(&Arc<R>) -> u64 {
+    |record| record.owner().map_or(0, |owner| state.hash_one(owner))
 }

@@ -13,7 +13,6 @@ use std::{
 };
 
 use hashbrown::HashSet;
-
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::record::{Identity, Uid, Version},

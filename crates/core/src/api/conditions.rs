@@ -55,7 +55,7 @@ pub enum ConditionStatus {
 }
 
 impl ConditionStatus {
-    const ALL: [Self; 3] = [Self::True, Self::False, Self::Unknown];
+    pub(crate) const ALL: [Self; 3] = [Self::True, Self::False, Self::Unknown];
 
     /// The word.
     pub fn as_str(self) -> &'static str {

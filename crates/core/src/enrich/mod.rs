@@ -79,11 +79,7 @@ impl Source {
 
 /// A path of the table: fields with dots between them.
 pub(crate) fn path(text: &str) -> Path {
-    let mut path = Path::root();
-    for field in text.split('.') {
-        path.push_field(field);
-    }
-    path
+    Path::of_fields(text.split('.'))
 }
 
 impl Addition {

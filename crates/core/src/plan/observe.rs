@@ -10,7 +10,7 @@ use crate::{
     api::{self, observe::Change},
     diagnostics::Code,
     resources::{custom, scope::At},
-    value::{Key, Path},
+    value::Path,
 };
 
 pub use self::{
@@ -256,13 +256,4 @@ fn escaped(text: &str) -> String {
         out.push(c);
     }
     out
-}
-
-/// A path of fields.
-fn fields(names: &[&str]) -> Path {
-    let mut path = Path::root();
-    for name in names {
-        path.push_field(Key::from(*name));
-    }
-    path
 }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::facts::{CrdFacts, StatusShape};
-use super::record::{Identity, Malformed};
+use super::record::{Identity, Malformed, in_metadata};
 use crate::{
     plan::GroupKind,
     schema::Schema,
@@ -111,17 +111,9 @@ impl CrdRecord {
 
     /// What [`CrdRecord::read`] looks at: of each version's schema no more than its part under `status`.
     pub fn looks_at() -> Sieve {
-        let path = |fields: &[&str]| {
-            let mut path = Path::root();
-            for field in fields {
-                path.push_field(*field);
-            }
-            path
-        };
-        let own: [&[&str]; 10] = [
-            &["metadata", "name"],
-            &["metadata", "uid"],
-            &["metadata", "resourceVersion"],
+        let path = |fields: &[&str]| Path::of_fields(fields.iter().copied());
+        let identity = Identity::FIELDS.map(|field| in_metadata(&[field]));
+        let own: [&[&str]; 7] = [
             &["metadata", "labels"],
             &["metadata", "deletionTimestamp"],
             &["spec", "group"],
@@ -139,7 +131,9 @@ impl CrdRecord {
             &[root[0], root[1], "properties", "status"],
             &[root[0], root[1], PRESERVE],
         ];
-        Sieve::new(&own.map(path)).with_each(&path(&["spec", "versions"]), &of_each.map(path))
+        let own = own.map(path);
+        Sieve::new(identity.iter().chain(&own))
+            .with_each(&path(&["spec", "versions"]), &of_each.map(path))
     }
 
     /// Bytes on the heap, without what is shared.

@@ -51,9 +51,7 @@ impl StatusShape {
             holds_generation: false,
             of_conditions: Box::default(),
         };
-        let mut generation = Path::root();
-        generation.push_field("observedGeneration");
-        shape.holds_generation = shape.holds(&generation);
+        shape.holds_generation = shape.holds(&Path::of_fields(["observedGeneration"]));
         let fields = Condition::FIELDS.into_iter();
         shape.of_conditions = fields
             .filter(|name| shape.holds(&of_condition(name)))
@@ -114,8 +112,7 @@ impl StatusShape {
 
 /// The path of a field of conditions, below `status`.
 fn of_condition(field: &str) -> Path {
-    let mut path = Path::root();
-    path.push_field("conditions");
+    let mut path = Path::of_fields(["conditions"]);
     path.push_index(0);
     path.push_field(field);
     path

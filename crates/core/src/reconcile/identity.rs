@@ -5,7 +5,7 @@ use std::fmt;
 use super::record::{Malformed, in_metadata, meta};
 use crate::{
     plan::ObjectKey,
-    value::{Key, Node, Sieve},
+    value::{Key, Node, Sieve, hex_digits},
 };
 
 /// What every record has: who the object is and which state of it this is.
@@ -90,9 +90,7 @@ fn uuid(text: &str) -> Option<[u8; 16]> {
 
 /// The canonical form of a UUID.
 fn uuid_text(bytes: &[u8; 16]) -> [u8; UUID_LENGTH] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    let mut digits = halves.map(|half| DIGITS[usize::from(half)]);
+    let mut digits = hex_digits(bytes);
     let mut text = [b'-'; UUID_LENGTH];
     let places = text.iter_mut().enumerate();
     for (_, place) in places.filter(|(at, _)| !DASHES.contains(at)) {

@@ -49,14 +49,9 @@ const FIELDS: [&[&str]; 15] = [
 
 /// What [`readiness`] looks at.
 pub(super) fn looks_at() -> impl Iterator<Item = Path> {
-    let path = |fields: &&[&str]| {
-        let mut path = Path::root();
-        for field in *fields {
-            path.push_field(*field);
-        }
-        path
-    };
-    FIELDS.iter().map(path)
+    FIELDS
+        .iter()
+        .map(|fields| Path::of_fields(fields.iter().copied()))
 }
 
 /// How far `object`, of kind `kind`, has come.

@@ -280,11 +280,8 @@ impl Element {
 
 /// Adds what [`Ownership::read`] looks at.
 pub(super) fn looks_at(sieve: Sieve) -> Sieve {
-    let fields = ["manager", "operation", "subresource", "fieldsV1"].map(|field| {
-        let mut path = Path::root();
-        path.push_field(field);
-        path
-    });
+    let fields = ["manager", "operation", "subresource", "fieldsV1"];
+    let fields = fields.map(|field| Path::of_fields([field]));
     sieve.with_each(&in_metadata(&["managedFields"]), &fields)
 }
 

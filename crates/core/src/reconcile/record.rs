@@ -31,11 +31,7 @@ pub(super) fn meta<'a>(object: &'a Node, field: &str) -> Option<&'a Node> {
 
 /// The path of something in an object's metadata.
 pub(super) fn in_metadata(fields: &[&str]) -> Path {
-    let mut path = Path::root();
-    for field in ["metadata"].iter().chain(fields) {
-        path.push_field(*field);
-    }
-    path
+    Path::of_fields(["metadata"].iter().chain(fields).copied())
 }
 
 fn annotation<'a>(object: &'a Node, name: &str) -> Option<&'a str> {

@@ -21,6 +21,11 @@ use crate::{
     value::{Key, Map, Node, Path, Step, set},
 };
 
+/// The field of the status that holds its conditions.
+const CONDITIONS: &str = "conditions";
+/// The field of the status that says which spec it is of.
+const GENERATION: &str = "observedGeneration";
+
 /// A patch of the status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusPatch {
@@ -47,48 +52,36 @@ pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
     let persisted = plan
         .persisted()
         .flat_map(|path| [path.clone(), holds::asks(path)]);
-    let declared = declared_paths(plan).into_iter().map(up_to_list);
+    let declared = declared_paths(plan).map(|path| up_to_list(below_status(&path)));
     declared.chain(persisted).collect()
 }
 
-fn declared_paths(plan: &OperatorPlan) -> Vec<Path> {
-    let mut paths = Vec::new();
-    if plan.status.conditions {
-        paths.extend(
-            ["conditions", "observedGeneration"]
-                .map(|field| below_status(&Path::default(), Some(field))),
-        );
-    }
-    paths.extend(
-        plan.status
-            .fields
-            .iter()
-            .map(|field| below_status(&field.path, None)),
-    );
-    paths
+/// What a plan writes below `status`.
+fn declared_paths(plan: &OperatorPlan) -> impl Iterator<Item = Path> {
+    let every = plan.status.conditions;
+    let every = every.then(|| [CONDITIONS, GENERATION].map(field));
+    let declared = plan.status.fields.iter();
+    every
+        .into_iter()
+        .flatten()
+        .chain(declared.map(|field| field.path.clone()))
 }
 
-fn below_status(path: &Path, field: Option<&str>) -> Path {
+fn below_status(path: &Path) -> Path {
     let status = std::iter::once(Step::Field(Key::from("status")));
-    status
-        .chain(path.steps().iter().cloned())
-        .chain(field.map(|field| Step::Field(Key::from(field))))
-        .collect()
+    status.chain(path.steps().iter().cloned()).collect()
 }
 
 /// What of a plan's status the CRD cannot hold: the API server would drop it in silence, and we would write it for ever.
 pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
-    let [conditions, generation] =
-        ["conditions", "observedGeneration"].map(|name| below_status(&Path::default(), Some(name)));
-    let below = |path: &Path| path.steps().iter().skip(1).cloned().collect::<Path>();
-    let mut lost = declared_paths(plan);
-    lost.retain(|path| {
-        !facts.status.holds(&below(path))
+    let [conditions, generation] = [CONDITIONS, GENERATION].map(field);
+    let lost = declared_paths(plan).filter(|path| {
+        !facts.status.holds(path)
             || (*path == conditions && !facts.status.holds_conditions())
             // The generation moves with every write there: it would never be the one that is observed.
             || (*path == generation && !facts.has_status)
     });
-    lost
+    lost.map(|path| below_status(&path)).collect()
 }
 
 /// Whether the status tells of a pass; none where it never can. See [`Observed::reported`].
@@ -97,7 +90,7 @@ pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<
         return None;
     }
     let status = cr.view.get("status");
-    let told = status.and_then(|status| status.get("conditions")?.as_list());
+    let told = status.and_then(|status| status.get(CONDITIONS)?.as_list());
     Some(told.is_some_and(|told| {
         told.iter()
             .any(|one| own_type(one) == Some(conditions::READY))
@@ -279,13 +272,13 @@ fn write_conditions(
 ) {
     let generation = facts.has_status.then_some(observed.cr.generation);
     if let Some(generation) = generation.filter(|_| facts.status.holds_generation()) {
-        set(wanted, &field("observedGeneration"), Node::Int(generation));
+        set(wanted, &field(GENERATION), Node::Int(generation));
     }
     if !facts.status.holds_conditions() {
         return;
     }
     let live = wanted
-        .get("conditions")
+        .get(CONDITIONS)
         .and_then(Node::as_list)
         .unwrap_or_default();
     let existing: Vec<Condition> = live
@@ -317,14 +310,12 @@ fn write_conditions(
         }
     }
     items.append(&mut ours);
-    set(wanted, &field("conditions"), Node::List(items.into()));
+    set(wanted, &field(CONDITIONS), Node::List(items.into()));
 }
 
 /// The path of a field of the status, below that.
 fn field(name: &str) -> Path {
-    let mut path = Path::root();
-    path.push_field(name);
-    path
+    Path::of_fields([name])
 }
 
 /// The type of a condition of ours.

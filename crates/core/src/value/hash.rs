@@ -13,14 +13,21 @@ use super::Node;
 pub fn hash(node: &Node) -> String {
     let mut digest = Sha256::new();
     feed(&mut digest, node);
-    hex(digest)
+    half_of(digest)
 }
 
 /// The hash of a text: 32 lower-case hex characters, the first half of the SHA-256 of its bytes.
 pub fn hash_text(text: &str) -> String {
     let mut digest = Sha256::new();
     digest.update(text);
-    hex(digest)
+    half_of(digest)
+}
+
+/// The lower-case hexadecimal digits of `bytes`, two for each.
+pub(crate) fn hex_digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.map(|half| DIGITS[usize::from(half)])
 }
 
 fn feed(digest: &mut Sha256, node: &Node) {
@@ -79,15 +86,9 @@ fn feed_text(digest: &mut Sha256, tag: &[u8], text: &str) {
     digest.update(text);
 }
 
-fn hex(digest: Sha256) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    digest
-        .finalize()
-        .iter()
-        .take(16)
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(|half| char::from(DIGITS[usize::from(half)]))
-        .collect()
+fn half_of(digest: Sha256) -> String {
+    let hash = digest.finalize();
+    hex_digits(&hash).take(32).map(char::from).collect()
 }
 
 #[cfg(test)]

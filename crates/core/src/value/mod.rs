@@ -25,6 +25,7 @@ mod sieve;
 pub(crate) use self::serde::PlainNumbers;
 
 pub use edit::{project, set};
+pub(crate) use hash::hex_digits;
 pub use hash::{hash, hash_text};
 pub use key::Key;
 pub use map::Map;

@@ -68,6 +68,13 @@ impl Path {
         Path::default()
     }
 
+    /// The path of these keys, one below the other.
+    pub fn of_fields<K: Into<Key>>(keys: impl IntoIterator<Item = K>) -> Path {
+        keys.into_iter()
+            .map(|key| Step::Field(key.into()))
+            .collect()
+    }
+
     /// Reads a path: `spec.a[0].b`, `spec.a.0.b`, `metadata.labels["a.b/c"]`.
     ///
     /// A leading dot is allowed; nothing, or a dot alone, is the root. Between quotes (double or single) a

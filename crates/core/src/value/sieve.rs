@@ -12,7 +12,6 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
-
 use smallvec::SmallVec;
 
 use super::{

@@ -1,7 +1,7 @@
 //! `observe.events`: which Events lead to a pass.
 
 use super::{
-    Changes, KeyPlan, changes, check_name, escaped, fields,
+    Changes, KeyPlan, changes, check_name, escaped,
     key::{self, Of},
     text,
 };
@@ -80,7 +80,7 @@ impl EventPlan {
 
     /// The namespace that the Events are in; none is any.
     pub fn namespace(&self) -> Option<&str> {
-        let place = fields(&["metadata", "namespace"]);
+        let place = Path::of_fields(["metadata", "namespace"]);
         let mut parts = self.filter.iter();
         let (_, text) = parts.find(|(path, _)| *path == place)?;
         Some(text)
@@ -101,7 +101,7 @@ impl EventPlan {
 
 /// Where an Event says who reports it.
 fn reporter() -> Path {
-    fields(&["reportingController"])
+    Path::of_fields(["reportingController"])
 }
 
 /// Compiles the entry `name` of the map at `at`.
@@ -145,7 +145,7 @@ pub(super) fn compile(at: &At<'_>, name: &str, declared: &EventFilter) -> Option
     let place = at.field("namespace");
     if let Some(namespace) = text(&place, namespace.as_deref()) {
         check_name(&place, &namespace, NameRule::Label1123);
-        filter.push((fields(&["metadata", "namespace"]), namespace));
+        filter.push((Path::of_fields(["metadata", "namespace"]), namespace));
     }
     for (field, object) in [("regarding", regarding), ("related", related)] {
         if let Some(object) = object {
@@ -169,7 +169,7 @@ pub(super) fn compile(at: &At<'_>, name: &str, declared: &EventFilter) -> Option
 }
 
 fn part(at: &At<'_>, path: &[&str], written: Option<&str>) -> Option<(Path, Box<str>)> {
-    Some((fields(path), text(at, written)?))
+    Some((Path::of_fields(path.iter().copied()), text(at, written)?))
 }
 
 fn of_object(at: &At<'_>, root: &str, object: &ObjectFilter) -> Vec<(Path, Box<str>)> {

@@ -1,6 +1,5 @@
 //! How the custom resource is found that belongs to an object or an Event.
 
-use super::fields;
 use crate::{
     api::{names, observe::KeyFrom},
     diagnostics::Code,
@@ -48,11 +47,11 @@ impl KeyPlan {
     pub(super) fn kept_paths(&self) -> Vec<Path> {
         match self {
             Self::Owner => vec![
-                fields(&["metadata", "ownerReferences"]),
-                fields(&["metadata", "labels", names::LABEL_OWNER_UID]),
+                Path::of_fields(["metadata", "ownerReferences"]),
+                Path::of_fields(["metadata", "labels", names::LABEL_OWNER_UID]),
             ],
-            Self::About => vec![fields(&["regarding"])],
-            Self::Label(key) => vec![fields(&["metadata", "labels", key])],
+            Self::About => vec![Path::of_fields(["regarding"])],
+            Self::Label(key) => vec![Path::of_fields(["metadata", "labels", key])],
             Self::Name { .. } => {
                 let leaves = self.leaves();
                 leaves

@@ -117,14 +117,11 @@ fn check_type(at: &At<'_>, name: &str) -> bool {
 
 /// What a text says of a condition, in any case; nothing at all is unknown.
 pub(crate) fn read_status(text: &str) -> Option<ConditionStatus> {
-    let all = [
-        ("", ConditionStatus::Unknown),
-        ("true", ConditionStatus::True),
-        ("false", ConditionStatus::False),
-        ("unknown", ConditionStatus::Unknown),
-    ];
-    let is_it = |(word, _): &&(&str, ConditionStatus)| word.eq_ignore_ascii_case(text);
-    Some(all.iter().find(is_it)?.1)
+    if text.is_empty() {
+        return Some(ConditionStatus::Unknown);
+    }
+    let mut all = ConditionStatus::ALL.into_iter();
+    all.find(|status| status.as_str().eq_ignore_ascii_case(text))
 }
 
 /// Whether a text may be the reason of a condition. Source: Kubernetes, `metav1.Condition`.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE;
 
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
-use crate::value::Node;
+use crate::value::{Node, hex_digits};
 
 /// A note that draws as many of something as it is told.
 const DRAWS: Note = Note {
@@ -97,12 +97,7 @@ fn hex<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn digits(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
+    hex_digits(bytes).map(char::from).collect()
 }
 
 fn base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
