@@ -47,13 +47,11 @@ impl Walk {
 
     fn node(&mut self, node: &Node, schema: Schema<'_>) {
         match node {
-            Node::List(items) if items.is_empty() => {
-                if schema.is_whole_list() {
-                    self.find(&[]);
-                }
+            Node::List(items) if items.is_empty() && schema.is_whole_list() => {
+                self.find(&[]);
             }
             Node::List(items) => {
-                for item in items.iter() {
+                for item in items {
                     self.item(schema, |walk, schema| walk.node(item, schema));
                 }
             }
