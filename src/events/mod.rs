@@ -14,7 +14,9 @@
 //! other. Events are best effort: nothing waits for one, and none is retried but for one that was refused for a missing right,
 //! to notice that it is back.
 
+mod name;
 mod sender;
+mod series;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -32,6 +34,9 @@ pub const CAPACITY: usize = 1024;
 pub const NOTE_BYTES: usize = EVENT_BYTES;
 /// `reportingController` of every Event.
 pub const CONTROLLER: &str = names::EVENT_CONTROLLER;
+
+/// Where Events of cluster-scoped objects live. Source: client-go, `tools/events`.
+const CLUSTER_NAMESPACE: &str = "default";
 
 /// The severity of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,6 +58,14 @@ pub struct Event {
     pub reason: &'static str,
     /// For people; cut at [`NOTE_BYTES`]. Never holds values of Secrets.
     pub note: String,
+}
+
+impl Event {
+    /// Where it lives.
+    fn namespace(&self) -> &str {
+        let own = self.regarding.namespace.as_deref();
+        own.unwrap_or(CLUSTER_NAMESPACE)
+    }
 }
 
 /// An Event, and when it happened.

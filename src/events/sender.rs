@@ -1,10 +1,6 @@
 //! The task that sends: one request at a time, each with a deadline.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    hash::BuildHasher as _,
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::{
     api::events::v1 as wire,
@@ -14,14 +10,17 @@ use kube::{
     Api,
     api::{Patch, PatchParams, PostParams},
 };
-use orkestra_core::api::conditions;
 use prometheus::IntCounter;
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{CONTROLLER, Event, Happened, Message, NOTE_BYTES, Problem, Severity};
+use super::{
+    CONTROLLER, Event, Happened, Message, Problem, Severity,
+    name::{cut, event_name},
+    series::{AllSeries, Words},
+};
 use crate::client::flow::Flow;
 
 /// How long a request may take.
@@ -30,32 +29,6 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a namespace rests after a refusal.
 const REST: Duration = Duration::from_secs(30);
-/// How long after its last repetition an Event may still be counted up. Source: kube-runtime and client-go.
-const SERIES: Duration = Duration::from_mins(6);
-/// Events remembered for counting up.
-const REMEMBERED: usize = 4096;
-/// Where Events of cluster-scoped objects live. Source: client-go, `tools/events`.
-const CLUSTER_NAMESPACE: &str = "default";
-/// Longest name of an object, in bytes. Source: Kubernetes, "Object Names and IDs".
-const NAME_BYTES: usize = 253;
-
-/// Two Events with the same words are one, counted up.
-#[derive(Hash)]
-struct Words {
-    uid: Option<String>,
-    kind: Option<String>,
-    namespace: String,
-    name: String,
-    severity: Severity,
-    reason: &'static str,
-    note: String,
-}
-
-struct Series {
-    name: String,
-    count: i32,
-    last: Instant,
-}
 
 /// A namespace in which Events are refused.
 struct Rest {
@@ -70,9 +43,7 @@ pub(super) struct Sender {
     dropped: IntCounter,
     problem: Problem,
     instance: String,
-    /// By the hash of their words, which for thousands of Events would be megabytes: that two have the same, and one of them
-    /// is counted for the other, happens once in 2^40 runs.
-    series: HashMap<u64, Series>,
+    series: AllSeries,
     resting: BTreeMap<String, Rest>,
     serial: u64,
 }
@@ -99,7 +70,7 @@ impl Sender {
                 128,
             )
             .to_owned(),
-            series: HashMap::new(),
+            series: AllSeries::default(),
             resting: BTreeMap::new(),
             serial: 0,
         }
@@ -147,7 +118,7 @@ impl Sender {
 
     /// Sends one Event; false when it was not accepted.
     async fn send(&mut self, happened: Happened) -> bool {
-        let rests = self.resting.get(namespace_of(&happened.event));
+        let rests = self.resting.get(happened.event.namespace());
         if rests.is_some_and(|rest| rest.until > Instant::now()) {
             return false;
         }
@@ -159,12 +130,12 @@ impl Sender {
     }
 
     async fn attempt(&mut self, happened: Happened) -> bool {
-        let words = words(&happened.event);
+        let words = Words::of(&happened.event);
         let reason = happened.event.reason;
         let error = match timeout(DEADLINE, self.request(&words, &happened)).await {
             Ok(Ok(name)) => {
                 self.accepted(&words.namespace);
-                self.remember(&words, name);
+                self.series.remember(&words, name);
                 return true;
             }
             Ok(Err(error)) => {
@@ -214,12 +185,7 @@ impl Sender {
     async fn request(&mut self, words: &Words, happened: &Happened) -> kube::Result<String> {
         let events: Api<wire::Event> = Api::namespaced(self.client.clone(), &words.namespace);
         let at = MicroTime(happened.at);
-        let key = self.key_of(words);
-        if let Some(series) = self
-            .series
-            .get(&key)
-            .filter(|series| series.last.elapsed() < SERIES)
-        {
+        if let Some(series) = self.series.of(words) {
             let patch =
                 serde_json::json!({"series": {"count": series.count + 1, "lastObservedTime": at}});
             match events
@@ -230,7 +196,7 @@ impl Sender {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 other => return other.map(|_| series.name.clone()),
             }
-            self.series.remove(&key);
+            self.series.forget(words);
         }
         self.serial += 1;
         let name = event_name(&words.name, &at, self.serial);
@@ -262,28 +228,6 @@ impl Sender {
             ..wire::Event::default()
         }
     }
-
-    fn key_of(&self, words: &Words) -> u64 {
-        self.series.hasher().hash_one(words)
-    }
-
-    fn remember(&mut self, words: &Words, name: String) {
-        let (key, now) = (self.key_of(words), Instant::now());
-        if self.series.len() >= REMEMBERED && !self.series.contains_key(&key) {
-            self.series
-                .retain(|_, series| series.last.elapsed() < SERIES);
-            if self.series.len() >= REMEMBERED {
-                self.series.clear();
-            }
-        }
-        let series = self.series.entry(key).or_insert(Series {
-            name,
-            count: 0,
-            last: now,
-        });
-        series.count = series.count.saturating_add(1);
-        series.last = now;
-    }
 }
 
 /// A namespace that goes takes no new Events and answers 403, whatever our rights.
@@ -296,44 +240,6 @@ fn is_terminating(status: &kube::core::Status) -> bool {
     causes
         .iter()
         .any(|cause| cause.reason == "NamespaceTerminating")
-}
-
-/// Where its Events live.
-fn namespace_of(event: &Event) -> &str {
-    let own = event.regarding.namespace.as_deref();
-    own.unwrap_or(CLUSTER_NAMESPACE)
-}
-
-fn words(event: &Event) -> Words {
-    Words {
-        uid: event.regarding.uid.clone(),
-        kind: event.regarding.kind.clone(),
-        namespace: namespace_of(event).to_owned(),
-        name: event.regarding.name.clone().unwrap_or_default(),
-        severity: event.severity,
-        reason: event.reason,
-        note: conditions::cut(&event.note, NOTE_BYTES),
-    }
-}
-
-/// `<object>.<nanoseconds><serial>` in hexadecimal, as client-go and kube name theirs.
-fn event_name(object: &str, now: &MicroTime, serial: u64) -> String {
-    let suffix = format!(".{:x}{:04x}", now.0.as_nanosecond(), serial & 0xffff);
-    let stem = cut(object, NAME_BYTES - suffix.len()).trim_end_matches(['.', '-']);
-    let stem = if stem.is_empty() { CONTROLLER } else { stem };
-    format!("{stem}{suffix}")
-}
-
-/// The longest start of the text that has at most so many bytes; characters stay whole.
-fn cut(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    let end = (0..=bytes)
-        .rev()
-        .find(|end| text.is_char_boundary(*end))
-        .unwrap_or(0);
-    &text[..end]
 }
 
 #[cfg(test)]
@@ -493,15 +399,5 @@ mod tests {
         sink.publish(event("one"));
         sink.flush(Duration::from_secs(5)).await;
         assert_eq!(seen.lock().unwrap().len(), 2);
-    }
-
-    #[test]
-    fn notes_and_names_are_cut_between_characters() {
-        assert_eq!(cut("aé", 2), "a");
-        assert_eq!(cut("aé", 3), "aé");
-        let note = words(&event(&"é".repeat(600))).note;
-        assert!(note.len() <= NOTE_BYTES && note.ends_with("é..."), "{note}");
-        let name = event_name(&"p".repeat(253), &MicroTime(jiff::Timestamp::UNIX_EPOCH), 1);
-        assert_eq!(name.len(), NAME_BYTES);
     }
 }

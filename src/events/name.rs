@@ -1,0 +1,41 @@
+//! Names of Events.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+
+use super::CONTROLLER;
+
+/// Longest name of an object, in bytes. Source: Kubernetes, "Object Names and IDs".
+const NAME_BYTES: usize = 253;
+
+/// `<object>.<nanoseconds><serial>` in hexadecimal, as client-go and kube name theirs.
+pub(super) fn event_name(object: &str, now: &MicroTime, serial: u64) -> String {
+    let suffix = format!(".{:x}{:04x}", now.0.as_nanosecond(), serial & 0xffff);
+    let stem = cut(object, NAME_BYTES - suffix.len()).trim_end_matches(['.', '-']);
+    let stem = if stem.is_empty() { CONTROLLER } else { stem };
+    format!("{stem}{suffix}")
+}
+
+/// The longest start of the text that has at most so many bytes; characters stay whole.
+pub(super) fn cut(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let end = (0..=bytes)
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_between_characters() {
+        assert_eq!(cut("aé", 2), "a");
+        assert_eq!(cut("aé", 3), "aé");
+        let name = event_name(&"p".repeat(253), &MicroTime(jiff::Timestamp::UNIX_EPOCH), 1);
+        assert_eq!(name.len(), NAME_BYTES);
+    }
+}

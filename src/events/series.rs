@@ -1,0 +1,108 @@
+//! Events that say the same are one, counted up.
+
+use std::{collections::HashMap, hash::BuildHasher as _, time::Duration};
+
+use orkestra_core::api::conditions;
+use tokio::time::Instant;
+
+use super::{Event, NOTE_BYTES, Severity};
+
+/// How long after its last repetition an Event may still be counted up. Source: kube-runtime and client-go.
+const SERIES: Duration = Duration::from_mins(6);
+/// Events remembered for counting up.
+const REMEMBERED: usize = 4096;
+
+/// Two Events with the same words are one.
+#[derive(Hash)]
+pub(super) struct Words {
+    uid: Option<String>,
+    kind: Option<String>,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    severity: Severity,
+    reason: &'static str,
+    pub(super) note: String,
+}
+
+impl Words {
+    pub(super) fn of(event: &Event) -> Self {
+        Self {
+            uid: event.regarding.uid.clone(),
+            kind: event.regarding.kind.clone(),
+            namespace: event.namespace().to_owned(),
+            name: event.regarding.name.clone().unwrap_or_default(),
+            severity: event.severity,
+            reason: event.reason,
+            note: conditions::cut(&event.note, NOTE_BYTES),
+        }
+    }
+}
+
+/// An Event that was sent.
+pub(super) struct Series {
+    /// Its name.
+    pub(super) name: String,
+    /// How often it happened.
+    pub(super) count: i32,
+    last: Instant,
+}
+
+/// The Events of late.
+///
+/// By the hash of their words, which for thousands of Events would be megabytes: that two have the same, and one of them is
+/// counted for the other, happens once in 2^40 runs.
+#[derive(Default)]
+pub(super) struct AllSeries(HashMap<u64, Series>);
+
+impl AllSeries {
+    fn key(&self, words: &Words) -> u64 {
+        self.0.hasher().hash_one(words)
+    }
+
+    /// The Event with these words, if it may still be counted up.
+    pub(super) fn of(&self, words: &Words) -> Option<&Series> {
+        let series = self.0.get(&self.key(words))?;
+        (series.last.elapsed() < SERIES).then_some(series)
+    }
+
+    pub(super) fn forget(&mut self, words: &Words) {
+        let key = self.key(words);
+        self.0.remove(&key);
+    }
+
+    /// Counts an Event that was accepted under this name.
+    pub(super) fn remember(&mut self, words: &Words, name: String) {
+        let (key, now) = (self.key(words), Instant::now());
+        if self.0.len() >= REMEMBERED && !self.0.contains_key(&key) {
+            self.0.retain(|_, series| series.last.elapsed() < SERIES);
+            if self.0.len() >= REMEMBERED {
+                self.0.clear();
+            }
+        }
+        let series = self.0.entry(key).or_insert(Series {
+            name,
+            count: 0,
+            last: now,
+        });
+        series.count = series.count.saturating_add(1);
+        series.last = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::ObjectReference;
+
+    #[test]
+    fn notes_are_cut_between_characters() {
+        let note = Words::of(&Event {
+            regarding: ObjectReference::default(),
+            severity: Severity::Normal,
+            reason: "Applied",
+            note: "é".repeat(600),
+        })
+        .note;
+        assert!(note.len() <= NOTE_BYTES && note.ends_with("é..."), "{note}");
+    }
+}
