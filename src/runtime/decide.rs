@@ -203,9 +203,7 @@ impl Writer<'_, '_> {
 /// The object with a resourceVersion that the server must find. `1` is no object's: the apply creates, or is refused.
 pub(super) fn at_version(object: &Node, version: &Version) -> Node {
     let mut object = object.clone();
-    let mut path = Path::default();
-    path.push_field("metadata");
-    path.push_field("resourceVersion");
+    let path = Path::of_fields(["metadata", "resourceVersion"]);
     set(&mut object, &path, Node::from(version));
     object
 }

@@ -8,36 +8,27 @@
 //!        └────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
-use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use orkestra_core::{
-    api::names,
     plan::{ObjectKey, OperatorPlan},
-    reconcile::{
-        crd::CrdRecord,
-        facts::CrdFacts,
-        record::{ChildRecord, CrRecord, kept_paths},
-        status::written_paths,
-        step::Scopes,
-    },
+    reconcile::crd::CrdRecord,
 };
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    bound::{Bound, Kind},
-    kinds::{self, Found},
+    bind,
+    bound::Bound,
+    kinds,
     operator::{Phase, Role},
     queue::{Lane, Workers},
     shared::Shared,
     sources::{
-        cross::{self, Targets},
+        cross,
         moods::{self, Moods},
-        observed::{self, Observed},
-        related::Belongings,
+        observed,
     },
-    watch::{Subscriber, Watched},
-    wire::{Scope, Served},
     work,
 };
 
@@ -292,8 +283,9 @@ impl Driver {
                         && bound.observed.are(&observed)
                         && bound.serves_exactly(&found.served)
                 });
-                let bind = || self.bound(life, plan, facts, (found, observed));
-                life.next = (!unchanged).then(|| Arc::new(bind()));
+                let of = (&*life.crd, plan, facts);
+                life.next =
+                    (!unchanged).then(|| Arc::new(bind::bind(&self.shared, of, found, observed)));
             }
             Err(error) => {
                 tracing::warn!(operator = %plan.name, error = %error, "cannot look up the kinds of its children");
@@ -301,112 +293,6 @@ impl Driver {
             }
         }
         self.shared.set_pending(life.next.clone());
-    }
-
-    fn bound(
-        &self,
-        life: &Life,
-        plan: Arc<OperatorPlan>,
-        facts: CrdFacts,
-        (found, observed): (Found, observed::Kinds),
-    ) -> Bound {
-        let served = Served {
-            group: plan.resource.group.clone(),
-            version: plan.resource.version.clone(),
-            kind: plan.resource.kind.clone(),
-            plural: life.crd.plural.clone(),
-            namespaced: facts.namespaced,
-        };
-        let informers = &self.shared.context.informers;
-        let paths = kept_paths(&plan.reads.cr, written_paths(&plan).into_iter());
-        let crs = informers.crs(custom_resources(&served, &plan), &paths, Some(self.on_cr()));
-        let managed = format!("{}=true", names::LABEL_MANAGED);
-        let marked = (plan.watched != orkestra_core::plan::Watched::default()).then(|| {
-            let marked = watched(&served, Some(managed.clone()));
-            informers.crs(marked, &[], Some(self.on_marked()))
-        });
-        let mut scopes = Scopes::new();
-        let mut kinds = BTreeMap::new();
-        for (kind, child) in found.served {
-            let reads = plan.reads.children.get(&kind).cloned().unwrap_or_default();
-            let watch = informers.children(
-                watched(&child, Some(managed.clone())),
-                &reads,
-                Some(self.on_child()),
-            );
-            scopes.insert(kind.clone(), child.namespaced);
-            kinds.insert(kind, Arc::new(Kind::new(child, watch)));
-        }
-        Bound {
-            manager: plan.field_manager(),
-            targets: Targets::start(&self.shared, &plan),
-            belongings: Belongings::start(&self.shared, &plan),
-            observed: Observed::start(&self.shared, &plan, observed, facts.namespaced),
-            plan,
-            facts,
-            served,
-            crs,
-            marked,
-            kinds,
-            absent: found.absent,
-            scopes,
-        }
-    }
-
-    fn on_cr(&self) -> Subscriber<CrRecord> {
-        let shared = Arc::downgrade(&self.shared);
-        Arc::new(move |change| {
-            let Some(shared) = shared.upgrade() else {
-                return;
-            };
-            match (&change.before, &change.after) {
-                (_, Some(after)) => {
-                    shared.learn(&after.id.uid, &change.key);
-                    shared.queue.let_through(&change.key, after.deleting);
-                    shared.enqueue(change.key.clone(), Lane::Changed);
-                }
-                (Some(before), None) => {
-                    shared.unlearn(&before.id.uid, &change.key);
-                    // It may have left what is watched, and still be there.
-                    if before.managed && !before.deleting {
-                        shared.enqueue(change.key.clone(), Lane::Changed);
-                    }
-                }
-                (None, None) => {}
-            }
-            shared.compare_anew(&change.key);
-            shared.changed.notify_one();
-        })
-    }
-
-    fn on_marked(&self) -> Subscriber<CrRecord> {
-        let shared = Arc::downgrade(&self.shared);
-        Arc::new(move |change| {
-            let Some(shared) = shared.upgrade() else {
-                return;
-            };
-            let bound = shared.bound.load();
-            if bound
-                .as_ref()
-                .is_some_and(|bound| bound.stray(&change.key).is_some())
-            {
-                shared.enqueue(change.key.clone(), Lane::Changed);
-            }
-        })
-    }
-
-    fn on_child(&self) -> Subscriber<ChildRecord> {
-        let shared = Arc::downgrade(&self.shared);
-        Arc::new(move |change| {
-            let Some(shared) = shared.upgrade() else {
-                return;
-            };
-            for record in [&change.before, &change.after].into_iter().flatten() {
-                if let Some(key) = record.owner().and_then(|uid| shared.owner(uid)) {
-                    shared.enqueue(key, Lane::Changed);
-                }
-            }
-        })
     }
 
     /// The bound plan has seen everything: it takes over.
@@ -479,31 +365,6 @@ impl Driver {
         let (period, entropy) = (life.resync, &self.shared.context.entropy);
         life.resync_at =
             (!period.is_zero()).then(|| Instant::now() + entropy.shorten(period, RESYNC_JITTER));
-    }
-}
-
-/// The custom resources that a plan looks after, as far as the API server selects them.
-fn custom_resources(served: &Served, plan: &OperatorPlan) -> Watched {
-    let pinned = plan.watched.pinned().filter(|_| served.namespaced);
-    Watched {
-        served: served.clone(),
-        scope: Scope {
-            namespace: pinned.map(str::to_owned),
-            selector: plan.watched.label_selector(),
-            fields: plan.watched.field_selector(),
-        },
-    }
-}
-
-/// Objects in all namespaces.
-fn watched(served: &Served, selector: Option<String>) -> Watched {
-    Watched {
-        served: served.clone(),
-        scope: Scope {
-            namespace: None,
-            selector,
-            fields: None,
-        },
     }
 }
 

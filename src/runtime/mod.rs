@@ -7,6 +7,7 @@
 //! ```
 
 mod autoscale;
+mod bind;
 mod bound;
 mod changes;
 pub mod context;

@@ -16,6 +16,7 @@
 //! the key and reads the store, which never goes back. It must not block.
 
 mod crds;
+mod handle;
 mod informer;
 mod owned;
 mod record;
@@ -33,7 +34,7 @@ use orkestra_core::plan::ObjectKey;
 
 pub use self::{
     crds::Crds,
-    informer::{Handle, Held, Store},
+    handle::{Handle, Held, Store},
     record::{Presence, Record, Spec},
     registry::{Informers, Stats},
 };

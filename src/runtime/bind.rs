@@ -1,0 +1,167 @@
+//! From a plan to its watches, and who is told what they show.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use orkestra_core::{
+    api::names,
+    plan::{self, OperatorPlan},
+    reconcile::{
+        crd::CrdRecord,
+        facts::CrdFacts,
+        record::{ChildRecord, CrRecord, kept_paths},
+        status::written_paths,
+        step::Scopes,
+    },
+};
+
+use super::{
+    bound::{Bound, Kind},
+    kinds::Found,
+    queue::Lane,
+    shared::Shared,
+    sources::{
+        cross::Targets,
+        observed::{self, Observed},
+        related::Belongings,
+    },
+    watch::{Subscriber, Watched},
+    wire::{Scope, Served},
+};
+
+/// Starts, or joins, the watches of what a plan needs, as it is for that CRD.
+pub(super) fn bind(
+    shared: &Arc<Shared>,
+    (crd, plan, facts): (&CrdRecord, Arc<OperatorPlan>, CrdFacts),
+    found: Found,
+    observed: observed::Kinds,
+) -> Bound {
+    let served = Served {
+        group: plan.resource.group.clone(),
+        version: plan.resource.version.clone(),
+        kind: plan.resource.kind.clone(),
+        plural: crd.plural.clone(),
+        namespaced: facts.namespaced,
+    };
+    let informers = &shared.context.informers;
+    let paths = kept_paths(&plan.reads.cr, written_paths(&plan).into_iter());
+    let crs = informers.crs(
+        custom_resources(&served, &plan),
+        &paths,
+        Some(on_cr(shared)),
+    );
+    let managed = format!("{}=true", names::LABEL_MANAGED);
+    let marked = (plan.watched != plan::Watched::default()).then(|| {
+        let marked = watched(&served, Some(managed.clone()));
+        informers.crs(marked, &[], Some(on_marked(shared)))
+    });
+    let mut scopes = Scopes::new();
+    let mut kinds = BTreeMap::new();
+    for (kind, child) in found.served {
+        let reads = plan.reads.children.get(&kind).cloned().unwrap_or_default();
+        let watch = informers.children(
+            watched(&child, Some(managed.clone())),
+            &reads,
+            Some(on_child(shared)),
+        );
+        scopes.insert(kind.clone(), child.namespaced);
+        kinds.insert(kind, Arc::new(Kind::new(child, watch)));
+    }
+    Bound {
+        manager: plan.field_manager(),
+        targets: Targets::start(shared, &plan),
+        belongings: Belongings::start(shared, &plan),
+        observed: Observed::start(shared, &plan, observed, facts.namespaced),
+        plan,
+        facts,
+        served,
+        crs,
+        marked,
+        kinds,
+        absent: found.absent,
+        scopes,
+    }
+}
+
+/// A change of a custom resource leads to a pass of it.
+fn on_cr(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
+    let shared = Arc::downgrade(shared);
+    Arc::new(move |change| {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        match (&change.before, &change.after) {
+            (_, Some(after)) => {
+                shared.learn(&after.id.uid, &change.key);
+                shared.queue.let_through(&change.key, after.deleting);
+                shared.enqueue(change.key.clone(), Lane::Changed);
+            }
+            (Some(before), None) => {
+                shared.unlearn(&before.id.uid, &change.key);
+                // It may have left what is watched, and still be there.
+                if before.managed && !before.deleting {
+                    shared.enqueue(change.key.clone(), Lane::Changed);
+                }
+            }
+            (None, None) => {}
+        }
+        shared.compare_anew(&change.key);
+        shared.changed.notify_one();
+    })
+}
+
+/// What wears our label, and is not looked after any more, is let go.
+fn on_marked(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
+    let shared = Arc::downgrade(shared);
+    Arc::new(move |change| {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let bound = shared.bound.load();
+        if bound
+            .as_ref()
+            .is_some_and(|bound| bound.stray(&change.key).is_some())
+        {
+            shared.enqueue(change.key.clone(), Lane::Changed);
+        }
+    })
+}
+
+/// A change of a child leads to a pass of its owner.
+fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
+    let shared = Arc::downgrade(shared);
+    Arc::new(move |change| {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        for record in [&change.before, &change.after].into_iter().flatten() {
+            if let Some(key) = record.owner().and_then(|uid| shared.owner(uid)) {
+                shared.enqueue(key, Lane::Changed);
+            }
+        }
+    })
+}
+
+/// The custom resources that a plan looks after, as far as the API server selects them.
+fn custom_resources(served: &Served, plan: &OperatorPlan) -> Watched {
+    let pinned = plan.watched.pinned().filter(|_| served.namespaced);
+    Watched {
+        served: served.clone(),
+        scope: Scope {
+            namespace: pinned.map(str::to_owned),
+            selector: plan.watched.label_selector(),
+            fields: plan.watched.field_selector(),
+        },
+    }
+}
+
+/// Objects in all namespaces.
+fn watched(served: &Served, selector: Option<String>) -> Watched {
+    Watched {
+        served: served.clone(),
+        scope: Scope {
+            namespace: None,
+            selector,
+            fields: None,
+        },
+    }
+}
