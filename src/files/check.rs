@@ -59,12 +59,12 @@ pub struct Checked {
 
 /// Checks Katalogs and Motifs of one file and compiles the Katalogs that are sound.
 ///
-/// `path` is the file: what a document names lies beside it. `schemas` gives what is known of the kinds that a document
-/// names, beside its `crdFile`s; `given` are Motifs that Katalogs may name.
+/// `path` is the file: what a document names lies beside it. `schemas` are those that are known beside the `crdFile`s of a
+/// document; `given` are Motifs that Katalogs may name.
 pub async fn check(
     path: &Path,
     sources: &[Source],
-    schemas: &(dyn Fn(&KatalogDocument) -> Schemas + Sync),
+    schemas: &Schemas,
     given: &[MotifDocument],
 ) -> Checked {
     let mut checked = Checked::default();
@@ -80,8 +80,8 @@ pub async fn check(
             checked.problems.extend(found);
             continue;
         };
-        let known = schemas(&document);
-        let (schemas, library, unread) = surroundings(path, &document, known, given).await;
+        let (schemas, library, unread) =
+            surroundings(path, &document, schemas.clone(), given).await;
         if found.has_errors() {
             let inside = plan::errors_in_templates(&document, &found, &schemas, &library);
             checked.problems.extend(found);

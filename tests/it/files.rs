@@ -185,6 +185,34 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ork_run_makes_children_as_the_definitions_in_the_cluster_have_them() -> Result<()> {
+    let desk = Desk::new().await?;
+    desk.scenario.install(&input("run/lakes.yaml")?).await?;
+    desk.scenario
+        .file("katalog.yaml", &input("run/typed.yaml")?)?;
+    let mut run = desk.run()?;
+    let lakes = desk.scenario.objects("lakes");
+    eventually("a Pond can be made", LIMIT, async || {
+        let made = waters::pond(&desk.scenario, "north", &json!({ "depth": 7 })).await?;
+        Ok(Some(made))
+    })
+    .await?;
+    lakes
+        .until_equal("north", "/spec/depth", json!("7"), LIMIT)
+        .await?;
+    let filled = json!({ "spec": { "shores": ["west"] } });
+    lakes.patch("north", &filled).await?;
+    lakes
+        .until_equal("north", "/spec/shores", json!([]), LIMIT)
+        .await?;
+    run.signal(Signal::Term)?;
+    ensure!(run.wait(LIMIT)?.success(), "{}", run.log());
+    let output = desk.ork(&["release"]).output()?;
+    ensure!(output.status.success(), "{output:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ork_run_refuses_a_kind_that_a_katalog_in_the_cluster_claims() -> Result<()> {
     let desk = Desk::new().await?;
     desk.scenario.install(&waters::crds()?).await?;

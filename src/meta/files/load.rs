@@ -19,7 +19,7 @@ use super::{
     super::{
         calls::Resource,
         directory::About,
-        katalog::{KatalogObject, disabled, kinds_of},
+        katalog::{KatalogObject, disabled, kinds_named, kinds_of},
     },
     FileError,
 };
@@ -109,10 +109,21 @@ fn given(contents: &[Content]) -> Vec<MotifDocument> {
         .collect()
 }
 
-/// Compiles all Katalogs of the files.
+/// The kinds that the documents of the files name.
+pub(super) fn kinds_in(contents: &[Content]) -> BTreeSet<GroupKind> {
+    let streams = contents
+        .iter()
+        .map(|content| parse_stream(&content.path.display().to_string(), &content.text));
+    streams
+        .flat_map(|stream| stream.sources)
+        .flat_map(|source| kinds_named(&source.tree.to_json()))
+        .collect()
+}
+
+/// Compiles all Katalogs of the files: `schemas` are those that are known beside the files.
 pub(super) async fn compile(
     contents: &[Content],
-    cluster: &(dyn Fn(&Value) -> Schemas + Sync),
+    schemas: &Schemas,
 ) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
     let (mut loaded, mut problems) = (Vec::new(), Diagnostics::default());
     let (given, mut names) = (given(contents), BTreeSet::new());
@@ -122,8 +133,7 @@ pub(super) async fn compile(
             sources,
             problems: mut found,
         } = parse_stream(&file, &content.text);
-        let schemas = |document: &KatalogDocument| cluster(&document.tree.to_json());
-        let checked = files::check(&content.path, &sources, &schemas, &given).await;
+        let checked = files::check(&content.path, &sources, schemas, &given).await;
         found.extend(checked.problems);
         if checked.katalogs.is_empty() && !found.has_errors() {
             found.push(files::without_katalog(&file));

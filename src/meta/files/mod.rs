@@ -25,7 +25,6 @@ use orkestra_core::{
     plan::{GroupKind, KatalogRef, Plan, Schemas},
     reasons::KatalogReason,
 };
-use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +33,7 @@ use super::{
     calls::CallError,
     claims::Seniority,
     directory::{KatalogView, OperatorView},
-    katalog::{Shared, any_changed, group_kind, kinds_named, kinds_of, known, schemas},
+    katalog::{Shared, any_changed, group_kind, kinds_of, known, whole_schemas},
     ledger::Wanted,
     release::release_kind,
     status::{self, Facts, Operating, Verdict},
@@ -122,7 +121,7 @@ pub async fn compile_files(
     schemas: &Schemas,
 ) -> Result<(Vec<Arc<Plan>>, Vec<Diagnostic>), FileError> {
     let contents = load::read(paths).await?;
-    let (loaded, warnings) = load::compile(&contents, &|_| schemas.clone()).await?;
+    let (loaded, warnings) = load::compile(&contents, schemas).await?;
     Ok((
         loaded.into_iter().map(|katalog| katalog.plan).collect(),
         warnings,
@@ -194,9 +193,9 @@ impl Files {
         if state.seen.replace(hash.clone()) == Some(hash) {
             return Ok(());
         }
-        let cluster =
-            |document: &Value| schemas(&known(&shared.context.crds, &kinds_named(document)));
-        let (loaded, warnings) = load::compile(&contents, &cluster).await?;
+        let crds = known(&shared.context.crds, &load::kinds_in(&contents));
+        let schemas = whole_schemas(&shared.context.wire, &crds).await;
+        let (loaded, warnings) = load::compile(&contents, &schemas).await?;
         if !warnings.is_empty() {
             self.tell(Notice::Warned(warnings));
         }

@@ -53,7 +53,7 @@ use crate::runtime::context::Context;
 
 pub(crate) use self::{
     judge::{disabled, kinds_of},
-    known::{kinds_named, known, schemas},
+    known::{kinds_named, known, whole_schemas},
     object::{KatalogObject, reference},
 };
 
