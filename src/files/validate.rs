@@ -133,7 +133,7 @@ impl Validated {
                 found.push(Diagnostic::error(Code::CrdFile, FieldPath::root(), message));
             }
         }
-        let checked = check(&file.path, &ours, &schemas, motifs).await;
+        let checked = check(&file.path, &ours, schemas, motifs).await;
         found.extend(checked.problems);
         for problem in &mut found.0 {
             problem.file.get_or_insert_with(|| file.name.clone());
