@@ -187,7 +187,8 @@ const TRAPS: &[Trap] = &[
         &[
             Elsewhere("crates/core/src/api/conditions.rs", "no_limit_ever_splits_a_character_or_is_passed"),
             Elsewhere("crates/core/tests/pass/report.rs", "a_long_message_is_cut"),
-            Elsewhere("src/events/sender.rs", "notes_and_names_are_cut_between_characters"),
+            Elsewhere("src/events/series.rs", "notes_are_cut_between_characters"),
+            Elsewhere("src/events/name.rs", "names_are_cut_between_characters"),
             Elsewhere("src/runtime/wire/tests.rs", "a_long_message_is_passed_on_whole_up_to_what_a_condition_holds"),
         ],
     ),
