@@ -17,14 +17,7 @@ pub(super) fn event_name(object: &str, now: &MicroTime, serial: u64) -> String {
 
 /// The longest start of the text that has at most so many bytes; characters stay whole.
 pub(super) fn cut(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    let end = (0..=bytes)
-        .rev()
-        .find(|end| text.is_char_boundary(*end))
-        .unwrap_or(0);
-    &text[..end]
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub(super) async fn read_text(path: &Path) -> Result<String, FileError> {
 
 /// Hash over the Katalog files and the files that they name; one that cannot be read counts as empty.
 pub(super) async fn contents_hash(contents: &[Content]) -> String {
-    let given = given(contents);
+    let given = given(&parse(contents));
     let mut all = String::new();
     for Content { path, text } in contents {
         all.push_str(&value::hash_text(text));
@@ -99,52 +99,59 @@ pub(super) async fn contents_hash(contents: &[Content]) -> String {
     value::hash_text(&all)
 }
 
+/// The documents of a file.
+pub(super) struct Parsed<'a> {
+    path: &'a Path,
+    stream: Stream,
+}
+
+/// Parses the files.
+pub(super) fn parse(contents: &[Content]) -> Vec<Parsed<'_>> {
+    let parsed = contents.iter().map(|content| Parsed {
+        path: &content.path,
+        stream: parse_stream(&content.path.display().to_string(), &content.text),
+    });
+    parsed.collect()
+}
+
 /// The Motifs of the files.
-fn given(contents: &[Content]) -> Vec<MotifDocument> {
-    let sources = contents
-        .iter()
-        .map(|content| parse_stream(&content.path.display().to_string(), &content.text).sources);
-    sources
-        .flat_map(|sources| files::motifs(&sources))
-        .collect()
+fn given(parsed: &[Parsed<'_>]) -> Vec<MotifDocument> {
+    let sources = parsed.iter().flat_map(|file| &file.stream.sources);
+    files::motifs(sources)
 }
 
 /// The kinds that the documents of the files name.
-pub(super) fn kinds_in(contents: &[Content]) -> BTreeSet<GroupKind> {
-    let streams = contents
-        .iter()
-        .map(|content| parse_stream(&content.path.display().to_string(), &content.text));
-    streams
-        .flat_map(|stream| stream.sources)
+pub(super) fn kinds_in(parsed: &[Parsed<'_>]) -> BTreeSet<GroupKind> {
+    let sources = parsed.iter().flat_map(|file| &file.stream.sources);
+    sources
         .flat_map(|source| kinds_named(&source.tree.to_json()))
         .collect()
 }
 
 /// Compiles all Katalogs of the files: `schemas` are those that are known beside the files.
 pub(super) async fn compile(
-    contents: &[Content],
+    parsed: Vec<Parsed<'_>>,
     schemas: &Schemas,
 ) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
     let (mut loaded, mut problems) = (Vec::new(), Diagnostics::default());
-    let (given, mut names) = (given(contents), BTreeSet::new());
-    for content in contents {
-        let file = content.path.display().to_string();
+    let (given, mut names) = (given(&parsed), BTreeSet::new());
+    for Parsed { path, stream } in parsed {
         let Stream {
             sources,
             problems: mut found,
-        } = parse_stream(&file, &content.text);
-        let checked = files::check(&content.path, &sources, schemas, &given).await;
+        } = stream;
+        let checked = files::check(path, &sources, schemas, &given).await;
         found.extend(checked.problems);
         if checked.katalogs.is_empty() && !found.has_errors() {
-            found.push(files::without_katalog(&file));
+            found.push(files::without_katalog(&path.display().to_string()));
         }
         for katalog in checked.katalogs {
             if !names.insert(katalog.document.name.clone()) {
                 found.extend(named_twice(&katalog.document));
             }
-            loaded.push(Loaded::of(&content.path, katalog));
+            loaded.push(Loaded::of(path, katalog));
         }
-        files::in_order(&mut found, &content.path);
+        files::in_order(&mut found, path);
         problems.extend(found);
     }
     Ok((loaded, problems.into_result().map_err(FileError::Invalid)?))

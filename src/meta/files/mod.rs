@@ -121,7 +121,7 @@ pub async fn compile_files(
     schemas: &Schemas,
 ) -> Result<(Vec<Arc<Plan>>, Vec<Diagnostic>), FileError> {
     let contents = load::read(paths).await?;
-    let (loaded, warnings) = load::compile(&contents, schemas).await?;
+    let (loaded, warnings) = load::compile(load::parse(&contents), schemas).await?;
     Ok((
         loaded.into_iter().map(|katalog| katalog.plan).collect(),
         warnings,
@@ -193,9 +193,10 @@ impl Files {
         if state.seen.replace(hash.clone()) == Some(hash) {
             return Ok(());
         }
-        let crds = known(&shared.context.crds, &load::kinds_in(&contents));
+        let parsed = load::parse(&contents);
+        let crds = known(&shared.context.crds, &load::kinds_in(&parsed));
         let schemas = whole_schemas(&shared.context.wire, &crds).await;
-        let (loaded, warnings) = load::compile(&contents, &schemas).await?;
+        let (loaded, warnings) = load::compile(parsed, &schemas).await?;
         if !warnings.is_empty() {
             self.tell(Notice::Warned(warnings));
         }

@@ -190,10 +190,7 @@ pub fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }
-    let mut end = bytes.saturating_sub(3);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(bytes.saturating_sub(3));
     format!("{}...", &text[..end])
 }
 

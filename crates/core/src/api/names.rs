@@ -248,10 +248,7 @@ fn cut(whole: String, limit: usize) -> String {
     if whole.len() <= limit {
         return whole;
     }
-    let mut end = limit - HASH_DIGITS - 1;
-    while !whole.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = whole.floor_char_boundary(limit - HASH_DIGITS - 1);
     format!("{}-{}", &whole[..end], short_hash(&whole))
 }
 

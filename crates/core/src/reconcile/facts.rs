@@ -10,6 +10,11 @@ use crate::{
     value::{Node, Path},
 };
 
+/// The field of the status that holds its conditions.
+pub(super) const CONDITIONS: &str = "conditions";
+/// The field of the status that says which spec it is of.
+pub(super) const GENERATION: &str = "observedGeneration";
+
 /// What a pass needs to know of the CRD, for the version it works with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrdFacts {
@@ -51,7 +56,7 @@ impl StatusShape {
             holds_generation: false,
             of_conditions: Box::default(),
         };
-        shape.holds_generation = shape.holds(&Path::of_fields(["observedGeneration"]));
+        shape.holds_generation = shape.holds(&Path::of_fields([GENERATION]));
         let fields = Condition::FIELDS.into_iter();
         shape.of_conditions = fields
             .filter(|name| shape.holds(&of_condition(name)))
@@ -112,7 +117,7 @@ impl StatusShape {
 
 /// The path of a field of conditions, below `status`.
 fn of_condition(field: &str) -> Path {
-    let mut path = Path::of_fields(["conditions"]);
+    let mut path = Path::of_fields([CONDITIONS]);
     path.push_index(0);
     path.push_field(field);
     path

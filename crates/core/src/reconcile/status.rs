@@ -4,7 +4,7 @@ mod own;
 
 use super::{
     children::children_data,
-    facts::CrdFacts,
+    facts::{CONDITIONS, CrdFacts, GENERATION},
     holds,
     inputs::Inputs,
     patch::merge_patch,
@@ -20,11 +20,6 @@ use crate::{
     template::Budget,
     value::{Key, Map, Node, Path, Step, set},
 };
-
-/// The field of the status that holds its conditions.
-const CONDITIONS: &str = "conditions";
-/// The field of the status that says which spec it is of.
-const GENERATION: &str = "observedGeneration";
 
 /// A patch of the status.
 #[derive(Clone, Debug, PartialEq)]
