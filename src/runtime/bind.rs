@@ -1,6 +1,6 @@
 //! From a plan to its watches, and who is told what they show.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use orkestra_core::{
     api::names,
@@ -10,12 +10,11 @@ use orkestra_core::{
         facts::CrdFacts,
         record::{ChildRecord, CrRecord, kept_paths},
         status::written_paths,
-        step::Scopes,
     },
 };
 
 use super::{
-    bound::{Bound, Kind},
+    bound::Bound,
     kinds::Found,
     queue::Lane,
     shared::Shared,
@@ -54,31 +53,25 @@ pub(super) fn bind(
         let marked = watched(&served, Some(managed.clone()));
         informers.crs(marked, &[], Some(on_marked(shared)))
     });
-    let mut scopes = Scopes::new();
-    let mut kinds = BTreeMap::new();
-    for (kind, child) in found.served {
-        let reads = plan.reads.children.get(&kind).cloned().unwrap_or_default();
-        let watch = informers.children(
-            watched(&child, Some(managed.clone())),
-            &reads,
+    let kinds = found.served.iter().map(|(kind, child)| {
+        let reads = plan.reads.children.get(kind);
+        Arc::new(informers.children(
+            watched(child, Some(managed.clone())),
+            reads.map_or(&[], |reads| reads),
             Some(on_child(shared)),
-        );
-        scopes.insert(kind.clone(), child.namespaced);
-        kinds.insert(kind, Arc::new(Kind::new(child, watch)));
-    }
+        ))
+    });
     Bound {
         manager: plan.field_manager(),
+        kinds: kinds.collect(),
         targets: Targets::start(shared, &plan),
         belongings: Belongings::start(shared, &plan),
         observed: Observed::start(shared, &plan, observed, facts.namespaced),
         plan,
         facts,
-        served,
         crs,
         marked,
-        kinds,
         absent: found.absent,
-        scopes,
     }
 }
 

@@ -18,7 +18,7 @@ use orkestra_core::{
 use super::{
     changes::{change, first},
     sources::{cross::Targets, observed::Observed, related::Belongings},
-    watch::{Handle, Held, Store, WatchProblem, WatchState},
+    watch::{Handle, Held, WatchProblem, WatchState},
     wire::Served,
 };
 
@@ -29,14 +29,12 @@ pub(super) struct Bound {
     pub(super) manager: String,
     /// What the CRD says of scope and status.
     pub(super) facts: CrdFacts,
-    /// The custom resource's kind.
-    pub(super) served: Served,
     /// The custom resources.
     pub(super) crs: Handle<CrRecord>,
     /// Where not all are looked after: all that carry our label, those too that were looked after before.
     pub(super) marked: Option<Handle<CrRecord>>,
     /// The kinds that children may have: those of the plan, and those of inventories.
-    pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
+    pub(super) kinds: Box<[Arc<Kind>]>,
     /// Kinds that nobody serves: none of their objects can exist.
     pub(super) absent: BTreeSet<GroupKind>,
     /// The custom resources of other operators.
@@ -45,28 +43,23 @@ pub(super) struct Bound {
     pub(super) belongings: Belongings,
     /// What leads to passes beside all of that.
     pub(super) observed: Observed,
-    /// Scope of the plan's kinds.
-    pub(super) scopes: Scopes,
 }
 
-/// A kind of children.
-pub(super) struct Kind {
-    pub(super) served: Served,
-    watch: Handle<ChildRecord>,
-}
+/// A kind of children: every one of them, whosever it is.
+pub(super) type Kind = Handle<ChildRecord>;
 
-impl Kind {
-    pub(super) fn new(served: Served, watch: Handle<ChildRecord>) -> Self {
-        Self { served, watch }
-    }
-
-    /// Every child of the kind, whosever it is.
-    pub(super) fn store(&self) -> &Store<ChildRecord> {
-        self.watch.store()
+impl Scopes for Bound {
+    fn is_namespaced(&self, kind: &GroupKind) -> Option<bool> {
+        Some(self.find(kind)?.served().namespaced)
     }
 }
 
 impl Bound {
+    /// The custom resource's kind.
+    pub(super) fn served(&self) -> &Served {
+        self.crs.served()
+    }
+
     /// The custom resource of that key, if it is looked after.
     pub(super) fn cr(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
         self.crs.store().get(key).filter(|_| self.admits(key))
@@ -99,12 +92,16 @@ impl Bound {
     }
 
     pub(super) fn kind(&self, kind: &GroupKind) -> Option<Arc<Kind>> {
-        self.kinds.get(kind).cloned()
+        self.find(kind).cloned()
+    }
+
+    fn find(&self, kind: &GroupKind) -> Option<&Arc<Kind>> {
+        self.kinds.iter().find(|known| known.served().is(kind))
     }
 
     /// Whether objects of that kind are looked for already.
     pub(super) fn knows(&self, kind: &GroupKind) -> bool {
-        self.kinds.contains_key(kind) || self.absent.contains(kind)
+        self.find(kind).is_some() || self.absent.contains(kind)
     }
 
     /// The kind of a child that is to be written.
@@ -120,18 +117,16 @@ impl Bound {
     pub(super) fn sees(&self, kind: &GroupKind) -> bool {
         self.absent.contains(kind)
             || self
-                .kinds
-                .get(kind)
-                .is_some_and(|kind| is_settled(&kind.watch.state().borrow()))
+                .find(kind)
+                .is_some_and(|kind| is_settled(&kind.state().borrow()))
     }
 
     /// Whether exactly these kinds are watched.
     pub(super) fn serves_exactly(&self, served: &BTreeMap<GroupKind, Served>) -> bool {
         self.kinds.len() == served.len()
             && served.iter().all(|(kind, served)| {
-                self.kinds
-                    .get(kind)
-                    .is_some_and(|known| known.served == *served)
+                self.find(kind)
+                    .is_some_and(|known| known.served() == served)
             })
     }
 
@@ -158,7 +153,7 @@ impl Bound {
     }
 
     fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
-        let kinds = self.kinds.values().map(|kind| kind.watch.state());
+        let kinds = self.kinds.iter().map(|kind| kind.state());
         let marked = self.marked.iter().map(Handle::state);
         std::iter::once(self.crs.state())
             .chain(marked)
@@ -168,9 +163,9 @@ impl Bound {
 
     /// What keeps a watch from its work, by kind.
     pub(super) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let kinds = self.kinds.values();
+        let kinds = self.kinds.iter();
         let own = self.crs.trouble().into_iter();
-        own.chain(kinds.filter_map(|kind| kind.watch.trouble()))
+        own.chain(kinds.filter_map(|kind| kind.trouble()))
             .chain(self.targets.troubles())
             .chain(self.belongings.troubles())
             .chain(self.observed.troubles())
@@ -181,7 +176,7 @@ impl Bound {
     pub(super) fn held(&self) -> Held {
         let own = std::iter::once(&self.crs).chain(&self.marked);
         let own: Held = own.map(|watch| watch.store().held()).sum();
-        let children: Held = self.kinds.values().map(|kind| kind.store().held()).sum();
+        let children: Held = self.kinds.iter().map(|kind| kind.store().held()).sum();
         own + children + self.belongings.held() + self.observed.held()
     }
 }

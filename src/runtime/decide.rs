@@ -147,7 +147,7 @@ impl Writer<'_, '_> {
             return Ok(Vec::new());
         };
         self.shared.metrics.conflicted();
-        let live = self.shared.get(&kind.served, &key.object).await;
+        let live = self.shared.get(kind.served(), &key.object).await;
         let live = live.map_err(|error| failure(key, &error))?;
         for path in &fight.paths {
             let manager = last_writer(&live, path, &self.bound.manager)
@@ -221,9 +221,9 @@ fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
     let group = text("apiVersion")
         .split_once('/')
         .map_or("", |(group, _)| group);
-    text("kind") == &*kind.served.kind
+    text("kind") == &*kind.served().kind
         && text("name") == &*key.object.name
-        && group == &*kind.served.group
+        && group == &*kind.served().group
 }
 
 /// The manager other than `ours` whose update entry holds `path`; none where the field was removed.

@@ -244,12 +244,8 @@ impl Driver {
             return;
         };
         let needed = kinds::needed(&bound.plan, Some(&bound));
-        let watched = bound.kinds.keys().chain(&bound.absent);
-        if !needed.iter().eq(watched
-            .cloned()
-            .collect::<std::collections::BTreeSet<_>>()
-            .iter())
-        {
+        let known = bound.kinds.len() + bound.absent.len();
+        if needed.len() != known || !needed.iter().all(|kind| bound.knows(kind)) {
             self.bind(life).await;
         }
     }

@@ -37,7 +37,7 @@ pub(super) async fn end(
     let ending = {
         let _permit = shared.context.passes.acquire().await;
         let entropy = Entropy::seeded(shared.context.entropy.seed());
-        finish(&bound.plan, &bound.scopes, observed, now, &entropy)
+        finish(&bound.plan, bound, observed, now, &entropy)
     };
     if ending.is_done() {
         return None;
@@ -163,7 +163,7 @@ async fn create(
     let kind = bound.kind_of(&job.key)?;
     let key = &job.key.object;
     match shared
-        .create(&kind.served, key, &job.object, &bound.manager)
+        .create(kind.served(), key, &job.object, &bound.manager)
         .await
     {
         Ok(answer) => {
@@ -172,7 +172,7 @@ async fn create(
         }
         Err(WireError::Terminating(message)) => Ok(Made::Never(message)),
         Err(WireError::AlreadyExists(_)) => {
-            let live = shared.get(&kind.served, key).await;
+            let live = shared.get(kind.served(), key).await;
             let live = live.map_err(|error| failure(&job.key, &error))?;
             let ours = ChildRecord::read(&job.key.kind, &live, &[])
                 .is_ok_and(|record| record.is_uncollected(&observed.cr.id.uid, &bound.manager));

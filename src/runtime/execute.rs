@@ -202,7 +202,7 @@ impl Writer<'_, '_> {
             };
             let (shared, manager) = (self.shared, &self.bound.manager);
             match shared
-                .apply(&kind.served, &rendered.key.object, &body, manager, force)
+                .apply(kind.served(), &rendered.key.object, &body, manager, force)
                 .await
             {
                 Ok(object) => {
@@ -279,7 +279,7 @@ impl Writer<'_, '_> {
         kind: &Kind,
         key: &ChildKey,
     ) -> Result<Option<Arc<ChildRecord>>, Failure> {
-        match self.shared.get(&kind.served, &key.object).await {
+        match self.shared.get(kind.served(), &key.object).await {
             Ok(object) => ChildRecord::read(&key.kind, &object, &[])
                 .map(|record| Some(Arc::new(record)))
                 .map_err(|error| Failure {
@@ -297,7 +297,7 @@ impl Writer<'_, '_> {
         let (shared, manager) = (self.shared, &self.bound.manager);
         match shared
             .create(
-                &kind.served,
+                kind.served(),
                 &rendered.key.object,
                 &rendered.object,
                 manager,
@@ -342,7 +342,7 @@ pub(super) async fn delete_child(
     let Deletion { key, uid } = deletion;
     let kind = bound.kind_of(key)?;
     match shared
-        .delete(&kind.served, &key.object, uid, propagation)
+        .delete(kind.served(), &key.object, uid, propagation)
         .await
     {
         // Gone, or another object of the name: either way the one that was meant is no more.

@@ -100,12 +100,16 @@ async fn is_alone(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Result<bool,
         selector: Some(format!("{}={}", names::LABEL_OWNER_UID, cr.id.uid)),
         ..Scope::default()
     };
-    for (group_kind, kind) in bound.kinds.iter().filter(|(kind, _)| elsewhere(kind)) {
-        let found = shared.list(&kind.served, &scope).await;
+    for kind in &bound.kinds {
+        let group_kind = kind.served().group_kind();
+        if !elsewhere(&group_kind) {
+            continue;
+        }
+        let found = shared.list(kind.served(), &scope).await;
         let found = found.map_err(|error| format!("{group_kind}: {error}"))?;
         let mut records = found
             .iter()
-            .filter_map(|object| ChildRecord::read(group_kind, object, &[]).ok());
+            .filter_map(|object| ChildRecord::read(&group_kind, object, &[]).ok());
         if records.any(|record| record.is_uncollected(&cr.id.uid, &bound.manager)) {
             return Ok(false);
         }
@@ -142,7 +146,7 @@ async fn delete(
     }
     match shared
         .delete(
-            &kind.served,
+            kind.served(),
             &key.object,
             &record.id.uid,
             Propagation::Background,
@@ -163,7 +167,7 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<bool, 
     let labels = names::CHILD_LABELS.map(|label| (label, Node::Null));
     let body = Node::object([("metadata", Node::object([("labels", Node::object(labels))]))]);
     match shared
-        .patch_metadata(&kind.served, &key.object, &body, &bound.manager)
+        .patch_metadata(kind.served(), &key.object, &body, &bound.manager)
         .await
     {
         Ok(_) | Err(WireError::NotFound(_)) => Ok(true),
@@ -205,7 +209,7 @@ async fn remove_finalizer(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Pass
 async fn patch_cr(shared: &Shared, bound: &Bound, cr: &CrRecord, metadata: Node) -> Passed {
     let body = Node::object([("metadata", metadata)]);
     match shared
-        .patch_metadata(&bound.served, &cr.id.key, &body, &bound.manager)
+        .patch_metadata(bound.served(), &cr.id.key, &body, &bound.manager)
         .await
     {
         Ok(answer) => {

@@ -37,7 +37,7 @@ impl Writer<'_, '_> {
             &rendered.key.object,
             at_version(&rendered.object, &"1".into()),
         );
-        match shared.apply(&kind.served, key, &body, manager, true).await {
+        match shared.apply(kind.served(), key, &body, manager, true).await {
             Ok(object) => Ok(self.applied(&kind, rendered, None, &object, &[], true)),
             // There is one, which is not among this custom resource's children.
             Err(WireError::Conflict { .. }) => match self.read(&kind, &rendered.key).await? {
@@ -67,7 +67,7 @@ impl Writer<'_, '_> {
             // An apply without the values would take them away.
             let body = marks(&rendered.object);
             shared
-                .patch_metadata(&kind.served, &key.object, &body, manager)
+                .patch_metadata(kind.served(), &key.object, &body, manager)
                 .await
         } else {
             let values = VALUES.map(|field| Path::parse(field).unwrap_or_default());
@@ -76,7 +76,7 @@ impl Writer<'_, '_> {
                 &record.id.resource_version,
             );
             shared
-                .apply(&kind.served, &key.object, &body, manager, true)
+                .apply(kind.served(), &key.object, &body, manager, true)
                 .await
         };
         match answer {

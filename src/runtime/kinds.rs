@@ -47,7 +47,7 @@ pub(super) async fn find(
         let declared = plan.kinds().find(|declared| declared.group_kind() == kind);
         let known = bound
             .and_then(|bound| bound.kind(&kind))
-            .map(|kind| kind.served.clone());
+            .map(|kind| kind.served().clone());
         let known = known
             .filter(|served| declared.is_none_or(|declared| declared.version == served.version));
         let served = match known {

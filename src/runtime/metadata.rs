@@ -49,7 +49,7 @@ pub(super) async fn write_metadata(
     let body = metadata_body(bound, cr, wanted);
     match shared
         .apply_metadata(
-            &bound.served,
+            bound.served(),
             &cr.id.key,
             &body,
             &bound.plan.metadata_manager(),

@@ -16,7 +16,7 @@ use super::{
     pass::{Next, Passed},
     shared::Shared,
     tell::publish,
-    wire::WireError,
+    wire::{Served, WireError},
 };
 use crate::events::Severity;
 
@@ -49,10 +49,10 @@ pub(super) async fn store(
     let cr = &observed.cr;
     let version = ("resourceVersion", Node::from(&cr.id.resource_version));
     let body = Node::object([("metadata", Node::object([version])), ("spec", patch)]);
-    let (plural, group) = (&bound.served.plural, &bound.served.group);
+    let Served { plural, group, .. } = bound.served();
     let manager = names::normalize_manager(plural, group);
     match shared
-        .normalize(&bound.served, &cr.id.key, &body, &manager)
+        .normalize(bound.served(), &cr.id.key, &body, &manager)
         .await
     {
         Ok(answer) => {

@@ -91,7 +91,8 @@ impl Passed {
 /// Everything that a pass over `cr` reads.
 pub(super) fn observe(bound: &Bound, cr: &Arc<CrRecord>) -> Observed {
     let mut children = Vec::new();
-    for (group_kind, kind) in &bound.kinds {
+    for kind in &bound.kinds {
+        let group_kind = kind.served().group_kind();
         for (object, record) in kind.store().owned_by(&cr.id.uid) {
             children.push(ObservedChild {
                 key: ChildKey {
@@ -249,7 +250,7 @@ async fn decide(
     let mut round = 0;
     loop {
         let permit = shared.context.passes.acquire().await;
-        let reads = match step(&bound.plan, &bound.scopes, observed, now, &entropy) {
+        let reads = match step(&bound.plan, bound, observed, now, &entropy) {
             Step::Done(cycle) => return Some(*cycle),
             Step::Need(reads) => reads,
         };
@@ -292,7 +293,7 @@ pub(super) async fn report(
     let key = &after.cr.id.key;
     match shared
         .patch_status(
-            &bound.served,
+            bound.served(),
             key,
             patch.subresource,
             &patch.body,

@@ -231,7 +231,7 @@ fn lost_status(bound: &Bound) -> Option<Problem> {
     };
     let message = format!(
         "the CRD of {} cannot hold the whole status: {why} {fields}",
-        bound.served.group_kind()
+        bound.served().group_kind()
     );
     Some(Problem {
         reason: KatalogReason::StatusNotWritable,

@@ -8,6 +8,7 @@ use std::{
 use orkestra_core::{
     plan::{CrdShape, CrdVersion, GroupKind, Schemas},
     reconcile::crd::CrdRecord,
+    schema::PRESERVE,
     value::Node,
 };
 use serde_json::Value;
@@ -112,7 +113,7 @@ fn schema(status: Option<&Node>) -> Node {
     let status = status.cloned().unwrap_or_else(dropped);
     Node::object([
         ("type", Node::from("object")),
-        ("x-kubernetes-preserve-unknown-fields", Node::Bool(true)),
+        (PRESERVE, Node::Bool(true)),
         ("properties", Node::object([("status", status)])),
     ])
 }

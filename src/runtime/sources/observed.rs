@@ -251,9 +251,10 @@ pub(super) fn read(bound: &Bound, key: &ObjectKey, name: &Key) -> Answer {
 
 /// The custom resource itself and its children, with their uids.
 fn leads_about(bound: &Bound, cr: &CrRecord) -> Vec<(Lead, Option<Uid>)> {
-    let own = Lead::About(bound.served.group_kind(), cr.id.key.clone());
+    let own = Lead::About(bound.served().group_kind(), cr.id.key.clone());
     let mut leads = vec![(own, Some(cr.id.uid.clone()))];
-    for (kind, watched) in &bound.kinds {
+    for watched in &bound.kinds {
+        let kind = watched.served().group_kind();
         for (key, child) in watched.store().owned_by(&cr.id.uid) {
             leads.push((Lead::About(kind.clone(), key), Some(child.id.uid.clone())));
         }

@@ -10,6 +10,7 @@ use orkestra_core::{
 use tokio::sync::watch;
 
 use super::{
+    super::wire::Served,
     Record, WatchProblem, WatchState, Watched,
     informer::{Informer, Shared},
 };
@@ -24,7 +25,7 @@ pub struct Handle<R: Record> {
 impl<R: Record> fmt::Debug for Handle<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Handle")
-            .field(&self.watched().served.plural)
+            .field(&self.served().plural)
             .finish()
     }
 }
@@ -46,6 +47,11 @@ impl<R: Record> Handle<R> {
     /// What is watched.
     pub fn watched(&self) -> &Watched {
         &self.informer.shared.watched
+    }
+
+    /// The kind that is watched.
+    pub fn served(&self) -> &Served {
+        &self.watched().served
     }
 
     /// The records.
@@ -80,7 +86,7 @@ impl<R: Record> Handle<R> {
     pub fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
         match &*self.state.borrow() {
             WatchState::Failing { problem, .. } => {
-                Some((self.watched().served.group_kind(), problem.clone()))
+                Some((self.served().group_kind(), problem.clone()))
             }
             WatchState::Starting | WatchState::Synced => None,
         }

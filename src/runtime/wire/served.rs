@@ -54,6 +54,11 @@ impl Served {
         }
     }
 
+    /// Whether it is that kind, in whatever version.
+    pub fn is(&self, kind: &GroupKind) -> bool {
+        self.kind == kind.kind && self.group == kind.group
+    }
+
     /// `apps/v1`, or `v1` for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {

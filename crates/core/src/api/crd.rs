@@ -19,9 +19,8 @@ use super::katalog::{Katalog, KatalogSpec};
 use super::motif::{Motif, MotifSpec};
 use super::shape::Shape;
 use super::status::KatalogStatus;
+use crate::schema::PRESERVE;
 
-/// Extension of Kubernetes: keep what the schema doesn't name.
-const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 /// The definitions of our own kinds as JSON, always the same.
 pub fn crds() -> Vec<Value> {
     let mut katalog = root_schema(&Shape::of::<KatalogSpec>(), "What the Katalog declares.");

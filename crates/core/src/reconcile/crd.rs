@@ -9,13 +9,9 @@ use super::facts::{CrdFacts, StatusShape};
 use super::record::{Identity, Malformed, in_metadata};
 use crate::{
     plan::GroupKind,
-    schema::Schema,
+    schema::{EMBEDDED, INT_OR_STRING, PRESERVE, Schema},
     value::{Key, Map, Node, Path, Sieve},
 };
-
-pub(super) const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
-const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
 /// What is kept of a CRD.
 #[expect(
@@ -244,11 +240,7 @@ pub(super) fn status_schema(root: &Node) -> Option<Arc<Node>> {
         .and_then(|properties| properties.get("status"))
     {
         Some(schema) => shape(schema),
-        None if flag(root, PRESERVE) => Node::Map(
-            [(Key::from(PRESERVE), Node::Bool(true))]
-                .into_iter()
-                .collect(),
-        ),
+        None if flag(root, PRESERVE) => Node::object([(PRESERVE, Node::Bool(true))]),
         None => return None,
     };
     Some(Arc::new(schema))

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::crd::{PRESERVE, status_schema};
+use super::crd::status_schema;
 use crate::{
     api::conditions::Condition,
     plan,
-    schema::{Below, Schema},
+    schema::{Below, PRESERVE, Schema},
     value::{Node, Path},
 };
 
@@ -45,7 +45,7 @@ pub struct StatusShape {
     schema: Option<Arc<Node>>,
     holds_generation: bool,
     /// Which of [`Condition::FIELDS`] its conditions hold.
-    of_conditions: Box<[&'static str]>,
+    of_conditions: [bool; Condition::FIELDS.len()],
 }
 
 impl StatusShape {
@@ -54,13 +54,10 @@ impl StatusShape {
         let mut shape = Self {
             schema,
             holds_generation: false,
-            of_conditions: Box::default(),
+            of_conditions: Default::default(),
         };
         shape.holds_generation = shape.holds(&Path::of_fields([GENERATION]));
-        let fields = Condition::FIELDS.into_iter();
-        shape.of_conditions = fields
-            .filter(|name| shape.holds(&of_condition(name)))
-            .collect();
+        shape.of_conditions = Condition::FIELDS.map(|name| shape.holds(&of_condition(name)));
         shape
     }
 
@@ -100,10 +97,10 @@ impl StatusShape {
 
     /// Whether its conditions hold the field of that name.
     pub(super) fn holds_of_condition(&self, name: &str) -> bool {
-        if Condition::FIELDS.contains(&name) {
-            self.of_conditions.contains(&name)
-        } else {
-            self.holds(&of_condition(name))
+        let mut fields = Condition::FIELDS.iter().zip(self.of_conditions);
+        match fields.find(|(field, _)| **field == name) {
+            Some((_, is_held)) => is_held,
+            None => self.holds(&of_condition(name)),
         }
     }
 

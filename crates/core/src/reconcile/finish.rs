@@ -75,7 +75,7 @@ impl Ending {
 /// What is next for a custom resource that is being deleted. Templates see it and its children, and nothing else.
 pub fn finish(
     plan: &OperatorPlan,
-    scopes: &Scopes,
+    scopes: &dyn Scopes,
     observed: &Observed,
     now: Timestamp,
     entropy: &Entropy,

@@ -5,9 +5,12 @@ use std::sync::LazyLock;
 use super::{BuiltIn, Kinds};
 use crate::value::{Map, Node, Path, Step};
 
-const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
-const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+/// Extension of Kubernetes: keep what the schema doesn't name.
+pub const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+/// Extension of Kubernetes: a whole number or a text.
+pub(crate) const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+/// Extension of Kubernetes: an object with `apiVersion`, `kind` and `metadata`.
+pub(crate) const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const LIST_TYPE: &str = "x-kubernetes-list-type";
 const LIST_MAP_KEYS: &str = "x-kubernetes-list-map-keys";
 

@@ -8,7 +8,7 @@ use orkestra_core::{
         differ::{Difference, Held, difference, without},
         record::{ChildRecord, CrRecord, Observed, ObservedChild},
         sources::{Answer, Answers, CERTIFICATE_PARTS, Certificate, ROUNDS, Read},
-        step::{Cycle, Intent, Rendered, Scopes, Step, step},
+        step::{Cycle, Intent, Rendered, Step, step},
     },
     template::Entropy,
     value::{Node, Path},
@@ -28,7 +28,7 @@ pub(crate) struct World {
     pub(crate) cr: Value,
     pub(crate) objects: BTreeMap<ChildKey, Stored>,
     pub(crate) unseen: BTreeSet<GroupKind>,
-    pub(crate) scopes: Scopes,
+    pub(crate) scopes: BTreeMap<GroupKind, bool>,
     pub(crate) reported: Option<bool>,
     /// What a pass finds when it asks; all else is absent.
     pub(crate) outside: Answers,
@@ -252,7 +252,7 @@ fn certificate(wanted: &Certificate) -> Answer {
 }
 
 /// The scopes of a plan's kinds, those that it does not know taken for namespaced.
-pub(crate) fn scopes(plan: &OperatorPlan) -> Scopes {
+pub(crate) fn scopes(plan: &OperatorPlan) -> BTreeMap<GroupKind, bool> {
     plan.kinds()
         .map(|kind| (kind.group_kind(), kind.namespaced.unwrap_or(true)))
         .collect()

@@ -1,15 +1,15 @@
 //! The first pass over a custom resource, for tests and benchmarks that are not about passes.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use orkestra_core::{
-    plan::OperatorPlan,
+    plan::{GroupKind, OperatorPlan},
     reconcile::{
         record::{CrRecord, Observed, kept_paths},
         sources::{Answer, Answers},
         status::written_paths,
-        step::{Cycle, Scopes, Step, step},
+        step::{Cycle, Step, step},
     },
     template::Entropy,
     value::Node,
@@ -29,7 +29,7 @@ pub(crate) fn observed(plan: &OperatorPlan, object: &Value) -> Observed {
 }
 
 /// The scopes of a plan's kinds, those that it does not know taken for namespaced.
-pub(crate) fn scopes(plan: &OperatorPlan) -> Scopes {
+pub(crate) fn scopes(plan: &OperatorPlan) -> BTreeMap<GroupKind, bool> {
     let kinds = plan.children.iter().map(|child| &child.kind);
     kinds
         .map(|kind| (kind.group_kind(), kind.namespaced.unwrap_or(true)))

@@ -173,12 +173,12 @@ fn wake(shared: &Shared, lead: &Lead) {
     };
     let key = match lead {
         Lead::Uid(uid) => shared.owner(uid),
-        Lead::About(kind, key) if *kind == bound.served.group_kind() => Some(key.clone()),
+        Lead::About(kind, key) if bound.served().is(kind) => Some(key.clone()),
         Lead::About(kind, key) => {
             let child = bound.kind(kind).and_then(|kind| kind.store().get(key));
             child.and_then(|child| shared.owner(child.owner()?))
         }
-        Lead::Name(None, name) if bound.served.namespaced => {
+        Lead::Name(None, name) if bound.served().namespaced => {
             let mut all = bound.cr_keys();
             all.retain(|key| key.name == *name);
             for key in all {

@@ -152,7 +152,7 @@ type Given<'a> = (&'a [Node], &'a [Node], &'a BTreeMap<String, Node>);
 /// The pass; what it asks for beyond what is assumed is not there.
 fn decide(
     plan: &OperatorPlan,
-    scopes: &Scopes,
+    scopes: &dyn Scopes,
     observed: &mut Observed,
     (now, (objects, others, calls)): (Timestamp, Given<'_>),
     entropy: &Entropy,
@@ -176,8 +176,11 @@ fn decide(
 }
 
 /// The scopes of the declared kinds, and those that had to be guessed.
-fn scopes(plan: &OperatorPlan, known: &BTreeMap<GroupKind, bool>) -> (Scopes, Vec<GroupKind>) {
-    let (mut scopes, mut guessed) = (Scopes::new(), Vec::new());
+fn scopes(
+    plan: &OperatorPlan,
+    known: &BTreeMap<GroupKind, bool>,
+) -> (BTreeMap<GroupKind, bool>, Vec<GroupKind>) {
+    let (mut scopes, mut guessed) = (BTreeMap::new(), Vec::new());
     for declared in plan.kinds() {
         let kind = declared.group_kind();
         let told = declared.namespaced.or_else(|| known.get(&kind).copied());

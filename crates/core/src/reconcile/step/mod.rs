@@ -44,8 +44,17 @@ use crate::{
     value::Node,
 };
 
-/// Scope of the kinds that are served at the moment: `true` for namespaced ones.
-pub type Scopes = BTreeMap<GroupKind, bool>;
+/// The kinds that are served at the moment.
+pub trait Scopes {
+    /// Whether objects of that kind live in namespaces. None where it is not served.
+    fn is_namespaced(&self, kind: &GroupKind) -> Option<bool>;
+}
+
+impl Scopes for BTreeMap<GroupKind, bool> {
+    fn is_namespaced(&self, kind: &GroupKind) -> Option<bool> {
+        self.get(kind).copied()
+    }
+}
 
 /// How far a pass came with what it was told.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,7 +190,7 @@ impl From<RenderError> for Failure {
 /// status. `entropy` is a source of the pass's own, from which the children that are made once draw.
 pub fn step(
     plan: &OperatorPlan,
-    scopes: &Scopes,
+    scopes: &dyn Scopes,
     observed: &Observed,
     now: Timestamp,
     entropy: &Entropy,
@@ -221,7 +230,7 @@ fn refused(
 /// The pass, or what it must know first.
 fn decide(
     plan: &OperatorPlan,
-    scopes: &Scopes,
+    scopes: &dyn Scopes,
     (observed, sources): (&Observed, &Sources),
     now: Timestamp,
     entropy: &Entropy,

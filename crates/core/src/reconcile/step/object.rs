@@ -103,7 +103,7 @@ impl Pass<'_, '_> {
 #[derive(Clone, Copy)]
 pub(in crate::reconcile) struct Place<'a> {
     pub(in crate::reconcile) plan: &'a OperatorPlan,
-    pub(in crate::reconcile) scopes: &'a Scopes,
+    pub(in crate::reconcile) scopes: &'a dyn Scopes,
     pub(in crate::reconcile) observed: &'a Observed,
 }
 
@@ -119,7 +119,7 @@ pub(in crate::reconcile) fn key_of(
         at: declared.path.to_string(),
         message,
     };
-    let Some(namespaced) = place.scopes.get(&kind).copied() else {
+    let Some(namespaced) = place.scopes.is_namespaced(&kind) else {
         let version = &declared.kind.version;
         let message =
             format!("the API server serves no {kind} in version {version}; install its CRD");

@@ -22,7 +22,7 @@ use crate::{
 /// A pass on its way.
 pub(super) struct Pass<'a, 'd> {
     pub(super) plan: &'a OperatorPlan,
-    pub(super) scopes: &'a Scopes,
+    pub(super) scopes: &'a dyn Scopes,
     pub(super) observed: &'a Observed,
     pub(super) manager: String,
     pub(super) marks: Marks<'a>,
