@@ -280,15 +280,13 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// A registry with every metric of [`OPERATORS`] and [`PROCESS`], and what Prometheus tells of a process.
+    /// Every metric of [`OPERATORS`] and [`PROCESS`], and what Prometheus tells of a process.
     ///
     /// # Errors
     /// A metric of the tables that the registry refuses; a test proves that there is none.
     pub fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
         registry.register(Box::new(ProcessCollector::for_self()))?;
-        let operators = AllSeries::new()?;
-        registry.register(Box::new(operators.clone()))?;
         let families = Families::register(&registry)?;
         families
             .build_info
@@ -299,7 +297,7 @@ impl Metrics {
         Ok(Self(Arc::new(Inner {
             registry,
             families,
-            operators,
+            operators: AllSeries::default(),
             measured: Mutex::default(),
         })))
     }
@@ -315,16 +313,18 @@ impl Metrics {
         (self.0.measured.lock()).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All series in Prometheus' text format.
+    /// All series in Prometheus' text format, in parts, so that nobody must hold them all; together they are the text.
     ///
     /// # Errors
-    /// A series that cannot be encoded.
-    pub fn encode(&self) -> prometheus::Result<String> {
+    /// A series that cannot be encoded; a test proves that there is none.
+    pub fn parts(&self) -> impl Iterator<Item = prometheus::Result<String>> + use<> {
         let measured: Vec<_> = self.measured().iter().filter_map(Weak::upgrade).collect();
         for one in measured {
             one.measure();
         }
-        TextEncoder::new().encode_to_string(&self.0.registry.gather())
+        let inner = self.0.clone();
+        let of_process = move || TextEncoder::new().encode_to_string(&inner.registry.gather());
+        (self.0.operators.parts()).chain(std::iter::once_with(of_process))
     }
 
     /// Whether this process leads.
@@ -391,6 +391,8 @@ exist from its start, at 0, and go when it stops. Beside these there are Prometh
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -400,7 +402,9 @@ mod tests {
 
     #[test]
     fn every_metric_starts_with_our_prefix_and_has_help() {
+        let mut names = BTreeSet::new();
         for metric in OPERATORS.iter().chain(PROCESS) {
+            assert!(names.insert(metric.name), "{}", metric.name);
             assert!(metric.name.starts_with("orkestra_"), "{}", metric.name);
             assert!(metric.help.ends_with('.'), "{}", metric.name);
             assert_eq!(

@@ -177,14 +177,14 @@ mod tests {
         drop(first);
         let resync = (Trigger::Resync, false);
         successor.pass_ended(Outcome::Success, resync, Duration::from_millis(3));
-        let text = metrics.encode().unwrap();
+        let text = metrics.parts().collect::<Result<String, _>>().unwrap();
         assert!(text.contains(r#"crd="pond""#), "{text}");
         drop(successor);
-        let text = metrics.encode().unwrap();
+        let text = metrics.parts().collect::<Result<String, _>>().unwrap();
         assert!(!text.contains(r#"crd="pond""#), "{text}");
         assert!(text.contains(r#"crd="lake""#), "{text}");
         drop(neighbour);
-        let text = metrics.encode().unwrap();
+        let text = metrics.parts().collect::<Result<String, _>>().unwrap();
         assert!(!text.contains("orkestra_reconcile_total"), "{text}");
     }
 
@@ -202,7 +202,7 @@ mod tests {
         operator.wrote(Verb::Create);
         let active = operator.enter_pass();
         operator.set_resources(7);
-        let text = metrics.encode().unwrap();
+        let text = metrics.parts().collect::<Result<String, _>>().unwrap();
         let base = r#"crd="pond",group="water.example",katalog="pond/reeds",kind="Pond""#;
         for line in [
             format!("orkestra_reconcile_total{{{base},result=\"error\",version=\"v1\"}} 1"),
@@ -216,8 +216,14 @@ mod tests {
             assert!(text.contains(&line), "{line} is not in\n{text}");
         }
         drop(active);
-        assert!(metrics.encode().unwrap().contains(&format!(
-            "orkestra_workers_active{{{base},version=\"v1\"}} 0"
-        )));
+        assert!(
+            metrics
+                .parts()
+                .collect::<Result<String, _>>()
+                .unwrap()
+                .contains(&format!(
+                    "orkestra_workers_active{{{base},version=\"v1\"}} 0"
+                ))
+        );
     }
 }

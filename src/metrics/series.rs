@@ -3,7 +3,7 @@
 //! The library's own series hold their name, help and labels each, which for all of an operator's is fifty kilobytes.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     fmt,
     sync::{
         Arc, Mutex, PoisonError, Weak,
@@ -11,15 +11,15 @@ use std::{
     },
 };
 
-use prometheus::{
-    core::{Collector, Desc},
-    proto,
-};
+use prometheus::{TextEncoder, proto};
 
 use super::{BUCKETS, Kind, Metric, OPERATOR_LABELS, OPERATORS, Of};
 
 /// Values of [`OPERATOR_LABELS`], in their order.
 pub(super) type Labels = [String; OPERATOR_LABELS.len()];
+
+/// Operators whose series are written at a time, so that hundreds of them take no memory for each.
+const AT_A_TIME: usize = 32;
 
 /// Of a histogram: what each bucket counted alone, all observations, their sum.
 const CELLS_OF_HISTOGRAM: usize = BUCKETS.len() + 2;
@@ -159,34 +159,14 @@ pub(super) fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// The series of all operators, for the registry. Clones are the same.
-#[derive(Clone)]
-pub(super) struct AllSeries(Arc<Inner>);
-
-struct Inner {
-    descs: Vec<Desc>,
-    /// Gone with the last [`super::OperatorMetrics`] that has them.
-    operators: Mutex<HashMap<Labels, Weak<Series>>>,
-}
+/// The series of all operators, each gone with the last [`super::OperatorMetrics`] that has it.
+#[derive(Default)]
+pub(super) struct AllSeries(Mutex<BTreeMap<Labels, Weak<Series>>>);
 
 impl AllSeries {
-    /// None yet.
-    pub(super) fn new() -> prometheus::Result<Self> {
-        let describe = |metric: &Metric| {
-            let labels = metric.label_names().into_iter().map(str::to_owned);
-            let (name, help) = (metric.name.to_owned(), metric.help.to_owned());
-            Desc::new(name, help, labels.collect(), HashMap::new())
-        };
-        let descs: prometheus::Result<_> = OPERATORS.iter().map(describe).collect();
-        Ok(Self(Arc::new(Inner {
-            descs: descs?,
-            operators: Mutex::default(),
-        })))
-    }
-
     /// The series with these labels: at 0, or those that a predecessor still counts into.
     pub(super) fn of(&self, labels: Labels) -> Arc<Series> {
-        let mut operators = (self.0.operators.lock()).unwrap_or_else(PoisonError::into_inner);
+        let mut operators = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         operators.retain(|_, series| series.strong_count() > 0);
         if let Some(series) = operators.get(&labels).and_then(Weak::upgrade) {
             return series;
@@ -195,42 +175,48 @@ impl AllSeries {
         operators.insert(labels, Arc::downgrade(&series));
         series
     }
-}
 
-impl Collector for AllSeries {
-    fn desc(&self) -> Vec<&Desc> {
-        self.0.descs.iter().collect()
-    }
-
-    fn collect(&self) -> Vec<proto::MetricFamily> {
-        let operators: Vec<_> = {
-            let operators = (self.0.operators.lock()).unwrap_or_else(PoisonError::into_inner);
+    /// All of them in Prometheus' text format, in parts.
+    pub(super) fn parts(&self) -> impl Iterator<Item = prometheus::Result<String>> + use<> {
+        let operators: Arc<[_]> = {
+            let operators = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             operators.values().filter_map(Weak::upgrade).collect()
         };
-        if operators.is_empty() {
-            return Vec::new();
-        }
-        let families = OPERATORS.iter().zip(OFFSETS).map(|(metric, offset)| {
-            let own = metric.combinations();
-            let series = operators.iter().flat_map(|operator| {
-                let numbered = own.iter().enumerate();
-                numbered.map(move |(number, own)| {
-                    operator.value(metric, own, offset + number * width(metric))
-                })
-            });
-            let mut family = proto::MetricFamily::default();
-            family.set_name(metric.name.to_owned());
-            family.set_help(metric.help.to_owned());
-            family.set_field_type(match metric.kind {
-                Kind::Counter => proto::MetricType::COUNTER,
-                Kind::Gauge => proto::MetricType::GAUGE,
-                Kind::Histogram => proto::MetricType::HISTOGRAM,
-            });
-            family.set_metric(series.collect());
-            family
-        });
-        families.collect()
+        let metrics = OPERATORS.iter().zip(OFFSETS);
+        metrics.flat_map(move |(metric, offset)| {
+            let operators = operators.clone();
+            let begins = (0..operators.len()).step_by(AT_A_TIME);
+            begins.map(move |begin| {
+                let end = operators.len().min(begin + AT_A_TIME);
+                let family = family(metric, offset, &operators[begin..end]);
+                let text = TextEncoder::new().encode_to_string(&[family])?;
+                // What the metric is, two lines, is said once.
+                let skipped = if begin == 0 { 0 } else { 2 };
+                let mut lines = text.splitn(skipped + 1, '\n');
+                Ok(lines.nth(skipped).unwrap_or_default().to_owned())
+            })
+        })
     }
+}
+
+/// What `operators` have of a metric, whose cells begin at `offset`.
+fn family(metric: &Metric, offset: usize, operators: &[Arc<Series>]) -> proto::MetricFamily {
+    let own = metric.combinations();
+    let series = operators.iter().flat_map(|operator| {
+        let numbered = own.iter().enumerate();
+        numbered
+            .map(move |(number, own)| operator.value(metric, own, offset + number * width(metric)))
+    });
+    let mut family = proto::MetricFamily::default();
+    family.set_name(metric.name.to_owned());
+    family.set_help(metric.help.to_owned());
+    family.set_field_type(match metric.kind {
+        Kind::Counter => proto::MetricType::COUNTER,
+        Kind::Gauge => proto::MetricType::GAUGE,
+        Kind::Histogram => proto::MetricType::HISTOGRAM,
+    });
+    family.set_metric(series.collect());
+    family
 }
 
 #[cfg(test)]
@@ -244,17 +230,14 @@ mod tests {
 
     #[test]
     fn a_histogram_counts_what_is_below_each_bound() {
-        let all = AllSeries::new().unwrap();
+        let all = AllSeries::default();
         let series = all.of(std::array::from_fn(|number| number.to_string()));
         for value in [0.0005, 0.002, 2.0, 60.0] {
             series.observe(Of::QueueWait, value);
         }
-        let families = all.collect();
-        let family = families
-            .iter()
-            .find(|family| family.name() == "orkestra_queue_wait_seconds");
-        let metric = &family.unwrap().get_metric()[0];
-        let histogram = metric.get_histogram();
+        let metric = &OPERATORS[Of::QueueWait as usize];
+        let family = family(metric, OFFSETS[Of::QueueWait as usize], &[series]);
+        let histogram = family.get_metric()[0].get_histogram();
         let below: Vec<u64> = histogram
             .get_bucket()
             .iter()
@@ -263,5 +246,37 @@ mod tests {
         assert_eq!(below, [1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3]);
         assert_eq!(histogram.get_sample_count(), 4);
         assert!((histogram.get_sample_sum() - 62.0025).abs() < 1e-9);
+    }
+
+    #[test]
+    fn many_operators_are_told_in_parts_and_each_metric_is_explained_once() {
+        let all = AllSeries::default();
+        let held: Vec<_> = (0..2 * AT_A_TIME + 1)
+            .map(|number| all.of(std::array::from_fn(|_| format!("a\n\"{number:02}"))))
+            .collect();
+        let parts: prometheus::Result<Vec<_>> = all.parts().collect();
+        let parts = parts.unwrap();
+        assert_eq!(parts.len(), 3 * OPERATORS.len());
+        let text = parts.concat();
+        for metric in OPERATORS {
+            let name = metric.name;
+            let lines =
+                |start: String| text.lines().filter(|line| line.starts_with(&start)).count();
+            assert_eq!(lines(format!("# HELP {name} ")), 1, "{name}");
+            assert_eq!(lines(format!("# TYPE {name} ")), 1, "{name}");
+            let series = match metric.kind {
+                Kind::Histogram => lines(format!("{name}_count{{")),
+                Kind::Counter | Kind::Gauge => lines(format!("{name}{{")),
+            };
+            assert_eq!(series, held.len() * metric.combinations().len(), "{name}");
+        }
+        let mut names: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("# TYPE"))
+            .collect();
+        names.dedup();
+        assert_eq!(names.len(), OPERATORS.len());
+        drop(held);
+        assert_eq!(all.parts().count(), 0);
     }
 }

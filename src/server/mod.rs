@@ -21,6 +21,7 @@ use std::{fmt, sync::Arc};
 
 use axum::{
     Json, Router,
+    body::Body,
     extract::{Path, Query, Request, State},
     http::{HeaderValue, Method, StatusCode, header},
     middleware::{self, Next},
@@ -168,15 +169,9 @@ async fn startup_probe(State(pages): State<Pages>) -> (StatusCode, &'static str)
     }
 }
 
-async fn metrics(State(pages): State<Pages>) -> Result<Response, ApiError> {
-    let text = pages.metrics.encode().map_err(|error| {
-        ApiError::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("metrics cannot be encoded: {error}"),
-            "",
-        )
-    })?;
-    Ok(([(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response())
+async fn metrics(State(pages): State<Pages>) -> Response {
+    let parts = Body::from_stream(futures::stream::iter(pages.metrics.parts()));
+    ([(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)], parts).into_response()
 }
 
 async fn summary(State(pages): State<Pages>) -> Response {

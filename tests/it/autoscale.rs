@@ -130,7 +130,7 @@ impl Engine {
 
     /// The value of an operator's series.
     fn value(&self, series: &str, operator: &str) -> Result<u64> {
-        let text = self.metrics.encode()?;
+        let text: String = self.metrics.parts().collect::<Result<_, _>>()?;
         let label = format!("crd=\"{operator}\"");
         let is_it = |line: &&str| line.starts_with(&format!("{series}{{")) && line.contains(&label);
         let line = text.lines().find(is_it).unwrap_or_default();

@@ -47,7 +47,7 @@ impl Engine {
 
     /// How often passes of an operator have panicked.
     fn panics(&self, operator: &str) -> Result<u64> {
-        let text = self.metrics.encode()?;
+        let text: String = self.metrics.parts().collect::<Result<_, _>>()?;
         let label = format!("crd=\"{operator}\"");
         let series = text
             .lines()

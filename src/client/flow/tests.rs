@@ -87,7 +87,7 @@ async fn a_429_holds_everybody_back_for_as_long_as_it_says_but_leases_and_watche
     );
     let (waited, at_once) = (Duration::from_millis(3_020), Duration::from_millis(20));
     assert_eq!(took, (waited, waited, waited, at_once, at_once));
-    let text = metrics.encode().unwrap();
+    let text = metrics.parts().collect::<Result<String, _>>().unwrap();
     for line in [
         "orkestra_requests_throttled_total 1",
         "orkestra_requests_limit 16",
