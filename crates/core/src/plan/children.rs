@@ -299,7 +299,7 @@ impl Surroundings<'_> {
                     self.live,
                 )
             }),
-            for_each,
+            for_each: for_each.map(Box::new),
             gate,
             name: name?,
             name_rule,

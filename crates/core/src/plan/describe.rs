@@ -117,12 +117,12 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ),
         ("labels", Some(map(labels)).filter(has_any)),
         ("finalizers", Some(list(finalizers)).filter(has_any)),
-        ("ending", ending.as_ref().map(self::ending)),
+        ("ending", ending.as_deref().map(self::ending)),
     ];
     let parts = parts
         .into_iter()
         .filter_map(|(key, part)| Some((key, part?)));
-    let gates = gate::parts(hold, requeue.as_ref(), status);
+    let gates = gate::parts(hold, requeue.as_deref(), status);
     map(operator.into_iter().chain(parts).chain(gates))
 }
 

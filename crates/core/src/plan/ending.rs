@@ -47,7 +47,11 @@ impl EndPlan {
 impl OperatorPlan {
     /// The kinds that its custom resources may have children of.
     pub fn kinds(&self) -> impl Iterator<Item = &ResourceType> {
-        let ending = self.ending.iter().flat_map(EndPlan::entries);
+        let ending = self
+            .ending
+            .as_deref()
+            .into_iter()
+            .flat_map(EndPlan::entries);
         self.children.iter().chain(ending).map(|child| &child.kind)
     }
 }

@@ -186,7 +186,7 @@ fn with_names(
         workers: usize::try_from(pace.workers).unwrap_or(1),
         most_workers: usize::try_from(pace.most_workers).unwrap_or(1),
         resync: pace.resync,
-        autoscale: autoscale(&box_at, declared, &pace, context),
+        autoscale: autoscale(&box_at, declared, &pace, context).map(Box::new),
         queue: pace.queue,
         depends_on: depends_on(entry),
         watched: watched::compile(at, entry),
@@ -203,11 +203,11 @@ fn with_names(
         ),
         enrich: enrich::compile(at, entry, &children),
         hold: held::compile(&box_at, declared, known.1),
-        requeue: pace.requeue,
+        requeue: pace.requeue.map(Box::new),
         calls,
         blocks: blocks.into(),
         children: children.into(),
-        ending,
+        ending: ending.map(Box::new),
         status,
         ..OperatorPlan::of_nothing()
     };

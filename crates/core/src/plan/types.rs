@@ -46,7 +46,7 @@ pub struct OperatorPlan {
     /// How it works through its queue.
     pub queue: QueuePlan,
     /// When it works with another capacity.
-    pub autoscale: Option<AutoscalePlan>,
+    pub autoscale: Option<Box<AutoscalePlan>>,
     /// The operators of the Katalog that it waits for, by name.
     pub depends_on: Box<[Dependency]>,
     /// Whether custom resources get our finalizer (`finalizers: []` opts out).
@@ -66,7 +66,7 @@ pub struct OperatorPlan {
     /// What holds custom resources back, and closes all blocks.
     pub hold: HoldPlan,
     /// When a pass follows by itself on one that went well.
-    pub requeue: Option<RequeuePlan>,
+    pub requeue: Option<Box<RequeuePlan>>,
     /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
     pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
@@ -75,7 +75,7 @@ pub struct OperatorPlan {
     /// others), then as declared.
     pub children: Box<[ChildPlan]>,
     /// What is done before a custom resource goes.
-    pub ending: Option<EndPlan>,
+    pub ending: Option<Box<EndPlan>>,
     /// What is written to the custom resource's status.
     pub status: StatusPlan,
     /// What the templates read.
@@ -325,7 +325,7 @@ pub struct ChildPlan {
     /// How it is kept.
     pub mode: Mode,
     /// What it is made for each of; none is one child.
-    pub for_each: Option<ForEach>,
+    pub for_each: Option<Box<ForEach>>,
     /// What must hold for the child to exist.
     pub gate: Gate,
     /// What becomes of an existing child when its gate is closed or its element is gone; only for [`Mode::Reconciled`].

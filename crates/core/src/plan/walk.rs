@@ -106,7 +106,7 @@ impl OperatorPlan {
             visit_gate(gate, (None, None), &mut when_made(made, visit));
         }
         visit_gate(&self.hold.children, (None, None), visit);
-        if let Some(RequeuePlan { after, gate }) = &self.requeue {
+        if let Some(RequeuePlan { after, gate }) = self.requeue.as_deref() {
             visit(Expression::Leaf(after), Place::of(Purpose::Gate));
             visit_gate(gate, (None, None), visit);
         }
@@ -200,7 +200,7 @@ fn visit_child<'a>(
     with_body: bool,
     visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
 ) {
-    let (import, each) = (child.import, child.for_each.as_ref());
+    let (import, each) = (child.import, child.for_each.as_deref());
     if let Some(each) = each {
         let place = Place::of(Purpose::Gate).inside(import);
         visit(Expression::ForEach(each), place);

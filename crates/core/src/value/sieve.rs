@@ -25,17 +25,26 @@ use super::{
 #[derive(Clone, Debug, Default)]
 pub struct Sieve(Branch);
 
-/// What is kept of one value.
+/// What is kept of one value; none is all of it. Most branches end, so that an end takes no more than a pointer.
+#[derive(Clone, Debug)]
+struct Branch(Option<Box<Parts>>);
+
+/// What is kept of a map or a list.
 #[derive(Clone, Debug, Default)]
-struct Branch {
-    /// All of it.
-    whole: bool,
+struct Parts {
     /// By key, sorted: what is kept of a map's values.
     fields: Vec<(Key, Branch)>,
     /// By position: what is kept of a list's items.
     items: Vec<(usize, Branch)>,
     /// What is kept of every item of a list.
-    each: Option<Box<Branch>>,
+    each: Option<Branch>,
+}
+
+/// Keeps nothing.
+impl Default for Branch {
+    fn default() -> Self {
+        Self(Some(Box::default()))
+    }
 }
 
 impl Sieve {
@@ -43,7 +52,7 @@ impl Sieve {
     pub fn new<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut root = Branch::default();
         for path in paths {
-            root.add(path.steps(), &Branch::whole());
+            root.add(path.steps(), &Branch::WHOLE);
         }
         root.shrink();
         Self(root)
@@ -51,7 +60,7 @@ impl Sieve {
 
     /// Keeps everything.
     pub fn whole() -> Self {
-        Self(Branch::whole())
+        Self(Branch::WHOLE)
     }
 
     /// Keeps `paths` of every item of the list at `list` as well. Items keep their places, and one that has nothing of it
@@ -60,13 +69,13 @@ impl Sieve {
     pub fn with_each<'p>(mut self, list: &Path, paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut each = Branch::default();
         for path in paths {
-            each.add(path.steps(), &Branch::whole());
+            each.add(path.steps(), &Branch::WHOLE);
         }
-        let of_list = Branch {
-            each: Some(Box::new(each)),
-            ..Branch::default()
+        let of_list = Parts {
+            each: Some(each),
+            ..Parts::default()
         };
-        self.0.add(list.steps(), &of_list);
+        self.0.add(list.steps(), &Branch(Some(Box::new(of_list))));
         self.0.shrink();
         self
     }
@@ -84,30 +93,48 @@ impl Sieve {
 }
 
 impl Branch {
-    fn whole() -> Self {
-        Self {
-            whole: true,
-            ..Self::default()
-        }
-    }
+    const WHOLE: Self = Self(None);
 
     /// Keeps `kept` of the value at these steps as well.
     fn add(&mut self, steps: &[Step], kept: &Self) {
         let Some((step, rest)) = steps.split_first() else {
             return self.merge(kept);
         };
+        let Some(parts) = &mut self.0 else { return };
         if let Step::Field(key) = step {
-            self.field(key).add(rest, kept);
+            parts.field(key).add(rest, kept);
         }
         // A field that is a number addresses an item of a list.
         if let Some(index) = step.index() {
-            self.item(index).add(rest, kept);
+            parts.item(index).add(rest, kept);
         }
     }
 
     /// Keeps what `other` keeps as well.
     fn merge(&mut self, other: &Self) {
-        self.whole |= other.whole;
+        match (&mut self.0, &other.0) {
+            (Some(parts), Some(others)) => parts.merge(others),
+            (Some(_), None) => *self = Self::WHOLE,
+            (None, _) => {}
+        }
+    }
+
+    /// Gives back the room that lists grew by: a sieve stays as long as its watch.
+    fn shrink(&mut self) {
+        let Some(parts) = &mut self.0 else { return };
+        parts.fields.shrink_to_fit();
+        parts.items.shrink_to_fit();
+        let fields = parts.fields.iter_mut().map(|(_, branch)| branch);
+        let items = parts.items.iter_mut().map(|(_, branch)| branch);
+        fields
+            .chain(items)
+            .chain(&mut parts.each)
+            .for_each(Self::shrink);
+    }
+}
+
+impl Parts {
+    fn merge(&mut self, other: &Self) {
         for (key, branch) in &other.fields {
             self.field(key).merge(branch);
         }
@@ -119,46 +146,36 @@ impl Branch {
         }
     }
 
-    fn field(&mut self, key: &Key) -> &mut Self {
+    fn field(&mut self, key: &Key) -> &mut Branch {
         let at = match self.fields.binary_search_by(|(known, _)| known.cmp(key)) {
             Ok(at) => at,
             Err(at) => {
-                self.fields.insert(at, (key.clone(), Self::default()));
+                self.fields.insert(at, (key.clone(), Branch::default()));
                 at
             }
         };
         &mut self.fields[at].1
     }
 
-    fn item(&mut self, index: usize) -> &mut Self {
+    fn item(&mut self, index: usize) -> &mut Branch {
         let at = match self.items.binary_search_by(|(known, _)| known.cmp(&index)) {
             Ok(at) => at,
             Err(at) => {
-                self.items.insert(at, (index, Self::default()));
+                self.items.insert(at, (index, Branch::default()));
                 at
             }
         };
         &mut self.items[at].1
     }
 
-    /// Gives back the room that lists grew by: a sieve stays as long as its watch.
-    fn shrink(&mut self) {
-        self.fields.shrink_to_fit();
-        self.items.shrink_to_fit();
-        let fields = self.fields.iter_mut().map(|(_, branch)| branch);
-        let items = self.items.iter_mut().map(|(_, branch)| branch);
-        let each = self.each.as_deref_mut();
-        fields.chain(items).chain(each).for_each(Self::shrink);
-    }
-
-    fn find(&self, key: &str) -> Option<&(Key, Self)> {
+    fn find(&self, key: &str) -> Option<&(Key, Branch)> {
         let at = self
             .fields
             .binary_search_by(|(known, _)| (**known).cmp(key));
         self.fields.get(at.ok()?)
     }
 
-    fn find_item(&self, index: usize) -> Option<&Self> {
+    fn find_item(&self, index: usize) -> Option<&Branch> {
         let at = self.items.binary_search_by(|(known, _)| known.cmp(&index));
         self.items.get(at.ok()?).map(|(_, branch)| branch)
     }
@@ -178,14 +195,14 @@ impl<'de> DeserializeSeed<'de> for &Branch {
     type Value = Option<Node>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Node>, D::Error> {
-        if self.whole {
-            return Node::deserialize(deserializer).map(Some);
+        match &self.0 {
+            None => Node::deserialize(deserializer).map(Some),
+            Some(parts) => deserializer.deserialize_any(&**parts),
         }
-        deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for &Branch {
+impl<'de> Visitor<'de> for &Parts {
     type Value = Option<Node>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,7 +237,7 @@ impl<'de> Visitor<'de> for &Branch {
         let mut kept = SmallVec::<[Node; USUAL]>::new();
         for index in 0.. {
             let of_index = self.find_item(index);
-            let read = match (of_index, self.each.as_deref()) {
+            let read = match (of_index, self.each.as_ref()) {
                 (None, None) => list.next_element_seed(Pass)?.map(|()| None),
                 (Some(branch), None) => list.next_element_seed(branch)?,
                 (None, Some(each)) => list.next_element_seed(each)?.map(every),
@@ -263,7 +280,7 @@ fn every(part: Option<Node>) -> Option<Node> {
 }
 
 /// A key: the branch that asks for it, if one does. What nobody asks for is not interned.
-struct Wanted<'b>(&'b Branch);
+struct Wanted<'b>(&'b Parts);
 
 impl<'de, 'b> DeserializeSeed<'de> for Wanted<'b> {
     type Value = Option<&'b (Key, Branch)>;

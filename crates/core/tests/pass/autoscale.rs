@@ -52,7 +52,7 @@ spec:
 {autoscale}"
     );
     let app = of_document(&text, &Schemas::default());
-    Arc::into_inner(app).unwrap().autoscale.unwrap()
+    *Arc::into_inner(app).unwrap().autoscale.unwrap()
 }
 
 fn profile(name: &str) -> AutoscalePlan {
