@@ -39,9 +39,30 @@ pub(crate) fn float(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
+/// By how much `y` grows with each `x`: of the straight line that is nearest to all points. None of fewer than two `x`.
+pub(crate) fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let mean =
+        |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / float(points.len());
+    let (mean_x, mean_y) = (mean(|(x, _)| *x), mean(|(_, y)| *y));
+    let (mut together, mut alone) = (0.0, 0.0);
+    for (x, y) in points {
+        together += (x - mean_x) * (y - mean_y);
+        alone += (x - mean_x) * (x - mean_x);
+    }
+    (alone > 0.0).then(|| together / alone)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slope_is_that_of_the_line_through_all_points() {
+        assert_eq!(slope(&[(1.0, 5.0), (3.0, 9.0)]), Some(2.0));
+        assert_eq!(slope(&[(0.0, 0.0), (1.0, 3.0), (2.0, 0.0)]), Some(0.0));
+        assert_eq!(slope(&[(2.0, 1.0), (2.0, 4.0)]), None);
+        assert_eq!(slope(&[]), None);
+    }
 
     #[test]
     fn percentiles_are_samples_that_were_seen() {

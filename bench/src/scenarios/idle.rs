@@ -12,7 +12,7 @@ use crate::process::Memory;
 use crate::report::{Goal, Row};
 use crate::shop::{Kind, Tuning, katalogs};
 use crate::site::Site;
-use crate::stats::float;
+use crate::stats::{float, slope};
 
 /// Operators in one Katalog.
 const A_KATALOG: usize = 20;
@@ -71,11 +71,11 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Idle> {
 }
 
 impl Idle {
-    /// Kilobytes that each further operator takes, from the smallest number to the largest.
-    fn slope(&self) -> Option<f64> {
-        let (few, many) = (self.steps.first()?, self.steps.last()?);
-        let more = many.operators - few.operators;
-        (more > 0).then(|| (many.memory.rss_mb - few.memory.rss_mb) * 1e3 / float(more))
+    /// Kilobytes that each further operator takes.
+    fn slope(&self, megabytes: impl Fn(&Memory) -> f64) -> Option<f64> {
+        let points = self.steps.iter();
+        let points = points.map(|step| (float(step.operators), megabytes(&step.memory) * 1e3));
+        slope(&points.collect::<Vec<_>>())
     }
 }
 
@@ -93,11 +93,12 @@ impl Figures for Idle {
                 Row::new(what("threads"), "", f64::from(step.memory.threads)),
             ]
         };
-        let mut rows: Vec<Row> = self.steps.iter().flat_map(each).collect();
-        let slope = self.slope().map(|slope| {
+        let rows: Vec<Row> = self.steps.iter().flat_map(each).collect();
+        let rss = self.slope(|memory| memory.rss_mb).map(|slope| {
             Row::new("RSS per further operator", "KB", slope).goal(Goal::AtMost(50.0))
         });
-        rows.extend(slope);
-        rows
+        let heap = self.slope(|memory| memory.heap_mb);
+        let heap = heap.map(|slope| Row::new("heap per further operator", "KB", slope));
+        rows.into_iter().chain(rss).chain(heap).collect()
     }
 }
