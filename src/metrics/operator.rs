@@ -164,6 +164,10 @@ impl Drop for ActiveWorker {
 mod tests {
     use super::*;
 
+    fn text(metrics: &Metrics) -> String {
+        metrics.parts().collect::<Result<_, _>>().unwrap()
+    }
+
     fn labels(crd: &str) -> [String; 5] {
         ["pond/reeds", crd, "water.example", "v1", "Pond"].map(str::to_owned)
     }
@@ -177,15 +181,15 @@ mod tests {
         drop(first);
         let resync = (Trigger::Resync, false);
         successor.pass_ended(Outcome::Success, resync, Duration::from_millis(3));
-        let text = metrics.parts().collect::<Result<String, _>>().unwrap();
-        assert!(text.contains(r#"crd="pond""#), "{text}");
+        let said = text(&metrics);
+        assert!(said.contains(r#"crd="pond""#), "{said}");
         drop(successor);
-        let text = metrics.parts().collect::<Result<String, _>>().unwrap();
-        assert!(!text.contains(r#"crd="pond""#), "{text}");
-        assert!(text.contains(r#"crd="lake""#), "{text}");
+        let said = text(&metrics);
+        assert!(!said.contains(r#"crd="pond""#), "{said}");
+        assert!(said.contains(r#"crd="lake""#), "{said}");
         drop(neighbour);
-        let text = metrics.parts().collect::<Result<String, _>>().unwrap();
-        assert!(!text.contains("orkestra_reconcile_total"), "{text}");
+        let said = text(&metrics);
+        assert!(!said.contains("orkestra_reconcile_total"), "{said}");
     }
 
     #[test]
@@ -202,7 +206,7 @@ mod tests {
         operator.wrote(Verb::Create);
         let active = operator.enter_pass();
         operator.set_resources(7);
-        let text = metrics.parts().collect::<Result<String, _>>().unwrap();
+        let said = text(&metrics);
         let base = r#"crd="pond",group="water.example",katalog="pond/reeds",kind="Pond""#;
         for line in [
             format!("orkestra_reconcile_total{{{base},result=\"error\",version=\"v1\"}} 1"),
@@ -213,17 +217,10 @@ mod tests {
             format!("orkestra_resource_count{{{base},version=\"v1\"}} 7"),
             format!("orkestra_build_info{{version=\"{}\"}} 1", crate::VERSION),
         ] {
-            assert!(text.contains(&line), "{line} is not in\n{text}");
+            assert!(said.contains(&line), "{line} is not in\n{said}");
         }
         drop(active);
-        assert!(
-            metrics
-                .parts()
-                .collect::<Result<String, _>>()
-                .unwrap()
-                .contains(&format!(
-                    "orkestra_workers_active{{{base},version=\"v1\"}} 0"
-                ))
-        );
+        let rests = format!("orkestra_workers_active{{{base},version=\"v1\"}} 0");
+        assert!(text(&metrics).contains(&rests));
     }
 }

@@ -176,27 +176,42 @@ impl AllSeries {
         series
     }
 
-    /// All of them in Prometheus' text format, in parts.
+    /// All of them in Prometheus' text format, in parts. Who takes them slowly keeps none.
     pub(super) fn parts(&self) -> impl Iterator<Item = prometheus::Result<String>> + use<> {
         let operators: Arc<[_]> = {
             let operators = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            operators.values().filter_map(Weak::upgrade).collect()
+            operators.values().cloned().collect()
         };
         let metrics = OPERATORS.iter().zip(OFFSETS);
         metrics.flat_map(move |(metric, offset)| {
             let operators = operators.clone();
             let begins = (0..operators.len()).step_by(AT_A_TIME);
-            begins.map(move |begin| {
+            begins.filter_map(move |begin| {
                 let end = operators.len().min(begin + AT_A_TIME);
-                let family = family(metric, offset, &operators[begin..end]);
-                let text = TextEncoder::new().encode_to_string(&[family])?;
-                // What the metric is, two lines, is said once.
-                let skipped = if begin == 0 { 0 } else { 2 };
-                let mut lines = text.splitn(skipped + 1, '\n');
-                Ok(lines.nth(skipped).unwrap_or_default().to_owned())
+                let some: Vec<_> = operators[begin..end]
+                    .iter()
+                    .filter_map(Weak::upgrade)
+                    .collect();
+                (!some.is_empty()).then(|| part(metric, offset, &some, begin == 0))
             })
         })
     }
+}
+
+/// What `operators` have of a metric as text; the first part says what the metric is.
+fn part(
+    metric: &Metric,
+    offset: usize,
+    operators: &[Arc<Series>],
+    is_first: bool,
+) -> prometheus::Result<String> {
+    let family = family(metric, offset, operators);
+    let mut text = TextEncoder::new().encode_to_string(&[family])?;
+    if !is_first {
+        let series = text.find("\norkestra_").map_or(0, |at| at + 1);
+        text.drain(..series);
+    }
+    Ok(text)
 }
 
 /// What `operators` have of a metric, whose cells begin at `offset`.

@@ -4,22 +4,22 @@ mod calls;
 mod gate;
 mod observe;
 mod rules;
+mod tree;
 mod upkeep;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, Coerce, EndPlan, EndStep, ForEach,
-    ImportPlan, InputPlan, Leaf, Mode, Number, OnFalse, OperatorPlan, Reads, StatusField, Tree,
-    Watched,
+    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, EndPlan, EndStep, ForEach, ImportPlan,
+    InputPlan, Mode, Number, OnFalse, OperatorPlan, Reads, StatusField, Watched,
     cross::{CrossPlan, CrossSelector, CrossTarget},
 };
-use crate::{
-    template::Template,
-    value::{self, Key, Map, Node, Path},
-};
+use crate::value::{self, Key, Map, Node, Path};
 
 pub(crate) use gate::gate;
+pub(crate) use tree::tree;
+
+use tree::{coerced, leaf, of_template};
 
 /// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
 pub(crate) fn hash(plan: &OperatorPlan) -> String {
@@ -412,94 +412,6 @@ fn read(reads: &Reads) -> Node {
         ("children", Node::Map(children.collect())),
     ];
     map(read.into_iter().chain(unique))
-}
-
-/// A tree. What is not fixed is a map with one key that starts with `$`; keys of the user that do have another `$` before.
-pub(crate) fn tree(tree: &Tree) -> Node {
-    match tree {
-        Tree::Fixed(node) => fixed(node),
-        Tree::Leaf(value) => leaf(value),
-        Tree::Map(entries) => entries_of(entries),
-        Tree::Part(entries) => {
-            let needed = entries
-                .first()
-                .map(|(key, _)| Node::from(&**key))
-                .unwrap_or_default();
-            map([("$part", entries_of(entries)), ("$needs", needed)])
-        }
-        Tree::List(items) => list(items.iter().map(self::tree)),
-        Tree::Image(parts) => map([("$image", leaf(&parts.0)), ("$tag", leaf(&parts.1))]),
-        Tree::Patched(parts) => map([
-            ("$object", self::tree(&parts.0)),
-            ("$patch", self::tree(&parts.1)),
-        ]),
-        Tree::ContainerName(name) => map([("$containerName", leaf(name))]),
-        Tree::Workload(workload) => map([
-            ("$workload", Node::from(workload.0.to_string())),
-            ("$name", leaf(&workload.1)),
-        ]),
-    }
-}
-
-fn entries_of(entries: &[(Key, Tree)]) -> Node {
-    Node::Map(
-        entries
-            .iter()
-            .map(|(key, value)| (escaped(key), tree(value)))
-            .collect(),
-    )
-}
-
-fn fixed(node: &Node) -> Node {
-    match node {
-        Node::Map(entries) => Node::Map(
-            entries
-                .iter()
-                .map(|(key, value)| (escaped(key), fixed(value)))
-                .collect(),
-        ),
-        Node::List(items) => list(items.iter().map(fixed)),
-        other => other.clone(),
-    }
-}
-
-fn escaped(key: &Key) -> Key {
-    if key.starts_with('$') {
-        Key::from(format!("${key}"))
-    } else {
-        key.clone()
-    }
-}
-
-fn coerced(coerce: Coerce) -> &'static str {
-    match coerce {
-        Coerce::Native => "$native",
-        Coerce::Text => "$text",
-        Coerce::AsText => "$asText",
-        Coerce::OptionalText => "$optionalText",
-        Coerce::Int => "$int",
-        Coerce::Port => "$port",
-        Coerce::Float => "$float",
-        Coerce::Bool => "$bool",
-        Coerce::IntOrText => "$intOrText",
-        Coerce::Base64 => "$base64",
-        Coerce::Auto => "$auto",
-        Coerce::Word(_) => "$word",
-    }
-}
-
-fn leaf(leaf: &Leaf) -> Node {
-    of_template(coerced(leaf.coerce), &leaf.template)
-}
-
-/// The source, and what tells the notes of the user that it calls from others of their names.
-fn of_template(key: &str, template: &Template) -> Node {
-    let notes = template
-        .notes_hash()
-        .map(|hash| ("$notes", Node::from(hash)));
-    map([(key, Node::from(template.source()))]
-        .into_iter()
-        .chain(notes))
 }
 
 fn list(items: impl Iterator<Item = Node>) -> Node {

@@ -1,0 +1,93 @@
+//! Objects with expressions at their leaves, as plain values.
+
+use super::{list, map};
+use crate::{
+    plan::{Coerce, Leaf, Tree},
+    template::Template,
+    value::{Key, Node},
+};
+
+/// A tree. What is not fixed is a map with one key that starts with `$`; keys of the user that do have another `$` before.
+pub(crate) fn tree(of: &Tree) -> Node {
+    match of {
+        Tree::Fixed(node) => fixed(node),
+        Tree::Leaf(value) => leaf(value),
+        Tree::Map(entries) => entries_of(entries),
+        Tree::Part(entries) => {
+            let needed = entries
+                .first()
+                .map(|(key, _)| Node::from(&**key))
+                .unwrap_or_default();
+            map([("$part", entries_of(entries)), ("$needs", needed)])
+        }
+        Tree::List(items) => list(items.iter().map(tree)),
+        Tree::Image(parts) => map([("$image", leaf(&parts.0)), ("$tag", leaf(&parts.1))]),
+        Tree::Patched(parts) => map([("$object", tree(&parts.0)), ("$patch", tree(&parts.1))]),
+        Tree::ContainerName(name) => map([("$containerName", leaf(name))]),
+        Tree::Workload(workload) => map([
+            ("$workload", Node::from(workload.0.to_string())),
+            ("$name", leaf(&workload.1)),
+        ]),
+    }
+}
+
+fn entries_of(entries: &[(Key, Tree)]) -> Node {
+    Node::Map(
+        entries
+            .iter()
+            .map(|(key, value)| (escaped(key), tree(value)))
+            .collect(),
+    )
+}
+
+fn fixed(node: &Node) -> Node {
+    match node {
+        Node::Map(entries) => Node::Map(
+            entries
+                .iter()
+                .map(|(key, value)| (escaped(key), fixed(value)))
+                .collect(),
+        ),
+        Node::List(items) => list(items.iter().map(fixed)),
+        other => other.clone(),
+    }
+}
+
+fn escaped(key: &Key) -> Key {
+    if key.starts_with('$') {
+        Key::from(format!("${key}"))
+    } else {
+        key.clone()
+    }
+}
+
+pub(super) fn coerced(coerce: Coerce) -> &'static str {
+    match coerce {
+        Coerce::Native => "$native",
+        Coerce::Text => "$text",
+        Coerce::AsText => "$asText",
+        Coerce::OptionalText => "$optionalText",
+        Coerce::Int => "$int",
+        Coerce::Port => "$port",
+        Coerce::Float => "$float",
+        Coerce::Bool => "$bool",
+        Coerce::IntOrText => "$intOrText",
+        Coerce::Base64 => "$base64",
+        Coerce::Auto => "$auto",
+        Coerce::Word(_) => "$word",
+    }
+}
+
+pub(super) fn leaf(leaf: &Leaf) -> Node {
+    of_template(coerced(leaf.coerce), &leaf.template)
+}
+
+/// The source, and what tells the notes of the user that it calls from others of their names.
+pub(super) fn of_template(key: &str, template: &Template) -> Node {
+    let notes = template
+        .notes_hash()
+        .map(|hash| ("$notes", Node::from(hash)));
+    map([(key, Node::from(template.source()))]
+        .into_iter()
+        .chain(notes))
+}
