@@ -47,12 +47,53 @@ struct ChildMemory {
     forced: HashMap<Path, VecDeque<Instant>>,
 }
 
+/// Memory between two passes. Of most custom resources it is no more than how they stand.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// As in [`Memory`].
+    pub(super) ready: bool,
+    /// As in [`Memory`].
+    pub(super) held_back: Option<Held>,
+    more: Option<Box<Memory>>,
+}
+
+impl Kept {
+    /// Takes it for a pass; how the custom resource stands stays.
+    pub(super) fn take(&mut self) -> Memory {
+        Memory {
+            ready: self.ready,
+            held_back: self.held_back,
+            ..self.more.take().map(|more| *more).unwrap_or_default()
+        }
+    }
+}
+
+impl From<Memory> for Kept {
+    fn from(memory: Memory) -> Self {
+        let (ready, held_back) = (memory.ready, memory.held_back);
+        let more = (!memory.is_bare()).then(|| Box::new(memory));
+        Self {
+            ready,
+            held_back,
+            more,
+        }
+    }
+}
+
 impl Memory {
-    /// Takes it for a pass; what is left says whether the custom resource is ready, and nothing else.
-    pub(super) fn take(&mut self) -> Self {
-        let taken = std::mem::take(self);
-        (self.ready, self.held_back) = (taken.ready, taken.held_back);
-        taken
+    /// Whether it says no more than how the custom resource stands.
+    fn is_bare(&self) -> bool {
+        let Self {
+            ready: _,
+            held_back: _,
+            reported,
+            warned,
+            normalized,
+            doubted,
+            children,
+        } = self;
+        let texts = [reported, warned, normalized, doubted];
+        texts.into_iter().all(Option::is_none) && children.is_empty()
     }
 
     fn child(&mut self, key: &ChildKey) -> &mut ChildMemory {
@@ -182,6 +223,36 @@ mod tests {
         );
         tokio::time::advance(FIGHT_WINDOW).await;
         assert_eq!(memory.fights(&key(), &paths, Instant::now()), None);
+    }
+
+    #[test]
+    fn what_is_kept_between_passes_is_all_of_it_and_how_the_resource_stands_stays() {
+        let stands = || Memory {
+            ready: true,
+            held_back: Some(Held::Gated),
+            ..Memory::default()
+        };
+        let mut kept = Kept::from(stands());
+        assert!(kept.more.is_none());
+        for _ in 0..2 {
+            let taken = kept.take();
+            assert_eq!((taken.ready, taken.held_back), (true, Some(Held::Gated)));
+        }
+        let mut memory = stands();
+        memory.settle(&key(), "h", &"7".into());
+        let mut kept = Kept::from(memory);
+        assert!(kept.take().is_settled(&key(), "h", &"7".into()));
+        assert!(kept.ready && kept.more.is_none());
+        for told in [
+            |memory: &mut Memory| memory.reported = Some(String::new()),
+            |memory: &mut Memory| memory.warned = Some(String::new()),
+            |memory: &mut Memory| memory.normalized = Some(String::new()),
+            |memory: &mut Memory| memory.doubted = Some(String::new()),
+        ] {
+            let mut memory = stands();
+            told(&mut memory);
+            assert!(Kept::from(memory).more.is_some());
+        }
     }
 
     #[test]

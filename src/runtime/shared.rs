@@ -22,7 +22,7 @@ use super::{
     bound::Bound,
     context::Context,
     health::{Health, Measure, Turn},
-    memory::Memory,
+    memory::{Kept, Memory},
     meter::Meter,
     operator::Role,
     queue::{Crew, Lane, Queue},
@@ -65,7 +65,7 @@ pub(super) struct Shared {
     /// Wakes the driver: `scaled` has changed.
     pub(super) rescale: Notify,
     pub(super) life: Mutex<Life>,
-    memories: Mutex<HashMap<ObjectKey, Memory>>,
+    memories: Mutex<HashMap<ObjectKey, Kept>>,
     /// Which custom resource has which uid, to find a child's owner.
     uids: Mutex<HashMap<Uid, ObjectKey>>,
     /// What `unique` compares.
@@ -260,11 +260,11 @@ impl Shared {
     /// says whether it is ready, which does not change while a pass only looks.
     pub(super) fn take_memory(&self, key: &ObjectKey) -> Memory {
         let mut memories = lock(&self.memories);
-        memories.get_mut(key).map(Memory::take).unwrap_or_default()
+        memories.get_mut(key).map(Kept::take).unwrap_or_default()
     }
 
     pub(super) fn put_memory(&self, key: &ObjectKey, memory: Memory) {
-        lock(&self.memories).insert(key.clone(), memory);
+        lock(&self.memories).insert(key.clone(), memory.into());
     }
 
     /// Whether an autoscaler's capacity counts.
@@ -312,7 +312,7 @@ impl Shared {
 
     /// Custom resources that `reconcileGate` holds back.
     pub(super) fn gated_count(&self) -> usize {
-        let is_gated = |memory: &&Memory| memory.held_back == Some(Held::Gated);
+        let is_gated = |kept: &&Kept| kept.held_back == Some(Held::Gated);
         lock(&self.memories).values().filter(is_gated).count()
     }
 
