@@ -16,9 +16,9 @@ pub struct ChildPlan {
     /// Where it stands in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0]`; a Motif's
     /// after the name of its document: `motifs/cache.yaml: spec.resources.services[0]`.
     pub path: Box<str>,
-    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    /// The import that it comes from, by its place in [`super::OperatorPlan::imports`]; none is the Katalog.
     pub import: Option<usize>,
-    /// The block that it stands in, by its place in [`OperatorPlan::blocks`]; without meaning in `onDelete`.
+    /// The block that it stands in, by its place in [`super::OperatorPlan::blocks`]; without meaning in `onDelete`.
     pub block: usize,
     /// Its kind.
     pub kind: ResourceType,
