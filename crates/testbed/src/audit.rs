@@ -38,6 +38,8 @@ pub struct AuditEvent {
     pub name: String,
     /// The HTTP status of the answer.
     pub code: u16,
+    /// Why it was refused; empty if it was not.
+    pub message: String,
     /// Path and query as the client sent them.
     pub uri: String,
     /// When the request came in.
@@ -163,9 +165,10 @@ struct ObjectRef {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct ResponseStatus {
-    #[serde(default)]
     code: u16,
+    message: String,
 }
 
 impl From<Line> for AuditEvent {
@@ -181,6 +184,7 @@ impl From<Line> for AuditEvent {
             namespace: line.object_ref.namespace,
             name: line.object_ref.name,
             code: line.response_status.code,
+            message: line.response_status.message,
             uri: line.request_uri,
             timestamp: line.request_received_timestamp,
         }

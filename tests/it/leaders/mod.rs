@@ -162,9 +162,13 @@ async fn a_leader_that_dies_is_followed_when_its_lease_has_run_out() -> Result<(
 }
 
 /// Whether a request never had a body, since its sender let it go: it changes nothing. Source: apiserver, which answers 400 where
-/// a body ends early, and 504 or 499 to a client that is gone.
+/// a body ends early, 504 or 499 to a client that is gone, and 500 with Go's own words where its stream or its connection ended
+/// while the body was read (`limitedReadBody`; `StreamError` and `errClientDisconnected` of `net/http`).
 fn is_cut_off(request: &AuditEvent) -> bool {
-    matches!(request.code, 400 | 499 | 504)
+    let AuditEvent { code, message, .. } = request;
+    matches!(code, 400 | 499 | 504)
+        || (*code == 500
+            && (message.starts_with("stream error: ") || message == "client disconnected"))
 }
 
 /// Paints ponds until `ended`.
