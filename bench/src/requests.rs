@@ -95,6 +95,7 @@ mod tests {
             namespace: String::new(),
             name: String::new(),
             code,
+            message: String::new(),
             uri: String::new(),
             timestamp: jiff::Timestamp::UNIX_EPOCH,
         }
