@@ -406,6 +406,17 @@ mod tests {
         for metric in OPERATORS.iter().chain(PROCESS) {
             assert!(names.insert(metric.name), "{}", metric.name);
             assert!(metric.name.starts_with("orkestra_"), "{}", metric.name);
+            // Prometheus allows more; the library's registry sees the metrics of the process alone.
+            let is_plain = |word: &&str| {
+                word.bytes()
+                    .all(|byte| byte == b'_' || byte.is_ascii_lowercase())
+            };
+            let labels = metric.label_names();
+            assert!(
+                labels.iter().chain([&metric.name]).all(is_plain),
+                "{}",
+                metric.name
+            );
             assert!(metric.help.ends_with('.'), "{}", metric.name);
             assert_eq!(
                 metric.kind == Kind::Counter,

@@ -208,7 +208,9 @@ fn part(
     let family = family(metric, offset, operators);
     let mut text = TextEncoder::new().encode_to_string(&[family])?;
     if !is_first {
-        let series = text.find("\norkestra_").map_or(0, |at| at + 1);
+        let series = text
+            .find(&format!("\n{}", metric.name))
+            .map_or(0, |at| at + 1);
         text.drain(..series);
     }
     Ok(text)

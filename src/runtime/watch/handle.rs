@@ -10,10 +10,10 @@ use orkestra_core::{
 use tokio::sync::watch;
 
 use super::{
-    super::wire::Served,
     Record, WatchProblem, WatchState, Watched,
     informer::{Informer, Shared},
 };
+use crate::runtime::wire::Served;
 
 /// A reader's hold on an informer. With the last one the watch ends and its memory is freed.
 pub struct Handle<R: Record> {

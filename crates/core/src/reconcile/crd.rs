@@ -240,10 +240,15 @@ pub(super) fn status_schema(root: &Node) -> Option<Arc<Node>> {
         .and_then(|properties| properties.get("status"))
     {
         Some(schema) => shape(schema),
-        None if flag(root, PRESERVE) => Node::object([(PRESERVE, Node::Bool(true))]),
+        None if flag(root, PRESERVE) => return Some(open_schema()),
         None => return None,
     };
     Some(Arc::new(schema))
+}
+
+/// A schema that keeps everything.
+pub(super) fn open_schema() -> Arc<Node> {
+    Arc::new(Node::object([(PRESERVE, Node::Bool(true))]))
 }
 
 /// A schema without what nobody here reads. Of the rules for texts one is kept: whether the empty one keeps them all.

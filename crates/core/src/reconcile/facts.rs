@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::crd::status_schema;
+use super::crd::{open_schema, status_schema};
 use crate::{
     api::conditions::Condition,
     plan,
-    schema::{Below, PRESERVE, Schema},
+    schema::{Below, Schema},
     value::{Node, Path},
 };
 
@@ -29,8 +29,10 @@ pub struct CrdFacts {
 impl CrdFacts {
     /// The facts of a definition that is at hand as a whole. Without it: it has the status subresource, and keeps every status.
     pub fn assumed(namespaced: bool, version: Option<&plan::CrdVersion>) -> Self {
-        let open = || Arc::new(Node::object([(PRESERVE, Node::Bool(true))]));
-        let schema = version.map_or_else(|| Some(open()), |version| status_schema(&version.schema));
+        let schema = match version {
+            Some(version) => status_schema(&version.schema),
+            None => Some(open_schema()),
+        };
         Self {
             namespaced,
             has_status: version.is_none_or(|version| version.status),
