@@ -24,8 +24,9 @@ lint: cargo ## formatting and clippy, warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
+# Most of a live test is waiting for the control plane: one more at a time than there are cores.
 suite: cargo control-plane ## the tests alone, against a genuine control plane
-	cargo test --workspace --locked
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) + 1))} cargo test --workspace --locked
 
 docs: cargo ## the API documentation, warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
@@ -46,7 +47,7 @@ go-cases: ## write what Go's text/template gives for the cases of hack/go-templa
 go-cases-check: ## whether the committed results are those of Go (needs Go)
 	@cd hack/go-templates && go vet . && go run . | diff -q - $(CURDIR)/$(GO_CASES) >/dev/null || { echo "make: $(GO_CASES) is stale: make go-cases"; exit 1; }
 
-fuzz: cargo ## search for inputs that break a promise (TARGET=document, plan or template; TIME=600 seconds)
+fuzz: cargo ## search for inputs that break a promise (TARGET=document, list, plan, template or watch; TIME=600 seconds)
 	@hack/fuzz $(or $(TARGET),template) $(or $(TIME),600)
 
 bench-core: cargo ## what compiling, a pass and templates cost, beside Go's text/template (optimised; needs Go)

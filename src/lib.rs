@@ -27,6 +27,7 @@ pub mod metrics;
 pub mod render;
 pub mod runtime;
 pub mod server;
+pub mod tasks;
 pub mod telemetry;
 
 #[cfg(test)]

@@ -1,17 +1,23 @@
 //! `ork controller`
 
-use std::time::Duration;
+use std::{
+    collections::BTreeSet,
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
+    time::Duration,
+};
 
 use super::{
     Failure,
-    options::{Election, Process, parse_namespace},
+    options::{Election, Http, Process, parse_namespace},
     serve::{Service, serve},
 };
 use crate::{
     client::ClusterOptions,
-    meta::{Feed, Namespaces},
+    meta::{Feed, Installation, Namespaces},
 };
 
+/// The kubelet and Prometheus come from other machines.
+const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8080));
 /// How long the cluster may be away at the start: a Pod may run before its network does.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -29,11 +35,17 @@ pub(super) struct Args {
     #[command(flatten)]
     process: Process,
     #[command(flatten)]
+    http: Http,
+    #[command(flatten)]
     election: Election,
 }
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
     args.process.start_logging();
+    let installation = Installation {
+        name: alone(&args.namespaces).into(),
+        lasting: true,
+    };
     let feed = Feed::Cluster(match args.namespaces {
         none if none.is_empty() => Namespaces::All,
         mut some => {
@@ -44,10 +56,23 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
     });
     serve(Service {
         process: &args.process,
+        http: &args.http,
+        listen: args.http.listen.unwrap_or(LISTEN),
         cluster,
         patience: PATIENCE,
         election: args.election.elect.then_some(&args.election),
         feed,
+        installation,
     })
     .await
+}
+
+/// The name of the installation of a process that takes part in no election: nobody else runs these Katalogs.
+fn alone(namespaces: &[String]) -> String {
+    if namespaces.is_empty() {
+        return "ork controller of all namespaces".to_owned();
+    }
+    let namespaces: BTreeSet<&str> = namespaces.iter().map(String::as_str).collect();
+    let namespaces: Vec<&str> = namespaces.into_iter().collect();
+    format!("ork controller of {}", namespaces.join(","))
 }

@@ -23,7 +23,8 @@ enum What {
 /// Prints the rights that Orkestra and the Katalogs need, and nothing more
 ///
 /// A namespace, a service account, cluster roles and their bindings, for `kubectl apply --filename -`. Without a file: what
-/// `ork controller` itself needs.
+/// `ork controller` itself needs, and the cluster roles `orkestra-author` and `orkestra-viewer`, which are bound to nobody.
+/// Whoever may write Katalogs or Motifs has the permissions of Orkestra.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 struct Rbac {
@@ -43,12 +44,42 @@ pub(super) async fn execute(
 }
 
 fn rbac_yaml(plans: &[&Plan]) -> anyhow::Result<String> {
-    rbac::manifests(plans).iter().map(output::to_yaml).collect()
+    let mut manifests = rbac::manifests(plans);
+    if plans.is_empty() {
+        manifests.extend(rbac::roles_for_people());
+    }
+    manifests.iter().map(output::to_yaml).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_roles_for_people_treat_motifs_as_katalogs_and_are_bound_to_nobody() {
+        let text = rbac_yaml(&[]).unwrap();
+        let manifests: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+        let mut roles = 0;
+        for manifest in &manifests {
+            let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+            if !["orkestra-author", "orkestra-viewer"].contains(&name) {
+                continue;
+            }
+            assert_eq!(manifest["kind"], "ClusterRole");
+            assert!(manifest["metadata"].get("labels").is_none(), "{name}");
+            for rule in manifest["rules"].as_array().unwrap() {
+                let both = serde_json::json!(["katalogs", "motifs"]);
+                assert_eq!(rule["resources"], both, "{name}");
+            }
+            roles += 1;
+        }
+        assert_eq!(roles, 2);
+        let bound = |manifest: &serde_json::Value| {
+            let role = manifest["roleRef"]["name"].as_str().unwrap_or_default();
+            role.starts_with("orkestra-author") || role.starts_with("orkestra-viewer")
+        };
+        assert!(!manifests.iter().any(bound));
+    }
 
     #[test]
     fn the_committed_rights_are_current() {

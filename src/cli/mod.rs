@@ -22,7 +22,7 @@ use std::{fmt::Write as _, process::ExitCode};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::client;
+use crate::{client, runtime::context};
 
 /// Runs Kubernetes operators that are declared instead of programmed.
 ///
@@ -86,10 +86,12 @@ impl From<client::Error> for Failure {
 /// Runs the command that the process was called with.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-    {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    // Pure passes take as many workers as there are cores at most: one is always left for requests, watches and timers.
+    if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
+        runtime.worker_threads(context::cores() + 1);
+    }
+    let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             output::error(&anyhow::Error::new(error).context("cannot start the runtime"));
@@ -185,9 +187,11 @@ mod tests {
             let Command::Release(args) = cli.command else {
                 panic!("{line}")
             };
-            assert_eq!(args.files.katalogs.len(), 2, "{line}");
+            assert_eq!(args.katalogs.len(), 2, "{line}");
         }
         assert!(Cli::try_parse_from(["ork", "release"]).is_err());
+        assert!(Cli::try_parse_from(["ork", "release", "katalog/one", "-n", "shop"]).is_ok());
+        assert!(Cli::try_parse_from(["ork", "release", "one", "-k", "a"]).is_err());
         let cli = Cli::try_parse_from(["ork", "run"]).unwrap();
         assert!(format!("{cli:?}").contains("[\"katalog.yaml\"]"), "{cli:?}");
     }

@@ -11,8 +11,12 @@ use orkestra_core::{
 use crate::{
     client::{ClusterOptions, Connection},
     external::{Allow, Client, Guard, Resolver, Variables},
+    server::tls::{self, Tls},
     telemetry::{self, LogFilter, LogFormat},
 };
+
+/// Port of the probes.
+const PROBE_PORT: u16 = 8081;
 
 /// Which cluster.
 #[derive(Debug, clap::Args)]
@@ -43,12 +47,86 @@ pub(super) struct Files {
     pub(super) katalogs: Vec<PathBuf>,
 }
 
+/// Where a process listens, and who may read.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "HTTP")]
+pub(super) struct Http {
+    /// Address of the metrics and /katalog pages; `:8080` listens on all interfaces [default: :8080;
+    /// 127.0.0.1:8080 for `ork run`]
+    #[arg(long, value_name = "ADDR", env = "ORK_LISTEN", hide_env_values = true, value_parser = parse_listen)]
+    pub(super) listen: Option<SocketAddr>,
+    /// Address of a port for probes alone, or `off`; `--listen` answers probes too [default: :8081; `off` if `--listen` is a
+    /// loopback address]
+    #[arg(long, value_name = "ADDR|off", env = "ORK_PROBE_LISTEN", hide_env_values = true, value_parser = parse_probes)]
+    probe_listen: Option<Probes>,
+    /// Serve metrics and /katalog pages without authentication, whatever the address; on a loopback address they need none
+    #[arg(
+        long = "insecure-http",
+        value_name = "BOOL",
+        env = "ORK_INSECURE_HTTP",
+        hide_env_values = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = clap::ArgAction::Set
+    )]
+    pub(super) insecure: bool,
+    /// Certificate chain in PEM, to serve HTTPS on `--listen`; reloaded when it changes [default: plain HTTP]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ORK_TLS_CERT_FILE",
+        hide_env_values = true,
+        requires = "tls_key_file"
+    )]
+    tls_cert_file: Option<PathBuf>,
+    /// Private key of that certificate, in PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ORK_TLS_KEY_FILE",
+        hide_env_values = true,
+        requires = "tls_cert_file"
+    )]
+    tls_key_file: Option<PathBuf>,
+}
+
+/// Where the probes have a port of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Probes {
+    Off,
+    At(SocketAddr),
+}
+
+impl Http {
+    /// Address of the probes' own port, beside that of the pages; none where they have none.
+    pub(super) fn probes_beside(&self, pages: SocketAddr) -> Option<SocketAddr> {
+        match self.probe_listen {
+            Some(Probes::At(address)) => Some(address),
+            Some(Probes::Off) => None,
+            None if is_loopback(pages) => None,
+            None => Some(SocketAddr::new(pages.ip(), PROBE_PORT)),
+        }
+    }
+
+    /// The certificate, where the pages are served by HTTPS.
+    pub(super) fn tls(&self) -> Result<Option<Tls>, tls::Error> {
+        let files = self.tls_cert_file.as_ref().zip(self.tls_key_file.as_ref());
+        files
+            .map(|(certificate, key)| Tls::read(certificate, key))
+            .transpose()
+    }
+}
+
+/// Whether only this machine reaches an address.
+pub(super) fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
 /// Of a process that stays.
 #[derive(Debug, clap::Args)]
 pub(super) struct Process {
-    /// Address of the probes, metrics and /katalog pages; without a host, as in `:8080`, all of them
-    #[arg(long, value_name = "ADDR", env = "ORK_LISTEN", hide_env_values = true, default_value = "0.0.0.0:8080", value_parser = parse_listen)]
-    pub(super) listen: SocketAddr,
     /// How log lines look
     #[arg(
         long,
@@ -202,6 +280,13 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     whole
         .parse()
         .map_err(|_| "write an address and a port, such as 127.0.0.1:8080 or :8080".to_owned())
+}
+
+fn parse_probes(text: &str) -> Result<Probes, String> {
+    match text {
+        "off" => Ok(Probes::Off),
+        address => parse_listen(address).map(Probes::At),
+    }
 }
 
 /// A namespace's name.

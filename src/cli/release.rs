@@ -1,37 +1,102 @@
 //! `ork release`
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
-use anyhow::anyhow;
-use orkestra_core::plan::GroupKind;
-
-use super::{
-    Failure,
-    files::{self},
-    options::Files,
-    output,
+use anyhow::{Context as _, anyhow};
+use orkestra_core::{
+    api::names,
+    plan::{GroupKind, KatalogRef},
 };
+
+use super::{Failure, files, options::parse_namespace, output, run};
 use crate::{
-    client::{self, ClusterOptions},
-    meta,
+    client::{self, ClusterOptions, Connection},
+    meta::{self, Outcome},
 };
 
 /// How long the first question to the cluster may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Takes Orkestra's finalizers off the custom resources of Katalog files
+/// Removes Orkestra's finalizers from custom resources
 ///
-/// Labels and annotations of Orkestra's own go, too. The custom resources and what was made for them stay. Stop
-/// `ork run` first, or it puts the finalizers back.
+/// Orkestra's labels and annotations are removed as well. The custom resources and their children stay.
+///
+/// With `-k`, the kinds of Katalog files are released. Stop `ork run` first: kinds that are in use are refused.
+///
+/// With the name of a Katalog in the cluster that is being deleted, the kinds that it operated are released, and then
+/// the Katalog. Use this if no controller is running, or if it lacks the permissions.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    #[command(flatten)]
-    pub(super) files: Files,
+    /// Katalog files; may be repeated
+    #[arg(short = 'k', long = "katalog", value_name = "FILE", num_args = 1.., required_unless_present = "names")]
+    pub(super) katalogs: Vec<PathBuf>,
+    /// Katalogs in the cluster, as `waters` or `katalog/waters`
+    #[arg(value_name = "KATALOG", conflicts_with = "katalogs")]
+    names: Vec<String>,
+    /// Namespace of these Katalogs [default: that of the kubeconfig's context]
+    #[arg(short, long, value_name = "NS", value_parser = parse_namespace, requires = "names")]
+    namespace: Option<String>,
 }
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
-    let plans = files::compile(&args.files.katalogs).await?;
+    if args.names.is_empty() {
+        return release_files(&args.katalogs, cluster).await;
+    }
+    let connection = client::connect(cluster).await?;
+    connection.check(PATIENCE).await?;
+    let namespace = args.namespace.clone();
+    let namespace = namespace.unwrap_or_else(|| connection.client.default_namespace().to_owned());
+    for name in &args.names {
+        let katalog = KatalogRef {
+            namespace: namespace.clone(),
+            name: bare(name).to_owned(),
+        };
+        release_katalog(&connection, &katalog).await?;
+    }
+    Ok(())
+}
+
+/// The name without its kind.
+fn bare(name: &str) -> &str {
+    match name.split_once('/') {
+        Some(("katalog" | "katalogs" | "kat", name)) => name,
+        _ => name,
+    }
+}
+
+async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Result<(), Failure> {
+    let outcomes = meta::release_katalog(&connection.client, katalog).await;
+    let outcomes = outcomes.with_context(|| format!("cannot release Katalog {katalog}"))?;
+    let mut failed = 0;
+    for (kind, outcome) in &outcomes {
+        match outcome {
+            Outcome::Released(released) => note(kind, *released),
+            Outcome::Claimed(holder) => {
+                output::note(&format!("{kind}: left to Katalog {holder}"));
+            }
+            Outcome::Failed(error) => {
+                failed += 1;
+                output::error(&anyhow!("cannot release {kind}: {error}"));
+            }
+        }
+    }
+    if failed > 0 {
+        let (kinds, annotation) = (outcomes.len(), names::ANNOTATION_RELEASE);
+        return Err(anyhow!(
+            "{failed} of {kinds} kinds could not be released; remove the cause, or run `kubectl annotate katalog {} \
+             --namespace {} {annotation}=true` to delete the Katalog without that",
+            katalog.name,
+            katalog.namespace
+        )
+        .into());
+    }
+    output::note(&format!("Katalog {katalog} released"));
+    Ok(())
+}
+
+async fn release_files(katalogs: &[PathBuf], cluster: &ClusterOptions) -> Result<(), Failure> {
+    let plans = files::compile(katalogs).await?;
     let connection = client::connect(cluster).await?;
     connection.check(PATIENCE).await?;
     let mut done: BTreeSet<GroupKind> = BTreeSet::new();
@@ -41,14 +106,12 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
         if !done.insert(kind.clone()) {
             continue;
         }
-        match meta::release_kind(&connection.client, &meta::operated(&operator.resource)).await {
-            Ok(released) => output::note(&format!(
-                "{kind}: {} custom resources released, and {} children without an owner",
-                released.resources, released.children
-            )),
+        let operated = meta::operated(operator);
+        match release_free(&connection, katalogs, (&kind, &operated)).await {
+            Ok(released) => note(&kind, released),
             Err(error) => {
                 failed += 1;
-                output::error(&anyhow::Error::new(error).context(format!("cannot release {kind}")));
+                output::error(&error.context(format!("cannot release {kind}")));
             }
         }
     }
@@ -56,4 +119,27 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
         0 => Ok(()),
         failed => Err(anyhow!("{failed} of {} kinds could not be released", done.len()).into()),
     }
+}
+
+/// Releases a kind that no other installation operates.
+async fn release_free(
+    connection: &Connection,
+    katalogs: &[PathBuf],
+    (kind, operated): (&GroupKind, &orkestra_core::api::OperatedKind),
+) -> anyhow::Result<meta::Released> {
+    let (client, own) = (&connection.client, run::installation(katalogs));
+    let now = jiff::Timestamp::now();
+    if let Some(holder) = meta::claimed_elsewhere(client, kind, &own, now).await? {
+        return Err(anyhow!(
+            "Katalog {holder} operates it; delete it or stop it first"
+        ));
+    }
+    Ok(meta::release_kind(client, operated).await?)
+}
+
+fn note(kind: &GroupKind, released: meta::Released) {
+    output::note(&format!(
+        "{kind}: {} custom resources released, and {} children without an owner",
+        released.resources, released.children
+    ));
 }

@@ -1,20 +1,29 @@
 //! `ork run`
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
+    path::PathBuf,
+    time::Duration,
+};
 
+use orkestra_core::value;
 use tokio::sync::mpsc;
 
 use super::{
     Failure,
-    options::Process,
+    options::{Http, Process},
     output,
     serve::{Service, serve},
 };
 use crate::{
     client::ClusterOptions,
-    meta::{self, Feed, FileError, Notice},
+    lead,
+    meta::{self, Feed, FileError, Installation, Notice},
+    tasks::{self, Task},
 };
 
+/// A developer's machine: nobody else needs to read it.
+const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
 /// How often the files are looked at.
 const POLL: Duration = Duration::from_secs(1);
 /// A person waits: a wrong address shows at once.
@@ -33,6 +42,8 @@ pub(super) struct Args {
     katalogs: Vec<PathBuf>,
     #[command(flatten)]
     process: Process,
+    #[command(flatten)]
+    http: Http,
 }
 
 pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
@@ -41,18 +52,25 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
     // Mistakes that show without a cluster are told before one is asked.
     super::files::check(&paths).await?;
     let (notices, told) = mpsc::unbounded_channel();
-    let teller = tokio::spawn(tell(told));
+    let teller = tasks::named(Task::Notices, "").start(tell(told));
     let feed = Feed::Files(meta::Files {
         paths: paths.clone(),
         poll: POLL,
         notices,
     });
+    let installation = Installation {
+        name: installation(&paths).into(),
+        lasting: false,
+    };
     let ended = serve(Service {
         process: &args.process,
+        http: &args.http,
+        listen: args.http.listen.unwrap_or(LISTEN),
         cluster,
         patience: PATIENCE,
         election: None,
         feed,
+        installation,
     })
     .await;
     // It ends with the feed, which is gone. A panic in it has been printed.
@@ -60,6 +78,19 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
         output::note(&farewell(&paths));
     }
     ended
+}
+
+/// The name in which these files claim kinds: the same for the next run of them on this machine, so that it goes on with the
+/// claims of one that was killed.
+pub(super) fn installation(paths: &[PathBuf]) -> String {
+    let whole = |path: &PathBuf| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        path.display().to_string()
+    };
+    let whole: Vec<String> = paths.iter().map(whole).collect();
+    let mut hash = value::hash_text(&whole.join("\n"));
+    hash.truncate(10);
+    format!("ork run on {} ({hash})", lead::host())
 }
 
 /// Prints what happens; true when an operator ran.

@@ -1,12 +1,12 @@
 //! What `ork controller` and `ork run` share: a process that stays until it is told to stop.
 //!
 //! ```text
-//!  port taken ─► client ─► probes answer ─► cluster answers? ─► election, engine runs
+//!  ports taken ─► client ─► probes answer ─► cluster answers? ─► election, engine runs
 //!                                                                    │ signal
 //!                          exit ◄─ lease released ◄─ Events out ◄─ engine stops: writes in flight end
 //! ```
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use tokio::{
@@ -17,14 +17,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Failure,
-    options::{Election, Process},
+    options::{Election, Http, Process, is_loopback},
 };
 use crate::{
     client::{self, ClusterOptions, Connection},
     lead::{self, Candidacy, Elector},
-    meta::{Feed, FileError, Runtime},
+    meta::{Feed, FileError, Installation, Runtime},
+    metrics::CallMetrics,
     runtime::{context::Context, entropy::Entropy},
-    server::{self, Pages, Stage, listen},
+    server::{
+        self, Liveness, Pages, Stage,
+        access::Access,
+        listen::{self, Limits, Port},
+    },
+    tasks::{self, Ends, Task, Vitals},
 };
 
 /// How long one question to a silent API server waits.
@@ -37,12 +43,17 @@ const INTERRUPTED: i32 = 130;
 /// What the two commands do differently.
 pub(super) struct Service<'a> {
     pub(super) process: &'a Process,
+    pub(super) http: &'a Http,
+    /// Address of the pages.
+    pub(super) listen: SocketAddr,
     pub(super) cluster: &'a ClusterOptions,
     /// How long a cluster that cannot be reached is waited for.
     pub(super) patience: Duration,
     /// Where the process takes part in an election; one that does not is alone.
     pub(super) election: Option<&'a Election>,
     pub(super) feed: Feed,
+    /// In whose name kinds are claimed; where the process takes part in an election, that of its Lease.
+    pub(super) installation: Installation,
 }
 
 /// What runs once the cluster has answered.
@@ -54,25 +65,26 @@ struct Engine {
     timeout: Duration,
 }
 
-/// A candidate that does not take part yet, and the client for its Lease.
+/// A candidate that does not take part yet, and where its Lease is.
 struct Candidate {
     candidacy: Candidacy,
-    client: kube::Client,
+    cluster: ClusterOptions,
 }
 
 /// Runs until SIGTERM or SIGINT; the second one ends the process at once.
 pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let Service {
         process,
+        http,
+        listen,
         cluster,
         patience,
         election,
         feed,
+        mut installation,
     } = service;
     let shutdown = stop_on_signals()?;
-    let listener = listen::bind(process.listen)
-        .await
-        .map_err(anyhow::Error::new)?;
+    let ports = Ports::bind(http, listen).await?;
     let candidate = match election {
         Some(election) => Some(stand(election, cluster).await?),
         None => None,
@@ -81,14 +93,20 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let connection = client::connect_through(cluster, gate).await?;
     let mut context = Context::new(connection.client.clone(), &connection.flow)
         .context("cannot set up metrics")?;
-    context.external = process.external(&connection);
+    let counted = CallMetrics::new(&context.metrics);
+    context.external = process.external(&connection).counting_into(counted);
     if let Some(candidate) = &candidate {
         context.leadership = candidate.candidacy.leadership.clone();
         context.metrics.leader().set(0);
     }
     let context = Arc::new(context);
-    let runtime = Runtime::new(context.clone());
+    if let Some(Candidate { candidacy, .. }) = &candidate {
+        // All that share the Lease are one installation.
+        installation.name = format!("{}/{}", candidacy.namespace, candidacy.name).into();
+    }
+    let runtime = Runtime::new(context.clone()).of(installation);
     let stage = Stage::default();
+    let vitals = Vitals::start();
     let pages = Pages::new(
         runtime.directory(),
         context.metrics.clone(),
@@ -97,17 +115,12 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         context.clock.clone(),
     )
     .with_leadership(context.leadership.clone())
-    .reaching(context.wire.reach().clone());
-    let address = listener
-        .local_addr()
-        .context("cannot tell the address that was taken")?;
-    tracing::info!(%address, version = crate::VERSION, "listening");
+    .with_access(ports.access(http, &connection.client)?)
+    .reaching(context.wire.reach().clone())
+    .with_liveness(Liveness::new(move || vitals.check()));
     let server_stop = CancellationToken::new();
-    let server = tokio::spawn(listen::serve(
-        listener,
-        server::router(pages),
-        server_stop.clone(),
-    ));
+    let answering = ports.serve(pages, server_stop.clone());
+    let server = tasks::named(Task::HttpServer, listen).start_needed(&server_stop, answering);
     let engine = Engine {
         runtime,
         feed,
@@ -124,7 +137,86 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     .await;
     server_stop.cancel();
     server.await.context("the HTTP server failed")?;
-    ended
+    ended?;
+    let ending = tasks::ending().borrow().clone();
+    ending.map_or(Ok(()), |why| Err(anyhow::anyhow!(why).into()))
+}
+
+/// The ports of a process.
+struct Ports {
+    pages: Port,
+    probes: Option<Port>,
+}
+
+impl Ports {
+    /// Takes them.
+    async fn bind(http: &Http, pages: SocketAddr) -> Result<Self, Failure> {
+        let tls = http.tls().map_err(anyhow::Error::new)?;
+        let probes = match http.probes_beside(pages) {
+            None => None,
+            Some(address) => {
+                let listener = listen::bind(address, "--probe-listen").await;
+                Some(Port {
+                    listener: listener.map_err(anyhow::Error::new)?,
+                    limits: Limits::PROBES,
+                    tls: None,
+                })
+            }
+        };
+        let listener = listen::bind(pages, "--listen").await;
+        let pages = Port {
+            listener: listener.map_err(anyhow::Error::new)?,
+            limits: Limits::PAGES,
+            tls,
+        };
+        Ok(Self { pages, probes })
+    }
+
+    /// Who may read the pages; says where that is everybody who reaches the port, and where tokens are not encrypted.
+    fn access(&self, http: &Http, client: &kube::Client) -> Result<Access, Failure> {
+        let unknown = "cannot tell the address that was taken";
+        let address = self.pages.listener.local_addr().context(unknown)?;
+        let probes = self.probes.as_ref();
+        let probes = probes.map(|port| port.listener.local_addr()).transpose();
+        let probes = probes.context(unknown)?.map(tracing::field::display);
+        tracing::info!(%address, probes, version = crate::VERSION, "listening");
+        if is_loopback(address) {
+            return Ok(Access::open());
+        }
+        if http.insecure {
+            tracing::warn!(%address, "metrics and /katalog are served without authentication: --insecure-http is set");
+            return Ok(Access::open());
+        }
+        if self.pages.tls.is_none() {
+            tracing::info!(%address, "bearer tokens are sent to this port unencrypted: --tls-cert-file is not set");
+        }
+        Ok(Access::reviewed(client.clone()))
+    }
+
+    /// Answers requests until `stop`.
+    async fn serve(self, pages: Pages, stop: CancellationToken) {
+        let Self {
+            pages: main,
+            probes,
+        } = self;
+        let tls = main.tls.clone();
+        let follow = async {
+            match tls {
+                Some(tls) => tls.follow().await,
+                None => std::future::pending().await,
+            }
+        };
+        let probes = async {
+            if let Some(port) = probes {
+                listen::serve(port, server::probes(pages.clone()), stop.clone()).await;
+            }
+        };
+        let served = listen::serve(main, server::router(pages.clone()), stop.clone());
+        tokio::select! {
+            _ = futures::future::join(served, probes) => {}
+            () = follow => {}
+        }
+    }
 }
 
 /// Prepares a candidate; its Lease is in the namespace that was asked for, else in the Pod's or the kubeconfig's.
@@ -134,7 +226,25 @@ async fn stand(election: &Election, cluster: &ClusterOptions) -> Result<Candidat
     let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
     let (host, entropy) = (lead::host(), Entropy::system());
     let candidacy = Candidacy::new(namespace, election.name.clone(), &host, &entropy);
-    Ok(Candidate { candidacy, client })
+    Ok(Candidate {
+        candidacy,
+        cluster: cluster.clone(),
+    })
+}
+
+/// Has a candidate take part in the election.
+fn elect(candidate: Candidate, context: &Context) -> Result<Elector, Failure> {
+    let Candidate { candidacy, cluster } = candidate;
+    let connect = move || {
+        let cluster = cluster.clone();
+        async move {
+            let connection = client::connect(&cluster).await?;
+            Ok::<_, client::Error>(connection.client)
+        }
+    };
+    let sources = (context.clock.clone(), context.entropy.clone());
+    let elector = Elector::start(connect, candidacy, sources, context.metrics.leader());
+    Ok(elector.context("cannot start a thread for leader election")?)
 }
 
 async fn run(
@@ -155,15 +265,14 @@ async fn run(
         () = shutdown.cancelled() => return Ok(()),
     }
     tracing::info!(server = connection.server, "connected");
-    let elector = candidate.map(|Candidate { candidacy, client }| {
-        let (clock, entropy) = (context.clock.clone(), context.entropy.clone());
-        Elector::start(
-            client,
-            candidacy,
-            (clock, entropy),
-            context.metrics.leader(),
-        )
-    });
+    let ending = async {
+        let mut ending = tasks::ending();
+        if ending.wait_for(Option::is_some).await.is_ok() {
+            shutdown.cancel();
+        }
+        std::future::pending::<()>().await;
+    };
+    let elector = candidate.map(|one| elect(one, context)).transpose()?;
     let (mut synced, directory) = (runtime.synced(), runtime.directory());
     let announce = async {
         if synced.wait_for(|synced| *synced).await.is_ok() {
@@ -181,9 +290,10 @@ async fn run(
     // What is left of the time is for Events and for the Lease.
     let engine_timeout = timeout.saturating_sub(LAST_EVENTS.min(timeout / 5));
     let ended = tokio::select! {
-        ended = runtime.run(feed, shutdown.clone(), engine_timeout) => ended,
+        ended = Box::pin(runtime.run(feed, shutdown.clone(), engine_timeout)) => ended,
         () = announce => Ok(true),
         () = stopping => Ok(true),
+        () = ending => Ok(true),
     };
     context.events.flush(LAST_EVENTS.min(timeout)).await;
     if let Some(elector) = elector {
@@ -215,19 +325,23 @@ async fn reach(connection: &Connection, patience: Duration) -> Result<(), Failur
 fn stop_on_signals() -> Result<CancellationToken, Failure> {
     let shutdown = CancellationToken::new();
     let token = shutdown.clone();
-    let mut term = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
-    let mut int = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
-    tokio::spawn(async move {
-        for first in [true, false] {
-            tokio::select! {
-                _ = term.recv() => {}
-                _ = int.recv() => {}
+    let term = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+    let int = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
+    // Signals that come while the task restarts are kept.
+    tasks::named(Task::Signals, "").keep(Ends::never(), (term, int, token), |signals| {
+        let (term, int, token) = signals;
+        Box::pin(async move {
+            loop {
+                tokio::select! {
+                    _ = term.recv() => {}
+                    _ = int.recv() => {}
+                }
+                if token.is_cancelled() {
+                    std::process::exit(INTERRUPTED);
+                }
+                token.cancel();
             }
-            if !first {
-                std::process::exit(INTERRUPTED);
-            }
-            token.cancel();
-        }
+        })
     });
     Ok(shutdown)
 }

@@ -5,16 +5,18 @@ use std::{sync::Arc, time::Duration};
 use base64::Engine as _;
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, Write};
-use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{
+    FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder, builderstates::WantsProtocols1,
+};
 use hyper_util::client::legacy::connect::{
     Connection, HttpConnector,
     proxy::{SocksV5, Tunnel},
 };
-use kube::{Config, client::ConfigExt as _};
+use kube::Config;
 use percent_encoding::percent_decode_str;
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
-use super::{CONNECT_TIMEOUT, Error};
+use super::{CONNECT_TIMEOUT, Error, identity};
 
 /// A peer that a connection of HTTP/1.1 hears nothing from is asked after that long, and so often before it is taken for
 /// dead; HTTP/2 has pings of its own.
@@ -71,8 +73,7 @@ impl Dialer {
             Some((proxy, Some("http"))) => boxed(secured(config, tunnel(proxy, tcp)?)?),
             Some((proxy, Some("https"))) => {
                 // Spoken to in HTTP/1.1, which is what kube's own connector offers.
-                let to_proxy = config.rustls_https_connector_with_connector(tcp);
-                let to_proxy = to_proxy.map_err(Error::Build)?;
+                let to_proxy = tls(config)?.enable_http1().wrap_connector(tcp);
                 boxed(secured(config, tunnel(proxy, to_proxy)?)?)
             }
             Some((proxy, Some("socks5"))) => boxed(secured(config, socks5(proxy, tcp))?),
@@ -111,18 +112,22 @@ where
     BoxCloneSyncService::new(connector)
 }
 
-/// Kube's TLS, which knows of rotated authorities and client certificates, and offers HTTP/2 beside HTTP/1.1.
+/// TLS that offers HTTP/2 beside HTTP/1.1.
 fn secured<C>(config: &Config, connector: C) -> Result<HttpsConnector<C>, Error> {
-    let tls = config.rustls_client_config().map_err(Error::Build)?;
+    Ok(tls(config)?.enable_all_versions().wrap_connector(connector))
+}
+
+/// TLS with the certificates of `config`, and its name of the server.
+fn tls(config: &Config) -> Result<HttpsConnectorBuilder<WantsProtocols1>, Error> {
     let mut builder = HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
+        .with_tls_config(identity::tls(config)?)
         .https_or_http();
     if let Some(name) = &config.tls_server_name {
         let name = name.clone().try_into();
         let name = name.map_err(|_| Error::ServerName(config.tls_server_name.clone()))?;
         builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    Ok(builder.enable_all_versions().wrap_connector(connector))
+    Ok(builder)
 }
 
 /// A tunnel through a proxy that may ask for name and password.

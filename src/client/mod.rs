@@ -9,6 +9,7 @@
 mod connections;
 mod dial;
 pub mod flow;
+mod identity;
 mod transport;
 
 use std::time::Duration;
@@ -22,7 +23,7 @@ use kube::{
 use tower::{BoxError, ServiceBuilder};
 use tower_http::decompression::DecompressionLayer;
 
-pub use self::dial::DialError;
+pub use self::{dial::DialError, identity::CertificateError};
 use self::{
     flow::{Flow, FlowLayer},
     transport::Transport,
@@ -54,6 +55,9 @@ pub enum Error {
     /// Its certificates or its proxy cannot be used.
     #[error("cannot build a client")]
     Build(#[source] kube::Error),
+    /// The kubeconfig's client certificate cannot be used.
+    #[error("cannot use the client certificate of the kubeconfig")]
+    Certificate(#[source] CertificateError),
     /// The kubeconfig's `tls-server-name` is none.
     #[error("`tls-server-name` of the kubeconfig is no name of a server: {}", .0.as_deref().unwrap_or_default())]
     ServerName(Option<String>),
@@ -136,7 +140,7 @@ pub async fn connect_through(
 /// a deadline. Nothing is retried in silence.
 ///
 /// # Errors
-/// [`Error::Build`] and [`Error::ServerName`].
+/// [`Error::Build`], [`Error::Certificate`] and [`Error::ServerName`].
 pub fn build(config: &Config, flow: Flow, gate: Option<&Gate>) -> Result<kube::Client, Error> {
     let gzip = DecompressionLayer::new().gzip(is_far(config));
     let service = ServiceBuilder::new()

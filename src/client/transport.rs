@@ -42,7 +42,10 @@ use super::{
     connections::{Connections, IDLE, Id, Seat, Use},
     dial::{DialError, Dialed, Dialer, Stream},
 };
-use crate::lead::GatedBody;
+use crate::{
+    lead::GatedBody,
+    tasks::{self, Ends, Task},
+};
 
 /// A peer that is silent for so long is asked for a sign of life…
 const PING_AFTER: Duration = Duration::from_secs(10);
@@ -123,7 +126,15 @@ impl Pool {
                         let dial = dial.shared();
                         book.dials.insert(id, dial.clone());
                         // A task of its own: others wait for it too, when the first one gives up.
-                        tokio::spawn(make(self.clone(), id, used_for, done));
+                        let named = tasks::named(Task::Connection, "");
+                        let made = make(self.clone(), id, used_for, done);
+                        // One that failed is forgotten, or everybody would wait for it.
+                        let pool = Arc::downgrade(self);
+                        named.start_or(Ends::freely(), made, move |_| {
+                            if let Some(pool) = pool.upgrade() {
+                                pool.forget(id);
+                            }
+                        });
                         Some(dial)
                     }
                 }

@@ -26,7 +26,12 @@ use orkestra_core::api::{conditions::EVENT_BYTES, names};
 use prometheus::IntCounter;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::{client::flow::Flow, metrics::Metrics, runtime::context::Clock};
+use crate::{
+    client::flow::Flow,
+    metrics::Metrics,
+    runtime::context::Clock,
+    tasks::{self, Ends, Task},
+};
 
 /// Events that wait to be sent; further ones are dropped.
 pub const CAPACITY: usize = 1024;
@@ -110,7 +115,12 @@ impl EventSink {
             problem: Problem::default(),
         };
         let sender = sender::Sender::new(client, flow, sink.dropped.clone(), sink.problem.clone());
-        tokio::spawn(sender.run(first, messages));
+        // What waits is kept over a restart; what was being sent is lost, as Events may be.
+        let state = (sender, first, messages);
+        tasks::named(Task::EventSender, "").keep(Ends::freely(), state, |state| {
+            let (sender, warnings, messages) = state;
+            Box::pin(sender.run(warnings, messages))
+        });
         sink
     }
 

@@ -77,9 +77,9 @@ impl Sender {
     }
 
     pub(super) async fn run(
-        mut self,
-        mut warnings: mpsc::Receiver<Message>,
-        mut messages: mpsc::Receiver<Message>,
+        &mut self,
+        warnings: &mut mpsc::Receiver<Message>,
+        messages: &mut mpsc::Receiver<Message>,
     ) {
         loop {
             let rested = self.resting.values().map(|rest| rest.until).min();

@@ -1,42 +1,43 @@
 //! Makes calls: bounded in time, in size and in number.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use orkestra_core::reconcile::calls::{Answer, Request};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
-    CallError, Guard, Resolver, Target, Variables,
+    BadUrl, CallError, Guard, Resolver, Target, Variables,
     dial::Dialler,
     error::RedirectError,
     exchange::{Message, Received, exchange},
+    places::{Caller, Place, Places},
 };
-use crate::client::user_agent;
+use crate::{
+    client::user_agent,
+    metrics::{CallMetrics, CallResult},
+};
 
-/// Calls under way in one process.
-const CALLS: usize = 128;
-/// Calls under way to one host and port: a host that hangs takes no more than these.
-const CALLS_A_HOST: usize = 16;
 /// How long a call waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
 /// Redirects that are followed.
 const REDIRECTS: usize = 5;
 
-/// Makes calls. Cheap to clone; clones share their limits.
+/// Makes calls. Cheap to clone; clones share their limits, each caller with a share of its own.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client {
+    inner: Arc<Inner>,
+    caller: Caller,
+}
 
 struct Inner {
     dialler: Dialler,
     variables: Variables,
-    calls: Arc<Semaphore>,
-    hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
+    places: Arc<Places>,
+    metrics: OnceLock<CallMetrics>,
 }
 
 impl Client {
@@ -52,12 +53,48 @@ impl Client {
     }
 
     pub(super) fn over(dialler: Dialler, variables: Variables) -> Self {
-        Self(Arc::new(Inner {
+        let inner = Inner {
             dialler,
             variables,
-            calls: Arc::new(Semaphore::new(CALLS)),
-            hosts: Mutex::default(),
-        }))
+            places: Arc::default(),
+            metrics: OnceLock::new(),
+        };
+        Self {
+            inner: Arc::new(inner),
+            caller: Caller::default(),
+        }
+    }
+
+    /// Counts calls from now on, those of all clones.
+    #[must_use]
+    pub fn counting_into(self, metrics: CallMetrics) -> Self {
+        // Who counts already goes on.
+        let _ = self.inner.metrics.set(metrics);
+        self
+    }
+
+    /// The same client on account of an operator, named with its Katalog.
+    #[must_use]
+    pub fn of_operator(&self, operator: &str) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            caller: Caller {
+                operator: operator.into(),
+                namespace: Arc::default(),
+            },
+        }
+    }
+
+    /// The same client on account of the operator's custom resources in a namespace; none is that of cluster-scoped ones.
+    #[must_use]
+    pub fn in_namespace(&self, namespace: Option<&str>) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            caller: Caller {
+                operator: self.caller.operator.clone(),
+                namespace: namespace.unwrap_or_default().into(),
+            },
+        }
     }
 
     /// Makes a call, and again as its [`retry`](Request::retry) says, unless no try could end otherwise.
@@ -77,21 +114,44 @@ impl Client {
     }
 
     async fn attempt(&self, request: &Request) -> Answer {
-        match self.received(request).await {
-            Ok((received, to)) => judged(request, &received, &to),
-            Err(error) => Answer {
-                error: Some(error.trouble()),
-                ..Answer::default()
-            },
+        let target = Target::parse(&request.url);
+        let entry = target.as_ref().ok();
+        let entry = entry.and_then(|target| self.inner.dialler.guard().entry(target));
+        let (answer, result) = match self.received(request, target).await {
+            Ok((received, to)) => {
+                let answer = judged(request, &received, &to);
+                let result = match &answer.error {
+                    None => CallResult::Success,
+                    Some(_) => CallResult::Status,
+                };
+                (answer, result)
+            }
+            Err(error) => {
+                let answer = Answer {
+                    error: Some(error.trouble()),
+                    ..Answer::default()
+                };
+                (answer, error.result())
+            }
+        };
+        if let Some(metrics) = self.inner.metrics.get() {
+            metrics.count(entry.map(ToString::to_string).as_deref(), result);
         }
+        answer
     }
 
-    async fn received(&self, request: &Request) -> Result<(Received, Target), CallError> {
-        let target = Target::parse(&request.url)?;
+    async fn received(
+        &self,
+        request: &Request,
+        target: Result<Target, BadUrl>,
+    ) -> Result<(Received, Target), CallError> {
+        let target = target?;
         let message = self.message(request)?;
-        let _turn = self.turn(&target).await?;
+        // What is refused waits for nobody.
+        self.inner.dialler.guard().judge_host(&target)?;
+        let place = self.place(&target).await?;
         let to = target.to_string();
-        let following = self.follow(request, target, message);
+        let following = self.follow(request, target, message, place);
         tokio::time::timeout(request.timeout, following)
             .await
             .unwrap_or(Err(CallError::Timeout {
@@ -100,16 +160,18 @@ impl Client {
             }))
     }
 
-    /// Follows redirects, each judged as the first URL was.
+    /// Follows redirects, each judged as the first URL was. Another host gives a place of its own, after that of the last one
+    /// is given back: nobody waits for a place while holding one.
     async fn follow(
         &self,
         request: &Request,
         mut target: Target,
         mut message: Message,
+        mut place: Place,
     ) -> Result<(Received, Target), CallError> {
         let mut from: Option<Target> = None;
         for _ in 0..=REDIRECTS {
-            let dialled = self.0.dialler.dial(&target, request.timeout).await;
+            let dialled = self.inner.dialler.dial(&target, request.timeout).await;
             let stream = dialled.map_err(|error| match (&from, error) {
                 (Some(from), CallError::Refused(why)) => redirect(from, why),
                 (_, error) => error,
@@ -131,6 +193,10 @@ impl Client {
                     return Err(redirect(&target, RedirectError::Elsewhere));
                 }
                 message.headers = common_headers();
+                let judged = self.inner.dialler.guard().judge_host(&next);
+                judged.map_err(|why| redirect(&target, why))?;
+                drop(place);
+                place = self.place(&next).await?;
             }
             from = Some(std::mem::replace(&mut target, next));
         }
@@ -148,7 +214,7 @@ impl Client {
             let key: HeaderName = name.parse().map_err(|_| unfit())?;
             headers.insert(key, HeaderValue::from_str(value).map_err(|_| unfit())?);
         }
-        if let Some(token) = self.0.variables.expand(&request.token)? {
+        if let Some(token) = self.inner.variables.expand(&request.token)? {
             let mut value =
                 HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| CallError::Token)?;
             value.set_sensitive(true);
@@ -162,28 +228,12 @@ impl Client {
         })
     }
 
-    /// Waits until the host and the process have room. The host's turn comes first: those who wait for a host that hangs
-    /// take no room from others.
-    async fn turn(&self, target: &Target) -> Result<Turn, CallError> {
-        let busy = || CallError::Busy(target.to_string());
-        let waiting = async {
-            let host = self.host(target).acquire_owned().await;
-            let process = self.0.calls.clone().acquire_owned().await;
-            // Neither is ever closed.
-            Some(Turn(host.ok()?, process.ok()?))
-        };
-        let turn = tokio::time::timeout(TURN, waiting).await;
-        turn.ok().flatten().ok_or_else(busy)
-    }
-
-    fn host(&self, target: &Target) -> Arc<Semaphore> {
-        let mut hosts = self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who calls or waits holds a second reference.
-        hosts.retain(|_, calls| Arc::strong_count(calls) > 1);
-        let calls = hosts.entry(target.to_string());
-        calls
-            .or_insert_with(|| Arc::new(Semaphore::new(CALLS_A_HOST)))
-            .clone()
+    /// Waits until the host and the process have room for this caller.
+    async fn place(&self, target: &Target) -> Result<Place, CallError> {
+        let host = target.to_string();
+        let place = self.inner.places.take(&host, &self.caller);
+        let place = tokio::time::timeout(TURN, place).await;
+        place.map_err(|_| CallError::Busy(host))
     }
 }
 
@@ -192,12 +242,6 @@ impl std::fmt::Debug for Client {
         f.write_str("Client")
     }
 }
-
-/// Room for one call, at its host and in the process; given back when it is dropped.
-struct Turn(
-    #[expect(dead_code, reason = "held, not read")] OwnedSemaphorePermit,
-    #[expect(dead_code, reason = "held, not read")] OwnedSemaphorePermit,
-);
 
 /// The answer, and whether its status is the one that counts as success.
 fn judged(request: &Request, received: &Received, to: &Target) -> Answer {

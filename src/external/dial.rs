@@ -21,6 +21,7 @@ use super::{
     allow::LOCALHOST,
     target::{Host, Target},
 };
+use crate::tasks::{self, Task};
 
 /// Most addresses of one name that are tried.
 const MOST_ADDRESSES: usize = 8;
@@ -74,6 +75,11 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
+    /// Judges what is dialled.
+    pub(super) fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
     pub(super) fn new(guard: Guard, resolver: Resolver) -> Self {
         Self {
             guard,
@@ -133,7 +139,7 @@ impl Dialler {
                 .map_err(|error| failed(io::Error::other(error)))?,
         };
         // Reading the machine's certificates blocks.
-        let load = || tokio::task::spawn_blocking(machine_config);
+        let load = || tasks::named(Task::ExternalRoots, "").start_blocking(machine_config);
         let config = self
             .tls
             .get_or_try_init(load)

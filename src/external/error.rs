@@ -5,6 +5,7 @@ use std::{io, time::Duration};
 use orkestra_core::reconcile::calls::Trouble;
 
 use super::{BadUrl, Refusal};
+use crate::metrics::CallResult;
 
 /// Why a call failed. Messages hold scheme, host and port at most: no path, no header, no body.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +111,26 @@ pub enum RedirectError {
 }
 
 impl CallError {
+    /// What is counted.
+    pub(super) fn result(&self) -> CallResult {
+        match self {
+            Self::Url(_)
+            | Self::Refused(_)
+            | Self::Redirect { .. }
+            | Self::Variable(_)
+            | Self::Unset(_)
+            | Self::Header(_)
+            | Self::Token => CallResult::Refused,
+            Self::Unresolved(_) | Self::Connect { .. } | Self::Tls { .. } => {
+                CallResult::Unreachable
+            }
+            Self::Timeout { .. } => CallResult::Timeout,
+            Self::Broken(_) | Self::TooLarge(_) => CallResult::Broken,
+            Self::Busy(_) => CallResult::Busy,
+            Self::Status { .. } => CallResult::Status,
+        }
+    }
+
     /// Whether only a change of the input or of the flags mends it.
     pub fn is_permanent(&self) -> bool {
         match self {

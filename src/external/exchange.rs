@@ -8,6 +8,7 @@ use hyper_util::rt::TokioIo;
 use tokio::task::JoinSet;
 
 use super::{CallError, dial::Stream, target::Target};
+use crate::tasks::{self, Task};
 
 /// Most bytes of an answer's body.
 const MOST_BODY: usize = 256 * 1024;
@@ -44,7 +45,7 @@ pub(super) async fn exchange(
         .map_err(broken)?;
     // Dropping the set ends the connection, whatever the other side does.
     let mut driver = JoinSet::new();
-    driver.spawn(connection);
+    tasks::named(Task::ExternalConnection, target).start_in(&mut driver, connection);
     let request = request(target, message).ok_or(CallError::Token)?;
     let response = sender.send_request(request).await.map_err(broken)?;
     let status = response.status();

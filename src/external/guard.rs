@@ -90,6 +90,19 @@ impl Guard {
         self.entries.is_empty()
     }
 
+    /// The entry that permits the host by its name or its address. A name that only its addresses permit has none.
+    pub(super) fn entry(&self, target: &Target) -> Option<&Allow> {
+        self.entries.iter().find(|entry| {
+            let is_about = match target.host {
+                Host::Address(address) => entry
+                    .network()
+                    .is_some_and(|network| network.contains(effective(address))),
+                Host::Name(_) => entry.names(&target.host),
+            };
+            is_about && entry.takes_port(target) && entry.takes_scheme(target)
+        })
+    }
+
     /// Whether a host may be looked up, and if it is an address, be dialled.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ mod dial;
 mod error;
 mod exchange;
 mod guard;
+mod places;
 mod target;
 #[cfg(test)]
 mod tests;

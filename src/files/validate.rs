@@ -9,7 +9,7 @@ use orkestra_core::{
     api::names,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{DocumentKind, MotifDocument, Source, Stream, Tree, parse_stream},
-    plan::{CrdShape, NotACrd, Schemas},
+    plan::{self, CrdShape, NotACrd, Schemas},
 };
 
 use super::{
@@ -135,6 +135,11 @@ impl Validated {
         }
         let checked = check(&file.path, &ours, schemas, motifs).await;
         found.extend(checked.problems);
+        for katalog in &checked.katalogs {
+            let mut only = plan::only_from_files(&katalog.document.spec, &katalog.schemas);
+            only.locate(&katalog.document.tree, Some(&file.name));
+            found.extend(only);
+        }
         for problem in &mut found.0 {
             problem.file.get_or_insert_with(|| file.name.clone());
         }

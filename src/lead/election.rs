@@ -8,7 +8,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::Instant;
+use super::boot::Moment;
 
 /// How long everything takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +56,13 @@ pub enum Step {
     /// Write a new time into the Lease, which is held.
     Renew,
     /// Nothing until then, or until something is heard; none is no time at all.
-    Wait(Option<Instant>),
+    Wait(Option<Moment>),
 }
 
 #[derive(Clone, Debug)]
 enum Seen {
     Absent,
-    Lease { record: Record, since: Instant },
+    Lease { record: Record, since: Moment },
 }
 
 /// One candidate's view.
@@ -73,9 +73,9 @@ pub struct Election {
     /// The newest state known; none before the first.
     seen: Option<Seen>,
     /// When the last write that made or kept it ours was started; none while it is not ours.
-    held_since: Option<Instant>,
+    held_since: Option<Moment>,
     /// No attempt before.
-    rests_until: Option<Instant>,
+    rests_until: Option<Moment>,
     /// Attempts in a row that were refused since somebody else was faster.
     conflicts: u32,
 }
@@ -94,7 +94,7 @@ impl Election {
     }
 
     /// Takes in a state of the Lease that is newer than any before; none is that there is no Lease.
-    pub fn see(&mut self, record: Option<Record>, now: Instant) {
+    pub fn see(&mut self, record: Option<Record>, now: Moment) {
         let ours = |record: &Record| record.holder.as_ref() == Some(&self.identity);
         if !record.as_ref().is_some_and(ours) {
             self.held_since = None;
@@ -109,7 +109,7 @@ impl Election {
     }
 
     /// An attempt that was begun at `started` succeeded: the Lease is `record`, and ours.
-    pub fn won(&mut self, record: Record, started: Instant) {
+    pub fn won(&mut self, record: Record, started: Moment) {
         self.held_since = Some(started);
         self.seen = Some(Seen::Lease {
             record,
@@ -119,13 +119,13 @@ impl Election {
     }
 
     /// An attempt failed, or had no answer, which may have been either: the next is made after `rest`.
-    pub fn failed(&mut self, now: Instant, rest: Duration) {
+    pub fn failed(&mut self, now: Moment, rest: Duration) {
         self.rests_until = Some(now + rest);
     }
 
     /// An attempt was refused since somebody else had written; [`Election::see`] tells what. Once that is no reason to wait,
     /// again and again it is.
-    pub fn conflicted(&mut self, now: Instant, rest: Duration) {
+    pub fn conflicted(&mut self, now: Moment, rest: Duration) {
         self.conflicts += 1;
         if self.conflicts > 1 {
             self.failed(now, rest);
@@ -133,7 +133,7 @@ impl Election {
     }
 
     /// What to do now. A lease that was not renewed in time is given up here.
-    pub fn next(&mut self, now: Instant) -> Step {
+    pub fn next(&mut self, now: Moment) -> Step {
         let rested = self.rests_until.filter(|at| *at > now);
         if let Some(until) = self.leads_until(now) {
             let due = self.held_since.unwrap_or(now) + self.timing.renew;
@@ -163,13 +163,13 @@ impl Election {
     }
 
     /// Until when this candidate leads if it renews no more; none when it does not.
-    pub fn leads_until(&self, now: Instant) -> Option<Instant> {
+    pub fn leads_until(&self, now: Moment) -> Option<Moment> {
         let until = self.held_since? + self.timing.renew_deadline;
         (until > now).then_some(until)
     }
 
     /// Who leads as far as is known; nobody where the lease has run out or was released.
-    pub fn leader(&self, now: Instant) -> Option<Arc<str>> {
+    pub fn leader(&self, now: Moment) -> Option<Arc<str>> {
         if self.leads_until(now).is_some() {
             return Some(Arc::clone(&self.identity));
         }

@@ -1,23 +1,25 @@
 //! The task that takes part in the election.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use futures::future::OptionFuture;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
 use orkestra_core::reconcile::record::Version;
 use prometheus::IntGauge;
 use tokio::{
     sync::{Notify, mpsc, oneshot},
-    task::JoinHandle,
-    time::{Instant, sleep_until},
+    time::sleep,
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    Election, Gate, Leadership, Standing, Step, Timing, lease,
+    Election, Gate, Leadership, Moment, Standing, Step, Timing, lease,
     watch::{News, SPREAD, Watcher, bounded},
 };
-use crate::runtime::{context::Clock, entropy::Entropy, wire::chain};
+use crate::{
+    runtime::{context::Clock, entropy::Entropy, wire::chain},
+    tasks::{self, Ends, Task},
+};
 
 /// Field manager of the Lease.
 const MANAGER: &str = "orkestra";
@@ -57,59 +59,11 @@ pub(crate) fn identity(host: &str, entropy: &Entropy) -> Arc<str> {
     format!("{host}_{:016x}", entropy.bits()).into()
 }
 
-/// A candidate in the election. Dropped without [`Elector::end`] it leads no more, and its lease runs out.
-#[derive(Debug)]
-pub struct Elector {
-    task: JoinHandle<()>,
-    end: oneshot::Sender<bool>,
-}
+/// Longest sleep of the elector. Timers stand still while the machine is suspended: it looks at its own clock after each.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-impl Elector {
-    /// Begins on the current tokio runtime. `client` makes the requests for the Lease: it has no gate, and connections that no
-    /// other request holds up.
-    pub fn start(
-        client: Client,
-        candidacy: Candidacy,
-        (clock, entropy): (Clock, Entropy),
-        gauge: IntGauge,
-    ) -> Self {
-        let (end, ending) = oneshot::channel();
-        let leases = Api::namespaced(client, &candidacy.namespace);
-        let election = Election::new(
-            Arc::clone(candidacy.leadership.identity()),
-            candidacy.timing,
-        );
-        let candidate = Candidate {
-            candidacy,
-            leases,
-            election,
-            lease: None,
-            blind: false,
-            watch_trouble: None,
-            trouble: None,
-            anew: Arc::default(),
-            clock,
-            entropy,
-            gauge,
-        };
-        Self {
-            task: tokio::spawn(candidate.run(ending)),
-            end,
-        }
-    }
-
-    /// Leads no more: the gate closes at once. With `release` the lease is given back, so that another takes over now; without
-    /// it runs out by itself, as it has to where a write may still be on its way.
-    pub async fn end(self, release: bool) {
-        // An error says that the task is gone, which is told below.
-        let _ = self.end.send(release);
-        if let Err(error) = self.task.await {
-            tracing::error!(%error, "the election ended badly");
-        }
-    }
-}
-
-struct Candidate {
+/// Takes part in the election.
+pub(super) struct Candidate {
     candidacy: Candidacy,
     leases: Api<Lease>,
     election: Election,
@@ -129,7 +83,36 @@ struct Candidate {
 }
 
 impl Candidate {
-    async fn run(mut self, mut ending: oneshot::Receiver<bool>) {
+    pub(super) fn new(
+        client: Client,
+        candidacy: Candidacy,
+        (clock, entropy): (Clock, Entropy),
+        gauge: IntGauge,
+    ) -> Self {
+        let leases = Api::namespaced(client, &candidacy.namespace);
+        let identity = Arc::clone(candidacy.leadership.identity());
+        Self {
+            election: Election::new(identity, candidacy.timing),
+            candidacy,
+            leases,
+            lease: None,
+            blind: false,
+            watch_trouble: None,
+            trouble: None,
+            anew: Arc::default(),
+            clock,
+            entropy,
+            gauge,
+        }
+    }
+
+    /// The moment, by the clock of the gate.
+    fn moment(&self) -> Moment {
+        self.candidacy.gate.clock().now()
+    }
+
+    /// Runs until it is told to end, and whether to give the lease back.
+    pub(super) async fn run(&mut self, ending: &mut oneshot::Receiver<bool>) {
         let (told, mut news) = mpsc::channel(16);
         let watcher = Watcher {
             leases: self.leases.clone(),
@@ -139,28 +122,34 @@ impl Candidate {
             told,
             anew: Arc::clone(&self.anew),
         };
-        let watcher = tokio::spawn(watcher.run());
+        // It lists anew whenever it is restarted.
+        let watcher =
+            tasks::named(Task::LeaseWatcher, "")
+                .keep(Ends::freely(), watcher, |watcher| Box::pin(watcher.run()));
+        let _watcher = AbortOnDropHandle::new(watcher);
         let release = loop {
-            let step = self.election.next(Instant::now());
+            let now = self.moment();
+            let step = self.election.next(now);
             self.tell();
             let Step::Wait(until) = step else {
                 self.attempt(step == Step::Acquire).await;
                 continue;
             };
+            let rest = until.map_or(LONGEST_SLEEP, |until| until.duration_since(now));
+            let rest = rest.min(LONGEST_SLEEP);
             tokio::select! {
                 biased;
-                ended = &mut ending => break ended.unwrap_or(false),
+                ended = &mut *ending => break ended.unwrap_or(false),
                 Some(heard) = news.recv() => self.hear(heard).await,
-                Some(()) = OptionFuture::from(until.map(sleep_until)) => {}
+                () = sleep(rest) => {}
             }
         };
-        watcher.abort();
         self.resign(release).await;
     }
 
     /// Tells how it stands: the gate first.
     fn tell(&mut self) {
-        let now = Instant::now();
+        let now = self.moment();
         let until = self.election.leads_until(now);
         self.candidacy.gate.set(until);
         let standing = Standing {
@@ -213,7 +202,8 @@ impl Candidate {
     /// Takes in that there is no Lease.
     fn miss(&mut self) {
         self.lease = None;
-        self.election.see(None, Instant::now());
+        let now = self.moment();
+        self.election.see(None, now);
     }
 
     /// Takes in a state of the Lease, unless a newer one is known.
@@ -227,7 +217,8 @@ impl Candidate {
         if is_news {
             let record = lease::record(&lease);
             self.lease = Some(lease);
-            self.election.see(Some(record), Instant::now());
+            let now = self.moment();
+            self.election.see(Some(record), now);
         }
     }
 
@@ -240,7 +231,7 @@ impl Candidate {
             leadership,
             ..
         } = &self.candidacy;
-        let started = Instant::now();
+        let started = self.moment();
         let identity = leadership.identity();
         let known = self.lease.clone();
         let base = known
@@ -248,7 +239,7 @@ impl Candidate {
             .unwrap_or_else(|| lease::fresh(namespace, name));
         let wanted = lease::held(&base, identity, timing.lease, self.clock.now());
         let written = self.write(known.is_some(), &wanted).await;
-        let now = Instant::now();
+        let now = self.moment();
         let rest = self.entropy.shorten(timing.retry, SPREAD);
         match written {
             Ok(lease) => {
@@ -296,7 +287,8 @@ impl Candidate {
                 tracing::warn!(error = %chain(&error), "the Lease could not be read");
                 self.trouble = self.blame(&error, "get");
                 let rest = self.entropy.shorten(self.candidacy.timing.retry, SPREAD);
-                self.election.failed(Instant::now(), rest);
+                let now = self.moment();
+                self.election.failed(now, rest);
             }
         }
     }
@@ -321,8 +313,8 @@ impl Candidate {
     }
 
     /// Leads no more; gives the lease back, if that is wanted and it is held.
-    async fn resign(mut self, release: bool) {
-        let held = self.election.leads_until(Instant::now()).is_some();
+    async fn resign(&mut self, release: bool) {
+        let held = self.election.leads_until(self.moment()).is_some();
         self.candidacy.gate.set(None);
         self.candidacy.leadership.tell(Standing {
             heard: self.election.has_heard(),

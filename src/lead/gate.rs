@@ -1,14 +1,14 @@
 //! The last check before a write leaves the process: a layer around everything that a [`kube::Client`] does.
 //!
 //! ```text
-//!  kube::Client ─► Gate ─┬─ GET, HEAD ──────────────────────────► authentication ─► retries ─► connection
+//!  kube::Client ─► Gate ─┬─ GET, HEAD, reviews ─────────────────► authentication ─► retries ─► connection
 //!                        └─ anything else, while it leads ──────►
 //!                                        └─ at each poll: not any more? dropped, and `NotLeading`
 //! ```
 //!
-//! A process may stand still at any moment, for as long as it likes: stopped by a signal, by a hypervisor, or starved. Whatever
-//! it believed of itself before is worth nothing then, so it is the clock that is asked, each time that the request is polled:
-//! also one that waits for a connection, a token or another try is dropped before it is sent.
+//! A process may stand still at any moment, for as long as it likes: stopped by a signal, by a hypervisor, with the machine that
+//! is suspended, or starved. Whatever it believed of itself before is worth nothing then, so a clock that counts all of that
+//! ([`BootClock`]) is asked each time that the request is polled: also one that waits for a connection, a token or another try is dropped before it is sent.
 //!
 //! A connection is a task of its own, which may hold a request that it has not written yet. So the body asks too, in the moment
 //! that the connection takes it ([`GatedBody`]); without its body the API server does nothing. What has left the process is
@@ -26,8 +26,9 @@ use std::{
 
 use http::{Method, Request};
 use http_body::{Body, Frame, SizeHint};
-use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
+
+use super::boot::{BootClock, Moment};
 
 /// Why a write was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,35 +41,43 @@ pub struct Gate(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// What `open_for` counts from. The clock is monotonic, and goes on while the process stands still.
-    since: Instant,
-    /// Nanoseconds after `since` until which it is open; 0 is closed.
-    open_for: AtomicU64,
+    /// Goes on while the process is stopped, and while the machine is suspended.
+    clock: BootClock,
+    /// Nanoseconds on that clock until which it is open; 0 is closed.
+    open_until: AtomicU64,
 }
 
 impl Default for Gate {
     fn default() -> Self {
-        Self(Arc::new(Inner {
-            since: Instant::now(),
-            open_for: AtomicU64::new(0),
-        }))
+        Self::new(BootClock::system())
     }
 }
 
 impl Gate {
+    /// A closed one that goes by `clock`.
+    pub fn new(clock: BootClock) -> Self {
+        Self(Arc::new(Inner {
+            clock,
+            open_until: AtomicU64::new(0),
+        }))
+    }
+
+    /// The clock that it goes by.
+    pub fn clock(&self) -> &BootClock {
+        &self.0.clock
+    }
+
     /// Opens it until `until`, or closes it; what was said before counts no more.
-    pub fn set(&self, until: Option<Instant>) {
-        let open_for = until.map_or(Duration::ZERO, |until| {
-            until.saturating_duration_since(self.0.since)
-        });
-        let nanos = u64::try_from(open_for.as_nanos()).unwrap_or(u64::MAX);
-        self.0.open_for.store(nanos, Ordering::SeqCst);
+    pub fn set(&self, until: Option<Moment>) {
+        let nanos = until.map_or(0, |until| until.up().as_nanos());
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        self.0.open_until.store(nanos, Ordering::SeqCst);
     }
 
     /// Whether a write may start at this moment.
     pub fn is_open(&self) -> bool {
-        let open_for = Duration::from_nanos(self.0.open_for.load(Ordering::SeqCst));
-        self.0.since.elapsed() < open_for
+        let open_until = Duration::from_nanos(self.0.open_until.load(Ordering::SeqCst));
+        self.0.clock.now().up() < open_until
     }
 }
 
@@ -104,7 +113,7 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        if reads {
+        if reads || is_review(request.uri().path()) {
             return Passing {
                 gate: None,
                 inner: Some(Box::pin(self.inner.call(request))),
@@ -121,6 +130,12 @@ where
             inner,
         }
     }
+}
+
+/// Whether a request asks who somebody is, or what somebody may do: the API server stores nothing of it.
+fn is_review(path: &str) -> bool {
+    path.starts_with("/apis/authentication.k8s.io/")
+        || path.starts_with("/apis/authorization.k8s.io/")
 }
 
 /// A request on its way through a [`Gate`].
@@ -226,7 +241,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn reads_always_pass_and_writes_only_until_the_lease_ends() {
-        let gate = Gate::default();
+        let gate = Gate::new(BootClock::of_timers());
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let (answer, sent) = send(&gate, method.clone(), Duration::ZERO).await;
             assert!(answer.unwrap_err().is::<NotLeading>(), "{method}");
@@ -235,7 +250,7 @@ mod tests {
         let (answer, sent) = send(&gate, Method::GET, Duration::from_mins(1)).await;
         assert!(answer.is_ok() && sent == 1);
 
-        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
         let (answer, sent) = send(&gate, Method::PATCH, Duration::from_secs(5)).await;
         assert!(answer.is_ok() && sent == 1);
         gate.set(None);
@@ -243,9 +258,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_write_that_waits_for_its_connection_when_the_lease_ends_is_not_sent() {
+    async fn reviews_pass_whoever_leads_for_they_store_nothing() {
         let gate = Gate::default();
-        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        for (path, passes) in [
+            ("/apis/authentication.k8s.io/v1/tokenreviews", true),
+            ("/apis/authorization.k8s.io/v1/subjectaccessreviews", true),
+            ("/apis/rbac.authorization.k8s.io/v1/clusterroles", false),
+            ("/api/v1/namespaces/one/serviceaccounts/one/token", false),
+            ("/apis/authorization.k8s.io.example.org/v1/ponds", false),
+        ] {
+            let service = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });
+            let mut post = request(Method::POST);
+            *post.uri_mut() = path.parse().unwrap();
+            let answer = gate.layer(service).oneshot(post).await;
+            assert_eq!(answer.is_ok(), passes, "{path}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_waits_for_its_connection_when_the_lease_ends_is_not_sent() {
+        let gate = Gate::new(BootClock::of_timers());
+        gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
         let (answer, sent) = send(&gate, Method::PATCH, Duration::from_secs(7)).await;
         assert!(answer.unwrap_err().is::<NotLeading>());
         assert_eq!(sent, 0);
@@ -253,8 +286,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_a_connection_has_not_written_when_the_lease_ends_is_not_written() {
-        let gate = Gate::default();
-        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        let gate = Gate::new(BootClock::of_timers());
+        gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
         let server = service_fn(|request: Request<Full<Bytes>>| async move {
             Ok::<_, Infallible>(GatedBody::of(request).into_body())
         });
@@ -274,14 +307,34 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_renewal_keeps_writes_going_that_wait() {
-        let gate = Gate::default();
-        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        let gate = Gate::new(BootClock::of_timers());
+        gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
         let renew = async {
             tokio::time::sleep(Duration::from_secs(4)).await;
-            gate.set(Some(Instant::now() + Duration::from_secs(6)));
+            gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
         };
         let ((answer, sent), ()) =
             tokio::join!(send(&gate, Method::PUT, Duration::from_secs(8)), renew);
         assert!(answer.is_ok() && sent == 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_that_slept_through_its_lease_writes_nothing_when_it_wakes() {
+        let up = Arc::new(AtomicU64::new(1000));
+        let read = Arc::clone(&up);
+        let clock =
+            BootClock::new(move || Moment::at(Duration::from_secs(read.load(Ordering::SeqCst))));
+        let gate = Gate::new(clock);
+        gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
+        let sleep = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            // The timers know nothing of it.
+            up.fetch_add(3600, Ordering::SeqCst);
+        };
+        let write = send(&gate, Method::PATCH, Duration::from_millis(20));
+        let ((answer, sent), ()) = tokio::join!(write, sleep);
+        assert!(answer.unwrap_err().is::<NotLeading>());
+        assert_eq!(sent, 0);
+        assert!(!gate.is_open());
     }
 }

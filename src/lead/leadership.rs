@@ -114,13 +114,14 @@ impl Leadership {
 mod tests {
     use std::time::Duration;
 
-    use tokio::time::{Instant, sleep};
+    use tokio::time::sleep;
 
     use super::*;
+    use crate::lead::BootClock;
 
     #[tokio::test(start_paused = true)]
     async fn work_ends_with_the_lease_and_a_gate_that_ran_out_counts_before_anybody_says_so() {
-        let gate = Gate::default();
+        let gate = Gate::new(BootClock::of_timers());
         let leadership = Leadership::candidate("a".into(), gate.clone());
         let leads = Standing {
             leads: true,
@@ -129,7 +130,7 @@ mod tests {
         assert!(!leadership.leads());
         assert!(leadership.tell(leads.clone()));
         assert!(!leadership.tell(leads));
-        gate.set(Some(Instant::now() + Duration::from_secs(6)));
+        gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
         assert!(leadership.leads());
         let done = leadership.while_leading(sleep(Duration::from_secs(5)));
         assert_eq!(done.await, Some(()));

@@ -13,21 +13,26 @@
 //!
 //! Three things together see to it that a process which has lost its lease writes nothing: it yields when it could not renew
 //! for [`Timing::renew_deadline`], which is earlier than anybody may take over; passes that run are dropped then; and the
-//! [`Gate`] asks the clock before each write, also of a process that stood still and wakes in the middle of one.
+//! [`Gate`] asks the clock before each write, also of a process that stood still and wakes in the middle of one. The clock is one
+//! that counts the time in suspend, and the elector has a thread of its own, so that no pass, however long, holds up a renewal.
 
+mod boot;
 mod election;
 mod elector;
 mod gate;
 mod leadership;
 mod lease;
+mod thread;
 mod watch;
 
 pub(crate) use self::elector::identity;
 pub use self::{
+    boot::{BootClock, Moment},
     election::{Election, Record, Step, Timing},
-    elector::{Candidacy, Elector},
+    elector::Candidacy,
     gate::{Gate, Gated, GatedBody, NotLeading},
     leadership::{Leadership, Standing},
+    thread::Elector,
 };
 
 /// Where the kernel tells the machine's name.

@@ -45,7 +45,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     /// Tells what happens until nobody listens.
-    pub(super) async fn run(self) {
+    pub(super) async fn run(&self) {
         let mut version = None;
         loop {
             let at = match version.take() {

@@ -7,7 +7,7 @@ use kube::{
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::{GroupKind, ObjectKey},
-    value::Node,
+    value::{Fault, Node},
 };
 use serde_json::Value;
 
@@ -49,6 +49,16 @@ impl CallError {
         matches!(*self.source, WireError::Conflict { .. })
     }
 
+    /// Whether an object of that name exists already.
+    pub fn is_already_there(&self) -> bool {
+        matches!(*self.source, WireError::AlreadyExists(_))
+    }
+
+    /// Whether a permission is missing.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(*self.source, WireError::Forbidden { .. })
+    }
+
     /// Whether there was no answer.
     pub fn is_unreachable(&self) -> bool {
         matches!(*self.source, WireError::Unavailable(_))
@@ -77,9 +87,16 @@ impl Resource {
         }
     }
 
+    /// The same; an object that cannot be read whole is returned without the parts that cannot, under [`Fault::MARK`].
+    #[must_use]
+    pub(crate) fn in_part(mut self) -> Self {
+        self.wire = self.wire.in_part();
+        self
+    }
+
     /// Katalogs.
     pub(crate) fn katalogs(client: &Client) -> Self {
-        Self::new(client, names::GROUP, names::VERSION, "Katalog", "katalogs")
+        Self::new(client, names::GROUP, names::VERSION, "Katalog", "katalogs").in_part()
     }
 
     /// Controller revisions.
@@ -93,9 +110,19 @@ impl Resource {
         )
     }
 
+    /// Leases.
+    pub(crate) fn leases(client: &Client) -> Self {
+        Self::new(client, "coordination.k8s.io", "v1", "Lease", "leases")
+    }
+
+    /// Namespaces.
+    pub(crate) fn namespaces(client: &Client) -> Self {
+        Self::new(client, "", "v1", "Namespace", "namespaces")
+    }
+
     /// A kind that is operated, whatever its scope.
     pub(crate) fn operated(client: &Client, kind: &OperatedKind) -> Self {
-        Self::new(client, &kind.group, &kind.version, &kind.kind, &kind.plural)
+        Self::new(client, &kind.group, &kind.version, &kind.kind, &kind.plural).in_part()
     }
 
     /// Where this version of a kind is served; none when it is not.
@@ -153,7 +180,10 @@ impl Resource {
         namespace: Option<&str>,
         labels: Option<&str>,
     ) -> Result<Vec<DynamicObject>, CallError> {
-        self.list_each(namespace, labels, |object| object).await
+        let mut all = self.list_each(namespace, labels, |object| object).await?;
+        // One that cannot be read whole is none that can be used.
+        all.retain(|object| object.data.get(Fault::MARK).is_none());
+        Ok(all)
     }
 
     /// The metadata of everything that `labels` select in all namespaces; of the rest no more than a page is held.
@@ -257,7 +287,17 @@ impl Resource {
         name: &str,
         object: &Value,
     ) -> Result<DynamicObject, CallError> {
-        let key = key(Some(namespace), name);
+        self.create_in(Some(namespace), name, object).await
+    }
+
+    /// The same of a kind that may be cluster-scoped.
+    pub(crate) async fn create_in(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        object: &Value,
+    ) -> Result<DynamicObject, CallError> {
+        let key = key(namespace, name);
         let answer = self
             .wire
             .create(&self.served, &key, MANAGER, &Node::from(object))
@@ -276,11 +316,31 @@ impl Resource {
         namespace: Option<&str>,
         name: &str,
     ) -> Result<(), CallError> {
+        self.delete_if(namespace, name, (None, None)).await
+    }
+
+    /// Deletes it where it has that uid and resourceVersion; one that is not there is deleted.
+    pub(crate) async fn delete_exactly(
+        &self,
+        namespace: &str,
+        name: &str,
+        (uid, version): (&str, &str),
+    ) -> Result<(), CallError> {
+        self.delete_if(Some(namespace), name, (Some(uid), Some(version)))
+            .await
+    }
+
+    async fn delete_if(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        (uid, resource_version): (Option<&str>, Option<&str>),
+    ) -> Result<(), CallError> {
         let key = key(namespace, name);
         let how = Deletion {
             propagation: Propagation::Background,
-            uid: None,
-            resource_version: None,
+            uid,
+            resource_version,
         };
         match self.wire.delete(&self.served, &key, &how).await {
             Ok(_) | Err(WireError::NotFound(_)) => Ok(()),

@@ -12,7 +12,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use orkestra_core::{
     api::OperatorStatus as Row,
-    plan::{KatalogRef, OperatorPlan, Plan},
+    plan::{KatalogRef, OperatorPlan, Plan, Plans, Revised},
 };
 use tokio::sync::watch;
 
@@ -38,13 +38,13 @@ pub struct KatalogView {
     pub reference: KatalogRef,
     /// What it says about itself.
     pub about: About,
-    /// The accepted revision that runs; none until one was accepted.
+    /// What the newest accepted revision declares; none until one was accepted.
     pub plan: Option<Arc<Plan>>,
     /// Its `Ready` condition.
     pub ready: Readiness,
-    /// Name of the revision that runs; none until one was accepted.
+    /// Name of the revision that is in force; none until one was accepted.
     pub revision: Option<String>,
-    /// One for each enabled entry of the running revision, sorted by name.
+    /// One for each enabled entry of the newest accepted revision, sorted by name.
     pub operators: Vec<OperatorView>,
     /// Entries with `enabled: false`, sorted.
     pub disabled: Vec<String>,
@@ -79,8 +79,8 @@ pub struct Readiness {
 /// One entry of a Katalog.
 #[derive(Clone, Debug)]
 pub struct OperatorView {
-    /// What it follows.
-    pub plan: Arc<OperatorPlan>,
+    /// What the newest accepted revision declares of it. What it runs, its status says.
+    pub wanted: Revised,
     /// What it says of itself, live. An entry that was not started for a conflict says `Waiting`, for good.
     pub status: watch::Receiver<OperatorStatus>,
     /// The Katalog that holds this kind, as `namespace/name`, when it is not this one.
@@ -230,20 +230,31 @@ impl KatalogView {
     pub fn operator(&self, name: &str) -> Option<&OperatorView> {
         self.operators
             .iter()
-            .find(|operator| operator.plan.name == name)
+            .find(|operator| operator.name() == name)
     }
 }
 
 impl OperatorView {
     fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.plan, &other.plan)
+        self.wanted == other.wanted
             && self.status.same_channel(&other.status)
             && self.conflict == other.conflict
             && self.told == other.told
     }
 
+    /// The name of the entry.
+    pub fn name(&self) -> &str {
+        &self.wanted.plan.name
+    }
+
+    /// The plan that it goes by, as its status says: what it runs, or the wanted plan while it runs none.
+    pub fn plan<'a>(&'a self, status: &'a OperatorStatus) -> &'a Arc<OperatorPlan> {
+        let effective = status.plans.as_ref().map(Plans::effective);
+        &effective.unwrap_or(&self.wanted).plan
+    }
+
     /// Whether its caches are filled, or it says why not.
-    fn is_settled(&mut self) -> bool {
+    pub(crate) fn is_settled(&mut self) -> bool {
         let status = self.status.borrow_and_update();
         let up = matches!(
             status.phase,

@@ -5,37 +5,18 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    panic::AssertUnwindSafe,
-    pin::pin,
     sync::Arc,
-    time::Duration,
 };
 
-use futures::{
-    FutureExt, StreamExt,
-    stream::{BoxStream, SelectAll},
-};
-use kube::{
-    Api, Client,
-    api::{ApiResource, DynamicObject},
-    core::GroupVersionKind,
-    runtime::{
-        WatchStreamExt,
-        utils::Backoff,
-        watcher::{self, Event, watcher},
-    },
-};
-use orkestra_core::{api::names, plan::KatalogRef};
+use orkestra_core::plan::KatalogRef;
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::katalog::{Katalog, KatalogObject, Latest, Shared, reference};
-use crate::runtime::{entropy::Entropy, wire::chain};
-
-/// How long a Katalog whose task panicked rests.
-const REST: Duration = Duration::from_secs(10);
-/// Longest wait before a watch that failed is opened again.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+use super::{
+    katalog::{Katalog, KatalogObject, Latest, Shared},
+    watched::{Told, Watches, reference},
+};
+use crate::tasks::{self, Ends, Task};
 
 /// Which Katalogs are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,38 +33,60 @@ pub(crate) async fn follow(
     namespaces: &Namespaces,
     shutdown: CancellationToken,
 ) {
-    let mut events = watched(&shared, namespaces, ("Katalog", "katalogs"));
-    let mut followed = Followed {
+    let followed = Followed {
         shared,
+        namespaces: namespaces.clone(),
         katalogs: BTreeMap::new(),
         tasks: TaskTracker::new(),
+        shutdown: shutdown.clone(),
     };
-    let mut unlisted: BTreeSet<Scope> = scopes(namespaces).into_iter().collect();
-    let mut lists: BTreeMap<Scope, Vec<KatalogObject>> = BTreeMap::new();
-    let mut shutdown = pin!(shutdown.cancelled_owned());
+    let feed = tasks::named(Task::Feed, "Katalogs");
+    feed.kept(Ends::with(&shutdown), followed, |followed| {
+        Box::pin(watch_all(followed))
+    })
+    .await;
+}
+
+/// Watches Katalogs until the shutdown, and waits for their tasks then. What it follows outlives it: begun anew it lists.
+async fn watch_all(followed: &mut Followed) {
+    let namespaces = followed.namespaces.clone();
+    let mut watches: Watches<KatalogObject> =
+        Watches::start(&followed.shared, &namespaces, ("Katalog", "katalogs"));
+    let mut states = watches.states();
+    let mut unlisted: BTreeSet<usize> = (0..states.len()).collect();
+    let shutdown = followed.shutdown.clone();
     loop {
-        let (scope, event) = tokio::select! {
-            () = &mut shutdown => break,
-            Some(event) = events.next() => event,
-        };
-        match event {
-            Err(error) => {
-                tracing::warn!(error = %chain(&error), "Katalogs cannot be watched");
-            }
-            Ok(Event::Init) => drop(lists.insert(scope, Vec::new())),
-            Ok(Event::InitApply(object)) => {
-                let listed = lists.entry(scope).or_default();
-                listed.push(KatalogObject::new(object));
-            }
-            Ok(Event::InitDone) => {
-                followed.replace(&scope, lists.remove(&scope).unwrap_or_default());
-                unlisted.remove(&scope);
-                if unlisted.is_empty() {
-                    followed.shared.synced.send_replace(true);
+        tokio::select! {
+            () = shutdown.cancelled() => break,
+            Some(told) = watches.told.recv() => {
+                // Before its list is complete, what it shows is taken in together.
+                if !unlisted.contains(&told.watch) {
+                    followed.look_at(&watches, &told);
                 }
             }
-            Ok(Event::Apply(object)) => followed.apply(vec![KatalogObject::new(object)]),
-            Ok(Event::Delete(object)) => followed.remove(&reference(&object.metadata)),
+            () = Watches::<KatalogObject>::changed(&mut states) => {}
+        }
+        if let Some(why) = watches.new_trouble() {
+            tracing::warn!(error = why, "Katalogs cannot be watched");
+        }
+        let listed: Vec<usize> = unlisted
+            .iter()
+            .copied()
+            .filter(|one| watches.was_synced(*one))
+            .collect();
+        for watch in listed {
+            let all = watches.all(watch);
+            if let Some((scope, _)) = watches.handles.get(watch) {
+                followed.remove_unlisted(scope.as_deref(), &all);
+            }
+            followed.apply(all);
+            unlisted.remove(&watch);
+        }
+        if unlisted.is_empty() {
+            followed
+                .shared
+                .synced
+                .send_if_modified(|synced| !std::mem::replace(synced, true));
         }
     }
     followed.katalogs.clear();
@@ -94,70 +97,13 @@ pub(crate) async fn follow(
 /// A namespace; none is all of them.
 pub(crate) type Scope = Option<String>;
 
-/// Events of a watch, with the scope that is watched.
-type Events = SelectAll<BoxStream<'static, (Scope, watcher::Result<Event<DynamicObject>>)>>;
-
-/// Watches objects of a kind of ours, which has that kind and plural, in all of `namespaces`.
-pub(crate) fn watched(
-    shared: &Shared,
-    namespaces: &Namespaces,
-    (kind, plural): (&str, &str),
-) -> Events {
-    let mut events = SelectAll::new();
-    for scope in scopes(namespaces) {
-        let api = api(
-            shared.context.wire.client(),
-            scope.as_deref(),
-            (kind, plural),
-        );
-        let backoff = Doubling {
-            entropy: shared.context.entropy.clone(),
-            failures: 0,
-        };
-        let reach = shared.context.wire.reach().clone();
-        // What ends while the API server is away is tried again once it is back.
-        let patient = watcher(api, watcher::Config::default()).then(move |event| {
-            let reach = reach.clone();
-            async move {
-                if event.is_err() {
-                    reach.up().await;
-                }
-                event
-            }
-        });
-        let stream = patient.boxed().backoff(backoff);
-        events.push(stream.map(move |event| (scope.clone(), event)).boxed());
-    }
-    events
-}
-
-fn scopes(namespaces: &Namespaces) -> Vec<Scope> {
-    match namespaces {
-        Namespaces::All => vec![None],
-        Namespaces::Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
-    }
-}
-
-fn api(
-    client: &Client,
-    namespace: Option<&str>,
-    (kind, plural): (&str, &str),
-) -> Api<DynamicObject> {
-    let kind = ApiResource::from_gvk_with_plural(
-        &GroupVersionKind::gvk(names::GROUP, names::VERSION, kind),
-        plural,
-    );
-    match namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
-        None => Api::all_with(client.clone(), &kind),
-    }
-}
-
 /// The Katalogs that are followed.
 struct Followed {
     shared: Arc<Shared>,
+    namespaces: Namespaces,
     katalogs: BTreeMap<KatalogRef, Entry>,
     tasks: TaskTracker,
+    shutdown: CancellationToken,
 }
 
 struct Entry {
@@ -167,32 +113,40 @@ struct Entry {
 }
 
 impl Followed {
-    /// Takes in a whole list of a scope.
-    fn replace(&mut self, scope: &Scope, objects: Vec<KatalogObject>) {
-        let listed: Vec<_> = objects.iter().map(KatalogObject::reference).collect();
-        let in_scope = |katalog: &KatalogRef| {
-            scope
-                .as_ref()
-                .is_none_or(|namespace| *namespace == katalog.namespace)
-        };
-        let gone: Vec<_> = self
-            .katalogs
-            .keys()
-            .filter(|katalog| in_scope(katalog) && !listed.contains(katalog))
+    /// Takes in what is known now of a Katalog.
+    fn look_at(&mut self, watches: &Watches<KatalogObject>, told: &Told) {
+        match watches.get(told) {
+            Some(written) if told.rewound => {
+                let object = KatalogObject::clone(&written.content);
+                self.apply(vec![Arc::new(KatalogObject {
+                    rewound: true,
+                    ..object
+                })]);
+            }
+            Some(written) => self.apply(vec![written.content.clone()]),
+            None => self.remove(&reference(&told.key)),
+        }
+    }
+
+    /// Removes those that were followed before this list of a namespace, or of all, and are not in it: they were deleted while the
+    /// feed began anew.
+    fn remove_unlisted(&mut self, namespace: Option<&str>, listed: &[Arc<KatalogObject>]) {
+        let listed: BTreeSet<KatalogRef> = listed.iter().map(|one| one.reference()).collect();
+        let in_scope = |katalog: &KatalogRef| namespace.is_none_or(|one| one == katalog.namespace);
+        let gone: Vec<KatalogRef> = (self.katalogs.keys())
+            .filter(|katalog| in_scope(katalog) && !listed.contains(*katalog))
             .cloned()
             .collect();
         for katalog in &gone {
             self.remove(katalog);
         }
-        self.apply(objects);
     }
 
     /// Takes in states of Katalogs; all of them claim before any of them runs.
-    fn apply(&mut self, objects: Vec<KatalogObject>) {
+    fn apply(&mut self, objects: Vec<Arc<KatalogObject>>) {
         let mut started = Vec::new();
         for object in objects {
             let key = object.reference();
-            let object = Arc::new(object);
             let known = self
                 .katalogs
                 .get(&key)
@@ -212,12 +166,17 @@ impl Followed {
         }
         for (key, object, before, katalog) in started {
             let (objects, latest) = watch::channel(Some(Arc::clone(&object)));
-            let shared = Arc::clone(&self.shared);
-            let task = self.tasks.spawn(async move {
-                if let Some(before) = before {
-                    let _ = before.task.await;
-                }
-                attend(&shared, katalog, latest).await;
+            let attended = Attended {
+                shared: Arc::clone(&self.shared),
+                key: key.clone(),
+                before: before.map(|before| before.task),
+                first: katalog,
+                objects: latest,
+            };
+            let ends = Ends::freely_or_with(&self.shutdown);
+            let named = tasks::named(Task::Katalog, &key);
+            let task = named.keep_on(&self.tasks, ends, attended, |attended| {
+                Box::pin(attend(attended))
             });
             self.katalogs.insert(
                 key,
@@ -239,51 +198,30 @@ impl Followed {
     }
 }
 
-/// Runs a Katalog; one whose task panics rests, and begins anew.
-async fn attend(shared: &Arc<Shared>, first: Option<Katalog>, objects: watch::Receiver<Latest>) {
-    let mut katalog = first;
-    loop {
-        let next = katalog
-            .take()
-            .or_else(|| Some(Katalog::new(shared, &objects.borrow().clone()?)));
-        let Some(next) = next else {
-            return;
-        };
-        if AssertUnwindSafe(next.run(objects.clone()))
-            .catch_unwind()
-            .await
-            .is_ok()
-        {
-            return;
-        }
-        tracing::error!("the task of a Katalog panicked");
-        tokio::time::sleep(REST).await;
-        if objects.has_changed().is_err() {
-            return;
-        }
+/// A Katalog to be run.
+struct Attended {
+    shared: Arc<Shared>,
+    key: KatalogRef,
+    /// The task of one of the same name that was there before.
+    before: Option<JoinHandle<()>>,
+    /// What it begins with; made anew after a failure.
+    first: Option<Katalog>,
+    objects: watch::Receiver<Latest>,
+}
+
+/// Runs a Katalog until it is gone; begun anew it starts from its newest state.
+async fn attend(attended: &mut Attended) {
+    if let Some(before) = &mut attended.before {
+        // It has to end first; how does not matter.
+        let _ = before.await;
+        attended.before = None;
     }
-}
-
-/// Waits that double with each failure, with jitter.
-struct Doubling {
-    entropy: Entropy,
-    failures: u32,
-}
-
-impl Iterator for Doubling {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let wait = Duration::from_millis(500)
-            .saturating_mul(2_u32.saturating_pow(self.failures))
-            .min(LONGEST_WAIT);
-        self.failures = self.failures.saturating_add(1);
-        Some(self.entropy.shorten(wait, 0.2))
-    }
-}
-
-impl Backoff for Doubling {
-    fn reset(&mut self) {
-        self.failures = 0;
+    let katalog = attended.first.take().or_else(|| {
+        let newest = attended.objects.borrow().clone()?;
+        Some(Katalog::new(&attended.shared, &newest))
+    });
+    match katalog {
+        Some(katalog) => katalog.run(attended.objects.clone()).await,
+        None => attended.shared.supervisor.forget(&attended.key),
     }
 }

@@ -15,10 +15,10 @@ use std::{
     sync::Arc,
 };
 
-use orkestra_core::plan::{self, Change, GroupKind, KatalogRef, OperatorPlan, Plan};
+use orkestra_core::plan::{self, Change, GroupKind, KatalogRef, OperatorPlan, Plan, Revised};
 
-use super::claims::{self, Seniority};
-use crate::runtime::Role;
+use super::claims::{self, Claimant, Holder, Seniority, Standing, Standings};
+use crate::runtime::{Problem, Role};
 
 /// Which entry of which Katalog.
 pub(crate) type SlotKey = (KatalogRef, String);
@@ -26,6 +26,8 @@ pub(crate) type SlotKey = (KatalogRef, String);
 /// What a Katalog wants.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
+    /// The Katalog's uid; of a file, empty.
+    pub(crate) uid: String,
     /// Its place among Katalogs that claim the same kind.
     pub(crate) seniority: Seniority,
     /// Kinds it claims; at least those of its plan. A Katalog claims before it runs, so that after a restart a younger
@@ -33,31 +35,41 @@ pub(crate) struct Wanted {
     pub(crate) claims: BTreeSet<GroupKind>,
     /// What it runs; none while its revision is not stored yet, or when it never had a good one.
     pub(crate) plan: Option<Arc<Plan>>,
+    /// Name of the revision that declares the plan.
+    pub(crate) revision: Arc<str>,
     /// Which version each of its kinds is stored in, as far as the cluster's CRDs tell.
     pub(crate) storage: BTreeMap<GroupKind, String>,
     /// Whether the plan is stored as a revision, by this process as the leader, so that operators may work.
     pub(crate) stored: bool,
+    /// Kinds that are recorded as operated: none is worked on before, so that whoever comes later knows what to release.
+    pub(crate) recorded: BTreeSet<GroupKind>,
+    /// Kinds that it no longer wants, and has not released: their claims stay.
+    pub(crate) leftovers: BTreeSet<GroupKind>,
 }
 
 impl PartialEq for Wanted {
     /// Plans are equal when they are the same one.
     fn eq(&self, other: &Self) -> bool {
         let Self {
+            uid,
             seniority,
             claims,
             plan,
+            revision,
             storage,
             stored,
+            recorded,
+            leftovers,
         } = self;
         let same_plan = match (plan, &other.plan) {
             (Some(plan), Some(other)) => Arc::ptr_eq(plan, other),
             (plan, other) => plan.is_none() && other.is_none(),
         };
         same_plan
-            && *seniority == other.seniority
-            && *claims == other.claims
-            && *storage == other.storage
-            && *stored == other.stored
+            && *revision == other.revision
+            && (uid, seniority, claims) == (&other.uid, &other.seniority, &other.claims)
+            && (storage, stored) == (&other.storage, &other.stored)
+            && (recorded, leftovers) == (&other.recorded, &other.leftovers)
     }
 }
 
@@ -68,6 +80,10 @@ pub(crate) enum Decision {
     Run(Role),
     /// Another Katalog holds its kind.
     Conflict(KatalogRef),
+    /// Another installation holds its kind.
+    Foreign(Holder),
+    /// Its kind cannot be claimed.
+    Unclaimed(Problem),
 }
 
 /// What the supervisor has to do, in this order.
@@ -75,16 +91,16 @@ pub(crate) enum Decision {
 pub(crate) enum Effect {
     /// Stop it, and say [`Ledger::stopped`] when that is done.
     Stop(SlotKey),
-    /// Let it follow another plan.
-    Reconfigure(SlotKey, Arc<OperatorPlan>),
+    /// Let it follow another plan, or the same one under another revision.
+    Reconfigure(SlotKey, Revised),
     /// Start it.
-    Start(SlotKey, Arc<OperatorPlan>, Role),
+    Start(SlotKey, Revised, Role),
 }
 
 /// A running or stopping operator.
 #[derive(Debug)]
 struct Slot {
-    plan: Arc<OperatorPlan>,
+    wanted: Revised,
     role: Role,
     stopping: bool,
 }
@@ -92,7 +108,11 @@ struct Slot {
 impl Slot {
     /// Whether it goes on under that plan in that role.
     fn stays(&self, plan: &OperatorPlan, role: &Role) -> bool {
-        *role == self.role && plan.resource.group_kind() == self.plan.resource.group_kind()
+        *role == self.role && plan.resource.group_kind() == self.kind()
+    }
+
+    fn kind(&self) -> GroupKind {
+        self.wanted.plan.resource.group_kind()
     }
 }
 
@@ -101,8 +121,10 @@ impl Slot {
 pub(crate) enum Hold {
     /// An operator of the kind is still there; ask again when it has stopped.
     Busy,
-    /// This Katalog wants the kind: there is nothing to release.
-    Claimed(KatalogRef),
+    /// Another Katalog, which is named, has the kind: there is nothing to release.
+    Claimed(String),
+    /// The kind is not claimed, for this reason if there is one; ask again when that changes.
+    Unclaimed(Option<String>),
     /// Nothing starts in this kind until [`Ledger::unhold`].
     Held,
 }
@@ -113,6 +135,8 @@ pub(crate) struct Ledger {
     wanted: BTreeMap<KatalogRef, Wanted>,
     slots: BTreeMap<SlotKey, Slot>,
     held: BTreeMap<GroupKind, usize>,
+    /// Who has which kind, as far as the cluster says.
+    standings: Arc<Standings>,
     closed: bool,
     /// Operators stop without waiting for those that depend on them.
     hurried: bool,
@@ -133,14 +157,97 @@ impl Ledger {
         self.wanted.remove(katalog);
     }
 
+    /// A Katalog wants nothing any more but the claims on what it has to release.
+    pub(crate) fn let_go(&mut self, katalog: &KatalogRef, leftovers: BTreeSet<GroupKind>) {
+        if let Some(wanted) = self.wanted.get_mut(katalog) {
+            (wanted.plan, wanted.claims) = (None, BTreeSet::new());
+            wanted.leftovers.extend(leftovers);
+        }
+        self.forget_idle(katalog);
+    }
+
+    /// A Katalog has released that kind.
+    pub(crate) fn released(&mut self, katalog: &KatalogRef, kind: &GroupKind) {
+        if let Some(wanted) = self.wanted.get_mut(katalog) {
+            wanted.leftovers.remove(kind);
+        }
+        self.forget_idle(katalog);
+    }
+
+    fn forget_idle(&mut self, katalog: &KatalogRef) {
+        let idle = |wanted: &Wanted| {
+            wanted.plan.is_none() && wanted.claims.is_empty() && wanted.leftovers.is_empty()
+        };
+        if self.wanted.get(katalog).is_some_and(idle) {
+            self.wanted.remove(katalog);
+        }
+    }
+
+    /// What a Katalog has to release.
+    pub(crate) fn leftovers(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
+        let wanted = self.wanted.get(katalog);
+        wanted
+            .map(|wanted| wanted.leftovers.clone())
+            .unwrap_or_default()
+    }
+
     /// The plan that a Katalog wants to run.
     pub(crate) fn plan(&self, katalog: &KatalogRef) -> Option<&Arc<Plan>> {
         self.wanted.get(katalog)?.plan.as_ref()
     }
 
-    /// Whether operators of a Katalog may work.
-    pub(crate) fn is_stored(&self, katalog: &KatalogRef) -> bool {
-        self.wanted.get(katalog).is_some_and(|wanted| wanted.stored)
+    /// Takes in who has which kind.
+    pub(crate) fn stand(&mut self, standings: Arc<Standings>) {
+        self.standings = standings;
+    }
+
+    /// Whether a Katalog's operator of that kind may work: its plan is stored, the kind is recorded as operated, and claimed.
+    pub(crate) fn may_work(&self, katalog: &KatalogRef, kind: &GroupKind) -> bool {
+        self.wanted.get(katalog).is_some_and(|wanted| {
+            wanted.stored
+                && wanted.recorded.contains(kind)
+                && self.standings.is_held_for(kind, &wanted.uid)
+        })
+    }
+
+    /// The kind of a running or stopping operator.
+    pub(crate) fn kind_of(&self, key: &SlotKey) -> Option<GroupKind> {
+        self.slots.get(key).map(Slot::kind)
+    }
+
+    /// The kinds of which the Katalog is the holder, as far as this process and the cluster say.
+    pub(crate) fn held_by(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
+        let Some(wanted) = self.wanted.get(katalog) else {
+            return BTreeSet::new();
+        };
+        let kinds = wanted.claims.iter().filter(|kind| {
+            self.standings.is_held_for(kind, &wanted.uid)
+                && claims::holder(&self.wanted, kind) == Some(katalog)
+        });
+        kinds.cloned().collect()
+    }
+
+    /// The kinds that are to be claimed, each for the Katalog that has it or releases it.
+    pub(crate) fn demand(&self) -> BTreeMap<GroupKind, Claimant> {
+        let claimant = |katalog: &KatalogRef, wanted: &Wanted| Claimant {
+            katalog: katalog.clone(),
+            uid: wanted.uid.clone(),
+        };
+        let mut kinds = BTreeMap::new();
+        for (katalog, wanted) in &self.wanted {
+            for kind in &wanted.claims {
+                if claims::holder(&self.wanted, kind) == Some(katalog) {
+                    kinds.insert(kind.clone(), claimant(katalog, wanted));
+                }
+            }
+        }
+        for (katalog, wanted) in &self.wanted {
+            for kind in &wanted.leftovers {
+                let left = || claimant(katalog, wanted);
+                kinds.entry(kind.clone()).or_insert_with(left);
+            }
+        }
+        kinds
     }
 
     /// From now on everything is to stop and nothing starts.
@@ -163,22 +270,31 @@ impl Ledger {
         self.slots.is_empty()
     }
 
+    /// The role of an operator that is there.
+    pub(crate) fn role(&self, key: &SlotKey) -> Option<Role> {
+        self.slots.get(key).map(|slot| slot.role.clone())
+    }
+
     /// Entries whose operators have not stopped.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = &SlotKey> {
         self.slots.keys()
     }
 
-    /// Asks for a kind to be left alone, to release it.
-    pub(crate) fn hold(&mut self, kind: &GroupKind) -> Hold {
+    /// Asks for a kind to be left alone, for the Katalog of that uid to release it.
+    pub(crate) fn hold(&mut self, kind: &GroupKind, uid: &str) -> Hold {
         if let Some(holder) = claims::holder(&self.wanted, kind) {
-            return Hold::Claimed(holder.clone());
+            return Hold::Claimed(holder.to_string());
         }
-        if self
-            .slots
-            .values()
-            .any(|slot| slot.plan.resource.group_kind() == *kind)
-        {
+        if self.slots.values().any(|slot| slot.kind() == *kind) {
             return Hold::Busy;
+        }
+        match self.standings.of(kind) {
+            Some(Standing::Ours(claimant)) if claimant.uid == uid => {}
+            Some(Standing::Foreign(holder)) => return Hold::Claimed(holder.to_string()),
+            Some(Standing::Refused(problem)) => {
+                return Hold::Unclaimed(Some(problem.message.clone()));
+            }
+            Some(Standing::Ours(_)) | None => return Hold::Unclaimed(None),
         }
         *self.held.entry(kind.clone()).or_default() += 1;
         Hold::Held
@@ -195,7 +311,7 @@ impl Ledger {
     }
 
     /// What becomes of each entry that is wanted.
-    pub(crate) fn decisions(&self) -> Vec<(Arc<OperatorPlan>, Decision)> {
+    pub(crate) fn decisions(&self) -> Vec<(Revised, Decision)> {
         let running = self
             .wanted
             .values()
@@ -207,10 +323,11 @@ impl Ledger {
                     .map(move |operator| (operator, plan, wanted))
             })
             .map(|(operator, plan, wanted)| {
-                (
-                    Arc::clone(operator),
-                    self.decide(operator, plan, &wanted.storage),
-                )
+                let revised = Revised {
+                    plan: Arc::clone(operator),
+                    revision: Arc::clone(&wanted.revision),
+                };
+                (revised, self.decide(operator, plan, &wanted.storage))
             })
             .collect()
     }
@@ -223,8 +340,15 @@ impl Ledger {
     ) -> Decision {
         let kind = operator.resource.group_kind();
         match claims::holder(&self.wanted, &kind) {
-            Some(holder) if *holder != operator.katalog => Decision::Conflict(holder.clone()),
-            _ => Decision::Run(claims::role(
+            Some(holder) if *holder != operator.katalog => {
+                return Decision::Conflict(holder.clone());
+            }
+            _ => {}
+        }
+        match self.standings.of(&kind) {
+            Some(Standing::Foreign(holder)) => Decision::Foreign(holder.clone()),
+            Some(Standing::Refused(problem)) => Decision::Unclaimed(problem.clone()),
+            Some(Standing::Ours(_)) | None => Decision::Run(claims::role(
                 operator,
                 &plan.operators,
                 storage.get(&kind).map(String::as_str),
@@ -234,42 +358,44 @@ impl Ledger {
 
     /// Compares what is wanted with what is there; the effects are taken as done, but for stops, which last.
     pub(crate) fn settle(&mut self) -> Vec<Effect> {
-        let mut runs: BTreeMap<SlotKey, (Arc<OperatorPlan>, Role)> = BTreeMap::new();
+        let mut runs: BTreeMap<SlotKey, (Revised, Role)> = BTreeMap::new();
         if !self.closed {
-            for (plan, decision) in self.decisions() {
+            for (wanted, decision) in self.decisions() {
                 if let Decision::Run(role) = decision {
-                    runs.insert((plan.katalog.clone(), plan.name.clone()), (plan, role));
+                    let key = (wanted.plan.katalog.clone(), wanted.plan.name.clone());
+                    runs.insert(key, (wanted, role));
                 }
             }
         }
         let mut effects = self.settle_slots(&runs);
-        for (key, (plan, role)) in runs {
-            if self.slots.contains_key(&key) || self.is_blocked(&plan.resource.group_kind()) {
+        for (key, (wanted, role)) in runs {
+            let kind = wanted.plan.resource.group_kind();
+            if self.slots.contains_key(&key) || self.is_blocked(&kind) {
                 continue;
             }
             self.slots.insert(
                 key.clone(),
                 Slot {
-                    plan: Arc::clone(&plan),
+                    wanted: wanted.clone(),
                     role: role.clone(),
                     stopping: false,
                 },
             );
-            effects.push(Effect::Start(key, plan, role));
+            effects.push(Effect::Start(key, wanted, role));
         }
         effects
     }
 
     /// Stops and reconfigures what runs. Of operators that are to stop, those that depend on others do so before them.
-    fn settle_slots(&mut self, runs: &BTreeMap<SlotKey, (Arc<OperatorPlan>, Role)>) -> Vec<Effect> {
+    fn settle_slots(&mut self, runs: &BTreeMap<SlotKey, (Revised, Role)>) -> Vec<Effect> {
         let mut effects = Vec::new();
         let needed = self.needed_to_stop(runs);
         for (key, slot) in self.slots.iter_mut().filter(|(_, slot)| !slot.stopping) {
             match runs.get(key) {
-                Some((plan, role)) if slot.stays(plan, role) => {
-                    if !Arc::ptr_eq(plan, &slot.plan) {
-                        slot.plan = Arc::clone(plan);
-                        effects.push(Effect::Reconfigure(key.clone(), Arc::clone(plan)));
+                Some((wanted, role)) if slot.stays(&wanted.plan, role) => {
+                    if *wanted != slot.wanted {
+                        slot.wanted = wanted.clone();
+                        effects.push(Effect::Reconfigure(key.clone(), wanted.clone()));
                     }
                 }
                 _ if needed.contains(key) => {}
@@ -283,21 +409,18 @@ impl Ledger {
     }
 
     /// The operators on which others depend that are to stop, or have not stopped yet.
-    fn needed_to_stop(
-        &self,
-        runs: &BTreeMap<SlotKey, (Arc<OperatorPlan>, Role)>,
-    ) -> BTreeSet<SlotKey> {
+    fn needed_to_stop(&self, runs: &BTreeMap<SlotKey, (Revised, Role)>) -> BTreeSet<SlotKey> {
         if self.hurried {
             return BTreeSet::new();
         }
         let ends = |(key, slot): &(&SlotKey, &Slot)| {
             let run = runs.get(*key);
-            !run.is_some_and(|(plan, role)| slot.stays(plan, role))
+            !run.is_some_and(|(wanted, role)| slot.stays(&wanted.plan, role))
         };
         let ending = self.slots.iter().filter(ends);
         ending
             .flat_map(|((katalog, _), slot)| {
-                let on = slot.plan.depends_on.iter();
+                let on = slot.wanted.plan.depends_on.iter();
                 on.map(|dependency| (katalog.clone(), dependency.on.to_string()))
             })
             .collect()
@@ -308,7 +431,7 @@ impl Ledger {
             || self
                 .slots
                 .values()
-                .any(|slot| slot.stopping && slot.plan.resource.group_kind() == *kind)
+                .any(|slot| slot.stopping && slot.kind() == *kind)
     }
 }
 

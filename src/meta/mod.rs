@@ -12,17 +12,21 @@
 mod calls;
 mod claims;
 mod directory;
+mod failures;
 mod feed;
 mod files;
 mod katalog;
 mod ledger;
+mod let_go;
 mod motifs;
 mod release;
+mod resting;
 mod revisions;
 mod status;
 mod supervisor;
 #[cfg(test)]
 mod testing;
+mod watched;
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,13 +39,21 @@ pub use self::{
     directory::{About, Directory, KatalogView, OperatorView, Publisher, Readiness},
     feed::Namespaces,
     files::{FileError, Files, Notice, compile_files},
+    let_go::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
     release::{ReleaseError, Released, operated, release_kind},
 };
-use self::{katalog::Shared, supervisor::Supervisor};
-use crate::runtime::context::Context;
+use self::{claims::Keeper, katalog::Shared, supervisor::Supervisor};
+use crate::{
+    runtime::context::Context,
+    tasks::{self, Ends, Task},
+};
 
 /// How long the first list of CRDs is waited for.
 const CRDS_PATIENCE: Duration = Duration::from_secs(5);
+/// How long the first list of claims is waited for.
+const CLAIMS_PATIENCE: Duration = Duration::from_secs(5);
+/// How long the claims may take to be dropped at the end.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// How long the first list of Motifs is waited for.
 const MOTIFS_PATIENCE: Duration = Duration::from_secs(5);
 /// What part of a shutdown's time Katalogs may take to end what they are at; operators have the rest.
@@ -56,20 +68,35 @@ pub enum Feed {
     Files(Files),
 }
 
+/// In whose name kinds are claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    /// The same for all processes of an installation, and after their restarts; no other installation of the cluster has it.
+    pub name: Arc<str>,
+    /// Whether its claims outlive the process: another one of the installation goes on with them.
+    pub lasting: bool,
+}
+
 /// The engine: Katalogs in, operators running.
 #[derive(Debug)]
 pub struct Runtime {
     shared: Arc<Shared>,
     directory: Directory,
+    installation: Installation,
 }
 
 impl Runtime {
-    /// An engine that runs nothing yet.
+    /// An engine that runs nothing yet. It is an installation of its own, unless it is told otherwise.
     pub fn new(context: Arc<Context>) -> Self {
         let (publisher, directory) = Publisher::new();
-        let supervisor = Supervisor::new(Arc::clone(&context));
-        let (synced, _) = watch::channel(false);
+        let (synced, is_synced) = watch::channel(false);
+        let supervisor = Supervisor::new(Arc::clone(&context), is_synced);
+        let name = Arc::clone(context.leadership.identity());
         Self {
+            installation: Installation {
+                name,
+                lasting: false,
+            },
             shared: Arc::new(Shared {
                 context,
                 supervisor,
@@ -79,6 +106,13 @@ impl Runtime {
             }),
             directory,
         }
+    }
+
+    /// The same in the name of `installation`.
+    #[must_use]
+    pub fn of(mut self, installation: Installation) -> Self {
+        self.installation = installation;
+        self
     }
 
     /// True once all Katalogs that were there at the start are known, and run as far as they can.
@@ -108,21 +142,50 @@ impl Runtime {
         let Self {
             shared,
             directory: _,
+            installation,
         } = self;
+        let mut keeper = Box::new(Keeper::new(
+            Arc::clone(&shared.context),
+            installation.name,
+            shared.supervisor.demand(),
+            shared.supervisor.standings().clone(),
+        ));
         let feeding = async {
             tokio::select! {
                 ended = follow(&shared, feed, &shutdown) => ended,
-                () = shared.supervisor.follow_leadership() => Ok(()),
+                () = stand_duty(&shared) => Ok(()),
+                () = keep_claims(&mut keeper) => Ok(()),
             }
         };
         let followed = bounded(feeding, &shutdown, patience / FEED_SHARE).await;
         let rest = patience.saturating_sub(patience / FEED_SHARE);
         let finished = shared.supervisor.close(rest).await;
+        // Nobody takes over a kind beside a write that is still on its way.
+        if finished && !installation.lasting {
+            let _ = tokio::time::timeout(FAREWELL, Box::pin(keeper.end())).await;
+        }
         match followed {
             Some(ended) => ended.map(|()| finished),
             None => Ok(false),
         }
     }
+}
+
+/// Keeps the claims on kinds; never ends.
+async fn keep_claims(keeper: &mut Keeper) {
+    let claims = tasks::named(Task::Claims, "");
+    claims
+        .kept(Ends::never(), keeper, |keeper| Box::pin(keeper.run()))
+        .await;
+}
+
+/// Has operators follow whether this process leads; never ends.
+async fn stand_duty(shared: &Arc<Shared>) {
+    let duty = tasks::named(Task::Duty, "");
+    duty.kept(Ends::never(), Arc::clone(shared), |shared| {
+        Box::pin(shared.supervisor.follow_leadership())
+    })
+    .await;
 }
 
 /// Follows `feed` until `shutdown`, and until what was begun has ended.
@@ -138,8 +201,18 @@ async fn follow(
     {
         tracing::warn!("CRDs are not known yet");
     }
+    // Who held what before a restart decides what may be released.
+    let mut standings = shared.supervisor.standings().subscribe();
+    let listed = standings.wait_for(|standings| standings.listed);
+    if tokio::time::timeout(CLAIMS_PATIENCE, listed).await.is_err() {
+        tracing::warn!("claims on kinds are not known yet");
+    }
     let namespaces = match feed {
-        Feed::Files(files) => return files.follow(shared, shutdown).await,
+        Feed::Files(files) => {
+            let followed = files.follow(shared, shutdown);
+            let followed = tasks::named(Task::Files, "").needed(followed).await;
+            return followed.unwrap_or(Ok(()));
+        }
         Feed::Cluster(namespaces) => namespaces,
     };
     let motifs = motifs::follow(Arc::clone(shared), &namespaces, shutdown.clone());

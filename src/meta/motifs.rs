@@ -7,18 +7,18 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use futures::StreamExt;
-use kube::{api::DynamicObject, runtime::watcher::Event};
+use kube::api::DynamicObject;
 use orkestra_core::plan::KatalogRef;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    feed::{Namespaces, Scope, watched},
-    katalog::{Shared, reference},
+    feed::Namespaces,
+    katalog::Shared,
+    watched::{Content, Watches, Written, reference},
 };
-use crate::runtime::wire::chain;
+use crate::tasks::{self, Ends, Task};
 
 /// The Motifs that are known.
 #[derive(Debug)]
@@ -32,7 +32,8 @@ pub(crate) struct Motifs {
 
 #[derive(Debug, Default)]
 struct Known {
-    motifs: BTreeMap<KatalogRef, Arc<Value>>,
+    /// Each, or what of it cannot be read.
+    motifs: BTreeMap<KatalogRef, Result<Arc<Value>, String>>,
     /// Why they cannot be watched at the moment.
     trouble: Option<String>,
 }
@@ -57,8 +58,10 @@ impl Motifs {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
-        if let Some(motif) = known.motifs.get(&key) {
-            return Ok(Arc::clone(motif));
+        match known.motifs.get(&key) {
+            Some(Ok(motif)) => return Ok(Arc::clone(motif)),
+            Some(Err(why)) => return Err(format!("Motif `{name}` cannot be read: {why}")),
+            None => {}
         }
         Err(match &known.trouble {
             None => format!("there is no Motif `{name}` in namespace {namespace}"),
@@ -89,58 +92,70 @@ pub(crate) async fn follow(
     namespaces: &Namespaces,
     shutdown: CancellationToken,
 ) {
-    let mut events = watched(&shared, namespaces, ("Motif", "motifs"));
-    let mut lists: BTreeMap<Scope, Vec<DynamicObject>> = BTreeMap::new();
+    let ends = Ends::with(&shutdown);
+    let state = (shared, namespaces.clone(), shutdown);
+    let motifs = tasks::named(Task::Motifs, "Motifs");
+    motifs
+        .kept(ends, state, |(shared, namespaces, shutdown)| {
+            Box::pin(watch_all(shared, namespaces, shutdown))
+        })
+        .await;
+}
+
+/// Watches Motifs until the shutdown; begun anew it lists.
+async fn watch_all(shared: &Shared, namespaces: &Namespaces, shutdown: &CancellationToken) {
+    let mut watches: Watches<Motif> = Watches::start(shared, namespaces, ("Motif", "motifs"));
     let motifs = &shared.motifs;
+    let mut states = watches.states();
     loop {
-        let (scope, event) = tokio::select! {
+        tokio::select! {
             () = shutdown.cancelled() => break,
-            Some(event) = events.next() => event,
-        };
-        match event {
-            Err(error) => {
-                let why = chain(&error);
-                motifs.change(|known| {
-                    if known.trouble.as_ref() != Some(&why) {
-                        tracing::warn!(error = why, "Motifs cannot be watched");
-                        known.trouble = Some(why);
-                    }
-                });
-                motifs.listed.send_replace(true);
+            Some(told) = watches.told.recv() => {
+                let key = reference(&told.key);
+                let motif = watches.get(&told);
+                motifs.change(|known| known.put(key, motif.as_deref()));
+                continue;
             }
-            Ok(Event::Init) => drop(lists.insert(scope, Vec::new())),
-            Ok(Event::InitApply(object)) => lists.entry(scope).or_default().push(object),
-            Ok(Event::InitDone) => {
-                let listed = lists.remove(&scope).unwrap_or_default();
-                motifs.change(|known| known.replace(&scope, &listed));
-                motifs.listed.send_replace(lists.is_empty());
-            }
-            Ok(Event::Apply(object)) => motifs.change(|known| known.put(&object)),
-            Ok(Event::Delete(object)) => {
-                motifs.change(|known| drop(known.motifs.remove(&reference(&object.metadata))));
-            }
+            () = Watches::<Motif>::changed(&mut states) => {}
+        }
+        let trouble = watches.trouble();
+        if let Some(why) = watches.new_trouble() {
+            tracing::warn!(error = why, "Motifs cannot be watched");
+        }
+        let count = states.len();
+        let is_listed = (0..count).all(|watch| watches.was_synced(watch));
+        // What was told of the lists is in front of what says that they are complete.
+        while let Ok(told) = watches.told.try_recv() {
+            let (key, motif) = (reference(&told.key), watches.get(&told));
+            motifs.change(|known| known.put(key, motif.as_deref()));
+        }
+        motifs.change(|known| known.trouble.clone_from(&trouble));
+        if is_listed || trouble.is_some() {
+            motifs.listed.send_replace(true);
         }
     }
 }
 
-impl Known {
-    /// Takes in a whole list of a scope.
-    fn replace(&mut self, scope: &Scope, listed: &[DynamicObject]) {
-        let elsewhere = |key: &KatalogRef| {
-            scope
-                .as_ref()
-                .is_some_and(|namespace| *namespace != key.namespace)
-        };
-        self.motifs.retain(|key, _| elsewhere(key));
-        self.trouble = None;
-        for object in listed {
-            self.put(object);
-        }
-    }
+/// A Motif's document.
+pub(crate) struct Motif(Arc<Value>);
 
-    fn put(&mut self, object: &DynamicObject) {
-        let document = serde_json::to_value(object).unwrap_or_default();
-        self.motifs
-            .insert(reference(&object.metadata), Arc::new(document));
+impl Content for Motif {
+    fn new(object: DynamicObject) -> Self {
+        Self(Arc::new(serde_json::to_value(object).unwrap_or_default()))
+    }
+}
+
+impl Known {
+    fn put(&mut self, key: KatalogRef, motif: Option<&Written<Motif>>) {
+        match motif {
+            None => drop(self.motifs.remove(&key)),
+            Some(motif) => {
+                let document = match &motif.unread {
+                    None => Ok(Arc::clone(&motif.content.0)),
+                    Some(fault) => Err(fault.to_string()),
+                };
+                self.motifs.insert(key, document);
+            }
+        }
     }
 }

@@ -10,14 +10,20 @@
 //! It reads no template and no Katalog. The marks of a resource go last, so that a crash in between loses nothing. A
 //! resource that is being deleted is let go too: what it owns is collected by Kubernetes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use futures::{StreamExt, stream};
 use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{GroupKind, ResourceType},
-    reconcile::{inventory::Inventory, record::child_mark},
+    plan::{GroupKind, OperatorPlan},
+    reconcile::{
+        inventory::{Declared, Inventory},
+        record::child_mark,
+    },
 };
 use serde_json::{Value, json};
 
@@ -59,10 +65,13 @@ pub enum ReleaseError {
 /// Takes our finalizer, label and inventory off every resource of `kind`, and our labels off their children that have
 /// no controller. A kind that is not served any more has nothing to release.
 pub async fn release_kind(client: &Client, kind: &OperatedKind) -> Result<Released, ReleaseError> {
-    let Some((resource, marked)) = list_marked(client, kind).await? else {
+    let declared = Declared::recorded(kind);
+    let unmark = |meta: &ObjectMeta| unmark(meta, &declared);
+    let Some((resource, mut marked)) = list(client, kind).await? else {
         return Ok(Released::default());
     };
-    let children = release_children(client, &marked).await?;
+    marked.retain(|meta| unmark(meta).is_some());
+    let children = release_children(client, &marked, &declared).await?;
     let resources = write_all(&resource, marked, &unmark).await?;
     Ok(Released {
         resources,
@@ -71,8 +80,9 @@ pub async fn release_kind(client: &Client, kind: &OperatedKind) -> Result<Releas
 }
 
 /// What the status of a Katalog, and a release, need to know of a kind that is operated.
-pub fn operated(resource: &ResourceType) -> OperatedKind {
-    OperatedKind {
+pub fn operated(plan: &OperatorPlan) -> OperatedKind {
+    let resource = &plan.resource;
+    let mut kind = OperatedKind {
         group: resource.group.to_string(),
         kind: resource.kind.to_string(),
         plural: resource
@@ -81,11 +91,14 @@ pub fn operated(resource: &ResourceType) -> OperatedKind {
             .map(ToString::to_string)
             .unwrap_or_default(),
         version: resource.version.to_string(),
-    }
+        ..OperatedKind::default()
+    };
+    Declared::of(plan).record(&mut kind);
+    kind
 }
 
-/// The resources that carry a mark of ours, and where they are served.
-async fn list_marked(
+/// The resources of a kind, and where they are served.
+async fn list(
     client: &Client,
     kind: &OperatedKind,
 ) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
@@ -97,22 +110,21 @@ async fn list_marked(
             let Some(other) = Resource::discover(client, &any_version).await? else {
                 return Ok(None);
             };
+            let other = other.in_part();
             let listed = other.list_metadata(None).await?;
             (other, listed)
         }
         listed => (known, listed?),
     };
-    Ok(Some((
-        resource,
-        listed
-            .into_iter()
-            .filter(|meta| unmark(meta).is_some())
-            .collect(),
-    )))
+    Ok(Some((resource, listed)))
 }
 
 /// Takes our labels off the children of `parents` that have no controller.
-async fn release_children(client: &Client, parents: &[ObjectMeta]) -> Result<usize, ReleaseError> {
+async fn release_children(
+    client: &Client,
+    parents: &[ObjectMeta],
+    declared: &Declared,
+) -> Result<usize, ReleaseError> {
     let uids: BTreeSet<&str> = parents
         .iter()
         .filter_map(|meta| meta.uid.as_deref())
@@ -120,12 +132,13 @@ async fn release_children(client: &Client, parents: &[ObjectMeta]) -> Result<usi
     let mut released = 0;
     for kind in parents
         .iter()
-        .flat_map(|meta| inventory(meta).kinds)
+        .flat_map(|meta| inventory(meta, declared).kinds.clone())
         .collect::<BTreeSet<_>>()
     {
         let Some(resource) = Resource::discover(client, &kind).await? else {
             continue;
         };
+        let resource = resource.in_part();
         let free = |meta: &ObjectMeta| disown(&kind, meta);
         let mut labelled = resource
             .list_metadata(Some(&format!("{}=true", names::LABEL_MANAGED)))
@@ -197,7 +210,7 @@ async fn write(
 }
 
 /// The patch that takes our marks off a custom resource; none when it has none.
-fn unmark(meta: &ObjectMeta) -> Option<Value> {
+fn unmark(meta: &ObjectMeta, declared: &Declared) -> Option<Value> {
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
     let finalizer = finalizers.iter().any(|name| name == names::FINALIZER);
     let managed = label(meta, names::LABEL_MANAGED).is_some();
@@ -207,7 +220,7 @@ fn unmark(meta: &ObjectMeta) -> Option<Value> {
     }
     let mut changed = json!({ "uid": meta.uid, "resourceVersion": meta.resource_version });
     // The inventory says which labels, and which finalizers of others, we put on.
-    let put = inventory(meta);
+    let put = inventory(meta, declared);
     let stays =
         |name: &&String| *name != names::FINALIZER && !put.finalizers.contains(name.as_str());
     let kept: Vec<&String> = finalizers.iter().filter(stays).collect();
@@ -245,10 +258,11 @@ fn disown(kind: &GroupKind, meta: &ObjectMeta) -> Option<Value> {
     (!labels.is_empty()).then(|| json!({ "metadata": { "uid": meta.uid, "resourceVersion": meta.resource_version, "labels": labels } }))
 }
 
-fn inventory(meta: &ObjectMeta) -> Inventory {
-    annotation(meta, names::ANNOTATION_INVENTORY)
-        .map(Inventory::parse)
-        .unwrap_or_default()
+/// What of its inventory was declared: whoever may write a resource may write its annotations.
+fn inventory(meta: &ObjectMeta, declared: &Declared) -> Arc<Inventory> {
+    let text = annotation(meta, names::ANNOTATION_INVENTORY);
+    let written = Arc::new(text.map(Inventory::parse).unwrap_or_default());
+    written.checked(declared)
 }
 
 fn label<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
@@ -269,16 +283,22 @@ mod tests {
 
     #[test]
     fn only_our_marks_are_taken_off_a_resource() {
-        let patch = unmark(&meta(json!({
+        let declared = Declared {
+            labels: ["example.org/tier".into()].into(),
+            finalizers: ["example.org/put".into()].into(),
+            ..Declared::default()
+        };
+        let marked = meta(json!({
             "name": "one", "uid": "u1", "resourceVersion": "7",
             "finalizers": ["example.org/other", names::FINALIZER, "example.org/put"],
             "labels": { names::LABEL_MANAGED: "true", "app": "shop", "example.org/tier": "front" },
             "annotations": {
-                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,+example.org/put", "note": "mine",
+                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,@app,+example.org/put,+example.org/other",
+                "note": "mine",
             },
-        })));
+        }));
         assert_eq!(
-            patch.unwrap(),
+            unmark(&marked, &declared).unwrap(),
             json!({ "metadata": {
                 "uid": "u1", "resourceVersion": "7",
                 "finalizers": ["example.org/other"],
@@ -291,9 +311,10 @@ mod tests {
     #[test]
     fn a_resource_without_marks_needs_no_write() {
         assert_eq!(
-            unmark(&meta(
-                json!({ "name": "one", "finalizers": ["example.org/other"] })
-            )),
+            unmark(
+                &meta(json!({ "name": "one", "finalizers": ["example.org/other"] })),
+                &Declared::default()
+            ),
             None
         );
     }

@@ -74,32 +74,36 @@ impl Revisions {
         Ok(revisions)
     }
 
-    /// Makes `document`, with the Motifs that it takes, the newest revision, and removes those that are too old; the result
-    /// is its name.
+    /// Makes `document`, with the Motifs that it takes, the newest revision, and removes those that are too old, but not
+    /// the one that is `in_force`; the result is its name.
     pub(crate) async fn store(
         &self,
         document: &Value,
         motifs: &Map<String, Value>,
+        in_force: Option<&str>,
     ) -> Result<String, CallError> {
         let document = data(document, motifs);
         let name = name(&self.katalog.name, &self.uid, &document);
         let stored = self.list().await?;
         let namespace = self.katalog.namespace.as_str();
         let newest = stored.last().map_or(0, |revision| revision.number);
-        match stored.iter().find(|revision| revision.name == name) {
-            Some(same) if same.number == newest => {}
-            Some(_) => {
-                self.resource
-                    .merge(Some(namespace), &name, &json!({ "revision": newest + 1 }))
-                    .await?;
+        let same = stored.iter().find(|revision| revision.name == name);
+        let is_newest = |same: &Revision| {
+            same.number == newest && data(&same.document, &same.motifs) == document
+        };
+        if !same.is_some_and(is_newest) {
+            // The API server compares `data` as bytes and encodes it anew for a patch, so that one is refused where the text
+            // holds `<`, `>` or `&`: an accepted revision is made anew, never changed. Between the two requests the one that
+            // runs is still stored.
+            if same.is_some() {
+                self.resource.delete(namespace, &name).await?;
             }
-            None => {
-                self.resource
-                    .create(namespace, &name, &self.object(&name, newest + 1, &document))
-                    .await?;
-            }
+            self.resource
+                .create(namespace, &name, &self.object(&name, newest + 1, &document))
+                .await?;
         }
-        for old in superfluous(&stored, &name) {
+        let superfluous = superfluous(&stored, &name);
+        for old in superfluous.into_iter().filter(|old| in_force != Some(old)) {
             self.resource.delete(namespace, old).await?;
         }
         Ok(name)

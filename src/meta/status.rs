@@ -1,33 +1,31 @@
 //! A Katalog's status, computed from what is known of it and of its operators: pure.
 
+mod operating;
+
 use std::collections::BTreeMap;
 
 use orkestra_core::{
     api::{
         KatalogStatus, OperatedKind, OperatorStatus as Row,
         conditions::{self, Condition, ConditionStatus, DEGRADED, READY, RECONCILING, STALLED},
+        names,
     },
-    plan::OperatorPlan,
     reasons::KatalogReason,
 };
 use serde_json::{Value, json};
 
+pub(crate) use self::operating::Operating;
+use self::operating::{count, state};
 use super::directory::Readiness;
-use crate::runtime::{OperatorStatus, Phase, health::Degraded};
+use crate::runtime::Phase;
 
 /// Operators named in a message; the rows name them all.
 const NAMED: usize = 3;
-/// Problems of a running operator that make its Katalog not ready; others stand in its row alone.
-const GRAVE: [KatalogReason; 3] = [
-    KatalogReason::Forbidden,
-    KatalogReason::CrdMissing,
-    KatalogReason::KindNotServed,
-];
 
 /// What was found about the newest revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It runs.
+    /// It is stored, and its operators run it as soon as they can.
     Accepted,
     /// It compiles, and is about to run: it could not be stored yet, for this reason if there is one.
     Pending(Option<String>),
@@ -45,31 +43,24 @@ pub(crate) enum Verdict {
 /// What is known of a Katalog.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
-    /// `metadata.generation`.
+    /// The generation that the verdict is about.
     pub(crate) generation: Option<i64>,
     /// What was found about the newest revision.
     pub(crate) verdict: &'a Verdict,
-    /// The revision that runs.
+    /// The newest accepted revision.
     pub(crate) revision: Option<&'a str>,
     /// Its operators, sorted by name.
     pub(crate) operators: &'a [Operating<'a>],
-    /// Entries of the running revision with `enabled: false`.
+    /// Entries of that revision with `enabled: false`.
     pub(crate) disabled: &'a [String],
     /// Kinds operated, or not released yet.
     pub(crate) operated: &'a [OperatedKind],
     /// Those of `operated` that are to be released, with what last hindered it.
     pub(crate) releasing: &'a BTreeMap<OperatedKind, Option<String>>,
-}
-
-/// What is known of one operator.
-#[derive(Debug)]
-pub(crate) struct Operating<'a> {
-    /// What it follows.
-    pub(crate) plan: &'a OperatorPlan,
-    /// What it says of itself.
-    pub(crate) status: OperatorStatus,
-    /// Whether another Katalog has its kind.
-    pub(crate) conflict: bool,
+    /// What the deletion of the Katalog waits for, beside `releasing`.
+    pub(crate) waits: Option<&'a str>,
+    /// Why the deletion could not go on.
+    pub(crate) trouble: Option<&'a str>,
 }
 
 /// How soon a status has to be written.
@@ -81,104 +72,10 @@ pub(crate) enum Urgency {
     Counts,
     /// It calls operators ready that are coming up.
     Restart,
+    /// It is about an earlier generation, and the operators are about to run the present one.
+    Rollout,
     /// A condition, a state or a row differs.
     Prompt,
-}
-
-impl Operating<'_> {
-    fn is_ready(&self) -> bool {
-        let grave = self
-            .status
-            .problems
-            .iter()
-            .any(|problem| GRAVE.contains(&problem.reason));
-        !self.conflict && !grave && self.status.phase == Phase::Running
-    }
-
-    /// Since when and why too many of its passes fail; none while it does not run at all.
-    pub(crate) fn degraded(&self) -> Option<&Degraded> {
-        let runs = self.status.phase == Phase::Running;
-        self.status.degraded.as_ref().filter(|_| runs)
-    }
-
-    /// Why it is not ready, as the Katalog's own reason.
-    fn reason(&self) -> KatalogReason {
-        let has = |reason| {
-            self.status
-                .problems
-                .iter()
-                .any(|problem| problem.reason == reason)
-        };
-        match self.status.phase {
-            _ if has(KatalogReason::Forbidden) => KatalogReason::Forbidden,
-            _ if self.conflict => KatalogReason::Conflict,
-            Phase::Starting | Phase::Standby => KatalogReason::Progressing,
-            _ => KatalogReason::Waiting,
-        }
-    }
-
-    fn row(&self) -> Row {
-        let Self { plan, status, .. } = self;
-        let (reason, message) = match (status.problems.first(), &status.yields_to) {
-            (Some(problem), _) => (problem.reason.as_str(), problem.message.clone()),
-            (None, Some(to)) => (
-                KatalogReason::Yields.as_str(),
-                format!("entry {to} reconciles this kind, in another version"),
-            ),
-            (None, None) => match self.degraded() {
-                Some(degraded) => (KatalogReason::PassesFail.as_str(), degraded.message.clone()),
-                None => ("", String::new()),
-            },
-        };
-        Row {
-            name: plan.name.clone(),
-            group: plan.resource.group.to_string(),
-            version: plan.resource.version.to_string(),
-            kind: plan.resource.kind.to_string(),
-            state: match self.degraded() {
-                Some(_) => DEGRADED.to_owned(),
-                None => state(status.phase).to_owned(),
-            },
-            workers: u32::try_from(status.steady_workers).unwrap_or(u32::MAX),
-            instances: count(status.instances),
-            ready: count(status.ready),
-            reason: reason.to_owned(),
-            message: conditions::cut_message(&message),
-        }
-    }
-
-    /// `website: Forbidden: cannot list …`.
-    fn line(&self) -> String {
-        let row = self.row();
-        let parts = [
-            row.name,
-            if row.reason.is_empty() {
-                row.state
-            } else {
-                row.reason
-            },
-            row.message,
-        ];
-        parts
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(": ")
-    }
-}
-
-fn state(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Waiting => "Waiting",
-        // Who stands by writes no status, but for the moment in which it takes over.
-        Phase::Starting | Phase::Standby => "Starting",
-        Phase::Running => "Running",
-        Phase::Deleting => "Deleting",
-    }
-}
-
-fn count(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// The status that tells `facts`; conditions of others stay as they are in `existing`.
@@ -211,7 +108,11 @@ pub(crate) fn compute(
         .iter()
         .filter_map(|operator| {
             let degraded = operator.degraded()?;
-            Some(format!("{}: {}", operator.plan.name, degraded.message))
+            let of = match operator.runs_instead() {
+                Some(running) => format!("revision {}: ", running.revision),
+                None => String::new(),
+            };
+            Some(format!("{}: {of}{}", operator.name(), degraded.message))
         })
         .collect();
     if !degraded.is_empty() {
@@ -238,15 +139,30 @@ pub(crate) fn compute(
         .iter()
         .filter(|operator| operator.is_ready())
         .count();
+    let in_force = earlier(facts, existing);
     KatalogStatus {
         observed_generation: facts.generation,
         conditions: conditions::merge(&existing.conditions, &wanted, now),
         ready: format!("{up}/{}", facts.operators.len()),
         instances: instances(facts.operators),
-        revision: facts.revision.map(str::to_owned),
+        wanted_revision: in_force.and(facts.revision.map(str::to_owned)),
+        revision: in_force.or(facts.revision).map(str::to_owned),
         operators: rows,
         operated: facts.operated.to_vec(),
+        last_handled_reconcile_at: existing.last_handled_reconcile_at.clone(),
     }
+}
+
+/// The revision that is in force while an operator runs an earlier one than the newest: the one that the status named so far
+/// if any operator still runs it; none where no operator runs an earlier one.
+fn earlier<'a>(facts: &'a Facts<'_>, existing: &KatalogStatus) -> Option<&'a str> {
+    let mut earlier = (facts.operators.iter())
+        .filter_map(Operating::runs_instead)
+        .map(|running| &*running.revision)
+        .filter(|revision| facts.revision != Some(revision));
+    let first = earlier.clone().next();
+    let named = existing.revision.as_deref();
+    earlier.find(|revision| named == Some(revision)).or(first)
 }
 
 /// The `Ready` condition.
@@ -258,7 +174,7 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
     };
     match facts.verdict {
         Verdict::Deleted => {
-            return not(KatalogReason::Terminating, release_message(facts.releasing));
+            return not(KatalogReason::Terminating, terminating_message(facts));
         }
         Verdict::Refused { reason, message } => return not(*reason, message.clone()),
         Verdict::Pending(Some(why)) => return not(KatalogReason::RevisionNotStored, why.clone()),
@@ -277,6 +193,7 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
         .collect();
     // The gravest reason names the whole.
     for reason in [
+        KatalogReason::OperatorFailed,
         KatalogReason::Forbidden,
         KatalogReason::Conflict,
         KatalogReason::Waiting,
@@ -341,6 +258,22 @@ fn lines(operators: &[&Operating<'_>]) -> String {
     lines.join("; ")
 }
 
+/// What a Katalog that is being deleted waits for; where something hinders it, with the way out.
+fn terminating_message(facts: &Facts<'_>) -> String {
+    let waits = facts.waits.into_iter().chain(facts.trouble);
+    let mut parts: Vec<_> = waits.map(str::to_owned).collect();
+    if parts.is_empty() || !facts.releasing.is_empty() {
+        parts.push(release_message(facts.releasing));
+    }
+    if facts.trouble.is_some() || facts.releasing.values().any(Option::is_some) {
+        parts.push(format!(
+            "remove the cause, or annotate the Katalog with {}=true to delete it without that",
+            names::ANNOTATION_RELEASE
+        ));
+    }
+    parts.join("; ")
+}
+
 fn release_message(releasing: &BTreeMap<OperatedKind, Option<String>>) -> String {
     if releasing.is_empty() {
         return "everything is released".to_owned();
@@ -391,6 +324,16 @@ pub(crate) fn is_restart(written: &KatalogStatus, wanted: &KatalogStatus) -> boo
             .any(|reason| reason.as_str() == now.reason)
         && written.observed_generation == wanted.observed_generation
         && written.revision == wanted.revision
+        && written.wanted_revision == wanted.wanted_revision
+}
+
+/// Whether `written` is about an earlier generation, so that nobody takes it for the present one, and `wanted` says no more
+/// than that the present one is about to run.
+pub(crate) fn is_rollout(written: &KatalogStatus, wanted: &KatalogStatus) -> bool {
+    let now = wanted.conditions.iter().find(|one| one.type_ == READY);
+    written.revision.is_some()
+        && written.observed_generation != wanted.observed_generation
+        && now.is_some_and(|ready| ready.reason == KatalogReason::Progressing.as_str())
 }
 
 /// What is left when everything is taken out that changes while operators simply work.
@@ -408,7 +351,7 @@ fn without_counts(status: &KatalogStatus) -> KatalogStatus {
 
 /// The merge patch that makes a Katalog's status `wanted`, only on the state `resource_version`.
 pub(crate) fn patch(wanted: &KatalogStatus, resource_version: Option<&str>) -> Value {
-    let mut status = json!({ "conditions": [], "operators": [], "operated": [], "revision": null });
+    let mut status = json!({ "conditions": [], "operators": [], "operated": [], "revision": null, "wantedRevision": null });
     if let (Some(all), Ok(Value::Object(fields))) =
         (status.as_object_mut(), serde_json::to_value(wanted))
     {

@@ -4,29 +4,33 @@
 //!  want / forget ──► Ledger ── effects ──► Operator::start, reconfigure, stop
 //!                      ▲                          │ (stops last; each in its own task)
 //!                      └────────── stopped ◄──────┘
-//!                      └──► Snapshot: a view per entry, for status and pages
+//!                      ├──► Snapshot: a view per entry, for status and pages
+//!                      └──► Demand: kinds to be claimed ──► the keeper of claims ──► Standings, back into the ledger
 //! ```
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use futures::FutureExt;
 use orkestra_core::{
-    plan::{GroupKind, KatalogRef, OperatorPlan},
+    plan::{GroupKind, KatalogRef, Plans, Revised},
     reasons::KatalogReason,
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use super::{
+    claims::{Demand, EXPIRY, Standing, Standings},
     directory::OperatorView,
+    failures::Failures,
     ledger::{Decision, Effect, Hold, Ledger, SlotKey, Wanted},
+    resting::{at_rest, failed, pending},
 };
-use crate::runtime::{
-    Operator, OperatorStatus, Phase, Problem, Role, Unfinished, context::Context,
+use crate::{
+    runtime::{Operator, Problem, Role, Unfinished, context::Context},
+    tasks::{self, Ends, Task, panic_text},
 };
 
 /// Owns the running operators.
@@ -35,6 +39,12 @@ pub(crate) struct Supervisor {
     context: Arc<Context>,
     state: Mutex<State>,
     snapshot: watch::Sender<Snapshot>,
+    /// Whether all Katalogs that were there at the start are known.
+    synced: watch::Receiver<bool>,
+    /// The kinds that are to be claimed.
+    demand: watch::Sender<Arc<Demand>>,
+    /// Who has which kind.
+    standings: watch::Sender<Arc<Standings>>,
 }
 
 /// A view per entry of each Katalog that has a plan, sorted by name.
@@ -46,6 +56,7 @@ struct State {
     operators: BTreeMap<SlotKey, Operator>,
     /// What those that stop have not done.
     stopping: BTreeMap<SlotKey, Unfinished>,
+    failures: Failures,
 }
 
 /// While it lives, nothing starts in its kind.
@@ -60,8 +71,10 @@ pub(crate) struct Held {
 pub(crate) enum Holding {
     /// An operator of the kind is still there: ask again at the next snapshot.
     Busy,
-    /// This Katalog wants the kind.
-    Claimed(KatalogRef),
+    /// Another Katalog, which is named, has the kind.
+    Claimed(String),
+    /// The kind is not claimed, for this reason if there is one: ask again at the next snapshot.
+    Unclaimed(Option<String>),
     /// Yours until it is dropped.
     Held(Held),
 }
@@ -73,14 +86,26 @@ impl Drop for Held {
 }
 
 impl Supervisor {
-    /// A supervisor of nothing.
-    pub(crate) fn new(context: Arc<Context>) -> Arc<Self> {
-        let (snapshot, _) = watch::channel(Snapshot::default());
+    /// A supervisor of nothing. All that is to be claimed is known once `synced` is true.
+    pub(crate) fn new(context: Arc<Context>, synced: watch::Receiver<bool>) -> Arc<Self> {
         Arc::new(Self {
             context,
             state: Mutex::default(),
-            snapshot,
+            snapshot: watch::Sender::default(),
+            synced,
+            demand: watch::Sender::default(),
+            standings: watch::Sender::default(),
         })
+    }
+
+    /// The kinds that are to be claimed.
+    pub(crate) fn demand(&self) -> watch::Receiver<Arc<Demand>> {
+        self.demand.subscribe()
+    }
+
+    /// Where the keeper of claims reports who has which kind.
+    pub(crate) fn standings(&self) -> &watch::Sender<Arc<Standings>> {
+        &self.standings
     }
 
     /// Changes whenever an operator came, changed its plan or went; each clone has its own mark.
@@ -98,11 +123,42 @@ impl Supervisor {
         self.update(|ledger| ledger.forget(katalog));
     }
 
-    /// Asks for a kind to be left alone, to release it.
-    pub(crate) fn hold(self: &Arc<Self>, kind: &GroupKind) -> Holding {
-        match self.lock().ledger.hold(kind) {
+    /// A Katalog wants nothing any more but the claims on what it has to release.
+    pub(crate) fn let_go(self: &Arc<Self>, katalog: &KatalogRef, leftovers: BTreeSet<GroupKind>) {
+        self.update(|ledger| ledger.let_go(katalog, leftovers));
+    }
+
+    /// A Katalog has released that kind.
+    pub(crate) fn released(self: &Arc<Self>, katalog: &KatalogRef, kind: &GroupKind) {
+        self.update(|ledger| ledger.released(katalog, kind));
+    }
+
+    /// What a Katalog has to release.
+    pub(crate) fn leftovers(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
+        self.lock().ledger.leftovers(katalog)
+    }
+
+    /// The kinds that the cluster and this process say the Katalog has.
+    pub(crate) fn held_by(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
+        self.lock().ledger.held_by(katalog)
+    }
+
+    /// Whether the cluster says that the kind is claimed for the Katalog of that uid.
+    pub(crate) fn is_held_for(&self, kind: &GroupKind, uid: &str) -> bool {
+        self.standings.borrow().is_held_for(kind, uid)
+    }
+
+    /// Whether another installation has the kind.
+    pub(crate) fn is_foreign(&self, kind: &GroupKind) -> bool {
+        matches!(self.standings.borrow().of(kind), Some(Standing::Foreign(_)))
+    }
+
+    /// Asks for a kind to be left alone, for the Katalog of that uid to release it.
+    pub(crate) fn hold(self: &Arc<Self>, kind: &GroupKind, uid: &str) -> Holding {
+        match self.lock().ledger.hold(kind, uid) {
             Hold::Busy => Holding::Busy,
             Hold::Claimed(katalog) => Holding::Claimed(katalog),
+            Hold::Unclaimed(why) => Holding::Unclaimed(why),
             Hold::Held => Holding::Held(Held {
                 supervisor: Arc::clone(self),
                 kind: kind.clone(),
@@ -110,15 +166,23 @@ impl Supervisor {
         }
     }
 
-    /// Has operators begin and end their work as this process leads and does not; never ends.
+    /// Has operators begin and end their work as this process leads and does not, and as kinds are claimed; never ends.
     pub(crate) async fn follow_leadership(self: &Arc<Self>) {
         let mut standing = self.context.leadership.changed();
+        let mut standings = self.standings.subscribe();
+        let mut synced = self.synced.clone();
         loop {
-            // Looked at after it was marked as seen: nothing is missed.
+            // Looked at after they were marked as seen: nothing is missed.
             let leads = standing.borrow_and_update().leads;
-            self.update(|_| {});
-            // The sender lives as long as the context.
-            let _ = standing.wait_for(|now| now.leads != leads).await;
+            let now = Arc::clone(&standings.borrow_and_update());
+            let is_synced = *synced.borrow_and_update();
+            self.update(|ledger| ledger.stand(now));
+            // The senders live as long as this and the context.
+            tokio::select! {
+                _ = standing.wait_for(|now| now.leads != leads) => {}
+                _ = standings.changed() => {}
+                Ok(_) = synced.wait_for(|now| *now != is_synced) => {}
+            }
         }
     }
 
@@ -167,40 +231,53 @@ impl Supervisor {
             }
         }
         for (key, operator) in &state.operators {
-            operator.set_duty(self.is_on_duty(&state, key));
+            let kind = state.ledger.kind_of(key);
+            operator.set_duty(kind.is_some_and(|kind| self.is_on_duty(&state, key, &kind)));
         }
+        self.call_for(Demand {
+            kinds: state.ledger.demand(),
+            complete: *self.synced.borrow(),
+        });
         // Under the lock: of two changes at a time the view of the later one must stay.
         self.snapshot.send_replace(Arc::new(state.views()));
     }
 
-    fn is_on_duty(&self, state: &State, key: &SlotKey) -> bool {
-        self.context.leadership.standing().leads && state.ledger.is_stored(&key.0)
+    fn call_for(&self, demand: Demand) {
+        self.demand.send_if_modified(|before| {
+            let differs = **before != demand;
+            if differs {
+                *before = Arc::new(demand);
+            }
+            differs
+        });
+    }
+
+    fn is_on_duty(&self, state: &State, key: &SlotKey, kind: &GroupKind) -> bool {
+        self.context.leadership.standing().leads && state.ledger.may_work(&key.0, kind)
     }
 
     fn take(self: &Arc<Self>, state: &mut State, effect: Effect) {
         match effect {
-            Effect::Start(key, plan, role) => {
-                tracing::info!(katalog = %key.0, operator = key.1, kind = %plan.resource.group_kind(), "operator starts");
-                let duty = self.is_on_duty(state, &key);
-                if let Ok(operator) = catch_unwind(AssertUnwindSafe(|| {
-                    Operator::start(&self.context, plan, role, duty)
-                })) {
-                    state.operators.insert(key, operator);
-                } else {
-                    tracing::error!(katalog = %key.0, operator = key.1, "operator panicked at its start");
-                }
+            Effect::Start(key, wanted, role) => {
+                let kind = wanted.plan.resource.group_kind();
+                tracing::info!(katalog = %key.0, operator = key.1, %kind, "operator starts");
+                self.start(state, key, &Plans::new(wanted), role);
             }
-            Effect::Reconfigure(key, plan) => {
+            Effect::Reconfigure(key, wanted) => {
                 if let Some(operator) = state.operators.get(&key) {
-                    tracing::info!(katalog = %key.0, operator = key.1, hash = plan.hash, "operator follows another plan");
-                    if catch_unwind(AssertUnwindSafe(|| operator.reconfigure(plan))).is_err() {
-                        tracing::error!(katalog = %key.0, operator = key.1, "operator panicked at a new plan");
-                    }
+                    tracing::info!(katalog = %key.0, operator = key.1, revision = &*wanted.revision, hash = wanted.plan.hash, "operator follows another revision");
+                    // It only hands the revision over.
+                    operator.reconfigure(wanted);
+                } else {
+                    state.failures.reconfigure(&key, wanted);
                 }
             }
             Effect::Stop(key) => match state.operators.remove(&key) {
-                None => state.ledger.stopped(&key),
+                None if state.failures.stop(&key) => state.ledger.stopped(&key),
+                // It stops once its last writes have ended.
+                None => {}
                 Some(operator) => {
+                    state.failures.stop(&key);
                     state.stopping.insert(key.clone(), operator.unfinished());
                     self.stop(key, operator);
                 }
@@ -208,23 +285,116 @@ impl Supervisor {
         }
     }
 
+    fn start(self: &Arc<Self>, state: &mut State, key: SlotKey, plans: &Plans, role: Role) {
+        let kind = plans.wanted().plan.resource.group_kind();
+        let duty = self.is_on_duty(state, &key, &kind);
+        let (supervisor, failing) = (Arc::downgrade(self), key.clone());
+        let failed = move |error: String| {
+            if let Some(supervisor) = supervisor.upgrade() {
+                supervisor.failed(failing, &error);
+            }
+        };
+        let what = (plans.clone(), role.clone());
+        let started = AssertUnwindSafe(|| {
+            // One that failed while another plan was not available yet starts with the one that it ran.
+            let first = plans.effective().clone();
+            let operator = Operator::start(&self.context, first, role, duty, failed);
+            if plans.effective() != plans.wanted() {
+                operator.reconfigure(plans.wanted().clone());
+            }
+            operator
+        });
+        match catch_unwind(started) {
+            Ok(operator) => drop(state.operators.insert(key, operator)),
+            Err(panic) => self.down(state, key, &panic_text(&*panic), what, None),
+        }
+    }
+
+    /// The driver of an operator failed.
+    fn failed(self: &Arc<Self>, key: SlotKey, error: &str) {
+        let mut state = self.lock();
+        // One that stops is not missed.
+        let Some(operator) = state.operators.remove(&key) else {
+            return;
+        };
+        let role = state.ledger.role(&key).unwrap_or(Role::Reconciles);
+        let what = (operator.plans(), role);
+        self.down(&mut state, key, error, what, Some(operator));
+        self.snapshot.send_replace(Arc::new(state.views()));
+    }
+
+    /// Reports an operator as failed, and starts it again once its writes have ended and its backoff has passed.
+    fn down(
+        self: &Arc<Self>,
+        state: &mut State,
+        key: SlotKey,
+        error: &str,
+        what: (Plans, Role),
+        operator: Option<Operator>,
+    ) {
+        let draining = operator.is_some();
+        let restart =
+            (state.failures).failed(&key, error.to_owned(), what, draining, Instant::now());
+        let seconds = restart.after.as_secs();
+        tracing::error!(katalog = %key.0, operator = key.1, error, seconds, "operator failed; it is restarted after a backoff");
+        if let Some(operator) = &operator {
+            state.stopping.insert(key.clone(), operator.unfinished());
+        }
+        let named = tasks::named(Task::OperatorRestart, format!("{}/{}", key.0, key.1));
+        let task = (Arc::clone(self), key, operator);
+        named.keep(Ends::freely(), task, move |(supervisor, key, operator)| {
+            Box::pin(async move {
+                if let Some(operator) = operator.take() {
+                    operator.stop().await;
+                }
+                supervisor.drained(key, restart.serial);
+                tokio::time::sleep(restart.after).await;
+                supervisor.start_again(key, restart.serial);
+            })
+        });
+    }
+
+    /// The writes of an operator that failed have ended.
+    fn drained(self: &Arc<Self>, key: &SlotKey, serial: u64) {
+        let stopped = {
+            let mut state = self.lock();
+            state.stopping.remove(key);
+            state.failures.drained(key, serial)
+        };
+        if stopped {
+            self.update(|ledger| ledger.stopped(key));
+        }
+    }
+
+    /// The backoff of an operator that failed has passed.
+    fn start_again(self: &Arc<Self>, key: &SlotKey, serial: u64) {
+        let mut state = self.lock();
+        if let Some((plans, role)) = state.failures.due(key, serial) {
+            tracing::info!(katalog = %key.0, operator = key.1, "operator starts again");
+            self.start(&mut state, key.clone(), &plans, role);
+            self.snapshot.send_replace(Arc::new(state.views()));
+        }
+    }
+
     fn stop(self: &Arc<Self>, key: SlotKey, operator: Operator) {
-        let supervisor = Arc::clone(self);
-        tokio::spawn(async move {
+        let named = tasks::named(Task::OperatorStop, format!("{}/{}", key.0, key.1));
+        let (supervisor, stopped) = (Arc::clone(self), key.clone());
+        let stop = async move {
             let unfinished = operator.unfinished();
             let (running, waiting) = (unfinished.running().len(), unfinished.waiting());
             tracing::info!(katalog = %key.0, operator = key.1, running, waiting, "operator stops");
-            if AssertUnwindSafe(operator.stop())
-                .catch_unwind()
-                .await
-                .is_err()
-            {
-                tracing::error!(katalog = %key.0, operator = key.1, "operator panicked while it stopped");
-            }
+            operator.stop().await;
             tracing::info!(katalog = %key.0, operator = key.1, "operator has stopped");
-            supervisor.lock().stopping.remove(&key);
-            supervisor.update(|ledger| ledger.stopped(&key));
-        });
+            supervisor.stopped(&key);
+        };
+        // However it ended: its kind must not stay taken.
+        let supervisor = Arc::clone(self);
+        named.start_or(Ends::freely(), stop, move |_| supervisor.stopped(&stopped));
+    }
+
+    fn stopped(self: &Arc<Self>, key: &SlotKey) {
+        self.lock().stopping.remove(key);
+        self.update(|ledger| ledger.stopped(key));
     }
 
     /// A panic under the lock leaves a consistent state: the ledger's changes come before anything that could panic.
@@ -236,37 +406,48 @@ impl Supervisor {
 impl State {
     fn views(&self) -> BTreeMap<KatalogRef, Vec<OperatorView>> {
         let mut views: BTreeMap<KatalogRef, Vec<OperatorView>> = BTreeMap::new();
-        for (plan, decision) in self.ledger.decisions() {
+        for (wanted, decision) in self.ledger.decisions() {
             views
-                .entry(plan.katalog.clone())
+                .entry(wanted.plan.katalog.clone())
                 .or_default()
-                .push(self.view(plan, decision));
+                .push(self.view(wanted, decision));
         }
         views
     }
 
-    fn view(&self, plan: Arc<OperatorPlan>, decision: Decision) -> OperatorView {
+    fn view(&self, wanted: Revised, decision: Decision) -> OperatorView {
+        let plan = &wanted.plan;
         match decision {
             Decision::Conflict(holder) => {
                 let message = format!(
                     "Katalog {holder} is older and has {}; this entry takes over when it lets go",
                     plan.resource.group_kind()
                 );
-                let status = at_rest(KatalogReason::Conflict, message, None);
-                OperatorView {
-                    plan,
-                    status,
-                    conflict: Some(holder.to_string()),
-                    told: None,
-                }
+                let katalog = holder.to_string();
+                idle(wanted, KatalogReason::Conflict, message, Some(katalog))
             }
+            Decision::Foreign(holder) => {
+                let message = format!(
+                    "Katalog {} of installation {} has {}; this entry takes over when that releases the kind, or has been \
+                     gone for {} minutes",
+                    holder.claimant.katalog,
+                    holder.installation,
+                    plan.resource.group_kind(),
+                    EXPIRY.as_mins(),
+                );
+                let katalog = holder.claimant.katalog.to_string();
+                idle(wanted, KatalogReason::Conflict, message, Some(katalog))
+            }
+            Decision::Unclaimed(Problem { reason, message }) => idle(wanted, reason, message, None),
             Decision::Run(role) => {
-                let running = self
-                    .operators
-                    .get(&(plan.katalog.clone(), plan.name.clone()));
-                let status = running.map_or_else(|| pending(role), Operator::status);
+                let key = (wanted.plan.katalog.clone(), wanted.plan.name.clone());
+                let status = match (self.operators.get(&key), self.failures.error(&key)) {
+                    (Some(running), _) => running.status(),
+                    (None, Some(error)) => failed(&wanted, role, error),
+                    (None, None) => pending(&wanted, role),
+                };
                 OperatorView {
-                    plan,
+                    wanted,
                     status,
                     conflict: None,
                     told: None,
@@ -276,31 +457,18 @@ impl State {
     }
 }
 
-/// The status of an entry whose predecessor has not stopped, or whose kind is being released.
-fn pending(role: Role) -> watch::Receiver<OperatorStatus> {
-    let yields_to = match role {
-        Role::Reconciles => None,
-        Role::Yields(to) => Some(to),
-    };
-    at_rest(
-        KatalogReason::Predecessor,
-        "the operator that had this kind has not stopped yet".to_owned(),
-        yields_to,
-    )
-}
-
-/// The status of an entry without an operator; it never changes.
-fn at_rest(
+/// The view of an entry that is not started.
+fn idle(
+    wanted: Revised,
     reason: KatalogReason,
     message: String,
-    yields_to: Option<String>,
-) -> watch::Receiver<OperatorStatus> {
-    let problems = vec![Problem { reason, message }];
-    let (_, status) = watch::channel(OperatorStatus {
-        phase: Phase::Waiting,
-        problems,
-        yields_to,
-        ..OperatorStatus::default()
-    });
-    status
+    conflict: Option<String>,
+) -> OperatorView {
+    let status = at_rest(&wanted, reason, message, None);
+    OperatorView {
+        wanted,
+        status,
+        conflict,
+        told: None,
+    }
 }

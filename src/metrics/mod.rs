@@ -10,6 +10,7 @@
 //!
 //! Labels come from plans and from fixed sets, never from names of objects or from messages.
 
+mod calls;
 mod flow;
 mod operator;
 mod series;
@@ -24,9 +25,12 @@ use prometheus::{
     TextEncoder, process_collector::ProcessCollector,
 };
 
+pub use calls::{CallMetrics, CallResult};
 pub use flow::FlowMetrics;
 pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
 use series::AllSeries;
+
+use crate::tasks::{self, Task};
 
 /// Labels that every series of an operator has, in this order. `katalog` is `namespace/name`.
 pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "kind"];
@@ -182,6 +186,16 @@ macro_rules! process {
 const RESULTS: &[&str] = &["success", "error"];
 const TRIGGERS: &[&str] = &["changed", "timer", "retry", "resync"];
 const YES_OR_NO: &[&str] = &["yes", "no"];
+const ALLOWED: &[&str] = &["an entry of --external-allow", "other"];
+const CALL_RESULTS: &[&str] = &[
+    "success",
+    "status",
+    "timeout",
+    "busy",
+    "refused",
+    "unreachable",
+    "broken",
+];
 const VERBS: &[&str] = &[
     "apply",
     "create",
@@ -247,10 +261,20 @@ process! {
         "How long a request waited for its turn.";
     events_dropped: IntCounterVec, "orkestra_events_dropped_total", [],
         "Kubernetes Events that were not sent: too many at a time, or refused.";
+    external_calls: IntCounterVec, "orkestra_external_calls_total", ["host" = ALLOWED, "result" = CALL_RESULTS],
+        "Calls to the outside, each try. host is the entry of --external-allow that permits the host; other is a host that no entry names.";
     leader: IntGaugeVec, "orkestra_leader", [],
         "1 while this process leads, or has no competitors; 0 while it follows.";
     api_server_reachable: IntGaugeVec, "orkestra_api_server_reachable", [],
         "1 while the API server can be reached, as far as is known; 0 while everything waits for it.";
+    task_running: IntGaugeVec, "orkestra_task_running", ["task" = Task::NAMES],
+        "Tasks that run at the moment. docs/tasks.md says what each does, and what follows when it ends.";
+    task_failures: IntCounterVec, "orkestra_task_failures_total", ["task" = Task::NAMES],
+        "Tasks that panicked, or ended although nothing asked them to.";
+    task_restarts: IntCounterVec, "orkestra_task_restarts_total", ["task" = Task::NAMES],
+        "Restarts of tasks that failed.";
+    unreadable_objects: IntGaugeVec, "orkestra_unreadable_objects", [],
+        "Objects that are watched and cannot be read whole; each watch counts its own. The log and an Event name each of them.";
     build_info: IntGaugeVec, "orkestra_build_info", ["version" = &[crate::VERSION]],
         "Always 1; its label is the version that runs.";
 }
@@ -294,6 +318,7 @@ impl Metrics {
             .set(1);
         // So that the series is there before the first loss.
         families.events_dropped.with_label_values::<&str>(&[]);
+        families.unreadable_objects.with_label_values::<&str>(&[]);
         Ok(Self(Arc::new(Inner {
             registry,
             families,
@@ -322,9 +347,30 @@ impl Metrics {
         for one in measured {
             one.measure();
         }
+        self.count_tasks();
         let inner = self.0.clone();
         let of_process = move || TextEncoder::new().encode_to_string(&inner.registry.gather());
         (self.0.operators.parts()).chain(std::iter::once_with(of_process))
+    }
+
+    /// Takes over what is counted of the tasks of the process that were ever started.
+    fn count_tasks(&self) {
+        // Two scrapes at a time must not count the same twice.
+        let _alone = self.measured();
+        let families = &self.0.families;
+        for task in Task::ALL {
+            let counts = tasks::counts(*task);
+            if counts.started == 0 {
+                continue;
+            }
+            let name = [task.name()];
+            let running = families.task_running.with_label_values(&name);
+            running.set(counts.running);
+            let failures = families.task_failures.with_label_values(&name);
+            failures.inc_by(counts.failures.saturating_sub(failures.get()));
+            let restarts = families.task_restarts.with_label_values(&name);
+            restarts.inc_by(counts.restarts.saturating_sub(restarts.get()));
+        }
     }
 
     /// Whether this process leads.
@@ -338,6 +384,14 @@ impl Metrics {
             .families
             .api_server_reachable
             .with_label_values::<&str>(&[])
+    }
+
+    /// A watch counts that many unreadable objects now, and counted so many before.
+    pub fn unreadable_objects(&self, before: usize, now: usize) {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let gauge = &self.0.families.unreadable_objects;
+        let gauge = gauge.with_label_values::<&str>(&[]);
+        gauge.add(number(now) - number(before));
     }
 
     /// The counter of Events that were not sent.

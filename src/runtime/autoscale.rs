@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use orkestra_core::{
-    plan::{AutoscalePlan, CapacityPlan, OperatorPlan},
+    plan::{AutoscalePlan, CapacityPlan, OperatorPlan, Plans},
     reconcile::autoscale::{Figures, Scaling, look},
     value::Key,
 };
@@ -18,7 +18,7 @@ use super::{
 /// Follows the autoscaler of the plan, where it has one, until `stop` is cancelled.
 pub(super) async fn follow(
     shared: Arc<Shared>,
-    mut plans: watch::Receiver<Arc<OperatorPlan>>,
+    mut plans: watch::Receiver<Plans>,
     stop: CancellationToken,
 ) {
     if shared.role != Role::Reconciles {
@@ -26,7 +26,7 @@ pub(super) async fn follow(
     }
     let mut autoscaler = Autoscaler::default();
     loop {
-        let plan = plans.borrow_and_update().clone();
+        let plan = plans.borrow_and_update().effective().plan.clone();
         let again = autoscaler.turn(&shared, &plan);
         let wait = async {
             match again {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use orkestra_core::{
     api::names,
-    plan::{self, OperatorPlan},
+    plan::{self, ObjectKey, OperatorPlan},
     reconcile::{
         crd::CrdRecord,
         facts::CrdFacts,
-        record::{ChildRecord, CrRecord, kept_paths},
+        record::{ChildRecord, CrRecord, Uid, kept_paths},
         status::written_paths,
     },
 };
@@ -41,6 +41,7 @@ pub(super) fn bind(
         plural: crd.plural.clone(),
         namespaced: facts.namespaced,
     };
+    let declared = shared.context.accepted.of(&plan);
     let informers = &shared.context.informers;
     let paths = kept_paths(&plan.reads.cr, written_paths(&plan).into_iter());
     let crs = informers.crs(
@@ -68,6 +69,7 @@ pub(super) fn bind(
         belongings: Belongings::start(shared, &plan),
         observed: Observed::start(shared, &plan, observed, facts.namespaced),
         plan,
+        declared,
         facts,
         crs,
         marked,
@@ -83,13 +85,17 @@ fn on_cr(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
             return;
         };
         match (&change.before, &change.after) {
-            (_, Some(after)) => {
+            (before, Some(after)) => {
+                // It was deleted and made again.
+                if let Some(before) = before.as_ref().filter(|one| one.id.uid != after.id.uid) {
+                    leave(&shared, &before.id.uid, &change.key);
+                }
                 shared.learn(&after.id.uid, &change.key);
                 shared.queue.let_through(&change.key, after.deleting);
                 shared.enqueue(change.key.clone(), Lane::Changed);
             }
             (Some(before), None) => {
-                shared.unlearn(&before.id.uid, &change.key);
+                leave(&shared, &before.id.uid, &change.key);
                 // It may have left what is watched, and still be there.
                 if before.managed && !before.deleting {
                     shared.enqueue(change.key.clone(), Lane::Changed);
@@ -100,6 +106,14 @@ fn on_cr(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
         shared.compare_anew(&change.key);
         shared.changed.notify_one();
     })
+}
+
+/// The custom resource of that uid is gone.
+fn leave(shared: &Shared, uid: &Uid, key: &ObjectKey) {
+    shared.unlearn(uid, key);
+    if let Some(bound) = shared.bound.load_full() {
+        shared.notice_orphans_of(&bound, uid);
+    }
 }
 
 /// What wears our label, and is not looked after any more, is let go.
@@ -126,10 +140,19 @@ fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
         let Some(shared) = shared.upgrade() else {
             return;
         };
+        let mut owned = false;
         for record in [&change.before, &change.after].into_iter().flatten() {
             if let Some(key) = record.owner().and_then(|uid| shared.owner(uid)) {
                 shared.enqueue(key, Lane::Changed);
+                owned = true;
+            } else if let Some(mark) = record.mark().filter(|_| change.after.is_none()) {
+                // A custom resource of the name may wait for it to be gone.
+                shared.enqueue(mark.key.clone(), Lane::Changed);
             }
+        }
+        let bound = shared.bound.load_full().filter(|_| !owned);
+        if let (Some(bound), Some(after)) = (bound, &change.after) {
+            shared.notice_orphan(&bound, after);
         }
     })
 }

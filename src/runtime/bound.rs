@@ -6,9 +6,10 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
+    plan::{ChildKey, ChildPlan, GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
         facts::CrdFacts,
+        inventory::Declared,
         reason::Reason,
         record::{ChildRecord, CrRecord},
         step::{Failure, Scopes},
@@ -27,6 +28,8 @@ pub(super) struct Bound {
     pub(super) plan: Arc<OperatorPlan>,
     /// The field manager of every write.
     pub(super) manager: String,
+    /// What its accepted revisions declare, of which inventories may tell.
+    pub(super) declared: Declared,
     /// What the CRD says of scope and status.
     pub(super) facts: CrdFacts,
     /// The custom resources.
@@ -99,6 +102,26 @@ impl Bound {
         self.kinds.iter().find(|known| known.served().is(kind))
     }
 
+    /// Whether the plan declares, or observes, a kind that nobody serves.
+    pub(super) fn lacks_kinds(&self) -> bool {
+        let mut declared = self.plan.kinds();
+        declared.any(|kind| self.absent.contains(&kind.group_kind()))
+            || self.observed.absent().next().is_some()
+    }
+
+    /// Whether the plan itself declares children of that kind.
+    pub(super) fn declares(&self, kind: &GroupKind) -> bool {
+        let mut kinds = self.plan.kinds();
+        kinds.any(|declared| declared.group_kind() == *kind)
+    }
+
+    /// Whether custom resources may have children of that kind without an owner reference.
+    pub(super) fn may_leave(&self, kind: &GroupKind) -> bool {
+        let of_kind = |child: &&ChildPlan| child.kind.group_kind() == *kind;
+        let mut declared = self.plan.children.iter().filter(of_kind);
+        !self.declares(kind) || declared.any(|child| child.may_be_elsewhere() || child.adopt)
+    }
+
     /// Whether objects of that kind are looked for already.
     pub(super) fn knows(&self, kind: &GroupKind) -> bool {
         self.find(kind).is_some() || self.absent.contains(kind)
@@ -130,16 +153,36 @@ impl Bound {
             })
     }
 
-    /// Returns when every watch shows the whole of its kind, or knows that nobody serves it.
+    /// Returns when every watch shows the whole of its kind, or knows that nobody serves it. A kind that only earlier
+    /// revisions declared may fail: its rights may be gone with them, and nothing new depends on it.
     pub(super) async fn synced(&self) {
-        let mut states = self.states();
-        for state in &mut states {
-            // An error says that the watch is gone, and this value with it.
-            let _ = state.wait_for(is_settled).await;
-        }
+        self.settled(|kind, state| {
+            let is_failing = matches!(state, WatchState::Failing { .. });
+            is_settled(state) || (is_failing && !self.declares(kind))
+        })
+        .await;
         self.targets.looked_at().await;
         self.belongings.looked_at().await;
         self.observed.looked_at().await;
+    }
+
+    /// Returns when every custom resource is known, and every kind of children that can be read is.
+    pub(super) async fn deletable(&self) {
+        self.settled(|_, state| is_settled(state) || is_forbidden(state))
+            .await;
+    }
+
+    /// Returns when the custom resources are read, and the watch of each kind of children is as `is_known` says.
+    async fn settled(&self, is_known: impl Fn(&GroupKind, &WatchState) -> bool) {
+        // An error says that the watch is gone, and this value with it.
+        for watch in std::iter::once(&self.crs).chain(&self.marked) {
+            let _ = watch.state().wait_for(is_settled).await;
+        }
+        for kind in &self.kinds {
+            let group_kind = kind.served().group_kind();
+            let is_known = |state: &WatchState| is_known(&group_kind, state);
+            let _ = kind.state().wait_for(is_known).await;
+        }
     }
 
     /// Returns when any watch changes its state.
@@ -161,6 +204,12 @@ impl Bound {
             .collect()
     }
 
+    /// Whether it is about to be found out that the API server was put back to an older state: meanwhile some records may be of
+    /// the old state and others of the new.
+    pub(super) fn is_open(&self) -> bool {
+        self.crs.is_open() || self.kinds.iter().any(|kind| kind.is_open())
+    }
+
     /// What keeps a watch from its work, by kind.
     pub(super) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
         let kinds = self.kinds.iter();
@@ -179,6 +228,14 @@ impl Bound {
         let children: Held = self.kinds.iter().map(|kind| kind.store().held()).sum();
         own + children + self.belongings.held() + self.observed.held()
     }
+}
+
+/// Whether a permission is missing for the watch.
+fn is_forbidden(state: &WatchState) -> bool {
+    let WatchState::Failing { problem, .. } = state else {
+        return false;
+    };
+    matches!(problem, WatchProblem::Forbidden { .. })
 }
 
 /// Whether a watch in that state has shown all that there is. One that fails later still has.

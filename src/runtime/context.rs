@@ -6,10 +6,11 @@ use orkestra_core::plan::ObjectKey;
 use tokio::sync::Semaphore;
 
 use super::{
+    accepted::Accepted,
     entropy::Entropy,
     operators::Operators,
     reach::Reach,
-    watch::{Crds, Informers},
+    watch::{Crds, Informers, Reports},
     wire::Wire,
 };
 use crate::{
@@ -42,6 +43,8 @@ pub struct Context {
     pub leadership: Leadership,
     /// The operators that run, by name.
     pub operators: Operators,
+    /// What accepted revisions declare.
+    pub accepted: Accepted,
     /// Bounds concurrent pure passes to the cores.
     pub passes: Semaphore,
     /// Fault points of tests.
@@ -61,15 +64,17 @@ impl Context {
         let gauge = metrics.api_server_reachable();
         let reach = Reach::new(client.clone(), entropy.clone(), gauge);
         let wire = Wire::reaching(client.clone(), reach).in_turn(flow.clone());
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let events = EventSink::start(client, flow.clone(), &metrics, clock.clone());
+        let reports = Reports::new(events.clone(), metrics.clone());
         Ok(Self {
-            informers: Informers::new(wire.clone(), entropy.clone()),
-            crds: Crds::start(wire.clone(), entropy.clone()),
-            events: EventSink::start(client, flow.clone(), &metrics, clock.clone()),
+            informers: Informers::new(wire.clone(), entropy.clone()).reporting(reports.clone()),
+            crds: Crds::start(wire.clone(), entropy.clone(), reports),
+            events,
             external: Client::closed(),
             leadership: Leadership::alone(lead::identity(&lead::host(), &entropy)),
             operators: Operators::default(),
-            passes: Semaphore::new(cores),
+            accepted: Accepted::default(),
+            passes: Semaphore::new(cores()),
             faults: Faults::default(),
             wire,
             entropy,
@@ -77,6 +82,11 @@ impl Context {
             metrics,
         })
     }
+}
+
+/// How many cores this process may use: so many pure passes run at a time, and one worker more.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
 }
 
 impl fmt::Debug for Context {

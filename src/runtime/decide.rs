@@ -1,9 +1,10 @@
 //! What must be sent for one child: nothing, a creation, or an update that takes no more than it may.
 
 use orkestra_core::{
-    plan::{ChildKey, ChildPlan},
+    plan::ChildKey,
     reconcile::{
         differ::{Held, difference, without},
+        marks,
         owned::{Own, updated_by},
         reason::Reason,
         record::{ChildRecord, Version},
@@ -16,8 +17,9 @@ use tokio::time::Instant;
 use super::{
     bound::Kind,
     execute::{Writer, failure},
+    orphans::live_uid,
     shared::lock,
-    wire::{Scope, WireError, served},
+    unread,
 };
 
 /// What must be sent for one child.
@@ -44,17 +46,22 @@ impl Writer<'_, '_> {
             return Ok(Write::Create);
         };
         // Its end is an event that wakes this key, if it is this key's.
-        if record.deleting && record.owner() == Some(self.uid) {
+        if record.deleting && self.is_own(record) {
             return Ok(Write::Nothing);
         }
+        if let Some(fault) = record.unread() {
+            return Err(unread::failure(&rendered.key, fault));
+        }
         let declared = &self.bound.plan.children[rendered.declared];
-        self.check_name(rendered, declared, record)?;
         let wanted = rendered.wanted(declared);
         let mut found = difference(&wanted, record, &self.bound.manager, refused);
         let mut leave_out: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
         let reported = &mut self.outcome.executed.held;
         // A write that was refused is decided anew.
         reported.retain(|(key, _)| *key != rendered.key);
+        let scaled = &mut self.outcome.executed.autoscaled;
+        scaled.retain(|(key, _)| *key != rendered.key);
+        let reported = &mut self.outcome.executed.held;
         reported.extend(
             found
                 .held
@@ -64,10 +71,14 @@ impl Writer<'_, '_> {
         if !found.needs_write() {
             return Ok(Write::Nothing);
         }
-        let replicas = Path::parse("spec.replicas").unwrap_or_default();
-        if found.drift.contains(&replicas) && self.is_autoscaled(kind, &rendered.key).await? {
+        let replicas = Path::of_fields(["spec", "replicas"]);
+        if found.drift.contains(&replicas)
+            && let Some(scaler) = self.autoscaler(&rendered.key).await?
+        {
             found.drift.retain(|path| *path != replicas);
             leave_out.push(replicas);
+            let scaled = &mut self.outcome.executed.autoscaled;
+            scaled.push((rendered.key.clone(), scaler));
         }
         if !found.changed {
             let fought = self
@@ -97,20 +108,32 @@ impl Writer<'_, '_> {
         Ok(Write::Update { body, force, drift })
     }
 
-    /// Whether the object may be written: it is ours, or the Katalog says `adopt` and nobody controls it. Its
-    /// `child` annotation is not asked for here: who takes that off does not take the object.
-    pub(super) fn check_name(
+    /// Whether the object belongs to the custom resource, or to one of the same name that no longer exists.
+    fn is_own(&self, record: &ChildRecord) -> bool {
+        let manager = &self.bound.manager;
+        record.owner() == Some(self.uid) || record.is_of_predecessor(self.owner, manager)
+    }
+
+    /// Checks that the object may be written: it is ours, a custom resource of the same name left it, or the Katalog says
+    /// `adopt` and nobody controls it. Its `child` annotation is not required here: removing it does not take the object
+    /// away. The result is whether it must stay without an owner reference.
+    pub(super) async fn claim(
         &self,
         rendered: &Rendered,
-        declared: &ChildPlan,
         record: &ChildRecord,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
+        let declared = &self.bound.plan.children[rendered.declared];
         let controlled = record.controlled;
         let manager = &self.bound.manager;
         let ours =
             record.owner() == Some(self.uid) && (controlled || record.ownership.wrote(manager));
-        if ours || (declared.adopt && !controlled) {
-            return Ok(());
+        if ours
+            || (record.is_of_predecessor(self.owner, manager) && self.is_alive(rendered).await?)
+        {
+            return Ok(record.is_adopted() || (record.stays_unowned() && marks::is_owned(rendered)));
+        }
+        if declared.adopt && !controlled {
+            return Ok(true);
         }
         // A custom resource that was deleted and made anew is faster than the garbage collector.
         let left = (controlled
@@ -133,6 +156,14 @@ impl Writer<'_, '_> {
             at: rendered.key.to_string(),
             message: message.to_owned(),
         })
+    }
+
+    /// Whether the API server has the custom resource with the uid that this pass is about: then every other one of its name
+    /// is gone.
+    async fn is_alive(&self, rendered: &Rendered) -> Result<bool, Failure> {
+        let live = live_uid(self.shared, self.bound, &self.owner.key).await;
+        let live = live.map_err(|error| failure(&rendered.key, &error))?;
+        Ok(live.as_ref() == Some(self.uid))
     }
 
     /// Takes fields out of `drift` that are fought over, unless their pause is over, and returns them; reports who fights.
@@ -172,28 +203,19 @@ impl Writer<'_, '_> {
         Ok(fight.paths)
     }
 
-    /// Whether a `HorizontalPodAutoscaler` targets the object: its replicas are no longer ours then.
-    async fn is_autoscaled(&mut self, kind: &Kind, key: &ChildKey) -> Result<bool, Failure> {
-        if lock(self.memory).is_autoscaled(key) {
-            return Ok(true);
-        }
+    /// The `HorizontalPodAutoscaler` that targets the object, by name: its replicas are not ours as long as there is one.
+    async fn autoscaler(&mut self, key: &ChildKey) -> Result<Option<String>, Failure> {
         // Once a pass: a write that is refused for an outdated resourceVersion is decided anew at once.
         if self.unscaled.as_ref() == Some(key) {
-            return Ok(false);
+            return Ok(None);
         }
-        let scope = Scope {
-            namespace: key.object.namespace.as_deref().map(str::to_owned),
-            ..Scope::default()
+        let Some(owner) = self.shared.owner(self.uid) else {
+            return Ok(None);
         };
-        let found = match self.shared.list(&served::autoscalers(), &scope).await {
-            Ok(autoscalers) => autoscalers
-                .iter()
-                .any(|autoscaler| targets(autoscaler, kind, key)),
-            Err(WireError::NotFound(_) | WireError::NotServed(_)) => false,
-            Err(error) => return Err(failure(key, &error)),
-        };
-        lock(self.memory).set_autoscaled(key, found);
-        if !found {
+        let shared = self.shared;
+        let found = shared.scalers.find(shared, &owner, key).await;
+        let found = found.map_err(|error| failure(key, &error))?;
+        if found.is_none() {
             self.unscaled = Some(key.clone());
         }
         Ok(found)
@@ -206,24 +228,6 @@ pub(super) fn at_version(object: &Node, version: &Version) -> Node {
     let path = Path::of_fields(["metadata", "resourceVersion"]);
     set(&mut object, &path, Node::from(version));
     object
-}
-
-fn targets(autoscaler: &Node, kind: &Kind, key: &ChildKey) -> bool {
-    let target = autoscaler
-        .get("spec")
-        .and_then(|spec| spec.get("scaleTargetRef"));
-    let text = |field| {
-        target
-            .and_then(|target| target.get(field))
-            .and_then(Node::as_str)
-            .unwrap_or_default()
-    };
-    let group = text("apiVersion")
-        .split_once('/')
-        .map_or("", |(group, _)| group);
-    text("kind") == &*kind.served().kind
-        && text("name") == &*key.object.name
-        && group == &*kind.served().group
 }
 
 /// The manager other than `ours` whose update entry holds `path`; none where the field was removed.

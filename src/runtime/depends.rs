@@ -3,11 +3,14 @@
 //! Nothing is lost by it: keys gather in the queue, and are taken once it is let go. Custom resources that are being
 //! deleted go through all the same, or an uninstall in the wrong order would never end.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
 use orkestra_core::{
     api::DependencyCondition,
-    plan::{Dependency, KatalogRef, OperatorPlan},
+    plan::{Dependency, KatalogRef, OperatorPlan, Plans},
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -16,28 +19,31 @@ use super::{
     OperatorStatus, Phase,
     changes::{change, first},
     operators::Operators,
-    shared::Shared,
+    shared::{Shared, lock},
 };
 
 /// What another operator says of itself, live.
 type Status = watch::Receiver<OperatorStatus>;
 
+/// Dependencies that have started once; known over a restart of the task.
+pub(super) type Started = Arc<Mutex<BTreeSet<Box<str>>>>;
+
 /// Holds the operator's queue and lets it go, until `stop` is cancelled; it is paused while the API server is away.
 pub(super) async fn follow(
     shared: Arc<Shared>,
-    mut plans: watch::Receiver<Arc<OperatorPlan>>,
+    mut plans: watch::Receiver<Plans>,
+    started: Started,
     stop: CancellationToken,
 ) {
     let operators = &shared.context.operators;
     let mut listed = operators.changed();
     let mut reach = shared.context.wire.reach().view();
-    let mut started = BTreeSet::new();
     loop {
         listed.mark_unchanged();
         shared.queue.pause(!reach.borrow_and_update().is_up);
-        let plan = plans.borrow_and_update().clone();
+        let plan = plans.borrow_and_update().effective().plan.clone();
         let mut watched = Vec::new();
-        let waits_for = unmet(operators, &plan, &mut started, &mut watched);
+        let waits_for = unmet(operators, &plan, &mut lock(&started), &mut watched);
         shared.wait_for(waits_for);
         tokio::select! {
             () = stop.cancelled() => return,
@@ -118,8 +124,8 @@ fn lacks(status: &OperatorStatus, condition: DependencyCondition) -> Option<Stri
     if let Some(degraded) = &status.degraded {
         return Some(format!("it is degraded: {}", degraded.message));
     }
-    let has_succeeded = status.passes > status.failures || status.instances == 0;
-    (!has_succeeded).then(|| match &status.last_error {
+    let works = status.has_succeeded() || status.instances == 0;
+    (!works).then(|| match &status.last_error {
         Some(error) => format!("no pass of it has succeeded yet: {error}"),
         None => "no pass of it has succeeded yet".to_owned(),
     })

@@ -1,5 +1,6 @@
 //! `onDelete`: Jobs are made and awaited, listed children are deleted, step by step. What is next is decided by the core.
 
+use jiff::Timestamp;
 use orkestra_core::{
     api::names,
     plan::ChildKey,
@@ -20,8 +21,9 @@ use super::{
     execute::{delete_child, failure},
     memory::Memory,
     metadata::{Wanted, write_metadata},
-    pass::{Next, Passed, next, observe, report, soonest},
+    pass::{Failed, Next, Passed, next, observe, report, soonest},
     shared::Shared,
+    sources::answer,
     tell::tell,
     wire::{Propagation, WireError},
 };
@@ -34,11 +36,18 @@ pub(super) async fn end(
     memory: &mut Memory,
 ) -> Option<Passed> {
     let now = shared.context.clock.now();
-    let ending = {
-        let _permit = shared.context.passes.acquire().await;
-        let entropy = Entropy::seeded(shared.context.entropy.seed());
-        finish(&bound.plan, bound, observed, now, &entropy)
-    };
+    let observed = &mut observed.clone();
+    let mut ending = decide(shared, bound, observed, now).await;
+    if !ending.needs.is_empty() {
+        let reads = std::mem::take(&mut ending.needs);
+        let heard = answer(shared, bound, (observed, now), reads).await;
+        observed.answers.extend(heard.answers);
+        ending = decide(shared, bound, observed, now).await;
+    }
+    if !ending.needs.is_empty() {
+        // What is under way queues the custom resource again.
+        return Some(Passed::settled());
+    }
     if ending.is_done() {
         return None;
     }
@@ -54,20 +63,41 @@ pub(super) async fn end(
         note(&mut executed, &deletion.key, Action::Deleted, result);
     }
     let after = observe(bound, &observed.cr);
-    let sources = Sources::default();
-    let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
-    let verdict = verdict(&after, &executed);
-    tell(shared, bound, &after, memory, &executed, &verdict);
+    let passed = wait(shared, bound, &after, memory, executed).await;
+    // What was passed over is an end of its own.
+    let again = if skipped { Next::Again } else { Next::Settled };
+    Some(Passed {
+        next: soonest(passed.next, again),
+        ..passed
+    })
+}
+
+/// Reports what a custom resource that is being deleted waits for.
+pub(super) async fn wait(
+    shared: &Shared,
+    bound: &Bound,
+    observed: &Observed,
+    memory: &mut Memory,
+    mut executed: Executed,
+) -> Passed {
+    let (now, sources) = (shared.context.clock.now(), Sources::default());
+    let written = report(shared, bound, (observed, &sources), &mut executed, now).await;
+    let verdict = verdict(observed, &executed);
+    tell(shared, bound, observed, memory, &executed, &verdict);
     memory.ready = false;
     let due = executed
         .wake
         .map(|moment| shared.context.clock.until(moment));
-    // What was passed over is an end of its own.
-    let again = if skipped { Next::Again } else { Next::Settled };
-    Some(Passed {
-        next: soonest(soonest(next(&executed, due), written), again),
-        error: (!executed.failures.is_empty()).then_some(verdict.message),
-    })
+    Passed {
+        next: soonest(next(&executed, due), written),
+        error: Failed::of(&executed, verdict.message),
+    }
+}
+
+async fn decide(shared: &Shared, bound: &Bound, observed: &Observed, now: Timestamp) -> Ending {
+    let _permit = shared.context.passes.acquire().await;
+    let entropy = Entropy::seeded(shared.context.entropy.seed());
+    finish(&bound.plan, bound, observed, now, &entropy)
 }
 
 /// Why the resource stays, in words.

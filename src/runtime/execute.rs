@@ -20,11 +20,13 @@ use std::{
 
 use futures::{StreamExt as _, stream};
 use orkestra_core::{
-    plan::{ChildKey, GroupKind, Wave},
+    plan::{ChildKey, Wave},
     reconcile::{
+        marks::adopted,
+        proof::OwnerMark,
         reason::Reason,
-        record::{ChildRecord, Uid},
-        step::{Cycle, Deletion, Failure, Intent, Rendered},
+        record::{ChildRecord, Uid, Version},
+        step::{Cycle, Deletion, Failure, Intent, Rendered, not_created},
         verdict::{Action, Done, Executed},
     },
     value::{Node, Path},
@@ -36,7 +38,7 @@ use super::{
     decide::{Write, at_version},
     memory::Memory,
     shared::{Shared, lock},
-    wire::{Cause, Propagation, WireError},
+    wire::{Propagation, WireError},
 };
 
 /// How often one object is written in a pass before the pass gives up on it.
@@ -70,27 +72,29 @@ impl Outcome {
         self.executed.done.extend(executed.done);
         self.executed.failures.extend(executed.failures);
         self.executed.held.extend(executed.held);
+        self.executed.autoscaled.extend(executed.autoscaled);
         self.made.extend(made);
         self.revisit = [self.revisit, revisit].into_iter().flatten().min();
     }
 }
 
-/// Executes a cycle for the custom resource with `uid`. Whatever comes first on the wire, what is told is in the order of
+/// Executes a cycle for the custom resource `owner`. Whatever comes first on the wire, what is told is in the order of
 /// the intents; one that fails keeps no other from being tried.
 pub(super) async fn execute(
     shared: &Shared,
     bound: &Bound,
-    uid: &Uid,
+    owner: &OwnerMark,
     memory: &mut Memory,
     cycle: Cycle,
 ) -> Outcome {
     let memory = Mutex::new(memory);
     let mut outcome = Outcome::default();
     outcome.executed.failures = cycle.failures;
+    outcome.executed.missing = cycle.missing;
     for together in cycle.intents.chunk_by(|a, b| wave(a) == wave(b)) {
         let writes: Vec<_> = together
             .iter()
-            .map(|intent| write(shared, bound, uid, &memory, intent))
+            .map(|intent| write(shared, bound, owner, &memory, intent))
             .collect();
         let mut written = stream::iter(writes).buffered(SIDE_BY_SIDE);
         while let Some(written) = written.next().await {
@@ -113,18 +117,23 @@ fn wave(intent: &Intent) -> Wave {
 async fn write(
     shared: &Shared,
     bound: &Bound,
-    uid: &Uid,
+    owner: &OwnerMark,
     memory: &Mutex<&mut Memory>,
     intent: &Intent,
 ) -> Outcome {
     let mut writer = Writer {
         shared,
         bound,
-        uid,
+        owner,
+        uid: &owner.uid,
         memory,
         unscaled: None,
         outcome: Outcome::default(),
     };
+    if let Some(failure) = outside(bound, &owner.uid, intent) {
+        writer.outcome.executed.failures.push(failure);
+        return writer.outcome;
+    }
     let (key, result) = match intent {
         Intent::Apply(rendered) => (&rendered.key, writer.apply(rendered).await),
         Intent::Create(rendered) if writer.lasts(rendered) => {
@@ -147,11 +156,30 @@ async fn write(
     writer.outcome
 }
 
+/// Why a child is not created: its namespace has to be the same custom resource's, and is not. Namespaces are written before
+/// what lives in them, so the store knows.
+fn outside(bound: &Bound, uid: &Uid, intent: &Intent) -> Option<Failure> {
+    let (Intent::Apply(rendered) | Intent::Create(rendered)) = intent else {
+        return None;
+    };
+    let namespace = rendered.within.as_ref()?;
+    let kind = bound.kind(&namespace.kind);
+    let record = kind.and_then(|kind| kind.store().get(&namespace.object));
+    let is_ours = record.is_some_and(|record| record.is_ours(uid, &bound.manager));
+    (!is_ours).then(|| Failure {
+        reason: Reason::TargetRefused,
+        at: rendered.key.to_string(),
+        message: not_created(&namespace.object.name),
+    })
+}
+
 /// Writes one child of a custom resource, in one pass.
 pub(super) struct Writer<'a, 'm> {
     pub(super) shared: &'a Shared,
     pub(super) bound: &'a Bound,
-    /// Of the custom resource.
+    /// The custom resource.
+    pub(super) owner: &'a OwnerMark,
+    /// Its uid.
     pub(super) uid: &'a Uid,
     /// Of all its children: each has a part of its own in it.
     pub(super) memory: &'a Mutex<&'m mut Memory>,
@@ -183,15 +211,22 @@ impl Writer<'_, '_> {
     async fn apply(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.bound.kind_of(&rendered.key)?;
         let mut record = kind.store().get(&rendered.key.object);
-        let (mut refused, mut replaced) = (Vec::new(), false);
+        let (mut refused, mut replaced) = (Vec::new(), None);
         for _ in 0..ATTEMPTS {
+            let taken;
+            let rendered = match record.as_deref() {
+                Some(record) if self.claim(rendered, record).await? => {
+                    taken = adopted(rendered, self.owner);
+                    &taken
+                }
+                _ => rendered,
+            };
             let write = self
                 .decide(&kind, rendered, record.as_deref(), &refused)
                 .await?;
             let (body, force, drift, created) = match write {
-                // A Pod that goes slowly is made anew once it is gone.
-                Write::Nothing if replaced => return Ok(Action::Updated),
-                Write::Nothing => return Ok(Action::Unchanged),
+                // One that goes slowly is created again once it is gone.
+                Write::Nothing => return Ok(replaced.unwrap_or(Action::Unchanged)),
                 Write::Create => (
                     at_version(&rendered.object, &"1".into()),
                     true,
@@ -206,32 +241,23 @@ impl Writer<'_, '_> {
                 .await
             {
                 Ok(object) => {
-                    return Ok(self.applied(
-                        &kind,
-                        rendered,
-                        record.as_deref(),
-                        &object,
-                        &drift,
-                        created,
-                    ));
+                    let before = record.as_deref();
+                    let action = self.applied(&kind, rendered, before, &object, &drift, created);
+                    return Ok(replaced.unwrap_or(action));
                 }
                 Err(WireError::Conflict { causes, .. }) => {
-                    record = self.read(&kind, &rendered.key).await?;
+                    let now = self.read(&kind, &rendered.key).await?;
+                    if let (Some(before), Some(now)) = (&record, &now) {
+                        doubt(&kind, before, &now.id.resource_version);
+                    }
+                    record = now;
                     // None where the object itself was another: what was refused of that says nothing of this one.
                     refused = causes.into_iter().map(|cause| cause.field).collect();
                 }
                 Err(error) => {
-                    let Some(before) = record.filter(|_| must_be_replaced(&rendered.key, &error))
-                    else {
-                        return Err(failure(&rendered.key, &error));
-                    };
-                    let deletion = Deletion {
-                        key: rendered.key.clone(),
-                        uid: before.id.uid.clone(),
-                    };
-                    self.delete(&deletion).await?;
+                    let before = record.as_deref();
+                    replaced = Some(self.replace(&kind, rendered, before, &error).await?);
                     record = self.read(&kind, &rendered.key).await?;
-                    replaced = true;
                 }
             }
         }
@@ -256,6 +282,9 @@ impl Writer<'_, '_> {
             .get("metadata")
             .and_then(|meta| meta.get("resourceVersion"))
             .and_then(Node::as_str);
+        if let (Some(before), Some(version)) = (before, version) {
+            doubt(kind, before, &version.into());
+        }
         if let (Some(before), Some(version)) = (before, version)
             && before.id.resource_version == *version
         {
@@ -311,8 +340,10 @@ impl Writer<'_, '_> {
             }
             Err(WireError::AlreadyExists(_)) => match self.read(&kind, &rendered.key).await? {
                 Some(record) => {
-                    let declared = &self.bound.plan.children[rendered.declared];
-                    self.check_name(rendered, declared, &record)?;
+                    self.claim(rendered, &record).await?;
+                    if record.is_of_predecessor(self.owner, manager) {
+                        self.mark(&kind, rendered).await?;
+                    }
                     self.outcome.made.push(rendered.key.clone());
                     Ok(Action::Unchanged)
                 }
@@ -326,9 +357,16 @@ impl Writer<'_, '_> {
         }
     }
 
-    async fn delete(&mut self, deletion: &Deletion) -> Result<Action, Failure> {
+    pub(super) async fn delete(&mut self, deletion: &Deletion) -> Result<Action, Failure> {
         delete_child(self.shared, self.bound, deletion, Propagation::Background).await?;
         Ok(Action::Deleted)
+    }
+}
+
+/// Has the API server's state looked at where an answer about a child is older than what was known before the request.
+fn doubt(kind: &Kind, before: &ChildRecord, version: &Version) {
+    if version.is_behind(&before.id.resource_version) {
+        kind.store().doubt();
     }
 }
 
@@ -349,19 +387,6 @@ pub(super) async fn delete_child(
         Ok(_) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(()),
         Err(error) => Err(failure(key, &error)),
     }
-}
-
-/// Whether the object is a Pod, and all that is wrong with it is that Kubernetes does not make the change in place.
-///
-/// Source: Kubernetes, `ValidatePodUpdate`: a Pod that is not valid in itself has other causes too.
-fn must_be_replaced(key: &ChildKey, error: &WireError) -> bool {
-    let WireError::Invalid { causes, .. } = error else {
-        return false;
-    };
-    let is_immutable = |cause: &Cause| {
-        cause.field == "spec" && cause.message.contains("pod updates may not change fields")
-    };
-    key.kind == GroupKind::parse("Pod") && !causes.is_empty() && causes.iter().all(is_immutable)
 }
 
 /// How a refused request is reported.

@@ -6,24 +6,34 @@ use std::{sync::Arc, time::Duration};
 use orkestra_core::{
     api::names,
     plan::{ChildKey, GroupKind},
-    reconcile::record::{ChildRecord, CrRecord},
+    reconcile::{
+        leaving::{self, Unread},
+        record::{ChildRecord, CrRecord, Observed, ObservedChild},
+        step::Failure,
+        verdict::Executed,
+    },
     value::{Key, Node},
 };
 
 use super::{
     bound::Bound,
-    end::end,
+    end::{end, wait},
     execute::failure,
     memory::Memory,
-    pass::{Next, Passed, observe},
+    pass::{Next, Passed, observe, soonest},
     shared::Shared,
+    unread,
+    watch::WatchProblem,
     wire::{Propagation, Scope, WireError},
 };
 
-/// How soon the end is tried again where kinds of the inventory cannot be read.
+/// How soon the end is tried again where a permission is missing.
 const WAIT: Duration = Duration::from_secs(30);
+/// How soon it is looked again for children that the watches do not show.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Goes one step towards the end of `cr`, which is being deleted and whose children may still be there.
+/// Goes one step towards the end of `cr`, which is being deleted and whose children may still be there. Whatever it waits
+/// for, its condition says so, and `skip-on-delete` ends the wait.
 pub(super) async fn finish(
     shared: &Shared,
     bound: &Bound,
@@ -34,87 +44,185 @@ pub(super) async fn finish(
         return Passed::settled();
     }
     let observed = observe(bound, cr);
-    if !observed.unseen.is_empty() {
-        shared.rebind.notify_one();
-        let kinds = observed
-            .unseen
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", ");
-        return Passed::failed(
-            Next::After(WAIT),
-            format!("children of kind {kinds} cannot be read, so they may still be there"),
-        );
-    }
-    // What Kubernetes is asked to orphan is not taken down before.
-    if !cr.skips_on_delete
-        && !cr.orphans()
-        && let Some(passed) = end(shared, bound, &observed, memory).await
-    {
-        return passed;
-    }
-    let mut waiting = false;
-    for child in observed
-        .children
-        .iter()
-        .filter(|child| child.record.is_uncollected(&cr.id.uid, &bound.manager))
-    {
-        let result = if cr.orphans() {
-            let_go(shared, bound, &child.key).await
-        } else {
-            delete(shared, bound, &child.key, &child.record).await
-        };
-        match result {
-            Ok(gone) => waiting |= !gone,
-            Err(failed) => return Passed::failed(Next::Retry, failed),
+    if !cr.skips_on_delete {
+        if !observed.unseen.is_empty() {
+            shared.rebind.notify_one();
+            return wait(shared, bound, &observed, memory, unseen(bound, &observed)).await;
+        }
+        let unread = |child: &&ObservedChild| child.record.is_unread_and_uncollected(&cr.id.uid);
+        if let Some(child) = observed.children.iter().find(unread) {
+            let executed = Executed {
+                failures: unread::failure_of(child).into_iter().collect(),
+                ..Executed::default()
+            };
+            let passed = wait(shared, bound, &observed, memory, executed).await;
+            let next = soonest(passed.next, Next::After(LOOK_AGAIN));
+            return Passed { next, ..passed };
+        }
+        // Of what `onDelete` does nothing is rendered from a part of the resource.
+        if let (Some(fault), Some(_)) = (&cr.unread, &bound.plan.ending)
+            && !cr.orphans()
+        {
+            return unread::report(shared, bound, cr, fault, memory).await;
+        }
+        // What Kubernetes is asked to orphan is not taken down before.
+        if !cr.orphans()
+            && let Some(passed) = end(shared, bound, &observed, memory).await
+        {
+            return passed;
         }
     }
-    // The deletion of the last child is an event, which wakes this key again.
-    if waiting {
-        return Passed::settled();
+    let mut left = take_down(shared, bound, &observed).await;
+    if cr.skips_on_delete {
+        for failed in &left.failures {
+            tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, child = failed.at, error = failed.message, "a child is left behind: skip-on-delete is set");
+        }
+        return remove_finalizer(shared, bound, cr).await;
     }
-    match is_alone(shared, bound, cr).await {
-        Ok(true) => remove_finalizer(shared, bound, cr).await,
-        // What the watch has not shown yet, it will.
-        Ok(false) => Passed {
-            next: Next::Retry,
-            error: None,
-        },
-        Err(failed) => Passed::failed(Next::Retry, failed),
+    if left.is_empty() {
+        left = hidden(shared, bound, cr).await;
+    }
+    if left.is_empty() {
+        return remove_finalizer(shared, bound, cr).await;
+    }
+    let mut executed = Executed {
+        failures: left.failures,
+        ..Executed::default()
+    };
+    if !left.waiting.is_empty() {
+        executed.ending = Some(leaving::waiting(&left.waiting));
+    }
+    let passed = wait(shared, bound, &observed, memory, executed).await;
+    if !left.look_again {
+        // The deletion of the last child is an event, which wakes this key again.
+        return passed;
+    }
+    Passed {
+        next: soonest(passed.next, Next::After(LOOK_AGAIN)),
+        ..passed
     }
 }
 
-/// Whether the API server itself knows of no child that would stay behind: a watch may lag behind the one that told of the
-/// deletion, and nobody collects what has no owner reference. It is asked only where there can be such children.
-async fn is_alone(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Result<bool, String> {
+/// Why it cannot be told whether children are left.
+fn unseen(bound: &Bound, observed: &Observed) -> Executed {
+    let why = |kind: &GroupKind| match bound.kind(kind).and_then(|kind| kind.trouble()) {
+        Some((_, WatchProblem::Forbidden { message })) => Unread::Forbidden(message),
+        Some((_, WatchProblem::Unavailable { message })) => Unread::Unavailable(message),
+        Some((_, WatchProblem::NotServed)) | None => {
+            Unread::Unavailable("they are being listed for the first time".to_owned())
+        }
+    };
+    let kinds = observed.unseen.iter();
+    Executed {
+        failures: kinds
+            .map(|kind| leaving::unread(kind, &why(kind)))
+            .collect(),
+        ..Executed::default()
+    }
+}
+
+/// What keeps a custom resource.
+#[derive(Default)]
+struct Left {
+    /// Children that are being deleted.
+    waiting: Vec<ObservedChild>,
+    failures: Vec<Failure>,
+    /// Whether no watch tells when they are gone.
+    look_again: bool,
+}
+
+impl Left {
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.failures.is_empty()
+    }
+
+    /// Takes in what became of a child.
+    fn note(&mut self, child: &ObservedChild, result: Result<Option<ObservedChild>, Failure>) {
+        match result {
+            Ok(None) => {}
+            Ok(Some(now)) => self.waiting.push(now),
+            Err(failed) => self.failures.push(Failure {
+                at: child.key.to_string(),
+                ..failed
+            }),
+        }
+    }
+}
+
+/// Deletes the children that Kubernetes does not collect, or lets them go where they are to be orphaned. A child that cannot
+/// be deleted keeps no other from being tried.
+async fn take_down(shared: &Shared, bound: &Bound, observed: &Observed) -> Left {
+    let cr = &observed.cr;
+    let mut left = Left::default();
+    let uncollected = observed.children.iter();
+    for child in uncollected.filter(|one| one.record.is_uncollected(&cr.id.uid, &bound.manager)) {
+        let result = if cr.orphans() {
+            let_go(shared, bound, &child.key).await.map(|()| None)
+        } else {
+            delete(shared, bound, child).await
+        };
+        left.note(child, result);
+    }
+    left
+}
+
+/// Deletes the children that the API server has and the watches do not show: they may lag behind the watch that told of the
+/// deletion, or a label that they select by was taken off, and nobody collects what has no owner reference. It is asked only
+/// where there can be such children.
+async fn hidden(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Left {
+    let mut left = Left::default();
     // From no namespace owner references reach everywhere; what is orphaned stays.
     if cr.id.key.namespace.is_none() || cr.orphans() {
-        return Ok(true);
+        return left;
     }
-    let elsewhere = |kind: &GroupKind| {
-        let mut declared = bound.plan.children.iter();
-        declared.any(|child| child.kind.group_kind() == *kind && child.may_be_elsewhere())
-    };
     let scope = Scope {
         selector: Some(format!("{}={}", names::LABEL_OWNER_UID, cr.id.uid)),
         ..Scope::default()
     };
     for kind in &bound.kinds {
         let group_kind = kind.served().group_kind();
-        if !elsewhere(&group_kind) {
+        if !bound.may_leave(&group_kind) {
             continue;
         }
-        let found = shared.list(kind.served(), &scope).await;
-        let found = found.map_err(|error| format!("{group_kind}: {error}"))?;
-        let mut records = found
-            .iter()
-            .filter_map(|object| ChildRecord::read(&group_kind, object, &[]).ok());
-        if records.any(|record| record.is_uncollected(&cr.id.uid, &bound.manager)) {
-            return Ok(false);
+        let found = match shared.list(kind.served(), &scope).await {
+            Ok(found) => found,
+            // Its CRD was deleted, and all objects with it.
+            Err(WireError::NotServed(_) | WireError::NotFound(_)) => continue,
+            Err(error) => {
+                let why = match &error {
+                    WireError::Forbidden { message, .. } => Unread::Forbidden(message.clone()),
+                    other => Unread::Unavailable(other.to_string()),
+                };
+                left.failures.push(leaving::unread(&group_kind, &why));
+                continue;
+            }
+        };
+        for object in &found {
+            let Some(child) = child(&group_kind, object) else {
+                continue;
+            };
+            if child.record.is_uncollected(&cr.id.uid, &bound.manager) {
+                left.look_again = true;
+                let result = delete(shared, bound, &child).await;
+                left.note(&child, result);
+            } else if child.record.is_unread_and_uncollected(&cr.id.uid) {
+                left.look_again = true;
+                left.failures.extend(unread::failure_of(&child));
+            }
         }
     }
-    Ok(true)
+    left
+}
+
+fn child(kind: &GroupKind, object: &Node) -> Option<ObservedChild> {
+    let record = ChildRecord::read(kind, object, &[]).ok()?;
+    Some(ObservedChild {
+        key: ChildKey {
+            kind: kind.clone(),
+            object: record.id.key.clone(),
+        },
+        record: Arc::new(record),
+    })
 }
 
 /// Takes our marks off a custom resource that is not looked after any more. Its children stay: those that Kubernetes does
@@ -124,45 +232,45 @@ pub(super) async fn let_stray_go(shared: &Shared, bound: &Bound, cr: &Arc<CrReco
         if child.record.is_uncollected(&cr.id.uid, &bound.manager)
             && let Err(failed) = let_go(shared, bound, &child.key).await
         {
-            return Passed::failed(Next::Retry, failed);
+            return Passed::failed(Next::Retry, failed.message);
         }
     }
     tracing::info!(operator = %bound.plan.name, object = %cr.id.key, "is not looked after any more");
     remove_marks(shared, bound, cr).await
 }
 
-/// Whether it is gone already.
+/// Deletes a child; the result is the child as long as it is still there.
 async fn delete(
     shared: &Shared,
     bound: &Bound,
-    key: &ChildKey,
-    record: &ChildRecord,
-) -> Result<bool, String> {
+    child: &ObservedChild,
+) -> Result<Option<ObservedChild>, Failure> {
+    let (key, record) = (&child.key, &child.record);
     let Some(kind) = bound.kind(&key.kind) else {
-        return Ok(true);
+        return Ok(None);
     };
     if record.deleting {
-        return Ok(false);
+        return Ok(Some(child.clone()));
     }
+    let background = Propagation::Background;
     match shared
-        .delete(
-            kind.served(),
-            &key.object,
-            &record.id.uid,
-            Propagation::Background,
-        )
+        .delete(kind.served(), &key.object, &record.id.uid, background)
         .await
     {
-        Ok(stays) => Ok(stays.is_none()),
-        Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(true),
-        Err(error) => Err(failure(key, &error).message),
+        Ok(None) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),
+        Ok(Some(stays)) => {
+            let now = self::child(&key.kind, &stays).unwrap_or_else(|| child.clone());
+            kind.store().answer(&stays);
+            Ok(Some(now))
+        }
+        Err(error) => Err(failure(key, &error)),
     }
 }
 
 /// Takes our labels off a child that stays.
-async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<bool, String> {
+async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<(), Failure> {
     let Some(kind) = bound.kind(&key.kind) else {
-        return Ok(true);
+        return Ok(());
     };
     let labels = names::CHILD_LABELS.map(|label| (label, Node::Null));
     let body = Node::object([("metadata", Node::object([("labels", Node::object(labels))]))]);
@@ -170,18 +278,23 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<bool, 
         .patch_metadata(kind.served(), &key.object, &body, &bound.manager)
         .await
     {
-        Ok(_) | Err(WireError::NotFound(_)) => Ok(true),
-        Err(error) => Err(failure(key, &error).message),
+        Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
+        Err(error) => Err(failure(key, &error)),
     }
 }
 
 /// Takes off what we put on, but for the inventory: it says what was made once, should the resource come back.
 async fn remove_marks(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Passed {
-    let put = &cr.inventory.labels;
-    let labels = put.iter().map(|key| &**key).chain([names::LABEL_MANAGED]);
+    // A user may have written more into it than we put on.
+    let put = cr.inventory.checked(&bound.declared);
+    let labels = put
+        .labels
+        .iter()
+        .map(|key| &**key)
+        .chain([names::LABEL_MANAGED]);
     let labels = labels.map(|label| (Key::from(label), Node::Null));
     let mut finalizers: Vec<_> = cr.other_finalizers.iter().collect();
-    finalizers.retain(|name| !cr.inventory.finalizers.contains(*name));
+    finalizers.retain(|name| !put.finalizers.contains(*name));
     let metadata = [
         ("resourceVersion", Node::from(&cr.id.resource_version)),
         ("labels", Node::Map(labels.collect())),

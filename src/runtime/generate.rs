@@ -4,6 +4,7 @@ use orkestra_core::{
     api::names,
     reconcile::{
         differ::without,
+        marks::adopted,
         reason::Reason,
         record::ChildRecord,
         step::{Failure, Rendered},
@@ -59,27 +60,23 @@ impl Writer<'_, '_> {
         rendered: &Rendered,
         record: &ChildRecord,
     ) -> Result<Action, Failure> {
-        let declared = &self.bound.plan.children[rendered.declared];
-        self.check_name(rendered, declared, record)?;
+        let unowned = self.claim(rendered, record).await?;
         let (shared, manager) = (self.shared, &self.bound.manager);
         let key = &rendered.key;
-        let answer = if record.ownership.applied_by(manager).is_some() {
+        if record.ownership.applied_by(manager).is_some() {
             // An apply without the values would take them away.
-            let body = marks(&rendered.object);
-            shared
-                .patch_metadata(kind.served(), &key.object, &body, manager)
-                .await
-        } else {
-            let values = VALUES.map(|field| Path::parse(field).unwrap_or_default());
-            let body = at_version(
-                &without(&rendered.object, &values),
-                &record.id.resource_version,
-            );
-            shared
-                .apply(kind.served(), &key.object, &body, manager, true)
-                .await
-        };
-        match answer {
+            return self.mark(kind, rendered).await;
+        }
+        let values = VALUES.map(|field| Path::parse(field).unwrap_or_default());
+        let taken = unowned.then(|| adopted(rendered, self.owner));
+        let body = at_version(
+            &without(&taken.as_ref().unwrap_or(rendered).object, &values),
+            &record.id.resource_version,
+        );
+        match shared
+            .apply(kind.served(), &key.object, &body, manager, true)
+            .await
+        {
             Ok(object) => {
                 kind.store().answer(&object);
                 Ok(Action::Repaired)
@@ -89,15 +86,33 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The labels of ours, and the annotation that names the object itself, as a patch.
+impl Writer<'_, '_> {
+    /// Puts our labels and annotations on a child, and leaves everything else as it is.
+    pub(super) async fn mark(
+        &mut self,
+        kind: &Kind,
+        rendered: &Rendered,
+    ) -> Result<Action, Failure> {
+        let (key, body) = (&rendered.key, marks(&rendered.object));
+        let answer = self
+            .shared
+            .patch_metadata(kind.served(), &key.object, &body, &self.bound.manager)
+            .await;
+        let object = answer.map_err(|error| failure(key, &error))?;
+        kind.store().answer(&object);
+        Ok(Action::Repaired)
+    }
+}
+
+/// The labels of ours, and the annotations that name the object itself and its owner, as a patch.
 fn marks(object: &Node) -> Node {
     let text = |map: &str, name: &str| {
         let metadata = object.get("metadata")?;
         metadata.get(map)?.get(name).cloned()
     };
     let labels = names::CHILD_LABELS.map(|name| (name, text("labels", name).unwrap_or_default()));
-    let child = names::ANNOTATION_CHILD;
-    let annotations = [(child, text("annotations", child).unwrap_or_default())];
+    let annotations = [names::ANNOTATION_CHILD, names::ANNOTATION_OWNER]
+        .map(|name| (name, text("annotations", name).unwrap_or_default()));
     Node::object([(
         "metadata",
         Node::object([

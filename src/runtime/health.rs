@@ -1,17 +1,20 @@
-//! How an operator fares: whether its passes degrade it, and the whole in one word, for pages and for the templates of other
+//! Whether an operator is degraded by failed passes, and its state in one word, for pages and for the templates of other
 //! operators.
 //!
 //! ```text
-//!            `failureThreshold` failed passes in a row, or
-//!            so many custom resources fail, which are half of all
-//!  well ──────────────────────────────────────────────────────────► degraded
-//!    ▲                                                                  │
-//!    └──────────────────────────────────────────────────────────────────┘
-//!            no custom resource fails any more, or
-//!            as many passes in a row succeed, and fewer than half of all fail
+//!            at least `failureThreshold` failed passes, of at least `failureThreshold` custom resources (or of all,
+//!            where there are fewer), which are at least half of all
+//!  well ───────────────────────────────────────────────────────────────────────────────────────────► degraded
+//!    ▲                                                                                                   │
+//!    └───────────────────────────────────────────────────────────────────────────────────────────────────┘
+//!            fewer custom resources fail than that, or
+//!            `failureThreshold` of those that failed succeed, one after the other
 //! ```
 //!
-//! One success is not enough to recover, as long as others fail: what goes up and down is told of once.
+//! A custom resource whose own input fails ([`Reason::is_own_input`]) is neither among those that fail nor among all: its
+//! author can degrade nothing.
+//!
+//! [`Reason::is_own_input`]: orkestra_core::reasons::Reason::is_own_input
 
 use std::collections::BTreeSet;
 
@@ -22,12 +25,16 @@ use super::{OperatorStatus, Phase};
 /// What the passes of an operator say of it.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    /// Failed passes since the last success.
+    /// Failed passes since the last success, for readers.
     failed_in_row: u64,
-    /// Successes since the last failed pass.
-    passed_in_row: u64,
+    /// Failed passes since nothing failed, or since the operator recovered.
+    failed_passes: u64,
+    /// Custom resources that failed and have succeeded since the last failed pass.
+    healed_in_row: u64,
     /// Custom resources whose last pass failed.
     failing: BTreeSet<ObjectKey>,
+    /// Custom resources whose last pass failed because of their own input.
+    failing_alone: BTreeSet<ObjectKey>,
     degraded: Option<Degraded>,
 }
 
@@ -36,7 +43,7 @@ pub(super) struct Health {
 pub struct Degraded {
     /// Since when.
     pub since: jiff::Timestamp,
-    /// What it was that made it so, for people; it stays the same until it recovers.
+    /// What made it so, for people; it stays the same until the operator recovers.
     pub message: String,
 }
 
@@ -54,7 +61,7 @@ pub(super) enum Turn {
 pub(super) struct Measure {
     /// `queue.failureThreshold`.
     pub(super) threshold: u64,
-    /// Custom resources that there are.
+    /// Number of custom resources.
     pub(super) instances: usize,
     /// The time.
     pub(super) now: jiff::Timestamp,
@@ -64,13 +71,22 @@ impl Health {
     /// A pass over `key` succeeded.
     pub(super) fn passed(&mut self, key: &ObjectKey, measure: Measure) -> Option<Turn> {
         self.failed_in_row = 0;
-        self.passed_in_row += 1;
-        self.failing.remove(key);
-        self.turn(measure, String::new)
+        self.failing_alone.remove(key);
+        if self.failing.remove(key) {
+            self.healed_in_row += 1;
+        }
+        self.turn(measure, "")
     }
 
-    /// A pass over `key`, which is still there, failed. One that is not tried again by itself, or only now and then, counts
-    /// once: that its custom resource is looked at anew for some other reason makes nothing worse.
+    /// A pass over `key` failed for its own input alone.
+    pub(super) fn failed_alone(&mut self, key: &ObjectKey, measure: Measure) -> Option<Turn> {
+        self.failing.remove(key);
+        self.failing_alone.insert(key.clone());
+        self.turn(measure, "")
+    }
+
+    /// A pass over `key`, which still exists, failed. A failure that is not retried with backoff counts once: another
+    /// pass over the same custom resource, for some other reason, makes nothing worse.
     pub(super) fn failed(
         &mut self,
         key: &ObjectKey,
@@ -78,35 +94,27 @@ impl Health {
         is_retried: bool,
         measure: Measure,
     ) -> Option<Turn> {
+        self.failing_alone.remove(key);
         let is_new = self.failing.insert(key.clone());
         if !is_new && !is_retried {
             return None;
         }
-        self.passed_in_row = 0;
+        self.healed_in_row = 0;
         self.failed_in_row += 1;
-        let (in_row, failing) = (self.failed_in_row, self.failing.len());
-        self.turn(measure, || {
-            if in_row >= measure.threshold {
-                format!("{in_row} passes in a row failed; the last, over {key}: {error}")
-            } else {
-                let all = measure.instances;
-                format!("{failing} of {all} custom resources fail; the last, {key}: {error}")
-            }
-        })
+        self.failed_passes += 1;
+        self.turn(measure, &format!("{key}: {error}"))
     }
 
-    /// The custom resource is gone: nobody is left who could succeed in its place.
+    /// The custom resource is gone.
     pub(super) fn gone(&mut self, key: &ObjectKey, measure: Measure) -> Option<Turn> {
-        if !self.failing.remove(key) {
+        let failed_alone = self.failing_alone.remove(key);
+        if !self.failing.remove(key) && !failed_alone {
             return None;
         }
-        if self.failing.is_empty() {
-            self.failed_in_row = 0;
-        }
-        self.turn(measure, String::new)
+        self.turn(measure, "")
     }
 
-    /// Failed passes since the last success.
+    /// Failed passes since the last success; those for a custom resource's own input do not count.
     pub(super) fn failed_in_row(&self) -> u64 {
         self.failed_in_row
     }
@@ -116,30 +124,43 @@ impl Health {
         self.degraded.as_ref()
     }
 
-    fn turn(&mut self, measure: Measure, why: impl FnOnce() -> String) -> Option<Turn> {
+    /// `last` is the last failure.
+    fn turn(&mut self, measure: Measure, last: &str) -> Option<Turn> {
         let Measure {
             threshold,
             instances,
             now,
         } = measure;
         let failing = self.failing.len();
-        let many = failing as u64 >= threshold && failing * 2 >= instances;
+        if failing == 0 {
+            (self.failed_in_row, self.failed_passes) = (0, 0);
+        }
+        let able = instances.saturating_sub(self.failing_alone.len());
+        let enough = usize::try_from(threshold).map_or(able, |threshold| threshold.min(able));
+        let many = failing > 0 && failing >= enough && failing * 2 >= able;
         if self.degraded.is_none() {
-            if self.failed_in_row < threshold && !(many && self.failed_in_row > 0) {
+            // Only a failed pass degrades: a custom resource that goes makes nothing worse.
+            if last.is_empty() || !many || self.failed_passes < threshold {
                 return None;
             }
-            let message = why();
+            let message = format!(
+                "{failing} of {} custom resources fail; the last, {last}",
+                able.max(failing)
+            );
             self.degraded = Some(Degraded {
                 since: now,
                 message,
             });
+            self.healed_in_row = 0;
             return Some(Turn::Degraded);
         }
-        let recovered = failing == 0 || (self.passed_in_row >= threshold && !many);
-        recovered.then(|| {
-            self.degraded = None;
-            Turn::Recovered
-        })
+        if many && self.healed_in_row < threshold {
+            return None;
+        }
+        self.degraded = None;
+        // What still fails has to fail as often once more.
+        self.failed_passes = 0;
+        Some(Turn::Recovered)
     }
 }
 
@@ -175,8 +196,10 @@ impl State {
             Phase::Standby => Self::Standby,
             Phase::Waiting | Phase::Deleting => Self::Degraded,
             _ if status.yields_to.is_some() => Self::Standby,
-            _ if !status.problems.is_empty() || status.degraded.is_some() => Self::Degraded,
-            Phase::Starting | Phase::Running if status.passes > status.failures => Self::Healthy,
+            _ if status.all_problems().next().is_some() || status.degraded.is_some() => {
+                Self::Degraded
+            }
+            Phase::Starting | Phase::Running if status.has_succeeded() => Self::Healthy,
             Phase::Starting | Phase::Running => Self::Started,
         }
     }
@@ -186,8 +209,10 @@ impl State {
         match row.state.as_str() {
             "Running" if row.reason == "Yields" => Self::Standby,
             "Running" if !row.reason.is_empty() => Self::Degraded,
+            // The earlier revision works on; what the new one waits for is a problem unless it only takes its time.
+            "Updating" if row.reason != "Progressing" => Self::Degraded,
             "Running" if row.ready == 0 && row.instances > 0 => Self::Started,
-            "Running" => Self::Healthy,
+            "Running" | "Updating" => Self::Healthy,
             "Deleting" => Self::Degraded,
             _ => Self::Pending,
         }
@@ -246,40 +271,32 @@ mod tests {
     const RECOVERED: Option<Turn> = Some(Turn::Recovered);
 
     #[test]
-    fn it_takes_as_many_failures_in_a_row_as_are_declared_and_is_told_once() {
+    fn few_failing_resources_among_many_never_degrade_an_operator() {
         let mut health = Health::default();
-        let turns = passes(&mut health, 9, &[-1, -1, 2, -1, -1, -1, -1, -2]);
-        let mut expected = [None; 8];
-        expected[5] = DEGRADED;
-        assert_eq!(turns, expected);
-        let message = "3 passes in a row failed; the last, over east/1: no room";
+        // However often they are retried, and though nothing else happens.
+        assert_eq!(passes(&mut health, 9, &[-1; 40]), [None; 40]);
+        assert_eq!(passes(&mut health, 9, &[-2, -3, -4, -1]), [None; 4]);
+        assert_eq!(health.failed_in_row(), 44);
+        // Five of nine are at least half, and at least three.
+        assert_eq!(passes(&mut health, 9, &[-5]), [DEGRADED]);
+        let message = "5 of 9 custom resources fail; the last, east/5: no room";
         assert_eq!(health.degraded().unwrap().message, message);
-        assert_eq!(health.failed_in_row(), 5);
     }
 
     #[test]
-    fn a_success_among_failures_does_not_recover_and_as_many_as_the_threshold_do() {
+    fn half_of_all_is_not_enough_where_that_is_less_than_the_threshold() {
         let mut health = Health::default();
-        passes(&mut health, 9, &[-1, -1, -1]);
-        // Others succeed now and then, and the one goes on failing.
-        let turns = passes(&mut health, 9, &[2, -1, 3, 4, -1, 5, 6]);
-        assert_eq!(turns, [None; 7]);
-        assert_eq!(passes(&mut health, 9, &[7]), [RECOVERED]);
-        // The one failure more is no new outage.
-        assert_eq!(passes(&mut health, 9, &[-1, 2]), [None, None]);
-    }
-
-    #[test]
-    fn it_recovers_at_once_when_nothing_fails_any_more() {
+        assert_eq!(passes(&mut health, 3, &[-1, -2, -1, -2, -1]), [None; 5]);
+        assert_eq!(passes(&mut health, 3, &[-3]), [DEGRADED]);
+        // Of fewer resources than the threshold all have to fail, and as often.
         let mut health = Health::default();
-        passes(&mut health, 1, &[-1, -1, -1]);
-        assert_eq!(passes(&mut health, 1, &[1]), [RECOVERED]);
-
-        passes(&mut health, 2, &[-1, -2, -1]);
-        assert_eq!(health.gone(&key(7), of(2)), None);
-        assert_eq!(health.gone(&key(1), of(1)), None);
-        assert_eq!(health.gone(&key(2), of(0)), RECOVERED);
-        assert_eq!(health.failed_in_row(), 0);
+        assert_eq!(passes(&mut health, 2, &[-1, -1, -1, -1]), [None; 4]);
+        assert_eq!(passes(&mut health, 2, &[-2]), [DEGRADED]);
+        let mut health = Health::default();
+        assert_eq!(
+            passes(&mut health, 1, &[-1, -1, -1]),
+            [None, None, DEGRADED]
+        );
     }
 
     #[test]
@@ -288,8 +305,6 @@ mod tests {
         let turns = passes(&mut health, 6, &[-1, 4, -2, 5, 6, -3, 4]);
         assert_eq!(turns[5], DEGRADED);
         assert!(turns.iter().filter(|turn| turn.is_some()).count() == 1);
-        let message = "3 of 6 custom resources fail; the last, east/3: no room";
-        assert_eq!(health.degraded().unwrap().message, message);
         // Half of all still fail, whatever the others do.
         assert_eq!(passes(&mut health, 6, &[4, 5, 6, 4, 5]), [None; 5]);
         assert_eq!(passes(&mut health, 6, &[1]), [RECOVERED]);
@@ -299,9 +314,63 @@ mod tests {
     }
 
     #[test]
-    fn what_only_another_input_mends_counts_once_for_each_resource() {
+    fn it_recovers_as_soon_as_those_that_failed_succeed() {
         let mut health = Health::default();
-        let mut fail = |number| health.failed(&key(number), "no name", false, of(9));
+        let all: Vec<i32> = (1..=20).map(|one| -one).collect();
+        assert!(passes(&mut health, 20, &all).contains(&DEGRADED));
+        // Most have not been retried yet; three in a row that heal show that the cause is gone.
+        assert_eq!(passes(&mut health, 20, &[1, 2, -3]), [None; 3]);
+        assert_eq!(passes(&mut health, 20, &[4, 5, 6]), [None, None, RECOVERED]);
+        // What still fails has to fail as often once more.
+        assert_eq!(
+            passes(&mut health, 20, &[-7, -8, -9]),
+            [None, None, DEGRADED]
+        );
+        let mut health = Health::default();
+        passes(&mut health, 1, &[-1, -1, -1]);
+        assert_eq!(passes(&mut health, 1, &[1]), [RECOVERED]);
+    }
+
+    #[test]
+    fn a_resource_that_goes_fails_no_more_and_degrades_nothing() {
+        let mut health = Health::default();
+        passes(&mut health, 2, &[-1, -2, -1]);
+        assert_eq!(health.gone(&key(7), of(2)), None);
+        assert_eq!(health.gone(&key(1), of(1)), None);
+        assert_eq!(health.gone(&key(2), of(0)), RECOVERED);
+        assert_eq!(health.failed_in_row(), 0);
+
+        // Three of seven fail; with one that worked gone, half of all do.
+        let mut health = Health::default();
+        passes(&mut health, 7, &[-1, -2, -3, -1]);
+        health.failed_alone(&key(7), of(7));
+        assert_eq!(health.gone(&key(7), of(6)), None);
+        assert!(health.degraded().is_none());
+    }
+
+    #[test]
+    fn resources_whose_own_input_fails_degrade_nothing_and_hide_nothing() {
+        let mut health = Health::default();
+        for number in 0..50 {
+            assert_eq!(health.failed_alone(&key(number), of(53)), None);
+        }
+        assert_eq!(health.failed_in_row(), 0);
+        // Of the three that could succeed all fail.
+        assert_eq!(
+            passes(&mut health, 53, &[-51, -52, -53]),
+            [None, None, DEGRADED]
+        );
+        let message = "3 of 3 custom resources fail; the last, east/53: no room";
+        assert_eq!(health.degraded().unwrap().message, message);
+        // One of them fails for its own input instead: the two others still do.
+        assert_eq!(health.failed_alone(&key(51), of(53)), None);
+        assert_eq!(passes(&mut health, 53, &[52]), [RECOVERED]);
+    }
+
+    #[test]
+    fn a_failure_that_is_not_retried_counts_once_for_each_resource() {
+        let mut health = Health::default();
+        let mut fail = |number| health.failed(&key(number), "no right", false, of(3));
         let turns = [1, 1, 1, 1, 2, 1, 2, 3].map(&mut fail);
         assert_eq!(turns[..7], [None; 7]);
         assert_eq!(turns[7], DEGRADED);

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orkestra_core::plan::{GroupKind, OperatorPlan, ResourceType};
+use orkestra_core::{
+    plan::{GroupKind, OperatorPlan, ResourceType},
+    reconcile::inventory::Declared,
+};
 
 use super::{
     bound::Bound,
@@ -17,19 +20,27 @@ pub(super) struct Found {
     pub(super) absent: BTreeSet<GroupKind>,
 }
 
-/// The kinds of the plan and of the inventories that custom resources carry.
-pub(super) fn needed(plan: &OperatorPlan, bound: Option<&Bound>) -> BTreeSet<GroupKind> {
-    let declared = plan.kinds().map(ResourceType::group_kind);
+/// The kinds of the plan, and those of earlier revisions that inventories of custom resources name.
+pub(super) fn needed(
+    plan: &OperatorPlan,
+    declared: &Declared,
+    bound: Option<&Bound>,
+) -> BTreeSet<GroupKind> {
+    let mut needed: BTreeSet<_> = plan.kinds().map(ResourceType::group_kind).collect();
+    let mut earlier = &declared.kinds - &needed;
     let records = bound
+        .filter(|_| !earlier.is_empty())
         .map(|bound| bound.crs.store().snapshot())
         .unwrap_or_default();
-    declared
-        .chain(
-            records
-                .iter()
-                .flat_map(|record| record.inventory.kinds.iter().cloned()),
-        )
-        .collect()
+    for record in records {
+        if earlier.is_empty() {
+            break;
+        }
+        let named = &earlier & &record.inventory.kinds;
+        earlier.retain(|kind| !named.contains(kind));
+        needed.extend(named);
+    }
+    needed
 }
 
 /// Finds out how `kinds` are served: from what was bound before, from the CRDs, from discovery.

@@ -28,6 +28,8 @@ pub(super) struct Memory {
     pub(super) reported: Option<String>,
     /// Why nothing is done, where it is held back.
     pub(super) held_back: Option<Held>,
+    /// The same of what is ignored of its inventory.
+    pub(super) ignored: Option<String>,
     /// The same of rules that only warn.
     pub(super) warned: Option<String>,
     /// The state of the custom resource over which a normalized one was stored last, or refused.
@@ -41,8 +43,6 @@ pub(super) struct Memory {
 struct ChildMemory {
     /// Hash and resourceVersion of an apply that changed nothing though fields are missing: it would change nothing again.
     settled: Option<(String, Version)>,
-    /// An autoscaler owns `spec.replicas`.
-    autoscaled: bool,
     /// When each field was forced.
     forced: HashMap<Path, VecDeque<Instant>>,
 }
@@ -87,12 +87,13 @@ impl Memory {
             ready: _,
             held_back: _,
             reported,
+            ignored,
             warned,
             normalized,
             doubted,
             children,
         } = self;
-        let texts = [reported, warned, normalized, doubted];
+        let texts = [reported, ignored, warned, normalized, doubted];
         texts.into_iter().all(Option::is_none) && children.is_empty()
     }
 
@@ -117,18 +118,6 @@ impl Memory {
     /// Remembers that an apply of `hash` left the object at `resource_version`.
     pub(super) fn settle(&mut self, key: &ChildKey, hash: &str, resource_version: &Version) {
         self.child(key).settled = Some((hash.to_owned(), resource_version.clone()));
-    }
-
-    /// Whether an autoscaler is known to own the child's replicas.
-    pub(super) fn is_autoscaled(&self, key: &ChildKey) -> bool {
-        self.children.get(key).is_some_and(|child| child.autoscaled)
-    }
-
-    /// Remembers whether it does.
-    pub(super) fn set_autoscaled(&mut self, key: &ChildKey, autoscaled: bool) {
-        if autoscaled || self.is_autoscaled(key) {
-            self.child(key).autoscaled = autoscaled;
-        }
     }
 
     /// Remembers that fields are forced now.
@@ -166,13 +155,6 @@ impl Memory {
             pause: FIGHT_PAUSE.saturating_sub(now.duration_since(*last)),
             paths,
         })
-    }
-
-    /// What others may have changed without a trace is looked at again: autoscalers come and go.
-    pub(super) fn look_again(&mut self) {
-        for child in self.children.values_mut() {
-            child.autoscaled = false;
-        }
     }
 
     /// Forgets the children that `keep` does not name.

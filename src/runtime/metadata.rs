@@ -26,7 +26,8 @@ pub(super) struct Wanted {
     pub(super) labels: Labels,
 }
 
-/// Sees to finalizers, labels and inventory; none when the custom resource is gone.
+/// Writes finalizers, labels and inventory; `None` when the custom resource is gone, or is being deleted since. Only what
+/// this returns has the finalizer stored on that very uid.
 pub(super) async fn write_metadata(
     shared: &Shared,
     bound: &Bound,
@@ -57,13 +58,15 @@ pub(super) async fn write_metadata(
         .await
     {
         Ok(answer) => {
-            let is_dropped = |kind| !inventory.kinds.contains(kind);
+            let is_dropped = |kind| bound.knows(kind) && !inventory.kinds.contains(kind);
             if inventory.kinds.iter().any(|kind| !bound.knows(kind))
                 || cr.inventory.kinds.iter().any(is_dropped)
             {
                 shared.rebind.notify_one();
             }
-            Ok(bound.crs.store().answer(&answer))
+            // What was deleted meanwhile, or made again, is another pass's work.
+            let now = bound.crs.store().answer(&answer);
+            Ok(now.filter(|now| now.id.uid == cr.id.uid && now.deleting == cr.deleting))
         }
         // The uid that the request names is no more: the custom resource was deleted, perhaps made anew.
         Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),

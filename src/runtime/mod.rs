@@ -6,6 +6,7 @@
 //!                                └───────────── answers to our writes ◄──┘
 //! ```
 
+pub mod accepted;
 mod autoscale;
 mod bind;
 mod bound;
@@ -27,16 +28,19 @@ mod meter;
 pub mod normalize;
 mod operator;
 pub mod operators;
+mod orphans;
 mod pass;
 mod publish;
 pub mod queue;
 pub mod reach;
+mod replace;
 mod requests;
 mod shared;
 mod sources;
 mod standby;
 mod tell;
 mod uniques;
+mod unread;
 pub mod watch;
 pub mod wire;
 mod work;

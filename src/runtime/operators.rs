@@ -8,7 +8,7 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::{KatalogRef, OperatorPlan},
+    plan::{KatalogRef, OperatorPlan, Plans},
     reconcile::autoscale::Figures,
 };
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ pub struct Operators(watch::Sender<Arc<BTreeMap<Name, Listed>>>);
 /// One operator, live: clones see the same.
 #[derive(Clone)]
 pub struct Listed {
-    plans: watch::Receiver<Arc<OperatorPlan>>,
+    plans: watch::Receiver<Plans>,
     status: watch::Receiver<OperatorStatus>,
     shared: Weak<Shared>,
 }
@@ -32,7 +32,7 @@ pub struct Listed {
 /// What an operator follows, says and measures at one moment.
 #[derive(Clone, Debug)]
 pub struct OperatorNow {
-    /// What it follows.
+    /// What it goes by.
     pub plan: Arc<OperatorPlan>,
     /// What it says of itself.
     pub status: OperatorStatus,
@@ -95,17 +95,13 @@ impl Operators {
     }
 
     /// Lists an operator.
-    pub(super) fn enter(
-        shared: &Arc<Shared>,
-        plans: watch::Receiver<Arc<OperatorPlan>>,
-        status: watch::Receiver<OperatorStatus>,
-    ) -> Entered {
+    pub(super) fn enter(shared: &Arc<Shared>, status: watch::Receiver<OperatorStatus>) -> Entered {
         let name = {
-            let plan = plans.borrow();
+            let plan = shared.plan();
             (plan.katalog.clone(), plan.name.clone())
         };
         let listed = Listed {
-            plans,
+            plans: shared.plans.subscribe(),
             status: status.clone(),
             shared: Arc::downgrade(shared),
         };
@@ -125,19 +121,19 @@ impl Listed {
     /// What it says and measures now; none when it has just stopped.
     pub fn now(&self) -> Option<OperatorNow> {
         Some(OperatorNow {
-            plan: self.plans.borrow().clone(),
+            plan: self.plan(),
             status: self.status.borrow().clone(),
             metrics: self.shared.upgrade()?.figures(),
         })
     }
 
-    /// What it follows.
+    /// What it goes by: the plan that it runs, or the wanted one while it runs none.
     pub fn plan(&self) -> Arc<OperatorPlan> {
-        self.plans.borrow().clone()
+        self.plans.borrow().effective().plan.clone()
     }
 
-    /// What it follows, as that changes.
-    pub fn plans(&self) -> watch::Receiver<Arc<OperatorPlan>> {
+    /// What it runs and is to run, as that changes.
+    pub fn plans(&self) -> watch::Receiver<Plans> {
         self.plans.clone()
     }
 

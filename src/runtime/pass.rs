@@ -1,6 +1,10 @@
 //! One pass over one custom resource: observe, step, execute, report.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use orkestra_core::{
@@ -24,16 +28,20 @@ use super::{
     finish,
     memory::Memory,
     metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
-    normalize,
+    normalize, orphans,
     reach::Reach,
     shared::Shared,
     sources::{self, related},
-    tell::{tell, warn},
+    tell::{ignore, tell, warn},
+    unread,
     wire::WireError,
 };
 
 /// How soon a pass is tried again that waits for somebody else: a right, a name, a kind.
 const WAIT: Duration = Duration::from_secs(30);
+
+/// How soon a pass is tried again while the API server's state is compared with the records.
+const UNTIL_COMPARED: Duration = Duration::from_millis(100);
 
 /// How soon a pass follows whose moment has passed already.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
@@ -57,7 +65,25 @@ pub(super) enum Next {
 pub(super) struct Passed {
     pub(super) next: Next,
     /// What failed, for the operator's health; none where all went well.
-    pub(super) error: Option<String>,
+    pub(super) error: Option<Failed>,
+}
+
+/// What failed in a pass.
+pub(super) struct Failed {
+    pub(super) message: String,
+    /// Whether the custom resource's own input caused all of it, so that it says nothing of the operator.
+    pub(super) own_input: bool,
+}
+
+impl Failed {
+    /// The failures of a pass, as `message` tells them; none where nothing failed.
+    pub(super) fn of(executed: &Executed, message: String) -> Option<Self> {
+        let mut failures = executed.failures.iter();
+        (!executed.failures.is_empty()).then(|| Self {
+            message,
+            own_input: failures.all(|failure| failure.reason.is_own_input()),
+        })
+    }
 }
 
 impl Passed {
@@ -83,7 +109,10 @@ impl Passed {
     pub(super) fn failed(next: Next, error: impl Into<String>) -> Self {
         Self {
             next,
-            error: Some(error.into()),
+            error: Some(Failed {
+                message: error.into(),
+                own_input: false,
+            }),
         }
     }
 }
@@ -104,8 +133,8 @@ pub(super) fn observe(bound: &Bound, cr: &Arc<CrRecord>) -> Observed {
         }
     }
     children.sort_by(|a, b| a.key.cmp(&b.key));
-    let unseen = cr
-        .inventory
+    let inventory = cr.inventory.checked(&bound.declared);
+    let unseen = inventory
         .kinds
         .iter()
         .filter(|kind| !bound.sees(kind))
@@ -113,11 +142,33 @@ pub(super) fn observe(bound: &Bound, cr: &Arc<CrRecord>) -> Observed {
         .collect::<BTreeSet<_>>();
     Observed {
         cr: cr.clone(),
+        inventory,
         children,
+        orphans: Vec::new(),
         unseen,
         reported: reported(&bound.plan, &bound.facts, cr),
         answers: Answers::new(),
     }
+}
+
+/// The custom resource of that key, if it is looked after.
+///
+/// # Errors
+/// What the pass came to without one.
+async fn find(shared: &Shared, bound: &Bound, key: &ObjectKey) -> Result<Arc<CrRecord>, Passed> {
+    let ends_only = shared.ends_only.load(Ordering::Relaxed);
+    let cr = bound.cr(key);
+    if ends_only && !cr.as_ref().is_some_and(|cr| cr.deleting) {
+        // It is queued again once everything can be read.
+        return Err(Passed::pending());
+    }
+    if let Some(cr) = cr {
+        return Ok(cr);
+    }
+    Err(match bound.stray(key) {
+        Some(stray) => finish::let_stray_go(shared, bound, &stray).await,
+        None => orphans::clear(shared, bound, key).await,
+    })
 }
 
 /// Runs a pass over the custom resource of that key.
@@ -127,16 +178,36 @@ pub(super) async fn pass(
     key: &ObjectKey,
     memory: &mut Memory,
 ) -> Passed {
-    let Some(cr) = bound.cr(key) else {
-        return match bound.stray(key) {
-            Some(stray) => finish::let_stray_go(shared, bound, &stray).await,
-            None => Passed::settled(),
+    if bound.is_open() {
+        return Passed {
+            next: Next::After(UNTIL_COMPARED),
+            error: None,
         };
+    }
+    let cr = match find(shared, bound, key).await {
+        Ok(cr) => cr,
+        Err(over) => return over,
     };
     if cr.deleting {
         return finish::finish(shared, bound, &cr, memory).await;
     }
-    let mut observed = observe(bound, &cr);
+    if let Some(fault) = &cr.unread {
+        return unread::report(shared, bound, &cr, fault, memory).await;
+    }
+    reconcile(shared, bound, &cr, memory).await
+}
+
+/// Runs a pass over a custom resource that can be read and is not being deleted.
+async fn reconcile(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &Arc<CrRecord>,
+    memory: &mut Memory,
+) -> Passed {
+    let key = &cr.id.key;
+    let mut observed = observe(bound, cr);
+    observed.orphans = orphans::of(shared, bound, cr).await;
+    ignore(shared, bound, &observed, memory);
     if !observed.unseen.is_empty() {
         shared.rebind.notify_one();
     }
@@ -175,7 +246,8 @@ pub(super) async fn pass(
     let (cr, outcome) = match write_metadata(shared, bound, &cr, &wanted).await {
         Ok(None) => return Passed::settled(),
         Ok(Some(cr)) => {
-            let mut outcome = execute(shared, bound, &cr.id.uid, memory, cycle).await;
+            let owner = observed.mark(&bound.plan);
+            let mut outcome = execute(shared, bound, &owner, memory, cycle).await;
             let made = std::mem::take(&mut outcome.made);
             match remember_made(shared, bound, cr, wanted, &ahead, made).await {
                 Ok(cr) => (cr, outcome),
@@ -204,6 +276,7 @@ pub(super) async fn pass(
         cr: with_snapshot(&cr, &observed.cr),
         ..observe(bound, &cr)
     };
+    shared.scalers.settle(key, &executed.autoscaled);
     executed.wake_at(wake);
     executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
@@ -222,10 +295,9 @@ pub(super) async fn pass(
     if related::are_new(&bound.plan, &executed) {
         next = soonest(next, Next::Again);
     }
-    let failed = !executed.failures.is_empty();
     Passed {
         next,
-        error: failed.then_some(verdict.message),
+        error: Failed::of(&executed, verdict.message),
     }
 }
 

@@ -5,7 +5,11 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{plan::OperatorPlan, reasons::KatalogReason, reconcile::status::unwritable};
+use orkestra_core::{
+    plan::{OperatorPlan, Plans},
+    reasons::KatalogReason,
+    reconcile::status::unwritable,
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -24,14 +28,15 @@ const COALESCE: Duration = Duration::from_millis(200);
 /// Publishes the operator's status until `stop` is cancelled.
 pub(super) async fn publish(
     shared: Arc<Shared>,
-    plans: watch::Receiver<Arc<OperatorPlan>>,
+    mut plans: watch::Receiver<Plans>,
     status: watch::Sender<OperatorStatus>,
     stop: CancellationToken,
 ) {
     let mut refused_events = shared.context.events.problems();
     loop {
-        let plan = plans.borrow().clone();
-        let now = gather(&shared, &plan);
+        // Before everything else is read: what was read of a plan that runs is of no earlier one.
+        let now_wanted = plans.borrow_and_update().clone();
+        let now = gather(&shared, now_wanted);
         set_gauges(&shared, &now);
         status.send_if_modified(|before| {
             let differs = *before != now;
@@ -42,6 +47,8 @@ pub(super) async fn publish(
             () = stop.cancelled() => return,
             () = shared.changed.notified() => {}
             Ok(()) = refused_events.changed() => {}
+            // Rare, and waited for.
+            Ok(()) = plans.changed() => continue,
         }
         tokio::select! {
             () = stop.cancelled() => return,
@@ -68,7 +75,8 @@ fn set_gauges(shared: &Shared, status: &OperatorStatus) {
     shared.metrics.set_degraded(status.degraded.is_some());
 }
 
-fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
+fn gather(shared: &Shared, plans: Plans) -> OperatorStatus {
+    let plan = &plans.effective().plan;
     let bound = shared.bound.load_full();
     let life = lock(&shared.life).clone();
     let tally = lock(&shared.tally).clone();
@@ -80,12 +88,8 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
     let (pace, workers) = (shared.pace(plan), shared.workers.load(Ordering::Relaxed));
     OperatorStatus {
         phase: if waits { Phase::Waiting } else { life.phase },
-        problems: problems(
-            shared,
-            plan,
-            bound.as_deref().or(life.pending.as_deref()),
-            &life,
-        ),
+        problems: problems(shared, plan, bound.as_deref(), &life),
+        pending: pending(shared, &plans, bound.as_deref(), &life),
         instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
         workers,
         steady_workers: workers.min(pace.crew.least),
@@ -95,6 +99,7 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
         gated: shared.gated_count(),
         passes: tally.passes,
         failures: tally.failures,
+        own_failures: tally.own_failures,
         consecutive_failures,
         degraded,
         last_error: tally.last_error,
@@ -109,16 +114,31 @@ fn gather(shared: &Shared, plan: &OperatorPlan) -> OperatorStatus {
             Role::Reconciles => None,
             Role::Yields(to) => Some(to.clone()),
         },
+        plans: Some(plans),
     }
 }
 
-/// The gravest first: what keeps it from running at all, then rights, then what it does without.
+/// What the wanted plan waits for, while another one runs.
+fn pending(shared: &Shared, plans: &Plans, bound: Option<&Bound>, life: &Life) -> Vec<Problem> {
+    let is_up = shared.context.wire.reach().view().borrow().away.is_none();
+    if bound.is_none() || plans.is_current() || !is_up {
+        return Vec::new();
+    }
+    let mut problems: Vec<Problem> = life.obstacle.iter().cloned().collect();
+    if let Some(next) = &life.pending {
+        problems.extend(unavailable(next));
+    }
+    problems
+}
+
+/// The gravest first: what keeps it from running at all, then permissions, then what it does without.
 fn problems(
     shared: &Shared,
     plan: &OperatorPlan,
-    bound: Option<&Bound>,
+    running: Option<&Bound>,
     life: &Life,
 ) -> Vec<Problem> {
+    let bound = running.or(life.pending.as_deref());
     let mut problems = Vec::new();
     let away = shared.context.wire.reach().view().borrow().away.clone();
     if let Some(away) = away {
@@ -137,31 +157,14 @@ fn problems(
             message: message.clone(),
         });
     }
+    if running.is_none() {
+        problems.extend(life.obstacle.clone());
+    }
     if let Some(bound) = bound {
-        for (kind, trouble) in bound
-            .troubles()
-            .into_iter()
-            .chain(shared.objects.troubles())
-        {
+        problems.extend(unavailable(bound));
+        let objects = shared.objects.troubles().into_iter();
+        for (kind, trouble) in objects.chain(shared.scalers.trouble()) {
             problems.push(unwatched(kind, trouble));
-        }
-        for kind in bound.observed.absent() {
-            let message = format!(
-                "the API server does not serve {kind}, which `observe` watches: install its CRD"
-            );
-            problems.push(Problem {
-                reason: KatalogReason::KindNotServed,
-                message,
-            });
-        }
-        for kind in &bound.absent {
-            let message = format!(
-                "the API server does not serve {kind}, which the Katalog declares: install its CRD"
-            );
-            problems.push(Problem {
-                reason: KatalogReason::KindNotServed,
-                message,
-            });
         }
     }
     problems.extend(shared.problems());
@@ -172,6 +175,29 @@ fn problems(
         });
     }
     problems.extend(bound.and_then(lost_status));
+    problems
+}
+
+/// What a plan needs of the cluster and cannot have.
+fn unavailable(bound: &Bound) -> Vec<Problem> {
+    let troubles = bound.troubles().into_iter();
+    let mut problems: Vec<Problem> = troubles
+        .map(|(kind, trouble)| unwatched(kind, trouble))
+        .collect();
+    let not_served = |message| Problem {
+        reason: KatalogReason::KindNotServed,
+        message,
+    };
+    for kind in bound.observed.absent() {
+        problems.push(not_served(format!(
+            "the API server does not serve {kind}, which `observe` watches: install its CRD"
+        )));
+    }
+    for kind in &bound.absent {
+        problems.push(not_served(format!(
+            "the API server does not serve {kind}, which the Katalog declares: install its CRD"
+        )));
+    }
     problems
 }
 

@@ -2,7 +2,11 @@
 
 use std::cell::Cell;
 
-use orkestra_core::{plan::ObjectKey, reconcile::record::Uid, value::Node};
+use orkestra_core::{
+    plan::ObjectKey,
+    reconcile::record::{Identity, Uid},
+    value::Node,
+};
 
 use super::{
     shared::{Request, Shared},
@@ -75,6 +79,22 @@ impl Shared {
             propagation,
             uid: Some(&uid.to_string()),
             resource_version: None,
+        };
+        let answer = self.wire.delete(kind, key, &how).await;
+        self.wrote(Request::Delete, Verb::Delete, kind, answer)
+    }
+
+    /// Deletes the child of that identity, in that very state.
+    pub(super) async fn delete_state(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        id: &Identity,
+    ) -> Result<Option<Node>, WireError> {
+        let how = Deletion {
+            propagation: Propagation::Background,
+            uid: Some(&id.uid.to_string()),
+            resource_version: Some(&id.resource_version.to_string()),
         };
         let answer = self.wire.delete(kind, key, &how).await;
         self.wrote(Request::Delete, Verb::Delete, kind, answer)

@@ -4,18 +4,18 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
 use orkestra_core::{
-    plan::{CapacityPlan, ObjectKey, OperatorPlan},
+    plan::{CapacityPlan, ObjectKey, OperatorPlan, Plans, Revised},
     reasons::KatalogReason,
     reconcile::{autoscale::Figures, held::Held, record::Uid, sources::Read},
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::{
     Phase, Problem,
@@ -25,8 +25,10 @@ use super::{
     memory::{Kept, Memory},
     meter::Meter,
     operator::Role,
+    orphans::Orphaned,
+    pass::Failed,
     queue::{Crew, Lane, Queue},
-    sources::{Calls, objects::Objects, readers::Readers},
+    sources::{Calls, objects::Objects, readers::Readers, scalers::Scalers},
     standby::Recent,
     uniques::Uniques,
     wire::{Served, Wire, WireError},
@@ -36,6 +38,8 @@ use crate::{client::flow::Share, metrics::OperatorMetrics};
 /// What the tasks of one operator share.
 pub(super) struct Shared {
     pub(super) context: Arc<Context>,
+    /// What runs and what is wanted. The driver alone says what runs.
+    pub(super) plans: watch::Sender<Plans>,
     pub(super) role: Role,
     pub(super) metrics: OperatorMetrics,
     /// Requests on the operator's account.
@@ -47,8 +51,12 @@ pub(super) struct Shared {
     pub(super) readers: Arc<Readers>,
     /// What is known of others' objects.
     pub(super) objects: Objects,
+    /// The autoscalers of children.
+    pub(super) scalers: Scalers,
     /// The plan with its watches; none while the operator waits for its CRD.
     pub(super) bound: ArcSwapOption<Bound>,
+    /// Whether `bound` lacks a permission for children, and works on deletions alone.
+    pub(super) ends_only: AtomicBool,
     /// Wakes the driver: the kinds that must be watched may have changed.
     pub(super) rebind: Notify,
     /// Wakes the publisher: the operator's status may have changed.
@@ -68,6 +76,8 @@ pub(super) struct Shared {
     memories: Mutex<HashMap<ObjectKey, Kept>>,
     /// Which custom resource has which uid, to find a child's owner.
     uids: Mutex<HashMap<Uid, ObjectKey>>,
+    /// Custom resources that are gone and left children.
+    pub(super) orphaned: Mutex<Orphaned>,
     /// What `unique` compares.
     pub(super) uniques: Uniques,
     /// Rights that were refused, by request and kind, until the same request succeeds.
@@ -97,8 +107,10 @@ pub(super) struct Life {
     pub(super) started_at: Option<jiff::Timestamp>,
     /// What of `dependsOn` is not ready.
     pub(super) waits_for: Option<String>,
-    /// Bound, but not synced yet.
+    /// Bound, but not in force yet.
     pub(super) pending: Option<Arc<Bound>>,
+    /// Why the wanted plan cannot even be bound.
+    pub(super) obstacle: Option<Problem>,
 }
 
 /// The capacity that counts at the moment.
@@ -116,6 +128,8 @@ pub(super) struct Pace {
 pub(super) struct Tally {
     pub(super) passes: u64,
     pub(super) failures: u64,
+    /// Those among the failures that the custom resource's own input caused.
+    pub(super) own_failures: u64,
     pub(super) last_error: Option<String>,
     pub(super) last_pass: Option<jiff::Timestamp>,
 }
@@ -131,19 +145,22 @@ impl Shared {
         role: Role,
         metrics: OperatorMetrics,
         queue: Queue<ObjectKey>,
-        plan: &OperatorPlan,
+        wanted: Revised,
     ) -> Self {
-        let share = format!("{}/{}", plan.katalog, plan.name);
+        let share = format!("{}/{}", wanted.plan.katalog, wanted.plan.name);
         Self {
-            wire: context.wire.on_account_of(Share::new(share)),
-            calls: Calls::new(context.external.clone(), queue.clone()),
+            calls: Calls::new(context.external.of_operator(&share), queue.clone()),
+            wire: context.wire.on_account_of(Share::new(share)).in_part(),
             context,
+            plans: watch::Sender::new(Plans::new(wanted)),
             role,
             metrics,
             readers: Arc::new(Readers::new(queue.clone())),
             objects: Objects::default(),
+            scalers: Scalers::default(),
             queue,
             bound: ArcSwapOption::empty(),
+            ends_only: AtomicBool::new(false),
             rebind: Notify::new(),
             changed: Notify::new(),
             tally: Mutex::default(),
@@ -155,6 +172,7 @@ impl Shared {
             life: Mutex::default(),
             memories: Mutex::default(),
             uids: Mutex::default(),
+            orphaned: Mutex::default(),
             uniques: Uniques::default(),
             refused: Mutex::default(),
             status_refused: Mutex::default(),
@@ -225,9 +243,17 @@ impl Shared {
         self.changed.notify_one();
     }
 
-    pub(super) fn set_pending(&self, pending: Option<Arc<Bound>>) {
-        lock(&self.life).pending = pending;
+    /// What is bound and not in force yet, and why the wanted plan cannot be bound.
+    pub(super) fn set_pending(&self, pending: Option<Arc<Bound>>, obstacle: Option<Problem>) {
+        let mut life = lock(&self.life);
+        (life.pending, life.obstacle) = (pending, obstacle);
+        drop(life);
         self.changed.notify_one();
+    }
+
+    /// The plan that the operator goes by: what it runs, or what it is to run while it runs nothing.
+    pub(super) fn plan(&self) -> Arc<OperatorPlan> {
+        self.plans.borrow().effective().plan.clone()
     }
 
     /// Holds the queue while something that the operator depends on is not ready, and tells what; or lets it go.
@@ -303,6 +329,13 @@ impl Shared {
         }
     }
 
+    /// Another plan is in force: what its predecessor left ready counts as ready once a pass of its own has.
+    pub(super) fn forget_readiness(&self) {
+        for memory in lock(&self.memories).values_mut() {
+            memory.ready = false;
+        }
+    }
+
     pub(super) fn ready_count(&self) -> usize {
         lock(&self.memories)
             .values()
@@ -334,18 +367,19 @@ impl Shared {
         self.forget_recent(key);
         let unread = self.readers.forget(key);
         self.objects.release(&unread, &self.readers);
+        self.scalers.settle(key, &[]);
         let Some(bound) = self.bound.load_full() else {
             return;
         };
-        let measure = self.measure(&bound.plan);
+        let measure = self.measure();
         let turn = lock(&self.health).gone(key, measure);
         self.tell_turn(&bound.plan, turn);
     }
 
     /// What the operator's passes are measured by now.
-    fn measure(&self, plan: &OperatorPlan) -> Measure {
+    fn measure(&self) -> Measure {
         Measure {
-            threshold: plan.queue.failure_threshold,
+            threshold: self.plan().queue.failure_threshold,
             instances: lock(&self.uids).len(),
             now: self.context.clock.now(),
         }
@@ -371,6 +405,7 @@ impl Shared {
         let keys: Vec<ObjectKey> = lock(&self.uids).drain().map(|(_, key)| key).collect();
         for key in keys {
             self.read(&key, []);
+            self.scalers.settle(&key, &[]);
         }
         lock(&self.memories).clear();
         self.calls.clear();
@@ -390,20 +425,22 @@ impl Shared {
         plan: &OperatorPlan,
         key: &ObjectKey,
         (is_known, is_retried): (bool, bool),
-        error: Option<String>,
+        failed: Option<Failed>,
     ) {
-        let measure = self.measure(plan);
-        let turn = match &error {
+        let measure = self.measure();
+        let turn = match &failed {
             None => lock(&self.health).passed(key, measure),
-            Some(error) if is_known => lock(&self.health).failed(key, error, is_retried, measure),
-            Some(_) => None,
+            Some(_) if !is_known => None,
+            Some(failed) if failed.own_input => lock(&self.health).failed_alone(key, measure),
+            Some(failed) => lock(&self.health).failed(key, &failed.message, is_retried, measure),
         };
         let mut tally = lock(&self.tally);
         tally.passes += 1;
         tally.last_pass = Some(measure.now);
-        if error.is_some() {
+        if let Some(failed) = failed {
             tally.failures += 1;
-            tally.last_error = error;
+            tally.own_failures += u64::from(failed.own_input);
+            tally.last_error = Some(failed.message);
         }
         drop(tally);
         self.tell_turn(plan, turn);

@@ -1,6 +1,6 @@
 //! What a pass tells people: events and logs.
 
-use orkestra_core::api::conditions::EVENT_BYTES;
+use orkestra_core::api::{conditions::EVENT_BYTES, names};
 use orkestra_core::reasons::{Reason, Remark};
 use orkestra_core::reconcile::{
     record::{CrRecord, Observed},
@@ -83,6 +83,25 @@ pub(super) fn warn(
     memory.warned = text;
 }
 
+/// Reports what is ignored of an inventory annotation, once for each new one.
+pub(super) fn ignore(shared: &Shared, bound: &Bound, observed: &Observed, memory: &mut Memory) {
+    let cr = &observed.cr;
+    let ignored = cr.inventory.ignored(&observed.inventory);
+    if let Some(what) = ignored
+        .as_ref()
+        .filter(|what| memory.ignored.as_ref() != Some(*what))
+    {
+        let reason = Remark::InventoryIgnored.as_str();
+        let note = format!(
+            "annotation {}: no accepted revision of the Katalog declares {what}",
+            names::ANNOTATION_INVENTORY
+        );
+        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, ignored = what, "inventory is ignored in part");
+        publish(shared, bound, cr, Severity::Warning, reason, note);
+    }
+    memory.ignored = ignored;
+}
+
 /// Tells what conditions could not compare, when it is new.
 fn doubt(shared: &Shared, bound: &Bound, cr: &CrRecord, memory: &mut Memory, executed: &Executed) {
     let Some(first) = executed.doubts.first() else {
@@ -107,6 +126,7 @@ fn change(action: Action) -> Option<&'static str> {
         Action::Unchanged => None,
         Action::Created => Some("created"),
         Action::Updated => Some("updated"),
+        Action::Recreated => Some("recreated"),
         Action::Repaired => Some("repaired"),
         Action::Deleted => Some("deleted"),
     }

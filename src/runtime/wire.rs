@@ -4,7 +4,6 @@ mod error;
 mod find;
 mod list;
 pub(super) mod served;
-mod splitter;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -13,15 +12,13 @@ use std::{sync::Arc, time::Duration};
 
 use futures::TryFutureExt as _;
 use http::{Method, Request, header};
+#[cfg(doc)]
+use orkestra_core::value::Fault;
 use orkestra_core::{plan::ObjectKey, value::Node};
-use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 pub(crate) use self::error::chain;
-use self::{
-    error::Asked,
-    list::{ListMeta, PAGES_AT_ONCE},
-};
+use self::{error::Asked, list::PAGES_AT_ONCE};
 pub use self::{
     error::{Cause, WireError},
     list::{Listed, PageOf},
@@ -52,6 +49,8 @@ pub struct Wire {
     flow: Option<(Flow, Share)>,
     /// Turns to read a page of a list.
     pages: Arc<Semaphore>,
+    /// Whether of an answer that cannot be read whole the rest is read.
+    in_part: bool,
 }
 
 impl std::fmt::Debug for Wire {
@@ -113,14 +112,6 @@ pub struct Deletion<'a> {
     pub resource_version: Option<&'a str>,
 }
 
-#[derive(Deserialize)]
-struct List {
-    #[serde(default)]
-    metadata: ListMeta,
-    /// Go writes an empty list as null now and then.
-    items: Option<Vec<Node>>,
-}
-
 impl Wire {
     /// Requests through `client`, [`DEADLINE`] each.
     pub fn new(client: kube::Client) -> Self {
@@ -134,6 +125,7 @@ impl Wire {
             reach,
             flow: None,
             pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)),
+            in_part: false,
         }
     }
 
@@ -142,6 +134,16 @@ impl Wire {
     pub fn in_turn(mut self, flow: Flow) -> Self {
         self.flow = Some((flow, Share::new("process")));
         self
+    }
+
+    /// The same requests; of an answer that cannot be read whole, the rest is returned, and [`Fault::all_of`] it says what is
+    /// missing. For who makes records of answers.
+    #[must_use]
+    pub fn in_part(&self) -> Self {
+        Self {
+            in_part: true,
+            ..self.clone()
+        }
     }
 
     /// The same requests on another account.
@@ -182,7 +184,8 @@ impl Wire {
 
     /// One page of a list: the first, or the one that `next` of the last page asks for; `limit` 0 is all.
     ///
-    /// No resourceVersion is asked for, so a first page is never older than what anybody was told before.
+    /// No resourceVersion is asked for, so a first page is never older than what anybody was told before. An object that cannot
+    /// be read whole is in it as far as it can be read, see [`Fault::all_of`].
     ///
     /// # Errors
     /// [`WireError::Gone`] when `next` is too old: the list starts anew.
@@ -201,12 +204,7 @@ impl Wire {
         query.add("continue", next);
         let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
         let text = self.text(&asked, Method::GET, &path, None).await?;
-        let list: List = Asked::parse(&text)?;
-        Ok(Page {
-            items: list.items.unwrap_or_default(),
-            resource_version: list.metadata.resource_version,
-            next: list.metadata.next.filter(|next| !next.is_empty()),
-        })
+        list::read_whole(&text)
     }
 
     /// Makes an object, as field manager `manager`; returns it as stored.
@@ -366,7 +364,7 @@ impl Wire {
         path: &str,
         body: Option<(&str, &Node)>,
     ) -> Result<Node, WireError> {
-        Asked::parse(&self.text(asked, method, path, body).await?)
+        Asked::parse(&self.text(asked, method, path, body).await?, self.in_part)
     }
 
     async fn text(

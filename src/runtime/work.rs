@@ -23,7 +23,7 @@ use crate::metrics::{Outcome, Trigger};
 const LOST: Duration = Duration::from_secs(1);
 
 /// Starts the workers of an operator.
-pub(super) fn start(shared: &Arc<Shared>, crew: Crew) -> Workers<ObjectKey> {
+pub(super) fn start(shared: &Arc<Shared>, name: &str, crew: Crew) -> Workers<ObjectKey> {
     let (shared, told) = (shared.clone(), Arc::downgrade(shared));
     let counted = move |count| {
         if let Some(shared) = told.upgrade() {
@@ -31,7 +31,7 @@ pub(super) fn start(shared: &Arc<Shared>, crew: Crew) -> Workers<ObjectKey> {
             shared.changed.notify_one();
         }
     };
-    Workers::start(shared.queue.clone(), crew, counted, move |taken| {
+    Workers::start(name, shared.queue.clone(), crew, counted, move |taken| {
         let shared = shared.clone();
         Box::pin(async move { one(&shared, taken).await })
     })
@@ -112,9 +112,6 @@ fn trigger(cause: Cause) -> Trigger {
 async fn guarded(shared: &Shared, bound: &Bound, taken: &Taken<ObjectKey>) -> Passed {
     let key = &taken.key;
     let mut memory = shared.take_memory(key);
-    if taken.cause == Cause::Resync {
-        memory.look_again();
-    }
     let result = AssertUnwindSafe(pass(shared, bound, key, &mut memory))
         .catch_unwind()
         .await;

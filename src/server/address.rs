@@ -132,7 +132,7 @@ fn unknown(katalogs: &[KatalogView], entry: &str) -> ApiError {
     let mut names: Vec<&str> = katalogs
         .iter()
         .flat_map(|katalog| &katalog.operators)
-        .map(|operator| operator.plan.name.as_str())
+        .map(OperatorView::name)
         .collect();
     names.sort_unstable();
     names.dedup();

@@ -7,16 +7,21 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What went wrong with a request: `{error, hint, candidates}`, where the last two are left out when empty.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// What went wrong with a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
 pub struct ApiError {
     #[serde(skip)]
     status: StatusCode,
+    /// What went wrong.
     error: String,
+    /// What to do about it.
     #[serde(skip_serializing_if = "String::is_empty")]
     hint: String,
+    /// Paths that tell apart what has the same name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<String>,
 }
@@ -70,31 +75,51 @@ impl IntoResponse for ApiError {
     }
 }
 
+impl ApiError {
+    /// 502: the API server could not be asked.
+    pub(super) fn unanswered() -> Self {
+        Self::new(
+            StatusCode::BAD_GATEWAY,
+            "the API server did not answer",
+            "see whether the API server can be reached",
+        )
+    }
+
+    /// The API server refused a request of ours, with that status and message.
+    pub(super) fn refused(status: StatusCode, message: String) -> Self {
+        match status {
+            StatusCode::NOT_FOUND => Self::not_found("the cluster has no such object", ""),
+            StatusCode::FORBIDDEN => Self::new(
+                StatusCode::BAD_GATEWAY,
+                message,
+                "`ork generate rbac` prints the required rules",
+            ),
+            StatusCode::GONE => Self::new(
+                StatusCode::GONE,
+                message,
+                "the token of `continue` has expired: begin with the first page",
+            ),
+            StatusCode::BAD_REQUEST => Self::bad_request(message, ""),
+            _ => Self::new(StatusCode::BAD_GATEWAY, message, ""),
+        }
+    }
+}
+
 /// The API server's answer to a request of ours.
 impl From<kube::Error> for ApiError {
     fn from(error: kube::Error) -> Self {
-        let hint = "see whether the API server can be reached";
         match error {
-            kube::Error::Api(status) => match status.code {
-                404 => Self::not_found("the cluster has no such object", ""),
-                403 => Self::new(
-                    StatusCode::BAD_GATEWAY,
-                    status.message,
-                    "`ork generate rbac` prints the rights",
-                ),
-                _ => Self::new(StatusCode::BAD_GATEWAY, status.message, ""),
-            },
+            kube::Error::Api(status) => {
+                let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::BAD_GATEWAY);
+                Self::refused(code, status.message)
+            }
             kube::Error::Discovery(_) => {
                 Self::not_found("the cluster does not serve this kind", "")
             }
             // What it holds beside is about connections, and for the log.
             other => {
                 tracing::warn!(error = %other, "a page could not be read from the API server");
-                Self::new(
-                    StatusCode::BAD_GATEWAY,
-                    "the API server did not answer",
-                    hint,
-                )
+                Self::unanswered()
             }
         }
     }

@@ -1,25 +1,40 @@
-//! Bounds on what a request may cost the API server, and the parts of objects that pages show.
+//! Bounds on what a request may cost: the API server's time, and this process's memory.
+//!
+//! ```text
+//!  request ─► a turn ─► page of a list, at most 8 MiB of text ─► the parts that are shown ─► answer
+//!                          └─ more? the same with half as many objects
+//! ```
 
-use std::{future::Future, time::Duration};
+use std::{fmt::Write as _, future::Future, time::Duration};
 
 use axum::http::StatusCode;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
-use kube::{
-    Api,
-    api::{ApiResource, DynamicObject, ListParams},
-    core::GroupVersionKind,
-};
 use orkestra_core::plan::ResourceType;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::ApiError;
+use super::{ApiError, project::Want};
+use crate::client::flow::Share;
 
+/// Requests that may read from the API server at a time.
+const AT_ONCE: usize = 4;
+/// Requests that may wait for that.
+const WAITING: usize = 32;
 /// How long a page may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// Longest path that `?field=` takes, in bytes.
 const LONGEST_FIELD: usize = 256;
+/// Most parts of such a path.
+const MOST_PARTS: usize = 16;
+/// Longest answer of the API server that is read, in bytes. The largest object has about 3 MB as JSON.
+const LONGEST_ANSWER: usize = 8 << 20;
+/// Objects that are asked for at a time.
+const PAGE: usize = 100;
 
 /// What `…/cr` may be asked for.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -29,93 +44,305 @@ pub(super) struct Selection {
     pub(super) field: Option<String>,
     /// Only the instances of this namespace.
     pub(super) namespace: Option<String>,
+    /// At most so many instances.
+    pub(super) limit: Option<usize>,
+    /// Where to go on: `continue` of the page before.
+    #[serde(rename = "continue")]
+    pub(super) next: Option<String>,
 }
 
-/// Runs it with a deadline, and not too many at a time.
-pub(super) async fn bounded<T>(
-    permits: &Semaphore,
-    work: impl Future<Output = Result<T, ApiError>>,
-) -> Result<T, ApiError> {
-    let run = async {
-        // The semaphore is never closed; if it were, there would be no bound to keep.
-        let _permit = permits.acquire().await.ok();
-        work.await
-    };
-    timeout(DEADLINE, run).await.unwrap_or_else(|_| {
-        let seconds = DEADLINE.as_secs();
-        Err(ApiError::new(
-            StatusCode::GATEWAY_TIMEOUT,
-            format!("the API server took longer than {seconds} s"),
-            "try again",
-        ))
-    })
+/// Turns of requests that read from the API server: few at a time, and few that wait.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// Requests that wait or read.
+    room: Semaphore,
+    turns: Semaphore,
 }
 
-/// How a kind is addressed; none when its plural is not known without asking the cluster.
-pub(super) fn api_resource(kind: &ResourceType) -> Option<ApiResource> {
-    let gvk = GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
-    Some(ApiResource::from_gvk_with_plural(
-        &gvk,
-        kind.plural.as_deref()?,
-    ))
-}
-
-/// A list of at most `most` objects.
-pub(super) struct Found {
-    pub(super) items: Vec<DynamicObject>,
-    /// There are more.
-    pub(super) truncated: bool,
-}
-
-/// Lists page by page, at most `most` objects.
-pub(super) async fn list(
-    api: &Api<DynamicObject>,
-    params: ListParams,
-    most: usize,
-) -> Result<Found, ApiError> {
-    let mut found = Found {
-        items: Vec::new(),
-        truncated: false,
-    };
-    let mut params = params.limit(100);
-    loop {
-        let page = api.list(&params).await?;
-        found.items.extend(page.items);
-        let next = page.metadata.continue_.filter(|token| !token.is_empty());
-        if found.items.len() >= most {
-            found.truncated = next.is_some() || found.items.len() > most;
-            found.items.truncate(most);
-            return Ok(found);
-        }
-        match next {
-            Some(token) => params = params.continue_token(&token),
-            None => return Ok(found),
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            room: Semaphore::new(AT_ONCE + WAITING),
+            turns: Semaphore::new(AT_ONCE),
         }
     }
+}
+
+impl Turns {
+    /// Runs it with a deadline, after its turn has come.
+    pub(super) async fn run<T>(
+        &self,
+        work: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        let busy = |_| {
+            let error = "too many requests for custom resources wait";
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error, "try again")
+        };
+        let _place = self.room.try_acquire().map_err(busy)?;
+        let run = async {
+            // The semaphore is never closed; if it were, there would be no bound to keep.
+            let _turn = self.turns.acquire().await.ok();
+            work.await
+        };
+        timeout(DEADLINE, run).await.unwrap_or_else(|_| {
+            let seconds = DEADLINE.as_secs();
+            Err(ApiError::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                format!("the API server took longer than {seconds} s"),
+                "try again",
+            ))
+        })
+    }
+}
+
+/// Where the objects of a kind are.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    path: String,
+}
+
+impl Place {
+    /// The objects of one namespace, or of all; names must have been checked. None while the kind's plural is not known.
+    pub(super) fn of(kind: &ResourceType, namespace: Option<&str>) -> Option<Self> {
+        let plural = kind.plural.as_deref()?;
+        Some(Self::at((&kind.group, &kind.version), plural, namespace))
+    }
+
+    /// The same by plural.
+    pub(super) fn at(
+        (group, version): (&str, &str),
+        plural: &str,
+        namespace: Option<&str>,
+    ) -> Self {
+        let mut path = if group.is_empty() {
+            format!("/api/{version}")
+        } else {
+            format!("/apis/{group}/{version}")
+        };
+        // Writing to a String cannot fail.
+        if let Some(namespace) = namespace {
+            let _ = write!(path, "/namespaces/{namespace}");
+        }
+        let _ = write!(path, "/{plural}");
+        Self { path }
+    }
+}
+
+/// Which objects of a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Select<'a> {
+    /// All of them.
+    All,
+    /// Those with labels, as `kubectl -l` takes them.
+    Labels(&'a str),
+    /// Those with fields, as `kubectl --field-selector` takes them.
+    Fields(&'a str),
+}
+
+/// A list of some objects.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// What is wanted of each.
+    pub(super) items: Vec<Value>,
+    /// What else is wanted of each, in the same order, with whether it was too large; empty where nothing is.
+    pub(super) values: Vec<Value>,
+    /// There are more.
+    pub(super) truncated: bool,
+    /// Asks for those.
+    pub(super) next: Option<String>,
+}
+
+/// What is read of a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) select: Select<'a>,
+    /// At most so many objects.
+    pub(super) most: usize,
+    /// Metadata is all that the API server sends.
+    pub(super) metadata_only: bool,
+    /// What is kept of each object.
+    pub(super) want: &'a Want,
+    /// A value that is kept beside it.
+    pub(super) value: Option<&'a Want>,
+}
+
+/// Reads objects through a client, on an account of its own in the flow of requests.
+#[derive(Clone)]
+pub(super) struct Reader {
+    client: kube::Client,
+    share: Share,
+}
+
+impl Reader {
+    /// Reads through `client`.
+    pub(super) fn new(client: kube::Client) -> Self {
+        Self {
+            client,
+            share: Share::new("http"),
+        }
+    }
+
+    /// What is wanted of one object, of which the API server may have to send metadata only.
+    pub(super) async fn get(
+        &self,
+        place: &Place,
+        name: &str,
+        (want, metadata_only): (&Want, bool),
+    ) -> Result<Value, ApiError> {
+        let path = format!("{}/{name}", place.path);
+        let accept = if metadata_only {
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+        } else {
+            "application/json"
+        };
+        match self.fetch(&path, accept).await? {
+            Some(text) => read(want, &text),
+            None => Err(too_large()),
+        }
+    }
+
+    /// Lists page by page from where `next` says.
+    pub(super) async fn list(
+        &self,
+        place: &Place,
+        ask: Ask<'_>,
+        next: Option<String>,
+    ) -> Result<Found, ApiError> {
+        let each = |want: &Want| Want::Each(Box::new(want.clone()), PAGE.max(ask.most));
+        let page = Want::fields([
+            ("metadata", Want::at(&["continue"], 64 << 10)),
+            ("items", each(ask.want)),
+        ]);
+        let values = (ask.value)
+            .map(|want| Want::fields([("items", each(&Want::Judged(Box::new(want.clone()))))]));
+        let mut found = Found {
+            next,
+            ..Found::default()
+        };
+        let mut size = PAGE;
+        loop {
+            let limit = size.min(ask.most - found.items.len());
+            let path = page_path(place, &ask, limit, found.next.as_deref());
+            let accept = if ask.metadata_only {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+            } else {
+                "application/json"
+            };
+            let Some(text) = self.fetch(&path, accept).await? else {
+                if limit <= 1 {
+                    return Err(too_large());
+                }
+                size = limit / 2;
+                continue;
+            };
+            let mut page = read(&page, &text)?;
+            if let Some(values) = &values {
+                found.values.append(&mut items(&mut read(values, &text)?));
+            }
+            found.items.append(&mut items(&mut page));
+            let token = page["metadata"]["continue"].as_str();
+            found.next = token
+                .filter(|token| !token.is_empty())
+                .map(ToOwned::to_owned);
+            if found.next.is_none() || found.items.len() >= ask.most {
+                break;
+            }
+        }
+        found.truncated = found.next.is_some() || found.items.len() > ask.most;
+        if found.items.len() > ask.most {
+            // More than was asked for: the next page would not begin where this one is cut.
+            found.next = None;
+            found.items.truncate(ask.most);
+        }
+        Ok(found)
+    }
+
+    /// The text of an answer; none where it is too long.
+    async fn fetch(&self, path: &str, accept: &str) -> Result<Option<Bytes>, ApiError> {
+        let request = Request::get(path)
+            .header("accept", accept)
+            .extension(self.share.clone())
+            .body(kube::client::Body::empty())
+            .map_err(|error| ApiError::bad_request(error.to_string(), ""))?;
+        let answer = self.client.send(request).await?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), LONGEST_ANSWER);
+        let text = match body.collect().await {
+            Ok(text) => text.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Ok(None),
+            Err(error) => {
+                tracing::warn!(%error, "a page could not be read from the API server");
+                return Err(ApiError::unanswered());
+            }
+        };
+        if status.is_success() {
+            return Ok(Some(text));
+        }
+        let refusal = Want::at(&["message"], 8 << 10).read(&text);
+        let message = refusal.ok().and_then(|(refusal, _)| {
+            let message = refusal.get("message")?.as_str()?;
+            Some(message.to_owned())
+        });
+        let message = message.unwrap_or_else(|| format!("the API server answered {status}"));
+        Err(ApiError::refused(status, message))
+    }
+}
+
+fn page_path(place: &Place, ask: &Ask<'_>, limit: usize, next: Option<&str>) -> String {
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let mut path = format!("{}?limit={limit}", place.path);
+    // Writing to a String cannot fail.
+    let _ = match ask.select {
+        Select::All => Ok(()),
+        Select::Labels(labels) => write!(path, "&labelSelector={}", encoded(labels)),
+        Select::Fields(fields) => write!(path, "&fieldSelector={}", encoded(fields)),
+    };
+    if let Some(next) = next {
+        let _ = write!(path, "&continue={}", encoded(next));
+    }
+    path
+}
+
+fn read(want: &Want, text: &[u8]) -> Result<Value, ApiError> {
+    let read = want.read(text).map_err(|error| {
+        tracing::warn!(%error, "an answer of the API server is no JSON");
+        ApiError::unanswered()
+    });
+    read.map(|(value, _)| value)
+}
+
+fn items(page: &mut Value) -> Vec<Value> {
+    match page["items"].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    }
+}
+
+fn too_large() -> ApiError {
+    ApiError::new(
+        StatusCode::BAD_GATEWAY,
+        "an object is too large to be shown",
+        "see it with kubectl",
+    )
 }
 
 /// Takes a dot path apart.
 pub(super) fn parse_field(text: &str) -> Result<Vec<&str>, ApiError> {
     let path: Vec<&str> = text.split('.').collect();
-    if text.len() > LONGEST_FIELD || path.iter().any(|part| part.is_empty()) {
+    let is_long = text.len() > LONGEST_FIELD || path.len() > MOST_PARTS;
+    if is_long || path.iter().any(|part| part.is_empty()) {
         return Err(ApiError::bad_request(
-            format!("`{}` is no path", super::instances::short(text)),
+            format!("`{}` is not a valid path", super::instances::short(text)),
             "write one such as spec.image",
         ));
     }
     Ok(path)
 }
 
-/// The value at a path; numbers index lists. Null where there is none.
+/// The value at a path. Null where there is none.
 pub(super) fn at<'a>(value: &'a Value, path: &[&str]) -> &'a Value {
-    path.iter().fold(value, |value, part| match value {
-        Value::Array(items) => part
-            .parse()
-            .ok()
-            .and_then(|index: usize| items.get(index))
-            .unwrap_or(&Value::Null),
-        other => other.get(part).unwrap_or(&Value::Null),
-    })
+    path.iter()
+        .fold(value, |value, part| value.get(part).unwrap_or(&Value::Null))
 }
 
 /// How long ago, as kubectl prints it: the two largest units while the first is small. Source: apimachinery,
@@ -169,11 +396,18 @@ mod tests {
 
     #[test]
     fn fields_are_dot_paths() {
-        let value = serde_json::json!({"a": [{"b": 7}], "c": "x"});
-        assert_eq!(at(&value, &parse_field("a.0.b").unwrap()), 7);
-        assert_eq!(at(&value, &parse_field("a.1.b").unwrap()), &Value::Null);
-        assert_eq!(at(&value, &parse_field("c.d").unwrap()), &Value::Null);
-        for bad in ["", ".", "a..b", &"x".repeat(300)] {
+        let text = br#"{"a": [{"b": 7}], "c": "x"}"#;
+        let value = |path: &str| {
+            let path = parse_field(path).unwrap();
+            let (value, _) = Want::at(&path, 100).read(text).unwrap();
+            at(&value, &path).clone()
+        };
+        assert_eq!(value("a.0.b"), 7);
+        for absent in ["a.1.b", "c.d", "a.b", "d"] {
+            assert_eq!(value(absent), Value::Null, "{absent}");
+        }
+        let parts = "a.".repeat(20);
+        for bad in ["", ".", "a..b", &"x".repeat(300), &format!("{parts}b")] {
             assert!(parse_field(bad).is_err(), "{bad}");
         }
     }

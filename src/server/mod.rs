@@ -1,21 +1,33 @@
 //! The HTTP surface: probes, metrics and the `/katalog` pages. It reads and never writes.
 //!
 //! ```text
-//!  request ─► router ─┬─ probes, metrics            from this process
-//!                     └─ /katalog ─► address ─┬─ operators    from the directory
-//!                                             └─ instances    live from the API server, bounded in number and time
+//!  port of the probes ─► probes ─── from this process
+//!  main port ─► router ─┬─ probes
+//!                       └─ access ─┬─ metrics            from this process
+//!                                  ├─ OpenAPI document   as committed
+//!                                  └─ /katalog ─► address ─┬─ operators   from the directory
+//!                                                          └─ instances   live from the API server, bounded in number,
+//!                                                                         size and time
 //! ```
 //!
-//! [`router`] is a function, so that tests send requests without a port; [`listen`] serves it on one. `docs/http-api.md`
-//! says what the answers hold.
+//! [`router`] and [`probes`] are functions, so that tests send requests without a port; [`listen`] serves them on ports.
+//! `docs/http-api.md` and `docs/openapi.json` say what the answers hold; both are generated from the types of the answers.
 
+pub mod access;
 mod address;
+mod answers;
+mod children;
 mod error;
+mod health;
 mod instances;
 pub mod listen;
 mod live;
+#[cfg(test)]
+mod openapi;
 mod operators;
+mod project;
 mod stage;
+pub mod tls;
 
 use std::{fmt, sync::Arc};
 
@@ -28,10 +40,10 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use tokio::sync::Semaphore;
+use http_body::Body as _;
 
 pub use error::ApiError;
-pub use stage::Stage;
+pub use stage::{Liveness, Stage};
 
 use crate::{
     lead::Leadership,
@@ -39,10 +51,11 @@ use crate::{
     metrics::Metrics,
     runtime::{context::Clock, reach::Reach},
 };
+use access::Access;
 use address::{Page, Target};
 
-/// Requests that may read from the API server at a time; others wait within their deadline.
-const LIVE_REQUESTS: usize = 4;
+/// The `OpenAPI` document of the HTTP surface, which a test generates.
+const OPENAPI: &str = include_str!("../../docs/openapi.json");
 
 /// What the pages read. Cloning is cheap.
 #[derive(Clone)]
@@ -50,11 +63,14 @@ pub struct Pages {
     directory: Directory,
     metrics: Metrics,
     stage: Stage,
+    alive: Liveness,
+    access: Access,
     client: kube::Client,
+    reader: live::Reader,
     clock: Clock,
     leadership: Leadership,
     reach: Reach,
-    live: Arc<Semaphore>,
+    live: Arc<live::Turns>,
 }
 
 impl fmt::Debug for Pages {
@@ -66,7 +82,7 @@ impl fmt::Debug for Pages {
 }
 
 impl Pages {
-    /// Pages about the Katalogs of `directory`, with instances read through `client`.
+    /// Pages about the Katalogs of `directory`, with instances read through `client`; everybody may read them.
     pub fn new(
         directory: Directory,
         metrics: Metrics,
@@ -78,11 +94,14 @@ impl Pages {
             directory,
             metrics,
             stage,
+            alive: Liveness::default(),
+            access: Access::open(),
+            reader: live::Reader::new(client.clone()),
             client,
             clock,
             leadership: Leadership::alone("".into()),
             reach: Reach::unquestioned(),
-            live: Arc::new(Semaphore::new(LIVE_REQUESTS)),
+            live: Arc::default(),
         }
     }
 
@@ -90,6 +109,18 @@ impl Pages {
     #[must_use]
     pub fn with_leadership(self, leadership: Leadership) -> Self {
         Self { leadership, ..self }
+    }
+
+    /// The same, for those only whom `access` lets.
+    #[must_use]
+    pub fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    /// The same, with liveness as `alive` says.
+    #[must_use]
+    pub fn with_liveness(self, alive: Liveness) -> Self {
+        Self { alive, ..self }
     }
 
     /// The same, telling whether the API server can be reached.
@@ -118,41 +149,74 @@ impl Pages {
     }
 }
 
-/// All routes. Only GET and HEAD are answered; whatever else is tried gets 405.
+/// All routes: the probes for everybody, the rest for those whom the access lets. Only GET and HEAD are answered.
 pub fn router(pages: Pages) -> Router {
+    let guarded = Router::new()
+        .route("/metrics", get(metrics))
+        .route("/openapi/v3", get(openapi))
+        .route("/katalog", get(summary))
+        .route("/katalog/", get(summary))
+        .route("/katalog/{*path}", get(katalog))
+        .route_layer(middleware::from_fn_with_state(
+            pages.access.clone(),
+            access::check,
+        ));
+    finish(probe_routes().merge(guarded), pages, "try /katalog")
+}
+
+/// The probes alone, for a port of their own.
+pub fn probes(pages: Pages) -> Router {
+    finish(
+        probe_routes(),
+        pages,
+        "there are /livez, /readyz and /startup",
+    )
+}
+
+fn probe_routes() -> Router<Pages> {
     Router::new()
         .route("/livez", get(live_probe))
+        .route("/healthz", get(live_probe))
         .route("/health", get(live_probe))
         .route("/readyz", get(ready_probe))
         .route("/ready", get(ready_probe))
         .route("/startup", get(startup_probe))
-        .route("/metrics", get(metrics))
-        .route("/katalog", get(summary))
-        .route("/katalog/", get(summary))
-        .route("/katalog/{*path}", get(katalog))
-        .fallback(|| async { ApiError::not_found("there is no such page", "try /katalog") })
+}
+
+fn finish(routes: Router<Pages>, pages: Pages, hint: &'static str) -> Router {
+    routes
+        .fallback(move || async move { ApiError::not_found("there is no such page", hint) })
         .layer(middleware::from_fn(only_reads))
         .with_state(pages)
 }
 
 async fn only_reads(request: Request, next: Next) -> Response {
-    if matches!(*request.method(), Method::GET | Method::HEAD) {
-        return next.run(request).await;
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let error = ApiError::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "only GET is answered",
+            "changes are made with kubectl",
+        );
+        let allow = [(header::ALLOW, HeaderValue::from_static("GET, HEAD"))];
+        return (allow, error).into_response();
     }
-    let error = ApiError::new(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "only GET is answered",
-        "changes are made with kubectl",
-    );
-    (
-        [(header::ALLOW, HeaderValue::from_static("GET, HEAD"))],
-        error,
-    )
-        .into_response()
+    // Nobody waits for a body that nobody reads: the connection ends with this answer.
+    if !request.body().is_end_stream() {
+        return ApiError::bad_request("the request has a body", "send none").into_response();
+    }
+    next.run(request).await
 }
 
-async fn live_probe() -> &'static str {
-    "ok\n"
+async fn live_probe(State(pages): State<Pages>) -> (StatusCode, String) {
+    match pages.alive.check() {
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+        Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+    }
+}
+
+async fn openapi() -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, kind)], OPENAPI).into_response()
 }
 
 async fn ready_probe(State(pages): State<Pages>) -> (StatusCode, String) {
@@ -199,22 +263,16 @@ async fn katalog(
     let leads = pages.leadership.standing().leads;
     match page {
         Page::Operator => Ok(Json(operators::operator(katalog, operator, leads)).into_response()),
-        Page::Health => Ok(operators::health(
-            katalog,
-            operator,
-            leads,
-            pages.clock.now(),
-        )),
+        Page::Health => Ok(health::health(katalog, operator, leads, pages.clock.now())),
         Page::Instances => {
             let Query(selection) =
                 query.map_err(|error| ApiError::bad_request(error.body_text(), ""))?;
-            let found =
-                live::bounded(&pages.live, instances::list(&pages, operator, selection)).await?;
-            Ok(Json(found).into_response())
+            let list = instances::list(&pages, operator, selection);
+            Ok(Json(pages.live.run(list).await?).into_response())
         }
         Page::Instance { namespace, name } => {
             let one = instances::one(&pages, operator, namespace, name);
-            Ok(Json(live::bounded(&pages.live, one).await?).into_response())
+            Ok(Json(pages.live.run(one).await?).into_response())
         }
     }
 }

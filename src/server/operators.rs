@@ -1,28 +1,32 @@
-//! What runs, as JSON. Everything comes from plans and from what operators say of themselves.
+//! What runs. Everything comes from plans and from what operators report of themselves.
 
 use std::collections::BTreeMap;
 
-use axum::{
-    Json,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
 use orkestra_core::{
     api::{DependencyCondition, duration},
-    plan::{AutoscalePlan, OperatorPlan},
+    plan::{AutoscalePlan, OperatorPlan, Plans, Revised},
     reasons::KatalogReason,
 };
-use serde_json::{Value, json};
 
-use super::address::long_path;
+use super::{
+    address::long_path,
+    answers::{
+        ApiServer, Autoscaler, Capacity, Endpoints, Gvk, Gvr, Katalog, Operator, OperatorRow,
+        Problem, Queue, Rates, StateWord, Summary, Workers,
+    },
+    instances::cut,
+};
 use crate::{
     lead::Leadership,
-    meta::{KatalogView, OperatorView},
+    meta::{About, KatalogView, OperatorView},
     runtime::{OperatorStatus, health::State, reach::View},
 };
 
+/// Longest text of a row, in characters: a summary of many operators stays small.
+const LONGEST_TEXT: usize = 1024;
+
 /// How it fares; one whose kind another Katalog holds never starts. Where another process leads, it is what that says.
-fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
+pub(super) fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
     if let Some(row) = &operator.told {
         State::told(row)
     } else if operator.conflict.is_some() {
@@ -32,12 +36,15 @@ fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
     }
 }
 
-/// Whether it is as it should be, as a probe takes it.
-fn code(state: State) -> StatusCode {
-    if state.is_well() {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
+impl From<State> for StateWord {
+    fn from(state: State) -> Self {
+        match state {
+            State::Pending => Self::Pending,
+            State::Standby => Self::Standby,
+            State::Started => Self::Started,
+            State::Healthy => Self::Healthy,
+            State::Degraded => Self::Degraded,
+        }
     }
 }
 
@@ -47,125 +54,140 @@ pub(super) fn summary(
     ready: bool,
     leadership: &Leadership,
     reach: &View,
-) -> Value {
+) -> Summary {
     let standing = leadership.standing();
-    let rows: Vec<(State, Value)> = katalogs
+    let crds: Vec<OperatorRow> = katalogs
         .iter()
         .flat_map(|katalog| {
-            katalog
-                .operators
-                .iter()
-                .map(|operator| row(katalog, operator))
+            let operators = katalog.operators.iter();
+            operators.map(|operator| row(katalog, operator))
         })
         .collect();
-    let count = |state| rows.iter().filter(|(of, _)| *of == state).count();
+    let count = |state: State| {
+        let word = StateWord::from(state);
+        crds.iter().filter(|row| row.state == word).count()
+    };
     let degraded = count(State::Degraded);
-    let enabled = rows.len();
     let disabled: usize = katalogs.iter().map(|katalog| katalog.disabled.len()).sum();
-    let mut namespaces: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut first = crds.iter().filter(|row| row.state == StateWord::Degraded);
+    let name = |katalog: &KatalogView| katalog.reference.name.clone();
+    let of_only = |text: fn(&About) -> &String| only(katalogs).map(|one| text(&one.about).clone());
+    Summary {
+        healthy: degraded == 0,
+        ork_ready: ready,
+        api_server: api_server(reach),
+        status: if degraded == 0 { 200 } else { 503 },
+        degraded_reason: first
+            .next()
+            .map(|row| format!("{}: {}", row.name, row.reason.as_deref().unwrap_or(""))),
+        total: crds.len() + disabled,
+        total_enabled: crds.len(),
+        total_degraded: degraded,
+        status_counts: (State::ALL.iter())
+            .map(|state| (state.word(), count(*state)))
+            .collect(),
+        namespaces: namespaces(katalogs),
+        is_konductor: standing.leads,
+        identity: leadership.identity().to_string(),
+        leader: standing.leader.as_deref().map(str::to_owned),
+        election_problem: standing.problem.as_deref().map(str::to_owned),
+        runtime_version: crate::VERSION,
+        katalogs: katalogs.iter().map(about).collect(),
+        name: only(katalogs).map(name),
+        description: of_only(|about| &about.description),
+        version: of_only(|about| &about.version),
+        author: of_only(|about| &about.author),
+        license: of_only(|about| &about.license),
+        crds,
+    }
+}
+
+/// The Katalog that speaks for the whole, as it does where there can only be one.
+fn only(katalogs: &[KatalogView]) -> Option<&KatalogView> {
+    match katalogs {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+/// Entries by the namespace of their Katalog.
+fn namespaces(katalogs: &[KatalogView]) -> BTreeMap<String, Vec<String>> {
+    let mut namespaces: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for katalog in katalogs {
-        let entries = katalog
-            .operators
-            .iter()
-            .map(|operator| operator.plan.name.as_str());
-        namespaces
-            .entry(&katalog.reference.namespace)
-            .or_default()
-            .extend(entries);
+        let operators = katalog.operators.iter();
+        let entries = operators.map(|operator| operator.name().to_owned());
+        let namespace = namespaces.entry(katalog.reference.namespace.clone());
+        namespace.or_default().extend(entries);
     }
-    let first = rows
-        .iter()
-        .find(|(state, _)| *state == State::Degraded)
-        .map(|(_, row)| row);
-    let mut page = json!({
-        "healthy": degraded == 0,
-        "OrkReady": ready,
-        "apiServer": api_server(reach),
-        "status": if degraded == 0 { 200 } else { 503 },
-        "degradedReason": first.map(|row| format!("{}: {}", row["name"].as_str().unwrap_or(""), row["reason"].as_str().unwrap_or(""))),
-        "total": enabled + disabled,
-        "totalEnabled": enabled,
-        "totalDegraded": degraded,
-        "statusCounts": State::ALL.iter().map(|state| (state.word(), count(*state))).collect::<BTreeMap<_, _>>(),
-        "namespaces": namespaces,
-        "isKonductor": standing.leads,
-        "identity": &**leadership.identity(),
-        "leader": standing.leader.as_deref(),
-        "electionProblem": standing.problem.as_deref(),
-        "runtimeVersion": crate::VERSION,
-        "katalogs": katalogs.iter().map(about).collect::<Vec<_>>(),
-        "crds": rows.iter().map(|(_, row)| row).collect::<Vec<_>>(),
-    });
-    // One Katalog speaks for the whole, as it does where there can only be one.
-    if let [only] = katalogs {
-        for field in ["name", "description", "version", "author", "license"] {
-            page[field] = about(only)[field].clone();
-        }
-    }
-    page
+    namespaces
 }
 
 /// Whether the API server can be reached, and if not, for how long and why.
-fn api_server(reach: &View) -> Value {
-    json!({
-        "reachable": reach.away.is_none(),
-        "awaySeconds": reach.away.as_ref().map(|away| away.since.elapsed().as_secs()),
-        "reason": reach.away.as_ref().map(|away| &away.why),
-    })
+fn api_server(reach: &View) -> ApiServer {
+    let away = reach.away.as_ref();
+    ApiServer {
+        reachable: away.is_none(),
+        away_seconds: away.map(|away| away.since.elapsed().as_secs()),
+        reason: away.map(|away| away.why.clone()),
+    }
 }
 
-fn about(katalog: &KatalogView) -> Value {
-    json!({
-        "namespace": katalog.reference.namespace,
-        "name": katalog.reference.name,
-        "description": katalog.about.description,
-        "version": katalog.about.version,
-        "author": katalog.about.author,
-        "license": katalog.about.license,
-        "ready": katalog.ready.status,
-        "reason": katalog.ready.reason,
-        "message": katalog.ready.message,
-        "revision": katalog.revision,
-        "disabled": katalog.disabled,
-    })
+fn about(katalog: &KatalogView) -> Katalog {
+    Katalog {
+        namespace: katalog.reference.namespace.clone(),
+        name: katalog.reference.name.clone(),
+        description: katalog.about.description.clone(),
+        version: katalog.about.version.clone(),
+        author: katalog.about.author.clone(),
+        license: katalog.about.license.clone(),
+        ready: katalog.ready.status,
+        reason: katalog.ready.reason.to_string(),
+        message: cut(&katalog.ready.message, LONGEST_TEXT),
+        revision: katalog.revision.clone(),
+        disabled: katalog.disabled.clone(),
+    }
 }
 
-fn row(katalog: &KatalogView, operator: &OperatorView) -> (State, Value) {
+fn row(katalog: &KatalogView, operator: &OperatorView) -> OperatorRow {
     let status = operator.status.borrow();
     let state = state_of(operator, &status);
-    let plan = &operator.plan;
-    let row = json!({
-        "name": plan.name,
-        "namespace": katalog.reference.namespace,
-        "katalog": katalog.reference.name,
-        "path": long_path(katalog, &plan.name),
-        "gvk": gvk(plan),
-        "state": state.word(),
-        "healthy": state.is_well(),
-        "reason": reason(operator, &status),
-        "workers": workers(operator, &status),
-        "queueDepth": status.queue_depth,
-        "resourceCount": status.instances,
-        "readyCount": ready_count(operator, &status),
-        "enabled": true,
-    });
-    (state, row)
+    let plan = operator.plan(&status);
+    OperatorRow {
+        name: plan.name.clone(),
+        namespace: katalog.reference.namespace.clone(),
+        katalog: katalog.reference.name.clone(),
+        path: long_path(katalog, &plan.name),
+        gvk: gvk(plan),
+        state: state.into(),
+        healthy: state.is_well(),
+        reason: reason(operator, &status).map(|reason| cut(&reason, LONGEST_TEXT)),
+        workers: workers(operator, &status),
+        queue_depth: status.queue_depth,
+        resource_count: status.instances,
+        ready_count: ready_count(operator, &status),
+        enabled: true,
+    }
 }
 
 /// Workers that run, here or where the work is done.
-fn workers(operator: &OperatorView, status: &OperatorStatus) -> Value {
+fn workers(operator: &OperatorView, status: &OperatorStatus) -> usize {
     let told = operator.told.as_ref();
-    told.map_or_else(|| status.workers.into(), |row| row.workers.into())
+    told.map_or(status.workers, |row| count(row.workers))
 }
 
 /// Custom resources that are ready, as far as those know who work.
-fn ready_count(operator: &OperatorView, status: &OperatorStatus) -> Value {
+pub(super) fn ready_count(operator: &OperatorView, status: &OperatorStatus) -> usize {
     let told = operator.told.as_ref();
-    told.map_or_else(|| status.ready.into(), |row| row.ready.into())
+    told.map_or(status.ready, |row| count(row.ready))
+}
+
+/// A number of a Katalog's status, which may hold any.
+fn count(number: impl TryInto<usize>) -> usize {
+    number.try_into().unwrap_or(0)
 }
 
 /// Why it is not healthy, the gravest first; none where nothing is known to be wrong.
-fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
+pub(super) fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
     if let Some(row) = &operator.told {
         let parts = [row.reason.as_str(), &row.message];
         let said: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -174,7 +196,7 @@ fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
     if let Some(holder) = &operator.conflict {
         return Some(format!("Katalog {holder} holds this kind"));
     }
-    if let Some(problem) = status.problems.first() {
+    if let Some(problem) = status.all_problems().next() {
         return Some(format!("{}: {}", problem.reason, problem.message));
     }
     if let Some(entry) = &status.yields_to {
@@ -196,81 +218,131 @@ fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
     })
 }
 
-fn gvk(plan: &OperatorPlan) -> Value {
-    json!({"group": *plan.resource.group, "version": *plan.resource.version, "kind": *plan.resource.kind})
+fn gvk(plan: &OperatorPlan) -> Gvk {
+    Gvk {
+        group: plan.resource.group.to_string(),
+        version: plan.resource.version.to_string(),
+        kind: plan.resource.kind.to_string(),
+    }
+}
+
+/// The revision that it runs, and the one that it is to run where that is another.
+fn revisions(operator: &OperatorView, status: &OperatorStatus) -> (Option<String>, Option<String>) {
+    if let Some(row) = &operator.told {
+        return (row.revision.clone(), row.wanted_revision.clone());
+    }
+    let name = |revised: &Revised| revised.revision.to_string();
+    let wanted = &operator.wanted;
+    match status.plans.as_ref().and_then(Plans::running) {
+        Some(running) if running == wanted => (Some(name(wanted)), None),
+        running => (running.map(name), Some(name(wanted))),
+    }
 }
 
 /// `/katalog/{…}/{entry}`.
-pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView, leads: bool) -> Value {
-    let (state, mut page) = row(katalog, operator);
+pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView, leads: bool) -> Operator {
     let status = operator.status.borrow();
-    let plan = &operator.plan;
+    let state = state_of(operator, &status);
+    let plan = operator.plan(&status);
+    let (revision, wanted_revision) = revisions(operator, &status);
     let path = long_path(katalog, &plan.name);
-    let plural = plan.resource.plural.as_deref();
-    let more = json!({
-        "gvr": {"group": *plan.resource.group, "version": *plan.resource.version, "resource": plural},
-        "scope": plan.resource.namespaced.map(|namespaced| if namespaced { "Namespaced" } else { "Cluster" }),
-        "mode": "dynamic",
-        "revision": katalog.revision,
-        "workers": {
-            "current": workers(operator, &status),
-            "configured": plan.workers,
-            "most": plan.most_workers,
-            "source": if status.autoscaled {
-                "autoscaler"
-            } else if plan.most_workers > plan.workers {
-                "default"
-            } else {
-                "configured"
-            },
+    let rate = error_rate(&status);
+    let success = if status.passes == 0 { 0.0 } else { 1.0 - rate };
+    Operator {
+        name: plan.name.clone(),
+        namespace: katalog.reference.namespace.clone(),
+        katalog: katalog.reference.name.clone(),
+        endpoints: Endpoints {
+            health: format!("{path}/health"),
+            cr: format!("{path}/cr"),
         },
-        "autoscaler": plan.autoscale.as_ref().map(|scale| autoscaler(scale, &status)),
-        "resync": duration::format(plan.resync),
-        "queue": {"depth": status.queue_depth, "maxDepth": status.queue_max_depth, "failureThreshold": plan.queue.failure_threshold},
-        "dependsOn": depends_on(plan),
-        "finalizer": plan.finalizer,
-        "children": child_kinds(plan),
-        "yieldsTo": status.yields_to,
-        "conflictsWith": operator.conflict,
-        "problems": problems(&status),
-        "metrics": {
-            "workers": workers(operator, &status),
-            "queueDepth": status.queue_depth,
-            "errorRate": leads.then(|| error_rate(&status)),
-            "successRate": leads.then(|| if status.passes == 0 { 0.0 } else { 1.0 - error_rate(&status) }),
+        path,
+        gvk: gvk(plan),
+        gvr: Gvr {
+            group: plan.resource.group.to_string(),
+            version: plan.resource.version.to_string(),
+            resource: plan.resource.plural.as_deref().map(str::to_owned),
         },
-        "endpoints": {"health": format!("{path}/health"), "cr": format!("{path}/cr")},
-        "healthy": state.is_well(),
-    });
-    if let (Value::Object(page), Value::Object(more)) = (&mut page, more) {
-        page.extend(more);
+        scope: (plan.resource.namespaced)
+            .map(|namespaced| if namespaced { "Namespaced" } else { "Cluster" }),
+        mode: "dynamic",
+        state: state.into(),
+        healthy: state.is_well(),
+        reason: reason(operator, &status),
+        revision,
+        wanted_revision,
+        workers: all_workers(plan, workers(operator, &status), status.autoscaled),
+        autoscaler: plan
+            .autoscale
+            .as_ref()
+            .map(|scale| autoscaler(scale, &status)),
+        resync: duration::format(plan.resync),
+        queue: queue(plan, &status),
+        queue_depth: status.queue_depth,
+        resource_count: status.instances,
+        ready_count: ready_count(operator, &status),
+        enabled: true,
+        depends_on: depends_on(plan),
+        finalizer: plan.finalizer,
+        children: child_kinds(plan),
+        yields_to: status.yields_to.clone(),
+        conflicts_with: operator.conflict.clone(),
+        problems: problems(&status),
+        metrics: Rates {
+            workers: workers(operator, &status),
+            queue_depth: status.queue_depth,
+            error_rate: leads.then_some(rate),
+            success_rate: leads.then_some(success),
+        },
     }
-    page
 }
 
-fn autoscaler(plan: &AutoscalePlan, status: &OperatorStatus) -> Value {
-    let capacity = &plan.capacity;
-    json!({
-        "active": status.autoscaled,
-        "interval": duration::format(plan.interval),
-        "cooldown": duration::format(plan.cooldown),
-        "do": {
-            "workers": capacity.workers,
-            "queueDepth": capacity.queue_depth,
-            "resync": capacity.resync.map(duration::format),
+fn all_workers(plan: &OperatorPlan, current: usize, autoscaled: bool) -> Workers {
+    Workers {
+        current,
+        configured: plan.workers,
+        most: plan.most_workers,
+        source: if autoscaled {
+            "autoscaler"
+        } else if plan.most_workers > plan.workers {
+            "default"
+        } else {
+            "configured"
         },
-    })
+    }
 }
 
-fn depends_on(plan: &OperatorPlan) -> Value {
+fn queue(plan: &OperatorPlan, status: &OperatorStatus) -> Queue {
+    Queue {
+        depth: status.queue_depth,
+        max_depth: status.queue_max_depth,
+        failure_threshold: plan.queue.failure_threshold,
+    }
+}
+
+fn autoscaler(plan: &AutoscalePlan, status: &OperatorStatus) -> Autoscaler {
+    let capacity = &plan.capacity;
+    Autoscaler {
+        active: status.autoscaled,
+        interval: duration::format(plan.interval),
+        cooldown: duration::format(plan.cooldown),
+        capacity: Capacity {
+            workers: capacity.workers,
+            queue_depth: capacity.queue_depth,
+            resync: capacity.resync.map(duration::format),
+        },
+    }
+}
+
+fn depends_on(plan: &OperatorPlan) -> BTreeMap<String, &'static str> {
     let entries = plan.depends_on.iter().map(|dependency| {
         let condition = match dependency.condition {
             DependencyCondition::Started => "started",
             DependencyCondition::Healthy => "healthy",
         };
-        (String::from(&*dependency.on), Value::from(condition))
+        (String::from(&*dependency.on), condition)
     });
-    Value::Object(entries.collect())
+    entries.collect()
 }
 
 fn child_kinds(plan: &OperatorPlan) -> Vec<String> {
@@ -284,65 +356,21 @@ fn child_kinds(plan: &OperatorPlan) -> Vec<String> {
     kinds
 }
 
-fn problems(status: &OperatorStatus) -> Vec<Value> {
-    status
-        .problems
-        .iter()
-        .map(|problem| json!({"reason": problem.reason.as_str(), "message": problem.message}))
-        .collect()
+pub(super) fn problems(status: &OperatorStatus) -> Vec<Problem> {
+    let problems = status.all_problems().map(|problem| Problem {
+        reason: problem.reason.as_str(),
+        message: problem.message.clone(),
+    });
+    problems.collect()
 }
 
 /// Failed passes of all, 0 to 1.
 // A rate for people: 52 bits of passes are enough.
 #[allow(clippy::cast_precision_loss)]
-fn error_rate(status: &OperatorStatus) -> f64 {
+pub(super) fn error_rate(status: &OperatorStatus) -> f64 {
     if status.passes == 0 {
         0.0
     } else {
         status.failures as f64 / status.passes as f64
     }
-}
-
-/// `/katalog/{…}/{entry}/health`: 200 or 503.
-pub(super) fn health(
-    katalog: &KatalogView,
-    operator: &OperatorView,
-    leads: bool,
-    now: jiff::Timestamp,
-) -> Response {
-    let status = operator.status.borrow();
-    let state = state_of(operator, &status);
-    // What passes found is known where they run.
-    let own = |value: Value| if leads { value } else { Value::Null };
-    let uptime = status
-        .started_at
-        .map(|start| now.duration_since(start).as_secs().max(0));
-    let page = json!({
-        "name": operator.plan.name,
-        "namespace": katalog.reference.namespace,
-        "katalog": katalog.reference.name,
-        "state": state.word(),
-        "status": code(state).as_u16(),
-        "isKonductor": leads,
-        "healthy": state.is_well(),
-        "started": own(status.started_at.is_some().into()),
-        "pending": state == State::Pending,
-        "reason": reason(operator, &status),
-        "startedAt": status.started_at,
-        "uptimeSeconds": uptime,
-        "queueDepth": status.queue_depth,
-        "errorRate": own(error_rate(&status).into()),
-        "consecutiveFails": own(status.consecutive_failures.into()),
-        "degradedSince": status.degraded.as_ref().map(|degraded| degraded.since),
-        "totalReconciles": own(status.passes.into()),
-        "totalFailed": own(status.failures.into()),
-        "resourceCount": status.instances,
-        "readyCount": ready_count(operator, &status),
-        "gated": own(status.gated.into()),
-        "hasUnhealthyDependencies": status.problems.iter().any(|problem| problem.reason == KatalogReason::DependencyNotReady),
-        "lastError": status.last_error,
-        "lastReconcile": status.last_pass,
-        "problems": problems(&status),
-    });
-    (code(state), Json(page)).into_response()
 }

@@ -1,8 +1,11 @@
 //! How far the process has come: what the probes answer.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU8, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
 };
 
 /// How far the process has come. Clones are the same one; it only moves forward.
@@ -33,5 +36,32 @@ impl Stage {
             1 => Now::Ready,
             _ => Now::Stopping,
         }
+    }
+}
+
+/// Says whether the process is alive, or why it has to be restarted. The default one is alive as long as it answers.
+#[derive(Clone)]
+pub struct Liveness(Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
+
+impl Liveness {
+    /// What `check` says; it must be quick, and must not wait.
+    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        (self.0)()
+    }
+}
+
+impl Default for Liveness {
+    fn default() -> Self {
+        Self::new(|| Ok(()))
+    }
+}
+
+impl fmt::Debug for Liveness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Liveness").field(&self.check()).finish()
     }
 }

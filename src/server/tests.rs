@@ -1,12 +1,17 @@
 //! Requests to the router, without a port; the cluster is a function.
 
 mod follower;
+mod pages;
+mod schema;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use axum::body::Body;
 use http::{Request, Response};
-use orkestra_core::{plan::KatalogRef, reasons::KatalogReason};
+use orkestra_core::{
+    plan::{KatalogRef, Revised},
+    reasons::KatalogReason,
+};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::{ServiceExt, service_fn};
@@ -54,8 +59,10 @@ fn cluster(answers: BTreeMap<&'static str, Value>) -> kube::Client {
 
 fn status() -> OperatorStatus {
     OperatorStatus {
+        plans: None,
         phase: Phase::Running,
         problems: Vec::new(),
+        pending: Vec::new(),
         workers: 3,
         steady_workers: 3,
         instances: 17,
@@ -63,6 +70,7 @@ fn status() -> OperatorStatus {
         gated: 1,
         passes: 40,
         failures: 10,
+        own_failures: 0,
         consecutive_failures: 0,
         degraded: None,
         last_error: Some("cannot apply Deployment marsh/reeds".to_owned()),
@@ -81,7 +89,10 @@ fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) 
         name: name.to_owned(),
     };
     let operators = operators.into_iter().map(|(entry, status)| OperatorView {
-        plan: testing::operator_plan(&reference, entry),
+        wanted: Revised {
+            plan: testing::operator_plan(&reference, entry),
+            revision: "reeds-5".into(),
+        },
         status: watch::channel(status).1,
         conflict: None,
         told: None,
@@ -499,6 +510,11 @@ async fn a_silent_api_server_ends_in_504() {
             .await
             .unwrap();
     assert_eq!(code, 504);
+    // Four read and 32 wait: nobody else does.
+    let many = (0..50).map(|_| get_json(&pages, "/katalog/pond/cr"));
+    let answers = futures::future::join_all(many).await;
+    let count = |code: u16| answers.iter().filter(|answer| answer.0 == code).count();
+    assert_eq!((count(504), count(503)), (36, 14));
 }
 
 #[tokio::test]
@@ -580,34 +596,12 @@ async fn namesakes_in_several_namespaces_are_told_apart() {
 
 #[tokio::test]
 async fn a_taken_port_is_told_in_words() {
-    let first = listen::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
-    let error = listen::bind(first.local_addr().unwrap()).await.unwrap_err();
-    assert!(error.to_string().contains("--listen"), "{error}");
-}
-
-#[tokio::test]
-async fn the_server_answers_on_a_port_until_it_is_stopped() {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let listener = listen::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let stop = tokio_util::sync::CancellationToken::new();
-    let server = tokio::spawn(listen::serve(
-        listener,
-        router(two_katalogs()),
-        stop.clone(),
-    ));
-    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-    stream
-        .write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
-        .await
-        .unwrap();
-    let mut answer = [0; 15];
-    stream.read_exact(&mut answer).await.unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 200 OK");
-    // A kept connection does not hold the server up.
-    stop.cancel();
-    tokio::time::timeout(Duration::from_secs(3), server)
-        .await
-        .unwrap()
-        .unwrap();
+    let first = listen::bind(([127, 0, 0, 1], 0).into(), "--listen");
+    let first = first.await.unwrap();
+    let second = listen::bind(first.local_addr().unwrap(), "--probe-listen");
+    let error = second.await.unwrap_err().to_string();
+    assert!(
+        error.contains("in use") && error.contains("--probe-listen"),
+        "{error}"
+    );
 }

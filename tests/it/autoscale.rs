@@ -306,7 +306,7 @@ async fn a_deployment_gets_more_and_fewer_pods_by_conditions_and_keeps_them_over
     scenario.terminate()?;
     scenario.start().await?;
     scenario.katalog_is("waters", "True", "Running").await?;
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, QUIET).await?;
     until(3).await?;
     ponds

@@ -45,7 +45,7 @@ async fn an_ingress_gets_its_certificate_first_keeps_it_and_takes_it_along() -> 
 
     scenario.kill9()?;
     scenario.start().await?;
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
     // Another host: in place; the other one's gate: with its Ingress.
@@ -90,7 +90,7 @@ async fn every_kind_with_pods_that_are_exchanged_rolls_with_what_they_use() -> R
     }
     scenario.terminate()?;
     scenario.start().await?;
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
     secrets.patch("login", &login("dHdv")).await?;
     for ((plural, template), before) in kinds.into_iter().zip(marks) {

@@ -54,6 +54,6 @@ async fn a_password_is_drawn_once_and_outlives_changes_and_restarts() -> Result<
     scenario.start().await?;
     turn(&scenario, "blue").await?;
     assert_eq!(drawn(&scenario, "south").await?, south);
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await
 }

@@ -213,6 +213,30 @@ fn validate_fails_for_errors_and_with_strict_for_warnings() {
 }
 
 #[test]
+fn an_entry_that_runs_only_from_files_is_a_warning_with_the_lines_to_add() {
+    let folder = TempDir::new().unwrap();
+    let katalog = fs::read_to_string("examples/02-environments/katalog.yaml").unwrap();
+    let (before, rest) = katalog.split_once("      apiTypes:").unwrap();
+    let (_, after) = rest.split_once("      operatorBox:").unwrap();
+    let file = folder.path().join("katalog.yaml");
+    fs::write(&file, format!("{before}      operatorBox:{after}")).unwrap();
+    fs::copy(
+        "examples/02-environments/crd.yaml",
+        folder.path().join("crd.yaml"),
+    )
+    .unwrap();
+    let (code, _, err) = run(&["validate", file.to_str().unwrap()]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("katalog.yaml:9:16"), "{err}");
+    assert!(
+        err.contains(
+            "add `apiTypes: {group: demo.orkestra.io, version: v1, kind: App, plural: apps}`"
+        ),
+        "{err}"
+    );
+}
+
+#[test]
 fn validate_and_render_read_standard_input() {
     let feed = |args: &[&str], file: &str| {
         let text = fs::File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();

@@ -44,7 +44,7 @@ async fn ensure_free_pass(scenario: &Scenario) -> Result<()> {
     })
     .await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let mut requests = scenario.requests_since(mark)?;
+    let mut requests = waters::without_repeats(scenario.requests_since(mark)?);
     requests.retain(|request| request.verb != "watch");
     ensure!(requests.is_empty(), "{}", waters::lines(&requests));
     Ok(())
@@ -158,7 +158,7 @@ pub(crate) async fn a_copy_waits_for_its_source_follows_it_and_is_cleaned_up() -
 
     scenario.kill9()?;
     scenario.start().await?;
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
     ensure_free_pass(&scenario).await?;
@@ -265,7 +265,7 @@ async fn policies_quotas_and_limits_follow_their_source_outlive_a_restart_and_ar
 
     scenario.kill9()?;
     scenario.start().await?;
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
     // What is not allowed is not copied, and what was copied stays.

@@ -212,7 +212,7 @@ async fn i_twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_
         "one revision is stored once: {:?}",
         waters::names(&revisions)
     );
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
     // Nothing is stuck on its way out either.

@@ -1,5 +1,7 @@
 //! The life of a CRD under its operator: missing, there, terminating, missing, there again.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use serde_json::json;
 use testbed::ControlPlane;
@@ -79,6 +81,10 @@ pub(crate) async fn g_a_crd_may_come_and_go_and_come_back() -> Result<()> {
     let told = json!({ "instances": 1, "ready": 1 });
     scenario.operator_tells("garden", "pond", &told).await?;
     scenario.katalog_is("garden", "False", "Waiting").await?;
+    // The passes that follow its own children's first states are over.
+    scenario
+        .until_settled(Duration::from_secs(2), LIMIT)
+        .await?;
     let (process, passes) = (scenario.pid(), scenario.passes("pond").await?);
 
     a_life(&scenario).await?;

@@ -159,18 +159,21 @@ async fn reading_another_resource_asks_for_nothing_and_what_nobody_reads_wakes_n
     })
     .await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let asked = scenario.requests_since(mark)?;
+    let asked = waters::without_repeats(scenario.requests_since(mark)?);
     ensure!(asked.is_empty(), "{}", waters::lines(&asked));
     let more = scenario.passes("app").await? - passes;
-    ensure!(more < 1.5, "{more} passes");
+    // That the request was handled is written into the status; the watch may tell of it before the answer comes.
+    ensure!(more < 2.5, "{more} passes");
     Ok(())
 }
 
 /// Waits until the controller asks for nothing.
 async fn until_quiet(scenario: &Scenario) -> Result<()> {
+    waters::until_counted(scenario).await?;
     eventually("the requests end", LIMIT, async || {
         let mark = Scenario::mark()?;
-        tokio::time::sleep(Duration::from_secs(6)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        scenario.until_logged().await?;
         let asked = scenario.requests_since(mark)?;
         ensure!(asked.is_empty(), "{}", waters::lines(&asked));
         Ok(Some(()))

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use serde_json::{Value, json};
 use testbed::{ControlPlane, namespace};
 
-use crate::scenario::{LIMIT, Objects, Scenario, input, owner_uid};
+use crate::scenario::{LIMIT, Objects, Scenario, condition, input, owner_uid};
 
-const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
-const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
+pub(crate) const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
+pub(crate) const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
 /// How long nothing must happen.
 const QUIET: Duration = Duration::from_secs(2);
 
@@ -48,7 +49,7 @@ fn broken() -> Result<String> {
     Ok(bad)
 }
 
-fn finalizers(object: &Value) -> Vec<&str> {
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     let all = object["metadata"]["finalizers"].as_array();
     all.into_iter()
         .flatten()
@@ -137,16 +138,25 @@ pub(crate) async fn e_a_crd_deleted_while_the_controller_is_down_goes_when_it_is
 }
 
 /// An orchard with children where no owner reference is legal, and beside one of them a bystander with its marks.
-struct Far {
-    scenario: Scenario,
-    signs: Objects,
-    classes: Objects,
-    class: String,
+pub(crate) struct Far {
+    pub(crate) scenario: Scenario,
+    /// The namespace of the sign.
+    pub(crate) elsewhere: String,
+    pub(crate) signs: Objects,
+    pub(crate) classes: Objects,
+    pub(crate) class: String,
+    /// What the controller's user may do.
+    pub(crate) roles: Vec<ClusterRole>,
 }
 
 impl Far {
-    async fn new(prefix: &str) -> Result<Self> {
-        let scenario = Scenario::running(prefix, &CRDS[..1], "garden/far.yaml").await?;
+    pub(crate) async fn new(prefix: &str) -> Result<Self> {
+        let (mut scenario, katalog) = (Scenario::new(prefix).await?, input("garden/far.yaml")?);
+        let roles = scenario.grant(&katalog).await?;
+        scenario.start().await?;
+        scenario.install(&input(CRDS[0])?).await?;
+        scenario.apply(&katalog)?;
+        scenario.katalog_is("far", "True", "Running").await?;
         let elsewhere = namespace(&scenario.client, "elsewhere").await?;
         let orchard = input("garden/orchard.yaml")?;
         scenario.apply(&format!("{orchard}  elsewhere: {elsewhere}\n"))?;
@@ -159,6 +169,8 @@ impl Far {
                 "/apis/networking.k8s.io/v1/ingressclasses",
             ),
             class: format!("{}-north", scenario.namespace),
+            elsewhere,
+            roles,
             scenario,
         };
         let sign = far.signs.fetch("north-sign").await?;
@@ -176,7 +188,7 @@ impl Far {
         Ok(far)
     }
 
-    async fn is_gone_but_for_the_bystander(&self) -> Result<()> {
+    pub(crate) async fn is_gone_but_for_the_bystander(&self) -> Result<()> {
         let orchards = self.scenario.objects("orchards");
         orchards.until_gone("north", LIMIT).await?;
         assert_eq!(
@@ -310,6 +322,83 @@ async fn is_left_alone(scenario: &Scenario) -> Result<()> {
     );
     scenario.kubectl(&["delete", &kind(scenario), "north", "--timeout=40s"])?;
     is_all_gone(scenario).await
+}
+
+/// How long a namespace may take to go once the controller runs.
+const NAMESPACE_LIMIT: Duration = Duration::from_mins(1);
+
+/// A namespace with an orchard in it that has a child elsewhere.
+async fn doomed(far: &Far) -> Result<String> {
+    let doomed = namespace(&far.scenario.client, "doomed").await?;
+    ControlPlane::shared().relearn_kinds()?;
+    let text = far.scenario.text(&input("garden/orchard.yaml")?);
+    let mut orchard: Value = serde_saphyr::from_str(&text)?;
+    orchard["metadata"] = json!({ "name": "doomed" });
+    orchard["spec"]["elsewhere"] = json!(far.elsewhere);
+    let orchards = far.scenario.objects_in(&doomed, "orchards");
+    orchards.create(&orchard).await?;
+    orchards.until_ready("doomed").await?;
+    Ok(doomed)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_namespace_with_resources_can_be_deleted_while_the_controller_runs() -> Result<()> {
+    let far = Far::new("nsup").await?;
+    let doomed = doomed(&far).await?;
+    let spaces = Objects::of_cluster(&far.scenario.client, "namespaces");
+    spaces.delete(&doomed).await?;
+    spaces.until_gone(&doomed, NAMESPACE_LIMIT).await?;
+    assert_eq!(far.signs.get("doomed-sign").await?, None);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_namespace_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()> {
+    let mut far = Far::new("nsdown").await?;
+    let doomed = doomed(&far).await?;
+    far.scenario.kill9()?;
+    let spaces = Objects::of_cluster(&far.scenario.client, "namespaces");
+    spaces.delete(&doomed).await?;
+    let orchards = far.scenario.objects_in(&doomed, "orchards");
+    let is_going = |orchard: &Value| orchard["metadata"]["deletionTimestamp"].is_string();
+    orchards
+        .until("doomed", "is being deleted", LIMIT, is_going)
+        .await?;
+    far.scenario.start().await?;
+    spaces.until_gone(&doomed, NAMESPACE_LIMIT).await?;
+    assert_eq!(far.signs.get("doomed-sign").await?, None);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_a_deletion_needs_no_template_no_source_and_no_crd_of_its_children() -> Result<()> {
+    let katalog = input("garden/needy.yaml")?;
+    let crds = [CRDS[0], "kinds/crds.yaml"];
+    let mut scenario = Scenario::with_katalog("needy", &crds, &katalog).await?;
+    scenario.apply(&input("garden/orchard.yaml")?)?;
+    let orchards = scenario.objects("orchards");
+    scenario
+        .objects("lakes")
+        .until("north-lake", "is made", LIMIT, |_| true)
+        .await?;
+    orchards
+        .until("north", "waits for its source", LIMIT, |orchard| {
+            condition(orchard, "Ready").is_some_and(|ready| ready["reason"] == "SourceMissing")
+        })
+        .await?;
+    // Neither the child's definition nor a Katalog that compiles is there any more.
+    let lakes = format!("lakes.{}", scenario.group);
+    scenario.kubectl(&["delete", "crd", &lakes, "--timeout=40s"])?;
+    let broken = katalog.replace("{{ .spec.fruit }}", "{{ .spec.fruit");
+    ensure!(broken != katalog, "the Katalog has no such template");
+    scenario.apply(&broken)?;
+    scenario
+        .katalog_is("garden", "False", "InvalidRevision")
+        .await?;
+    scenario.kill9()?;
+    orchards.delete("north").await?;
+    scenario.start().await?;
+    orchards.until_gone("north", LIMIT).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

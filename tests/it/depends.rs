@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use testbed::eventually;
 
-use crate::scenario::{LIMIT, Scenario, input};
+use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
 /// How long nothing must happen.
@@ -33,6 +33,7 @@ async fn filled(prefix: &str) -> Result<Scenario> {
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
     scenario.objects("lakes").until_ready("deep").await?;
     scenario.objects("ponds").until_ready("north").await?;
+    waters::forbid_accounts(&scenario).await?;
     Ok(scenario)
 }
 
@@ -52,12 +53,12 @@ async fn until_waiting(scenario: &Scenario, state: &str) -> Result<Value> {
     Ok(katalog)
 }
 
-/// Makes the lake's child impossible to name, or possible again.
-async fn lay_bed(scenario: &Scenario, bed: &str) -> Result<()> {
-    let bed = json!({ "spec": { "bed": bed } });
+/// Has the lake need an account, which the namespace's quota refuses, or none.
+async fn keep(scenario: &Scenario, keeper: &str) -> Result<()> {
+    let keeper = json!({ "spec": { "keeper": keeper } });
     scenario
         .objects("lakes")
-        .patch("deep", &bed)
+        .patch("deep", &keeper)
         .await
         .map(drop)
 }
@@ -127,17 +128,23 @@ pub(crate) async fn operators_start_in_the_order_of_their_dependencies_and_stop_
     let maps = scenario.objects("configmaps");
     maps.until_equal("north-pond", "/data/colour", json!("red"), LIMIT)
         .await?;
-    let writes = scenario.writes_since(mark)?;
-    let first = |name: &str| {
-        let write = writes.iter().position(|write| write.name == name);
-        write.with_context(|| format!("nothing was written to {name}:\n{}", waters::lines(&writes)))
-    };
-    ensure!(
-        first("stones")? < first("north-pond")?,
-        "{}",
-        waters::lines(&writes)
-    );
-    Ok(())
+    // The audit log may be late.
+    eventually("both writes are logged", LIMIT, async || {
+        let writes = scenario.writes_since(mark)?;
+        let first = |name: &str| {
+            let write = writes.iter().position(|write| write.name == name);
+            write.with_context(|| {
+                format!("nothing was written to {name}:\n{}", waters::lines(&writes))
+            })
+        };
+        let in_order = first("stones")? < first("north-pond")?;
+        Ok(Some((in_order, waters::lines(&writes))))
+    })
+    .await
+    .and_then(|(in_order, lines)| {
+        ensure!(in_order, "{lines}");
+        Ok(())
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -147,7 +154,7 @@ pub(crate) async fn an_operator_pauses_while_the_one_it_depends_on_fails_and_the
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     waters::pond(&scenario, "full", &json!({ "colour": "black" })).await?;
     ponds.until_ready("full").await?;
-    lay_bed(&scenario, "No Name At All").await?;
+    keep(&scenario, "yes").await?;
     until_waiting(&scenario, "degraded").await?;
 
     let mark = Scenario::mark()?;
@@ -176,7 +183,7 @@ pub(crate) async fn an_operator_pauses_while_the_one_it_depends_on_fails_and_the
         ponds.until_gone(name, LIMIT).await?;
     }
 
-    lay_bed(&scenario, "gravel").await?;
+    keep(&scenario, "no").await?;
     for (name, colour) in [("north", "white"), ("east", "pink"), ("west", "grey")] {
         let map = format!("{name}-pond");
         maps.until_equal(&map, "/data/colour", json!(colour), LIMIT)
@@ -192,7 +199,7 @@ pub(crate) async fn an_operator_pauses_while_the_one_it_depends_on_fails_and_the
 async fn dependencies_change_while_everything_runs() -> Result<()> {
     let mut scenario = filled("change").await?;
     let (maps, process) = (scenario.objects("configmaps"), scenario.pid());
-    lay_bed(&scenario, "No Name At All").await?;
+    keep(&scenario, "yes").await?;
     until_waiting(&scenario, "degraded").await?;
     let passes = scenario.passes("pond").await?;
     let ponds = scenario.objects("ponds");
@@ -223,5 +230,42 @@ async fn dependencies_change_while_everything_runs() -> Result<()> {
     })
     .await?;
     assert_eq!(scenario.pid(), process);
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn resources_whose_own_spec_is_wrong_neither_degrade_their_operator_nor_pause_its_dependents()
+-> Result<()> {
+    // One failed pass of the lakes' operator would do.
+    let mut scenario = Scenario::running("wrong", &["kinds/crds.yaml"], KATALOG).await?;
+    let wrong = json!({ "bed": "No Name At All", "colour": "blue" });
+    let lakes = scenario.objects("lakes");
+    for name in ["one", "two", "three", "four", "five", "six"] {
+        waters::lake(&scenario, name, &wrong).await?;
+    }
+    for name in ["one", "two", "three", "four", "five", "six"] {
+        lakes
+            .until(name, "is stalled", LIMIT, |lake| {
+                condition(lake, "Stalled").is_some_and(|one| one["reason"] == "InvalidName")
+            })
+            .await?;
+    }
+    waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
+    scenario.objects("ponds").until_ready("north").await?;
+    // Once they are counted, nothing else is left to tell.
+    let wanted = json!({ "state": "Running", "instances": 6, "ready": 0 });
+    let katalog = scenario.operator_tells("waters", "lake", &wanted).await?;
+    ensure!(condition(&katalog, "Degraded").is_none(), "{katalog}");
+    ensure!(condition(&katalog, "Ready").is_some_and(|one| one["status"] == "True"));
+    let page = scenario.page("/katalog/lake/health").await?;
+    ensure!(
+        page["state"] == "healthy" && page["consecutiveFails"] == 0,
+        "{page}"
+    );
+    let log = scenario.log();
+    ensure!(
+        !log.contains("operator is degraded"),
+        "it was degraded meanwhile"
+    );
     scenario.check_running()
 }

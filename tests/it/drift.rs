@@ -391,7 +391,12 @@ async fn b_an_autoscaler_that_targets_the_deployment_takes_replicas_over() -> Re
         .await?;
     // As the autoscaler's controller does it: by the scale subresource.
     scenario.kubectl(&["scale", "deployment", "hello", "--replicas=4"])?;
-    tokio::time::sleep(QUIET).await;
+    let websites = scenario.objects("websites");
+    websites
+        .until("hello", "is autoscaled", LIMIT, |website| {
+            condition(website, "Autoscaled").is_some()
+        })
+        .await?;
     assert_eq!(
         deployments.fetch("hello").await?["spec"]["replicas"],
         json!(4)

@@ -5,11 +5,17 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::scenario::{LIMIT, Scenario, condition, owner_uid};
+use crate::scenario::{LIMIT, Scenario, condition};
 use crate::waters;
 
 fn foreign(name: &str) -> Value {
-    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "colour": "theirs" } })
+    // As Argo CD marks what it applies.
+    let tracked =
+        json!({ "argocd.argoproj.io/tracking-id": format!("shop:/ConfigMap:shop/{name}") });
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "annotations": tracked },
+        "data": { "colour": "theirs" },
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -112,15 +118,35 @@ async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_say
         .until_equal("theirs", "/data/colour", json!("green"), LIMIT)
         .await?;
     ponds.until_ready("north").await?;
-    ensure!(
-        owner_uid(&taken).is_none_or(|uid| pond["metadata"]["uid"] == uid),
-        "it has another owner: {taken}"
-    );
+    // Argo CD does not prune what has an owner.
+    let references = taken["metadata"].get("ownerReferences");
+    ensure!(references.is_none(), "it has an owner: {taken}");
+    let label = &taken["metadata"]["labels"]["orkestra.orkspace.io/owner-uid"];
+    assert_eq!(*label, pond["metadata"]["uid"]);
     // And it is kept as declared from then on.
     maps.patch("theirs", &json!({ "data": { "colour": "theirs" } }))
         .await?;
     maps.until_equal("theirs", "/data/colour", json!("green"), LIMIT)
         .await?;
+    // Nothing keeps anybody from pruning it; then it is made anew, as it is declared.
+    let before = waters::version(&maps, "theirs").await?;
+    let force =
+        json!({ "metadata": { "annotations": { "orkestra.orkspace.io/reconcile": "now" } } });
+    ponds.patch("north", &force).await?;
+    ponds
+        .patch("north", &json!({ "spec": { "once": "other" } }))
+        .await?;
+    maps.until("other", "is made", LIMIT, |_| true).await?;
+    assert_eq!(
+        waters::version(&maps, "theirs").await?,
+        before,
+        "it is written again"
+    );
+    maps.delete("theirs").await?;
+    maps.until("theirs", "is made anew", LIMIT, |map| {
+        map["metadata"]["uid"] != taken["metadata"]["uid"]
+    })
+    .await?;
 
     // What another object controls is left alone all the same.
     let owner = maps.create(&foreign("controller")).await?;

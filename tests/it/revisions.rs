@@ -128,3 +128,47 @@ async fn f_a_first_revision_that_is_invalid_runs_nothing_until_it_is_mended() ->
     scenario.objects("orchards").until_ready("north").await?;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revision_that_is_accepted_again_runs_whatever_characters_it_holds() -> Result<()> {
+    let katalog = |text: &str| -> Result<String> {
+        Ok(input("garden/katalog.yaml")?.replace(r#"steps: "7""#, &format!("steps: '{text}'")))
+    };
+    let (first, second) = (katalog("<7> & 9")?, katalog("8")?);
+    let mut scenario = Scenario::with_katalog("again", &CRDS, &first).await?;
+    scenario.apply(&input("garden/orchard.yaml")?)?;
+    let (maps, katalogs) = (scenario.objects("configmaps"), scenario.objects("katalogs"));
+    let mut revisions = Vec::new();
+    for (text, steps) in [
+        (&first, "<7> & 9"),
+        (&second, "8"),
+        (&first, "<7> & 9"),
+        (&second, "8"),
+    ] {
+        scenario.apply(text)?;
+        maps.until_equal("north-ladder", "/data/steps", json!(steps), LIMIT)
+            .await?;
+        let running = scenario.katalog_is("garden", "True", "Running").await?;
+        revisions.push(running["status"]["revision"].clone());
+    }
+    assert_eq!(revisions[0], revisions[2]);
+    assert_eq!(revisions[1], revisions[3]);
+    assert_ne!(revisions[0], revisions[1]);
+    // A restart finds the newest: an invalid revision leaves it at work.
+    katalogs
+        .patch(
+            "garden",
+            &json!({ "spec": { "crds": { "pond": { "onRekoncile": {} } } } }),
+        )
+        .await?;
+    scenario
+        .katalog_is("garden", "False", "InvalidRevision")
+        .await?;
+    scenario.kill9()?;
+    scenario.start().await?;
+    let refused = scenario
+        .katalog_is("garden", "False", "InvalidRevision")
+        .await?;
+    assert_eq!(refused["status"]["revision"], revisions[3]);
+    scenario.check_running()
+}

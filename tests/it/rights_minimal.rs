@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use testbed::{AuditEvent, ControlPlane, Mark, eventually};
 
 use crate::external::sink::Sink;
-use crate::scenario::{LIMIT, Scenario, input};
+use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
 /// A verb on a resource: verb, group, resource with its subresource.
 type Right = (String, String, String);
 
 /// Rights that no request of the scenario shows, and why they are granted all the same. `GROUP` is the scenario's.
-const UNSEEN: [(&str, &str, &str, &str); 7] = [
+const UNSEEN: [(&str, &str, &str, &str); 9] = [
     (
         "update",
         "GROUP",
@@ -48,6 +48,18 @@ const UNSEEN: [(&str, &str, &str, &str); 7] = [
         "events.k8s.io",
         "events",
         "one that comes again within minutes",
+    ),
+    (
+        "create",
+        "authentication.k8s.io",
+        "tokenreviews",
+        "for readers of metrics and pages, who need no token on loopback; `http` shows it",
+    ),
+    (
+        "create",
+        "authorization.k8s.io",
+        "subjectaccessreviews",
+        "the same",
     ),
 ];
 
@@ -258,6 +270,22 @@ async fn every_right_that_is_derived_is_used() -> Result<()> {
     // Somebody scales: is there an autoscaler?
     let more = json!({ "spec": { "replicas": 3 } });
     deployments.patch("north", &more).await?;
+    deployments
+        .until_equal("north", "/spec/replicas", json!(0), LIMIT)
+        .await?;
+    // Now there is one, until it goes.
+    let scalers = scenario.objects("horizontalpodautoscalers");
+    let target = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "north" });
+    let scaler = json!({ "metadata": { "name": "north" }, "spec": { "scaleTargetRef": target, "maxReplicas": 3 } });
+    scalers.create(&scaler).await?;
+    deployments.patch("north", &more).await?;
+    let ponds = scenario.objects("ponds");
+    ponds
+        .until("north", "is autoscaled", LIMIT, |pond| {
+            condition(pond, "Autoscaled").is_some()
+        })
+        .await?;
+    scalers.delete("north").await?;
     deployments
         .until_equal("north", "/spec/replicas", json!(0), LIMIT)
         .await?;

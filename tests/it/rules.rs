@@ -74,7 +74,7 @@ async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay()
     );
     assert!(deployments.list().await?.is_empty());
     // It is tried no more until something changes.
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     let passes = scenario.passes("site").await?;
     waters::ensure_no_writes(&scenario, WINDOW).await?;
     assert!((scenario.passes("site").await? - passes).abs() < 0.5);
@@ -128,13 +128,13 @@ async fn a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Resu
         made.pointer("/spec/template/spec/containers/0/ports/0/containerPort"),
         Some(&json!(8080))
     );
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, WINDOW).await?;
     scenario.terminate()?;
     let mark = Scenario::mark()?;
     scenario.start().await?;
     scenario.katalog_is("sites", "True", "Running").await?;
-    tokio::time::sleep(WINDOW).await;
+    waters::until_counted(&scenario).await?;
     assert_eq!(waters::lines(&of_sites(scenario.writes_since(mark)?)), "");
     // What the user says counts, a zero too.
     let change = json!({ "spec": { "replicas": 0, "port": 80 } });
@@ -201,13 +201,13 @@ async fn a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Res
         waters::lines(&writes)
     );
 
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, WINDOW).await?;
     scenario.terminate()?;
     let mark = Scenario::mark()?;
     scenario.start().await?;
     scenario.katalog_is("sites", "True", "Running").await?;
-    tokio::time::sleep(WINDOW).await;
+    waters::until_counted(&scenario).await?;
     assert_eq!(waters::lines(&of_sites(scenario.writes_since(mark)?)), "");
 
     // Another spelling, and another shape.
@@ -262,7 +262,7 @@ async fn a_resource_that_others_bring_back_is_normalized_in_memory() -> Result<(
     }
     // Whoever applies it has it without a conflict, and the same once more changes nothing.
     scenario.kubectl_with(&args, Some(&applied))?;
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, WINDOW).await?;
     let hourly = site(&scenario, "applied", &json!({ "schedule": "@hourly" })).to_string();
     scenario.kubectl_with(&args, Some(&hourly))?;
@@ -313,7 +313,7 @@ async fn a_value_that_never_settles_is_stored_once_and_no_more() -> Result<()> {
     ])?;
     until_told(&scenario, "shop", "Normalized", &told).await?;
     let generation = sites.fetch("shop").await?["metadata"]["generation"].clone();
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     let mark = Scenario::mark()?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     scenario.kubectl(&[
@@ -324,7 +324,8 @@ async fn a_value_that_never_settles_is_stored_once_and_no_more() -> Result<()> {
         "orkestra.orkspace.io/reconcile=2",
     ])?;
     tokio::time::sleep(WINDOW).await;
-    assert_eq!(waters::lines(&of_sites(scenario.writes_since(mark)?)), "");
+    let writes = waters::without_repeats(of_sites(scenario.writes_since(mark)?));
+    assert_eq!(waters::lines(&writes), "");
     assert_eq!(
         sites.fetch("shop").await?["metadata"]["generation"],
         generation

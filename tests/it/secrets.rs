@@ -65,7 +65,7 @@ pub(crate) async fn row_17_credentials_are_made_once_and_made_again_only_when_th
     demos.until_ready("north").await?;
     scenario.kill9()?;
     scenario.start().await?;
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
     ensure!(waters::version(&secrets, "north-creds").await? == version);
 
@@ -252,7 +252,7 @@ async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -
     let version = waters::version(&deployments, "north").await?;
     scenario.terminate()?;
     scenario.start().await?;
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
     ensure!(
         waters::version(&secrets, "north-tls").await?

@@ -77,7 +77,7 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
         )
         .await?;
     }
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, WINDOW).await?;
 
     for (_, one) in kinds {
@@ -95,8 +95,7 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
                 LIMIT,
             )
             .await?;
-        // Where there is a status, it is the last write.
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        waters::until_counted(&scenario).await?;
         let mut writes = scenario.writes_since(mark)?;
         writes.retain(|write| write.resource != "katalogs");
         let wanted = if one == "well" { 1 } else { 2 };
@@ -148,7 +147,7 @@ async fn where_no_status_is_to_be_written_everything_else_is_done_and_what_other
     assert_eq!(north["status"], json!({ "phase": "Theirs" }));
     let finalizers = json!(["orkestra.orkspace.io/cleanup"]);
     assert_eq!(north["metadata"]["finalizers"], finalizers);
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     let mut writes = scenario.writes_since(mark)?;
     writes.retain(|write| write.resource == "ponds" && write.subresource == "status");
     assert_eq!(waters::lines(&writes), "");

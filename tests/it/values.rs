@@ -116,7 +116,7 @@ async fn m_texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result
         ["north-texts"]
     );
     // What was rendered is what is there: nothing is repaired.
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(8)).await
 }
 

@@ -1,13 +1,16 @@
 //! Ponds and lakes: kinds and custom resources for scenarios in which only one thing about them matters.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use kube::Client;
 use serde_json::{Value, json};
-use testbed::AuditEvent;
+use testbed::{AuditEvent, eventually};
 
-use crate::scenario::{Objects, Scenario, input};
+use crate::scenario::{LIMIT, Objects, Scenario, input};
+
+/// How long Kubernetes' own controllers may take to react to a write.
+const REACTION: Duration = Duration::from_secs(2);
 
 /// `tests/inputs/kinds/crds.yaml`: Pond and Lake, which keep whatever they are given.
 pub(crate) fn crds() -> Result<String> {
@@ -72,9 +75,38 @@ pub(crate) fn lines(events: &[AuditEvent]) -> String {
     events.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Waits until a Katalog's status has told the last counts, which it does every five seconds at most.
-pub(crate) async fn until_counted() {
-    tokio::time::sleep(Duration::from_secs(6)).await;
+/// Waits until nothing is left to do and to report: nothing was written for a while in which others react, no key waits for a worker and no pass runs, each Katalog's status has the
+/// counts that the controller's own page shows, and whatever was written is in the audit log.
+pub(crate) async fn until_counted(scenario: &Scenario) -> Result<()> {
+    scenario.until_settled(REACTION, LIMIT).await?;
+    eventually("everything is done and counted", LIMIT, async || {
+        ensure_counted(scenario).await?;
+        Ok(Some(()))
+    })
+    .await?;
+    scenario.until_logged().await
+}
+
+async fn ensure_counted(scenario: &Scenario) -> Result<()> {
+    for metric in ["orkestra_queue_depth", "orkestra_workers_active"] {
+        let series = scenario.series(metric, &[]).await?;
+        let busy: Vec<_> = (series.iter()).filter(|one| !one.ends_with(" 0")).collect();
+        ensure!(busy.is_empty(), "{busy:?}");
+    }
+    let page = scenario.page("/katalog").await?;
+    for katalog in scenario.objects("katalogs").list().await? {
+        let name = text(&katalog, "/metadata/name");
+        for entry in page["crds"].as_array().into_iter().flatten() {
+            let operator = text(entry, "/name");
+            let Some(row) = row(&katalog, operator).filter(|_| entry["katalog"] == name) else {
+                continue;
+            };
+            let shown = (&entry["resourceCount"], &entry["readyCount"]);
+            let told = (&row["instances"], &row["ready"]);
+            ensure!(shown == told, "{name}/{operator}: {shown:?} and {told:?}");
+        }
+    }
+    Ok(())
 }
 
 /// Watches for `window` that the scenario's controller writes nothing. Where the machine is busy, the counts of a Katalog may come
@@ -82,12 +114,14 @@ pub(crate) async fn until_counted() {
 pub(crate) async fn ensure_no_writes(scenario: &Scenario, window: Duration) -> Result<()> {
     let mark = Scenario::mark()?;
     tokio::time::sleep(window).await;
+    scenario.until_logged().await?;
     let mut writes = scenario.writes_since(mark)?;
     if let [count] = &*writes
         && (&*count.resource, &*count.subresource) == ("katalogs", "status")
     {
         let mark = Scenario::mark()?;
         tokio::time::sleep(window).await;
+        scenario.until_logged().await?;
         writes = scenario.writes_since(mark)?;
     }
     ensure!(
@@ -97,6 +131,31 @@ pub(crate) async fn ensure_no_writes(scenario: &Scenario, window: Duration) -> R
         lines(&writes)
     );
     Ok(())
+}
+
+/// Has the scenario's namespace take no further account: what asks for one is denied, which is nobody's own fault.
+pub(crate) async fn forbid_accounts(scenario: &Scenario) -> Result<()> {
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "no-accounts" },
+        "spec": { "hard": { "count/serviceaccounts": "0" } },
+    });
+    let quotas = scenario.objects("resourcequotas");
+    quotas.create(&quota).await?;
+    let is_counted = |quota: &Value| !quota["status"]["hard"].is_null();
+    quotas
+        .until("no-accounts", "is counted", LIMIT, is_counted)
+        .await
+        .map(drop)
+}
+
+/// The requests without those by which a status repeats that a pass was asked for by annotation: one for each object.
+pub(crate) fn without_repeats(mut requests: Vec<AuditEvent>) -> Vec<AuditEvent> {
+    let mut seen = BTreeSet::new();
+    requests.retain(|request| {
+        let is_status = request.verb == "patch" && request.subresource == "status";
+        !is_status || !seen.insert((request.resource.clone(), request.name.clone()))
+    });
+    requests
 }
 
 /// The row of an operator in its Katalog's status.

@@ -8,6 +8,7 @@
 //!            │                             ├── enrich: what is added to children
 //!            └── diagnostics: what is wrong, and where
 //!  reasons: why something is as it is, and what follows
+//!  bytes of the API server ── decode ──► objects, for records
 //!  api ── reference ──► pages, `ork explain`, the schema for editors
 //! ```
 //!
@@ -15,6 +16,7 @@
 
 pub mod api;
 pub mod cron;
+pub mod decode;
 pub mod diagnostics;
 pub mod document;
 pub mod enrich;

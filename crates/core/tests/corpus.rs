@@ -41,3 +41,13 @@ fn documents_of_the_corpus_keep_every_promise() {
 fn plans_of_the_corpus_keep_every_promise() {
     replay("plan", targets::plan);
 }
+
+#[test]
+fn lists_of_the_corpus_keep_every_promise() {
+    replay("list", targets::list);
+}
+
+#[test]
+fn watches_of_the_corpus_keep_every_promise() {
+    replay("watch", targets::watch);
+}

@@ -92,6 +92,15 @@ fn the_committed_definitions_are_those_of_the_types() {
     assert_eq!(files, definitions.len());
 }
 
+#[test]
+fn the_definitions_are_the_same_a_hundred_times() {
+    let printed = || serde_json::to_string(&orkestra_core::api::crds()).unwrap();
+    let first = printed();
+    for turn in 1..100 {
+        assert!(printed() == first, "they differ in turn {turn}");
+    }
+}
+
 /// The seeds' samples are refused for what is not built yet, and for nothing else; but for those that are no YAML.
 #[test]
 fn samples_of_the_seeds_are_right_as_printed() {

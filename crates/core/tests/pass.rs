@@ -9,6 +9,7 @@
     reason = "a fixture that cannot be read is a fault of the test"
 )]
 
+mod kstatus;
 mod pass {
     mod asking;
     mod autoscale;
@@ -35,6 +36,7 @@ mod pass {
     mod motifs;
     mod observe;
     mod operator;
+    mod owners;
     mod report;
     mod report_any;
     mod report_schema;
@@ -43,6 +45,8 @@ mod pass {
     mod scale;
     mod server;
     mod strangers;
+    mod targets;
+    mod transitions;
     mod values;
     mod world;
 }

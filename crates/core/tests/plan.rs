@@ -143,9 +143,12 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
         kinds,
         [
             "Namespace orkestra-system",
+            "Namespace orkestra-claims",
             "ServiceAccount orkestra",
             "Role orkestra-leader-election",
             "RoleBinding orkestra-leader-election",
+            "Role orkestra-claims",
+            "RoleBinding orkestra-claims",
             "ClusterRole orkestra",
             "ClusterRoleBinding orkestra",
             "ClusterRole orkestra:gardens:ponds",
@@ -154,21 +157,32 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
     );
     let expected = json!([
         { "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["list", "watch"] },
-        { "apiGroups": ["apps"], "resources": ["controllerrevisions"], "verbs": ["create", "delete", "list", "patch"] },
+        { "apiGroups": ["apps"], "resources": ["controllerrevisions"], "verbs": ["create", "delete", "list"] },
+        { "apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"] },
+        { "apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"] },
         { "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"] },
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs"], "verbs": ["get", "list", "patch", "watch"] },
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["motifs"], "verbs": ["list", "watch"] },
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/status"], "verbs": ["patch"] },
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/finalizers"], "verbs": ["update"] },
     ]);
-    assert_eq!(manifests[4]["rules"], expected);
+    assert_eq!(manifests[7]["rules"], expected);
     let lease = json!([
         { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"] },
         { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "update", "watch"], "resourceNames": ["orkestra"] },
     ]);
-    assert_eq!(manifests[2]["rules"], lease);
-    for manifest in &manifests[2..4] {
-        assert_eq!(manifest["metadata"]["namespace"], "orkestra-system");
+    assert_eq!(manifests[3]["rules"], lease);
+    let claims = json!([
+        { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "delete", "get", "list", "patch", "watch"] },
+    ]);
+    assert_eq!(manifests[5]["rules"], claims);
+    for (manifests, namespace) in [
+        (&manifests[3..5], "orkestra-system"),
+        (&manifests[5..7], "orkestra-claims"),
+    ] {
+        for manifest in manifests {
+            assert_eq!(manifest["metadata"]["namespace"], namespace);
+        }
     }
 }
 

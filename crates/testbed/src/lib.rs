@@ -44,6 +44,7 @@ pub use audit::{AuditEvent, Mark};
 pub use control_plane::{ControlPlane, Options};
 pub use guard::{Guarded, Signal, spawn_guarded};
 pub use identity::{Identity, SYSTEM_MASTERS, issue};
+pub use outages::Backup;
 pub use ports::free_port;
 pub use proxy::{Cut, Faults, Proxy};
 pub use wait::{eventually, namespace};

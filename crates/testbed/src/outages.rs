@@ -1,5 +1,8 @@
 //! What a control plane of one's own is for: its servers die, stand still and come back. Not for the shared one.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 
 use crate::control_plane::{ControlPlane, Servers, lock, wait_until_ready};
@@ -33,4 +36,53 @@ impl ControlPlane {
         let signal = if paused { Signal::Stop } else { Signal::Cont };
         lock(&self.servers).etcd.signal(signal)
     }
+
+    /// Copies what etcd has stored by now into the data folder, under that name.
+    pub fn back_up_etcd(&self, name: &str) -> Result<Backup> {
+        let backup = Backup(self.folder().join(name));
+        // It writes nothing while it stands still, and the system has what it wrote before.
+        self.pause_etcd(true)?;
+        let copied = copy(&self.folder().join(DATA), &backup.0);
+        self.pause_etcd(false)?;
+        copied.map(|()| backup)
+    }
+
+    /// Puts etcd back to a backup, as after the loss of its data: its servers are killed and start over what it holds.
+    /// resourceVersions begin anew from the backup's.
+    pub fn restore_etcd(&self, backup: &Backup) -> Result<()> {
+        self.stop_api_server()?;
+        let data = self.folder().join(DATA);
+        {
+            let mut servers = lock(&self.servers);
+            servers.etcd.kill()?;
+            fs::remove_dir_all(&data)?;
+            copy(&backup.0, &data)?;
+            servers.etcd = self.site().etcd(self.ports)?;
+        }
+        self.start_api_server()
+    }
+}
+
+/// The folder of etcd's data.
+const DATA: &str = "etcd";
+
+/// What etcd had stored at a time.
+#[derive(Debug)]
+pub struct Backup(PathBuf);
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    // etcd refuses a folder that others may read.
+    fs::set_permissions(to, fs::metadata(from)?.permissions())?;
+    Ok(())
 }

@@ -31,7 +31,10 @@ use self::{
     limit::{Heard, Limit},
     shares::{Shares, Ticket},
 };
-use crate::metrics::FlowMetrics;
+use crate::{
+    metrics::FlowMetrics,
+    tasks::{self, Ends, Task},
+};
 
 /// Every request of one process that counts. Cheap to clone; clones share it.
 #[derive(Clone)]
@@ -148,10 +151,12 @@ impl Flow {
         };
         if state.awaited < Some(until) && state.shares.has_waiting() {
             state.awaited = Some(until);
-            let flow = self.clone();
-            tokio::spawn(async move {
-                sleep_until(until).await;
-                flow.let_go(&mut flow.state());
+            let pause = tasks::named(Task::FlowPause, "");
+            pause.keep(Ends::freely(), (self.clone(), until), |(flow, until)| {
+                Box::pin(async move {
+                    sleep_until(*until).await;
+                    flow.let_go(&mut flow.state());
+                })
             });
         }
     }

@@ -23,6 +23,7 @@ use super::{
     },
     ATTEMPTS, Body, Pool,
 };
+use crate::tasks::{self, Task};
 
 /// What requests are sent by.
 #[derive(Clone)]
@@ -193,7 +194,7 @@ async fn alone(
     };
     let place = place.clone();
     // Ready when the answer's body has been read; an error says that it is closed.
-    tokio::spawn(async move {
+    tasks::named(Task::ConnectionReturn, "").start(async move {
         // All of it, not the one field that is named below.
         let mut slot = slot;
         if sender.ready().await.is_ok() {

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use orkestra_core::reconcile::calls::Answer;
+use tokio::task::JoinSet;
+
 use super::{
-    client, get,
+    Client, client, get,
     sink::{Manner, Sink},
     trouble,
 };
@@ -69,16 +72,31 @@ async fn nonsense_is_not_an_answer() {
     );
 }
 
+/// Makes as many calls to what hangs as places can be had, in the name of these operators and namespaces.
+async fn hang(client: &Client, url: &str, callers: &[(&str, &str)]) -> JoinSet<Answer> {
+    let mut calls = JoinSet::new();
+    for (operator, namespace) in callers {
+        for _ in 0..100 {
+            let client = client.of_operator(operator).in_namespace(Some(namespace));
+            let request = get(url);
+            calls.spawn(async move { client.call(&request).await });
+        }
+    }
+    // Every call has asked for its place after a turn of each task.
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    calls
+}
+
 #[tokio::test]
 async fn a_host_that_hangs_takes_no_room_from_others() {
     let hanging = Sink::behaving(Manner::Hang).await;
     let quick = Sink::start(|_| "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".into()).await;
     let client = client(&["127.0.0.1"]);
-    let mut calls = tokio::task::JoinSet::new();
-    for _ in 0..500 {
-        let (client, request) = (client.clone(), get(hanging.url()));
-        calls.spawn(async move { client.call(&request).await });
-    }
+    let names: Vec<String> = (0..20).map(|n| format!("operator-{n}")).collect();
+    let callers: Vec<_> = names.iter().map(|name| (&**name, "a")).collect();
+    let _calls = hang(&client, &hanging.url(), &callers).await;
     while hanging.seen().len() < 16 {
         tokio::task::yield_now().await;
     }
@@ -92,4 +110,49 @@ async fn a_host_that_hangs_takes_no_room_from_others() {
         start.elapsed()
     );
     assert_eq!(hanging.seen().len(), 16, "no more than a host's share");
+}
+
+#[tokio::test]
+async fn calls_that_hang_leave_places_at_the_host_to_other_namespaces_and_operators() {
+    let sink = Sink::behaving(Manner::Hang).await;
+    let client = client(&["127.0.0.1"]);
+    let calls = hang(&client, &sink.url(), &[("ponds", "a")]).await;
+    let held = sink.seen().len();
+    assert!((2..=10).contains(&held), "{held}");
+    for (operator, namespace) in [("ponds", "b"), ("lakes", "a")] {
+        let before = sink.seen().len();
+        let client = client.of_operator(operator).in_namespace(Some(namespace));
+        let request = get(sink.url());
+        let call = tokio::spawn(async move { client.call(&request).await });
+        while sink.seen().len() == before {
+            tokio::task::yield_now().await;
+        }
+        call.abort();
+    }
+    drop(calls);
+}
+
+#[tokio::test]
+async fn where_a_redirect_leads_a_place_is_taken_too() {
+    let target = Sink::behaving(Manner::Hang).await;
+    let location = target.url();
+    let first = Sink::start(move |_| {
+        format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n").into()
+    })
+    .await;
+    let client = client(&["127.0.0.1"]);
+    let names: Vec<String> = (0..40).map(|n| format!("operator-{n}")).collect();
+    let callers: Vec<_> = names.iter().map(|name| (&**name, "a")).collect();
+    let _calls = hang(&client, &first.url(), &callers).await;
+    let start = Instant::now();
+    // Those that wait for the second host hold no place at the first.
+    while first.seen().len() < 100 || target.seen().len() < 16 {
+        assert!(
+            start.elapsed() < Duration::from_secs(4),
+            "{}",
+            first.seen().len()
+        );
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(target.seen().len(), 16, "no more than a host's share");
 }

@@ -8,7 +8,7 @@ const TIMING: Timing = Timing {
     retry: Duration::from_millis(1500),
 };
 
-fn after(start: Instant, seconds: f64) -> Instant {
+fn after(start: Moment, seconds: f64) -> Moment {
     start + Duration::from_secs_f64(seconds)
 }
 
@@ -27,7 +27,7 @@ fn record(version: u32, holder: &str) -> Record {
 
 #[test]
 fn nothing_is_tried_before_anything_is_known_and_a_lease_that_is_not_there_is_made() {
-    let start = Instant::now();
+    let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
     assert_eq!(me.next(start), Step::Wait(None));
     assert!(!me.has_heard());
@@ -40,7 +40,7 @@ fn nothing_is_tried_before_anything_is_known_and_a_lease_that_is_not_there_is_ma
 
 #[test]
 fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
-    let start = Instant::now();
+    let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
     me.see(Some(record(1, "other")), start);
     assert_eq!(me.next(start), Step::Wait(Some(after(start, 9.0))));
@@ -65,7 +65,7 @@ fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
 
 #[test]
 fn a_released_lease_is_taken_at_once() {
-    let start = Instant::now();
+    let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
     me.see(Some(record(1, "other")), start);
     me.see(Some(record(2, "")), after(start, 1.0));
@@ -75,7 +75,7 @@ fn a_released_lease_is_taken_at_once() {
 
 #[test]
 fn a_leader_that_cannot_renew_yields_before_others_may_take_over() {
-    let start = Instant::now();
+    let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
     me.see(None, start);
     me.won(record(1, "me"), start);
@@ -106,7 +106,7 @@ fn a_leader_that_cannot_renew_yields_before_others_may_take_over() {
 
 #[test]
 fn an_answer_that_comes_after_the_deadline_makes_no_leader() {
-    let start = Instant::now();
+    let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
     me.see(None, start);
     me.won(record(1, "me"), start);
@@ -117,7 +117,7 @@ fn an_answer_that_comes_after_the_deadline_makes_no_leader() {
 
 #[test]
 fn a_write_whose_answer_was_lost_is_made_again_and_counts_from_then() {
-    let start = Instant::now();
+    let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
     me.see(None, start);
     me.failed(after(start, 2.0), Duration::from_secs(1));
@@ -130,7 +130,7 @@ fn a_write_whose_answer_was_lost_is_made_again_and_counts_from_then() {
 
 #[test]
 fn a_lease_that_is_stolen_or_deleted_is_lost_at_once() {
-    let start = Instant::now();
+    let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
     me.see(None, start);
     me.won(record(1, "me"), start);
@@ -149,7 +149,7 @@ fn a_lease_that_is_stolen_or_deleted_is_lost_at_once() {
 
 #[test]
 fn who_is_refused_again_and_again_rests() {
-    let start = Instant::now();
+    let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
     me.see(None, start);
     me.conflicted(start, TIMING.retry);
@@ -183,12 +183,12 @@ struct Process {
     /// What it has last seen, to write over.
     known: Option<Record>,
     /// When its attempt was begun, reaches the server, and is answered or given up; and on which state it is.
-    attempt: Option<(Instant, Instant, Instant, Option<Record>)>,
+    attempt: Option<(Moment, Moment, Moment, Option<Record>)>,
     /// Whether the attempt has reached the server.
     arrived: bool,
     /// What the server said to it; none where that was no, or is lost.
     answer: Option<Record>,
-    stopped_until: Instant,
+    stopped_until: Moment,
 }
 
 struct Chance(Entropy);
@@ -209,7 +209,7 @@ impl Process {
         &mut self,
         name: &str,
         server: &mut Server,
-        now: Instant,
+        now: Moment,
         chance: &Chance,
         faults: bool,
     ) {
@@ -262,7 +262,7 @@ fn simulate(seed: u64) -> usize {
     const TICK: Duration = Duration::from_millis(50);
     let chance = Chance(Entropy::seeded(seed));
     let names = ["a", "b", "c"];
-    let start = Instant::now();
+    let start = Moment::at(Duration::from_hours(1));
     let mut server = Server::default();
     let mut processes = names.map(|name| Process {
         election: candidate(name),
@@ -275,7 +275,7 @@ fn simulate(seed: u64) -> usize {
     let (mut now, mut leader, mut changes) = (start, None, 0);
     let (faults_end, end) = (after(start, 600.0), after(start, 640.0));
     while now < end {
-        now += TICK;
+        now = now + TICK;
         for (process, name) in processes.iter_mut().zip(names) {
             process.turn(name, &mut server, now, &chance, now < faults_end);
         }

@@ -24,6 +24,7 @@ use orkestra_core::{
     diagnostics::{Diagnostic, Diagnostics},
     plan::{GroupKind, KatalogRef, Plan, Schemas},
     reasons::KatalogReason,
+    reconcile::inventory::Declared,
 };
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -31,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use self::{apply::Applied, load::Loaded};
 use super::{
     calls::CallError,
-    claims::Seniority,
+    claims::{Seniority, Standing},
     directory::{KatalogView, OperatorView},
     katalog::{Shared, any_changed, group_kind, kinds_of, known, whole_schemas},
     ledger::Wanted,
@@ -39,6 +40,7 @@ use super::{
     status::{self, Facts, Operating, Verdict},
     supervisor::Holding,
 };
+use crate::tasks::{self, Task};
 
 /// Katalog files to run.
 #[derive(Debug)]
@@ -94,6 +96,16 @@ pub enum FileError {
         kind: GroupKind,
         /// The Katalog in the cluster.
         katalog: KatalogRef,
+    },
+    /// Another installation has a kind that they declare.
+    #[error(
+        "Katalog {holder} has {kind}: two runtimes would undo each other's work; stop that one, or remove the entry there or here"
+    )]
+    Held {
+        /// The kind.
+        kind: GroupKind,
+        /// The Katalog, and its installation.
+        holder: String,
     },
     /// The API server refused, or did not answer.
     #[error(transparent)]
@@ -204,8 +216,18 @@ impl Files {
             .iter()
             .flat_map(|katalog| kinds_of(&katalog.plan))
             .collect();
+        // Kinds that these files have claimed already, in this process or in one that was killed, go on.
+        let standings = Arc::clone(&shared.supervisor.standings().borrow());
+        let mut free = kinds;
+        free.retain(|kind| !matches!(standings.of(kind), Some(Standing::Ours(_))));
+        for kind in &free {
+            if let Some(Standing::Foreign(holder)) = standings.of(kind) {
+                let (kind, holder) = (kind.clone(), holder.to_string());
+                return Err(FileError::Held { kind, holder });
+            }
+        }
         if let Some((kind, katalog)) =
-            load::claimed_in_cluster(shared.context.wire.client(), &kinds).await?
+            load::claimed_in_cluster(shared.context.wire.client(), &free).await?
         {
             return Err(FileError::Claimed { kind, katalog });
         }
@@ -227,13 +249,28 @@ impl Files {
         loaded: Vec<Loaded>,
         releases: &mut JoinSet<()>,
     ) {
+        let kinds: BTreeSet<_> = (loaded.iter())
+            .flat_map(|katalog| kinds_of(&katalog.plan))
+            .collect();
         for (place, katalog) in loaded.iter().enumerate() {
+            for operator in &katalog.plan.operators {
+                let accepted = &shared.context.accepted;
+                let kind = operator.resource.group_kind();
+                accepted.add(&katalog.reference, kind, Declared::of(operator));
+            }
             let wanted = Wanted {
+                uid: uid_of(&katalog.reference),
                 seniority: Seniority::Given(place),
+                recorded: kinds_of(&katalog.plan),
                 claims: kinds_of(&katalog.plan),
                 plan: Some(Arc::clone(&katalog.plan)),
+                revision: katalog.revision.as_str().into(),
                 storage: katalog.storage.clone(),
                 stored: true,
+                leftovers: (shared.supervisor.leftovers(&katalog.reference).into_iter())
+                    .chain(dropped(&state.running, &katalog.reference))
+                    .filter(|kind| !kinds.contains(kind))
+                    .collect(),
             };
             shared.supervisor.want(&katalog.reference, wanted);
             self.tell(Notice::Runs {
@@ -254,17 +291,20 @@ impl Files {
                 .iter()
                 .all(|new| new.reference != old.reference)
         }) {
-            shared.supervisor.forget(&old.reference);
+            let leftovers = kinds_of(&old.plan);
+            let leftovers = leftovers.into_iter().filter(|kind| !kinds.contains(kind));
+            shared
+                .supervisor
+                .let_go(&old.reference, leftovers.collect());
             shared.publisher.remove(&old.reference);
         }
-        let wanted: BTreeSet<_> = state
-            .running
-            .iter()
-            .flat_map(|katalog| kinds_of(&katalog.plan))
-            .collect();
-        for kind in before.iter().flat_map(|katalog| operated(&katalog.plan)) {
-            if !wanted.contains(&group_kind(&kind)) {
-                releases.spawn(release(Arc::clone(shared), kind));
+        for old in &before {
+            for kind in operated(&old.plan) {
+                if !kinds.contains(&group_kind(&kind)) {
+                    let katalog = old.reference.clone();
+                    let named = tasks::named(Task::Release, group_kind(&kind));
+                    named.start_in(releases, release(Arc::clone(shared), katalog, kind));
+                }
             }
         }
         state.refused = None;
@@ -303,7 +343,7 @@ impl State {
             let operating = |(view, status)| {
                 let view: &OperatorView = view;
                 Operating {
-                    plan: &view.plan,
+                    wanted: &view.wanted,
                     status,
                     conflict: view.conflict.is_some(),
                 }
@@ -324,6 +364,8 @@ impl State {
                 disabled: &katalog.disabled,
                 operated: &[],
                 releasing: &BTreeMap::new(),
+                waits: None,
+                trouble: None,
             };
             let ready = status::readiness(&facts);
             drop(operators);
@@ -341,27 +383,44 @@ impl State {
     }
 }
 
+/// What stands for the uid of a Katalog from a file.
+fn uid_of(katalog: &KatalogRef) -> String {
+    katalog.to_string()
+}
+
+/// The kinds that a Katalog of `running` has.
+fn dropped(running: &[Loaded], katalog: &KatalogRef) -> BTreeSet<GroupKind> {
+    let old = running.iter().filter(|old| old.reference == *katalog);
+    old.flat_map(|old| kinds_of(&old.plan)).collect()
+}
+
 /// What a plan operates, for its release.
 fn operated(plan: &Plan) -> Vec<OperatedKind> {
     plan.operators
         .iter()
-        .map(|operator| super::release::operated(&operator.resource))
+        .map(|operator| super::release::operated(operator))
         .collect()
 }
 
 /// Lets go of a kind once its operator has stopped, unless somebody wants it again.
-async fn release(shared: Arc<Shared>, kind: OperatedKind) {
-    let held = group_kind(&kind);
+async fn release(shared: Arc<Shared>, katalog: KatalogRef, kind: OperatedKind) {
+    let left = group_kind(&kind);
+    release_left(&shared, &uid_of(&katalog), &kind).await;
+    shared.supervisor.released(&katalog, &left);
+}
+
+async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind) {
+    let held = group_kind(kind);
     let mut snapshot = shared.supervisor.snapshot();
     loop {
-        match shared.supervisor.hold(&held) {
+        match shared.supervisor.hold(&held, uid) {
             Holding::Claimed(_) => return,
-            Holding::Busy => {
+            Holding::Busy | Holding::Unclaimed(_) => {
                 if snapshot.changed().await.is_err() {
                     return;
                 }
             }
-            Holding::Held(_held) => match release_kind(shared.context.wire.client(), &kind).await {
+            Holding::Held(_held) => match release_kind(shared.context.wire.client(), kind).await {
                 Ok(released) => {
                     tracing::info!(
                         kind = kind.kind,

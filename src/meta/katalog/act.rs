@@ -2,17 +2,25 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use orkestra_core::{api::names, plan::GroupKind};
+use orkestra_core::{
+    api::{OperatedKind, names},
+    plan::GroupKind,
+    reconcile::inventory::Declared,
+};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    super::{calls::CallError, ledger::Wanted, release::operated, status::Verdict},
+    super::{
+        calls::CallError, directory::OperatorView, ledger::Wanted, revisions::Revision,
+        status::Verdict,
+    },
     Katalog, Running, group_kind,
     judge::{Judged, judge, kinds_of},
     known::{kinds_named, schemas, storage},
     taken::{stored, take},
 };
+use crate::runtime::Phase;
 
 /// How soon it is looked whether this process still leads after a write that was refused.
 const LOST: Duration = Duration::from_millis(500);
@@ -29,7 +37,7 @@ impl Katalog {
             self.confirmed = true;
             self.tear_down().await.map(|()| None)
         } else if self.is_deleting() {
-            self.verdict = Verdict::Deleted;
+            self.note_deletion();
             self.confirmed = true;
             self.clear().await
         } else {
@@ -38,6 +46,7 @@ impl Katalog {
         let error = match result {
             Ok(again) => {
                 self.failures = 0;
+                self.trouble = None;
                 return again;
             }
             Err(error) => error,
@@ -54,7 +63,13 @@ impl Katalog {
         if let Verdict::Pending(why) = &mut self.verdict {
             *why = Some(error.to_string());
         }
+        self.trouble = Some(error.to_string());
         Some(self.after(self.failures))
+    }
+
+    fn note_deletion(&mut self) {
+        self.verdict = Verdict::Deleted;
+        self.observed = self.object.metadata.generation;
     }
 
     /// The Katalog is wanted: its newest good revision is to run.
@@ -63,11 +78,21 @@ impl Katalog {
         if !self.confirmed {
             self.take_over();
         }
+        if !self.resumed {
+            self.resume().await?;
+            self.resumed = true;
+        }
+        if self.candidate.is_some() && self.is_resuming() {
+            self.claim();
+            return Ok(());
+        }
         if self.candidate.is_some() {
             self.put_finalizer().await?;
             let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
             let motifs = motifs.unwrap_or_default();
-            let revision = self.revisions.store(&self.document.tree(), &motifs).await?;
+            let in_force = self.object.status.revision.as_deref();
+            let revisions = &self.revisions;
+            let revision = (revisions.store(&self.document.tree(), &motifs, in_force)).await?;
             if let Some(judged) = self.candidate.take() {
                 self.start(judged, revision).await?;
                 self.verdict = Verdict::Accepted;
@@ -79,7 +104,9 @@ impl Katalog {
             self.load_last_good().await?;
         }
         self.confirmed = true;
+        self.record_operated().await?;
         self.claim();
+        self.weigh_leftovers().await?;
         self.release_leftovers();
         Ok(())
     }
@@ -87,7 +114,7 @@ impl Katalog {
     /// Another process leads: what it runs is made ready here, and nothing is written.
     async fn stand_by(&mut self) -> Result<(), CallError> {
         if self.is_deleting() {
-            self.verdict = Verdict::Deleted;
+            self.note_deletion();
         } else {
             self.judge_by_schemas().await;
         }
@@ -112,7 +139,12 @@ impl Katalog {
     fn inherit(&mut self) {
         for kind in &self.object.status.operated {
             let kept = self.operated.entry(group_kind(kind));
-            kept.or_insert_with(|| kind.clone());
+            let kept = kept.or_insert_with(|| kind.clone());
+            if kind.children.is_some() {
+                let mut declared = Declared::recorded(kept);
+                declared.extend(Declared::recorded(kind));
+                declared.record(kept);
+            }
         }
     }
 
@@ -130,17 +162,61 @@ impl Katalog {
             // What was good once is found among the revisions, as after a restart.
             self.looked = false;
         }
+        self.resumed = false;
     }
 
-    /// Runs a revision that is stored. What it operates is written into the status first, so that a restart that finds
-    /// it changed knows what to release.
+    /// The newest revision had to wait when the last process ended: until its operators are up again, the one that was in
+    /// force works.
+    async fn resume(&mut self) -> Result<(), CallError> {
+        let status = &self.object.status;
+        let (Some(revision), Some(_)) = (&status.revision, &status.wanted_revision) else {
+            return Ok(());
+        };
+        let stored = self.revisions.list().await?;
+        let in_force = stored.iter().find(|stored| stored.name == *revision);
+        let Some(judged) = in_force.and_then(|stored| self.judge_stored(stored)) else {
+            return Ok(());
+        };
+        let is_newest = |candidate: &Judged| candidate.hash == judged.hash;
+        if !self.candidate.as_ref().is_some_and(is_newest) {
+            let revision = revision.clone();
+            tracing::info!(katalog = %self.reference, revision, "revision in force runs until the newest one can");
+            self.adopt(judged, revision);
+            self.resuming = true;
+        }
+        Ok(())
+    }
+
+    /// Whether operators of the revision that was in force are still coming up.
+    fn is_resuming(&mut self) -> bool {
+        let Some(running) = self.running.as_ref().filter(|_| self.resuming) else {
+            return false;
+        };
+        let revision = &running.revision;
+        let is_up =
+            |view: &mut OperatorView| view.wanted.revision == *revision && view.is_settled();
+        let up = self
+            .views
+            .iter_mut()
+            .filter_map(|view| is_up(view).then_some(()))
+            .count();
+        self.resuming = up < running.plan.operators.len();
+        self.resuming
+    }
+
+    /// Runs a revision that is stored. What it declares of kinds that are operated already is written into the status first:
+    /// marks on custom resources are checked against that.
     async fn start(&mut self, judged: Judged, revision: String) -> Result<(), CallError> {
+        self.record_earlier().await?;
         for operator in &judged.plan.operators {
-            let kind = operated(&operator.resource);
-            self.releasing.retain(|other, release| {
-                release.under_way || group_kind(other) != group_kind(&kind)
-            });
-            self.operated.insert(group_kind(&kind), kind);
+            let kind = operator.resource.group_kind();
+            self.releasing
+                .retain(|other, release| release.under_way || group_kind(other) != kind);
+            if self.operated.contains_key(&kind) {
+                let record = self.record_of(operator);
+                self.operated.insert(kind.clone(), record);
+            }
+            self.declared.insert(kind);
         }
         if let Err(error) = self.write_operated().await {
             self.candidate = Some(judged);
@@ -157,12 +233,65 @@ impl Katalog {
             disabled,
             hash,
         } = judged;
+        self.note_declared(&plan);
         self.running = Some(Running {
-            revision,
+            revision: revision.into(),
             hash,
             plan,
             disabled,
         });
+    }
+
+    /// The kinds of operators that have filled their caches, and whose claims this Katalog has: what it operates from now on.
+    /// One whose CRD or permissions are missing, or whose kind another Katalog has, operates nothing.
+    fn ready_to_operate(&self) -> Vec<OperatedKind> {
+        if !self.leads {
+            return Vec::new();
+        }
+        let held = self.shared.supervisor.held_by(&self.reference);
+        let ready = self.views.iter().filter(|view| {
+            let phase = view.status.borrow().phase;
+            view.conflict.is_none()
+                && matches!(phase, Phase::Standby | Phase::Running | Phase::Deleting)
+                && held.contains(&view.wanted.plan.resource.group_kind())
+        });
+        ready
+            .map(|view| self.record_of(&view.wanted.plan))
+            .collect()
+    }
+
+    /// Whether a kind is about to be operated that is not recorded as such.
+    pub(super) fn has_unrecorded(&self) -> bool {
+        let ready = self.ready_to_operate();
+        ready
+            .iter()
+            .any(|kind| !self.recorded.contains(&group_kind(kind)))
+    }
+
+    /// Records what is operated from now on in the status, before the first custom resource is written: whoever finds the
+    /// Katalog changed or deleted knows what to release.
+    async fn record_operated(&mut self) -> Result<(), CallError> {
+        let ready = self.ready_to_operate();
+        for kind in &ready {
+            let known = self.operated.entry(group_kind(kind));
+            let known = known.or_insert_with(|| kind.clone());
+            let mut declared = Declared::recorded(known);
+            declared.extend(Declared::recorded(kind));
+            // It is reached by a version that is still operated.
+            let is_served =
+                |one: &OperatedKind| (&one.version, &one.plural) == (&known.version, &known.plural);
+            if !ready.iter().any(is_served) {
+                *known = kind.clone();
+            }
+            declared.record(known);
+        }
+        let mut ready = ready.iter().map(group_kind);
+        if ready.all(|kind| self.recorded.contains(&kind)) {
+            return Ok(());
+        }
+        self.write_operated().await?;
+        self.recorded.extend(self.operated.keys().cloned());
+        Ok(())
     }
 
     /// After a restart that finds the newest revision refused: the newest stored one that compiles runs.
@@ -180,36 +309,49 @@ impl Katalog {
     async fn last_good(&self) -> Result<Option<(Judged, String)>, CallError> {
         let stored = self.revisions.list().await?;
         Ok(stored.into_iter().rev().find_map(|revision| {
-            let motif = |name: &str| {
-                let motif = revision.motifs.get(name).cloned();
-                motif.map(Arc::new).ok_or_else(String::new)
-            };
-            let taken = take(&revision.document, &motif);
-            let crds = self.crds_of(&kinds_named(&revision.document), &taken.asked);
-            // It was accepted once: a definition or a check that came since takes nothing away.
-            let schemas = schemas(&crds).trusting();
-            let judged = judge(&self.reference, &revision.document, &taken, &schemas).ok()?;
+            let judged = self.judge_stored(&revision)?;
             Some((judged, revision.name))
         }))
     }
 
+    /// What a stored revision compiles to. It was accepted once: a definition or a check that came since takes nothing away.
+    pub(super) fn judge_stored(&self, revision: &Revision) -> Option<Judged> {
+        let motif = |name: &str| {
+            let motif = revision.motifs.get(name).cloned();
+            motif.map(Arc::new).ok_or_else(String::new)
+        };
+        let taken = take(&revision.document, &motif);
+        let crds = self.crds_of(&kinds_named(&revision.document), &taken.asked);
+        let schemas = schemas(&crds).trusting();
+        judge(&self.reference, &revision.document, &taken, &schemas).ok()
+    }
+
     /// Tells the supervisor what this Katalog claims and runs.
     pub(super) fn claim(&mut self) {
-        if self.is_leaving() {
-            if !std::mem::replace(&mut self.forgotten, true) {
-                self.shared.supervisor.forget(&self.reference);
-            }
-            return;
-        }
         let claims = self.wanted_kinds();
+        let written: BTreeSet<_> = self.object.status.operated.iter().map(group_kind).collect();
+        let operated: BTreeSet<_> = self.operated.keys().cloned().collect();
+        self.recorded
+            .extend(written.intersection(&operated).cloned());
+        let leftovers = written.into_iter().chain(operated);
         let wanted = Wanted {
+            uid: self.uid.clone(),
             seniority: self.seniority(),
             storage: storage(&self.shared.context.crds, &claims),
             plan: self
                 .running
                 .as_ref()
                 .map(|running| Arc::clone(&running.plan)),
+            revision: self
+                .running
+                .as_ref()
+                .map(|running| Arc::clone(&running.revision))
+                .unwrap_or_default(),
             stored: self.leads && self.confirmed,
+            recorded: self.recorded.clone(),
+            leftovers: leftovers
+                .filter(|kind| !claims.contains(kind) && self.is_proven(kind))
+                .collect(),
             claims,
         };
         // Telling the supervisor wakes every Katalog.
@@ -235,17 +377,26 @@ impl Katalog {
             .flat_map(|plan| kinds_of(plan))
             .collect();
         if self.running.is_none() && self.candidate.is_none() {
-            kinds.extend(self.operated.keys().cloned());
+            let proven = self.operated.keys().filter(|kind| self.is_proven(kind));
+            kinds.extend(proven.cloned());
         }
         kinds
     }
 
     /// The Katalog is not wanted: everything it operated is let go, then it itself.
     async fn tear_down(&mut self) -> Result<(), CallError> {
-        self.verdict = Verdict::Deleted;
+        self.note_deletion();
+        self.waits = None;
         (self.candidate, self.running) = (None, None);
+        let weighed = self.weigh_leftovers().await;
         self.claim();
+        self.record_earlier().await?;
         self.release_leftovers();
+        if self.object.let_go {
+            self.leave_behind(weighed.err());
+        } else {
+            weighed?;
+        }
         if !self.gone && self.operated.is_empty() && self.releases.is_empty() {
             self.take_finalizer().await?;
         }

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use orkestra_core::{
     plan::{GroupKind, Schemas},
+    reasons::KatalogReason,
     reconcile::crd::CrdRecord,
 };
 use serde_json::Value;
@@ -64,6 +65,7 @@ impl Katalog {
     /// What a judgement is about, the document, and what the Katalog takes from Motifs.
     fn subject(&mut self) -> (Subject, Value, Taken) {
         self.document = Arc::clone(&self.object.document);
+        self.observed = self.object.metadata.generation;
         let tree = self.document.tree();
         let taken = take(&tree, &|name| self.motif(name));
         let subject = Subject {
@@ -87,6 +89,14 @@ impl Katalog {
     }
 
     fn judge_against(&mut self, (document, taken): (&Value, &Taken), schemas: &Schemas) {
+        if let Some(why) = &self.document.unread {
+            self.candidate = None;
+            self.verdict = Verdict::Refused {
+                reason: KatalogReason::InvalidRevision,
+                message: format!("it cannot be read: {why}"),
+            };
+            return;
+        }
         match judge(&self.reference, document, taken, schemas) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {

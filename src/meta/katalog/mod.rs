@@ -11,6 +11,7 @@
 
 mod act;
 mod clear;
+mod declared;
 mod judge;
 mod judgement;
 mod known;
@@ -54,7 +55,7 @@ use crate::runtime::context::Context;
 pub(crate) use self::{
     judge::{disabled, kinds_of},
     known::{kinds_named, known, whole_schemas},
-    object::{KatalogObject, reference},
+    object::KatalogObject,
 };
 
 /// First wait after a failure; doubled with each, up to [`LONGEST_WAIT`].
@@ -102,18 +103,30 @@ pub(crate) struct Katalog {
     document: Arc<Document>,
     /// What the verdict is about; none before it was judged by the whole schemas.
     judged: Option<Subject>,
+    /// The generation that the verdict is about.
+    observed: Option<i64>,
     verdict: Verdict,
     /// Compiled and not running yet.
     candidate: Option<Judged>,
     running: Option<Running>,
     /// What the supervisor was told last.
     claimed: Option<Wanted>,
-    /// Whether the supervisor was told that nothing is wanted any more.
-    forgotten: bool,
+    /// Kinds that were written into the status as operated.
+    recorded: BTreeSet<GroupKind>,
+    /// Kinds that accepted revisions of this Katalog declared, as far as that was looked at.
+    declared: BTreeSet<GroupKind>,
+    /// What the deletion waits for.
+    waits: Option<String>,
+    /// Why the last turn failed.
+    trouble: Option<String>,
     /// Whether what goes with the Katalog is gone.
     cleared: bool,
     /// Whether stored revisions were looked through for a good one.
     looked: bool,
+    /// Whether it was asked which revision worked when this process took over.
+    resumed: bool,
+    /// Whether that revision's operators are coming up, which the newest one waits for.
+    resuming: bool,
     operated: BTreeMap<GroupKind, OperatedKind>,
     /// Kinds of `operated` to be let go.
     releasing: BTreeMap<OperatedKind, Release>,
@@ -135,10 +148,10 @@ struct Subject {
     motifs: Asked,
 }
 
-/// The revision that runs.
+/// The revision that the operators run, or are to run as soon as they can.
 #[derive(Debug)]
 struct Running {
-    revision: String,
+    revision: Arc<str>,
     /// Hash of the document, to know it again.
     hash: String,
     plan: Arc<Plan>,
@@ -174,13 +187,19 @@ impl Katalog {
             confirmed: false,
             settled: false,
             judged: None,
+            observed: None,
             verdict: Verdict::Pending(None),
             candidate: None,
             running: None,
             claimed: None,
-            forgotten: false,
+            recorded: BTreeSet::new(),
+            declared: BTreeSet::new(),
+            waits: None,
+            trouble: None,
             cleared: false,
             looked: false,
+            resumed: false,
+            resuming: false,
             operated: operated.collect(),
             object: Arc::clone(object),
             releasing: BTreeMap::new(),
@@ -227,9 +246,13 @@ impl Katalog {
             self.settled = true;
             self.look_at_operators(&mut snapshot);
             if self.is_over() {
+                self.shared.supervisor.forget(&self.reference);
                 break;
             }
-            let due = [retry, self.report().await, self.next_release()]
+            // What an operator said before it was looked at here wakes nobody.
+            let ready = retry.is_none() && is_up && self.has_unrecorded();
+            let again = ready.then(Instant::now);
+            let due = [retry, again, self.report().await, self.next_release()]
                 .into_iter()
                 .flatten()
                 .min();
@@ -247,6 +270,7 @@ impl Katalog {
             }
         }
         self.shared.publisher.remove(&self.reference);
+        self.shared.context.accepted.forget(&self.reference);
     }
 
     /// The API server is back: what failed before says nothing of now.
@@ -261,7 +285,7 @@ impl Katalog {
     /// Takes in a state of the object, unless a newer one is known.
     fn see(&mut self, object: Arc<KatalogObject>) {
         // Of the same state what the feed holds too is kept, and of equal documents one.
-        if object.is_older_than(&self.object) {
+        if object.is_older_than(&self.object) && !object.rewound {
             return;
         }
         if *object.document == *self.document {

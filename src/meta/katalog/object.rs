@@ -11,13 +11,17 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use kube::api::{DynamicObject, ObjectMeta};
 use orkestra_core::{
-    api::KatalogStatus,
+    api::{KatalogStatus, names},
     plan::{GroupKind, KatalogRef},
-    reconcile::record::Version,
+    reconcile::{record::Version, requested::Requested},
+    value::{Fault, Node},
 };
 use serde_json::{Value, json};
 
-use super::{super::directory::About, known::kinds_named};
+use super::{
+    super::{directory::About, watched::Content},
+    known::kinds_named,
+};
 
 /// The annotation in which `kubectl apply` keeps the whole object once more.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -30,6 +34,12 @@ pub(crate) struct KatalogObject {
     /// The default where it has none, or none that can be read.
     pub(crate) status: KatalogStatus,
     pub(crate) document: Arc<Document>,
+    /// The annotations that ask for a pass.
+    pub(crate) requested: Option<Requested>,
+    /// Whether its annotation lets it go, once it is being deleted, whatever could not be released.
+    pub(crate) let_go: bool,
+    /// Whether the API server was put back to an older state: what was known before counts no more.
+    pub(crate) rewound: bool,
 }
 
 /// What a Katalog declares: all but its status, and of its metadata what a person wrote.
@@ -42,6 +52,8 @@ pub(crate) struct Document {
     pub(crate) kinds: BTreeSet<GroupKind>,
     /// Whether its custom resources go with it.
     pub(crate) deletes: bool,
+    /// What of it cannot be read, and is not in the text.
+    pub(crate) unread: Option<Box<str>>,
 }
 
 impl KatalogObject {
@@ -51,7 +63,18 @@ impl KatalogObject {
             mut metadata,
             mut data,
         } = object;
+        let annotations = metadata.annotations.as_ref();
+        let let_go = annotations
+            .and_then(|all| all.get(names::ANNOTATION_RELEASE))
+            .is_some_and(|value| value == "true");
+        let faults = data
+            .as_object_mut()
+            .and_then(|data| data.remove(Fault::MARK));
+        let faults = faults.map(|faults| Fault::read(&Node::from(&faults)));
+        let unread = Fault::first_beside_managed_fields(faults.unwrap_or_default());
         let status = data.get_mut("status").map(Value::take).unwrap_or_default();
+        let annotation = |name: &str| Some(metadata.annotations.as_ref()?.get(name)?.as_str());
+        let requested = Requested::read(annotation);
         if let Some(fields) = data.as_object_mut() {
             fields.remove("status");
             if let Some(types) = types {
@@ -70,7 +93,13 @@ impl KatalogObject {
         Self {
             metadata,
             status: serde_json::from_value(status).unwrap_or_default(),
-            document: Arc::new(Document::new(&data)),
+            document: Arc::new(Document {
+                unread: unread.map(|fault| fault.to_string().into()),
+                ..Document::new(&data)
+            }),
+            requested,
+            let_go,
+            rewound: false,
         }
     }
 
@@ -88,6 +117,12 @@ impl KatalogObject {
     }
 }
 
+impl Content for KatalogObject {
+    fn new(object: DynamicObject) -> Self {
+        Self::new(object)
+    }
+}
+
 impl Document {
     fn new(tree: &Value) -> Self {
         let policy = tree.pointer("/spec/deletionPolicy");
@@ -96,6 +131,7 @@ impl Document {
             about: About::read(tree),
             kinds: kinds_named(tree),
             deletes: policy.is_some_and(|policy| policy == "delete"),
+            unread: None,
         }
     }
 

@@ -1,17 +1,50 @@
 //! What a Katalog operated and no longer wants is let go, kind by kind.
 
-use orkestra_core::api::OperatedKind;
+use orkestra_core::{api::OperatedKind, plan::GroupKind, reasons::KatalogReason};
 use tokio::{task::JoinError, time::Instant};
 
 use super::{
     super::{
+        calls::CallError,
         release::{ReleaseError, Released, release_kind},
         supervisor::Holding,
     },
     Katalog, Release, group_kind,
+    known::kinds_named,
 };
+use crate::tasks::{self, Task};
+
+use crate::events::Severity;
 
 impl Katalog {
+    /// Whether something beside the status, which others may write too, says that this Katalog operated the kind: the claim, or
+    /// a revision of its own that was accepted.
+    pub(super) fn is_proven(&self, kind: &GroupKind) -> bool {
+        self.declared.contains(kind) || self.shared.supervisor.is_held_for(kind, &self.uid)
+    }
+
+    /// Forgets what the status calls operated and nothing else bears out: it is another's to release.
+    pub(super) async fn weigh_leftovers(&mut self) -> Result<(), CallError> {
+        let wanted = self.wanted_kinds();
+        let unproven = |katalog: &Self| {
+            let kinds = katalog.operated.keys();
+            let left = kinds.filter(|kind| !wanted.contains(*kind) && !katalog.is_proven(kind));
+            left.cloned().collect::<Vec<_>>()
+        };
+        if unproven(self).is_empty() {
+            return Ok(());
+        }
+        for revision in self.revisions.list().await? {
+            self.declared.extend(kinds_named(&revision.document));
+        }
+        for kind in unproven(self) {
+            tracing::warn!(katalog = %self.reference, %kind, "the status calls a kind operated that this Katalog never operated: ignored");
+            self.operated.remove(&kind);
+            self.recorded.remove(&kind);
+        }
+        Ok(())
+    }
+
     /// Lets go of what was operated and is not wanted.
     pub(super) fn release_leftovers(&mut self) {
         let wanted = self.wanted_kinds();
@@ -26,23 +59,53 @@ impl Katalog {
             if release.under_way || release.retry_at.is_some_and(|at| at > Instant::now()) {
                 continue;
             }
-            match self.shared.supervisor.hold(&group_kind(&kind)) {
+            match self.shared.supervisor.hold(&group_kind(&kind), &self.uid) {
                 Holding::Busy => {}
+                Holding::Unclaimed(why) => release.problem = why,
                 Holding::Claimed(successor) => {
                     tracing::info!(katalog = %self.reference, kind = kind.kind, %successor, "kind goes to another Katalog");
-                    self.releasing.remove(&kind);
-                    self.operated.remove(&group_kind(&kind));
+                    self.forget_kind(&kind);
                 }
                 Holding::Held(held) => {
                     release.under_way = true;
                     let client = self.shared.context.wire.client().clone();
-                    self.releases.spawn(async move {
+                    let named = tasks::named(Task::Release, group_kind(&kind));
+                    named.start_in(&mut self.releases, async move {
                         let result = release_kind(&client, &kind).await;
                         drop(held);
                         (kind, result)
                     });
                 }
             }
+        }
+    }
+
+    fn forget_kind(&mut self, kind: &OperatedKind) {
+        self.releasing.remove(kind);
+        self.operated.remove(&group_kind(kind));
+        self.recorded.remove(&group_kind(kind));
+    }
+
+    /// Gives up what cannot be released, as the annotation asks for; `error` says why nothing can.
+    pub(super) fn leave_behind(&mut self, error: Option<CallError>) {
+        let error = error.map(|error| error.to_string());
+        let kinds: Vec<OperatedKind> = self.operated.values().cloned().collect();
+        for kind in kinds {
+            let release = self.releasing.get(&kind);
+            if release.is_some_and(|release| release.under_way) {
+                continue;
+            }
+            let problem = release.and_then(|release| release.problem.clone());
+            let Some(why) = problem.or_else(|| error.clone()) else {
+                continue;
+            };
+            let note = format!(
+                "finalizers and labels of Orkestra may remain on {}.{} and their children: {why}",
+                kind.plural, kind.group
+            );
+            tracing::warn!(katalog = %self.reference, kind = kind.kind, why, "kind is left behind");
+            self.announce(Severity::Warning, KatalogReason::LeftBehind, note);
+            self.forget_kind(&kind);
         }
     }
 
@@ -69,7 +132,7 @@ impl Katalog {
                 self.releasing.remove(&kind);
                 // An entry of the same kind may have come back meanwhile.
                 if !self.wanted_kinds().contains(&group_kind(&kind)) {
-                    self.operated.remove(&group_kind(&kind));
+                    self.forget_kind(&kind);
                 }
             }
             Ok((kind, Err(error))) => {

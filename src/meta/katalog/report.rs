@@ -27,6 +27,9 @@ const COUNTS_PERIOD: Duration = Duration::from_secs(5);
 /// nothing to tell.
 const RESTART_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long operators may take to run a new revision before it is reported that they do not yet.
+const ROLLOUT_PATIENCE: Duration = Duration::from_secs(1);
+
 /// How far reporting has come.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -62,6 +65,8 @@ impl Katalog {
             && status::is_restart(written, &wanted)
         {
             urgency = Urgency::Restart;
+        } else if urgency == Urgency::Prompt && status::is_rollout(written, &wanted) {
+            urgency = Urgency::Rollout;
         }
         let due = self.due(urgency)?;
         if due > Instant::now() {
@@ -98,6 +103,7 @@ impl Katalog {
                     + COUNTS_PERIOD
             }
             Urgency::Restart => *self.report.wrong_since.get_or_insert(now) + RESTART_PATIENCE,
+            Urgency::Rollout => *self.report.wrong_since.get_or_insert(now) + ROLLOUT_PATIENCE,
             Urgency::Prompt => *self.report.wrong_since.get_or_insert(now) + DEBOUNCE,
         };
         Some(self.report.retry_at.map_or(due, |retry| retry.max(due)))
@@ -150,7 +156,7 @@ impl Katalog {
         if !self.leads {
             let rows = &self.object.status.operators;
             for view in &mut views {
-                let row = rows.iter().find(|row| row.name == view.plan.name);
+                let row = rows.iter().find(|row| row.name == view.name());
                 view.told = row.cloned().map(Arc::new);
             }
         }
@@ -179,21 +185,26 @@ impl Katalog {
                 ),
                 _ => continue,
             };
-            self.shared.context.events.publish(Event {
-                regarding: ObjectReference {
-                    api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
-                    kind: Some("Katalog".to_owned()),
-                    name: Some(self.reference.name.clone()),
-                    namespace: Some(self.reference.namespace.clone()),
-                    uid: Some(self.uid.clone()),
-                    ..ObjectReference::default()
-                },
-                severity,
-                reason: reason.as_str(),
-                note,
-            });
+            self.announce(severity, reason, note);
         }
         self.degraded.retain(|name| now.contains_key(name));
+    }
+
+    /// Publishes an Event about the Katalog.
+    pub(super) fn announce(&self, severity: Severity, reason: KatalogReason, note: String) {
+        self.shared.context.events.publish(Event {
+            regarding: ObjectReference {
+                api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
+                kind: Some("Katalog".to_owned()),
+                name: Some(self.reference.name.clone()),
+                namespace: Some(self.reference.namespace.clone()),
+                uid: Some(self.uid.clone()),
+                ..ObjectReference::default()
+            },
+            severity,
+            reason: reason.as_str(),
+            note,
+        });
     }
 
     /// The status as it should be, and the view for readers.
@@ -208,7 +219,7 @@ impl Katalog {
             .iter()
             .zip(statuses)
             .map(|(view, status)| Operating {
-                plan: &view.plan,
+                wanted: &view.wanted,
                 status,
                 conflict: view.conflict.is_some(),
             })
@@ -217,7 +228,7 @@ impl Katalog {
             .iter()
             .map(|operator| {
                 let why = operator.degraded().map(|degraded| degraded.message.clone());
-                (operator.plan.name.clone(), why)
+                (operator.wanted.plan.name.clone(), why)
             })
             .collect();
         let operated: Vec<OperatedKind> = self.operated.values().cloned().collect();
@@ -228,17 +239,23 @@ impl Katalog {
             .collect();
         let running = self.running.as_ref();
         let facts = Facts {
-            generation: self.object.metadata.generation,
+            generation: self.observed,
             verdict: &self.verdict,
-            revision: running.map(|running| running.revision.as_str()),
+            revision: running.map(|running| &*running.revision),
             operators: &operators,
             disabled: running
                 .map(|running| running.disabled.as_slice())
                 .unwrap_or_default(),
             operated: &operated,
             releasing: &releasing,
+            waits: self.waits.as_deref(),
+            trouble: self.trouble.as_deref(),
         };
-        let wanted = status::compute(&facts, &self.object.status, self.shared.context.clock.now());
+        let mut wanted =
+            status::compute(&facts, &self.object.status, self.shared.context.clock.now());
+        if let Some(requested) = &self.object.requested {
+            wanted.last_handled_reconcile_at = Some(requested.latest().to_owned());
+        }
         let (ready, revision) = if self.leads {
             (status::readiness(&facts), wanted.revision.clone())
         } else {

@@ -13,9 +13,13 @@ const LAKE: (&str, &str, &str) = ("lake", "v1", "Lake");
 
 fn wanted(age: usize, plan: &Arc<Plan>) -> Wanted {
     Wanted {
+        uid: age.to_string(),
         seniority: Seniority::Given(age),
+        recorded: kinds_of(plan),
+        leftovers: BTreeSet::new(),
         claims: kinds_of(plan),
         plan: Some(Arc::clone(plan)),
+        revision: "r-1".into(),
         storage: BTreeMap::new(),
         stored: true,
     }
@@ -36,6 +40,80 @@ fn settle(ledger: &mut Ledger) -> Vec<String> {
 
 fn stopped(ledger: &mut Ledger, name: &str, entry: &str) {
     ledger.stopped(&(katalog(name), entry.to_owned()));
+}
+
+/// A claim of this installation, for `shop/<name>` with the uid `0`.
+fn ours(name: &str) -> Standing {
+    Standing::Ours(Claimant {
+        katalog: katalog(name),
+        uid: "0".to_owned(),
+    })
+}
+
+fn elsewhere(name: &str) -> Standing {
+    Standing::Foreign(Holder {
+        installation: "west/orkestra".to_owned(),
+        claimant: Claimant {
+            katalog: katalog(name),
+            uid: "7".to_owned(),
+        },
+    })
+}
+
+fn stand(ledger: &mut Ledger, pond: Standing) {
+    ledger.stand(Arc::new(Standings::of_test([(kind("Pond"), pond)])));
+}
+
+#[test]
+fn a_kind_of_another_installation_is_not_run_and_not_released() {
+    let mut ledger = Ledger::default();
+    ledger.want(katalog("a"), wanted(0, &plan("a", &[POND])));
+    assert_eq!(settle(&mut ledger), ["start a/pond"]);
+    assert!(!ledger.may_work(&katalog("a"), &kind("Pond")), "unclaimed");
+    stand(&mut ledger, ours("a"));
+    assert!(ledger.may_work(&katalog("a"), &kind("Pond")));
+    assert_eq!(ledger.held_by(&katalog("a")), [kind("Pond")].into());
+    stand(&mut ledger, elsewhere("b"));
+    assert_eq!(settle(&mut ledger), ["stop a/pond"]);
+    assert!(!ledger.may_work(&katalog("a"), &kind("Pond")));
+    stopped(&mut ledger, "a", "pond");
+    assert_eq!(settle(&mut ledger), [""; 0]);
+    ledger.forget(&katalog("a"));
+    let holder = "shop/b of installation west/orkestra".to_owned();
+    assert_eq!(ledger.hold(&kind("Pond"), "0"), Hold::Claimed(holder));
+}
+
+#[test]
+fn an_operator_works_only_on_a_kind_that_is_recorded_as_operated() {
+    let mut ledger = Ledger::default();
+    let plan = plan("a", &[POND]);
+    stand(&mut ledger, ours("a"));
+    let unrecorded = Wanted {
+        recorded: BTreeSet::new(),
+        ..wanted(0, &plan)
+    };
+    ledger.want(katalog("a"), unrecorded);
+    assert!(!ledger.may_work(&katalog("a"), &kind("Pond")));
+    ledger.want(katalog("a"), wanted(0, &plan));
+    assert!(ledger.may_work(&katalog("a"), &kind("Pond")));
+}
+
+#[test]
+fn the_claim_on_a_kind_stays_until_it_is_released_and_goes_to_whoever_wants_it() {
+    let mut ledger = Ledger::default();
+    ledger.want(katalog("a"), wanted(0, &plan("a", &[POND, LAKE])));
+    ledger.let_go(&katalog("a"), [kind("Pond"), kind("Lake")].into());
+    let claimant = |ledger: &Ledger, name| {
+        let demand = ledger.demand();
+        demand.get(&kind(name)).map(|one| one.katalog.name.clone())
+    };
+    assert_eq!(claimant(&ledger, "Pond").as_deref(), Some("a"));
+    ledger.want(katalog("b"), wanted(1, &plan("b", &[POND])));
+    assert_eq!(claimant(&ledger, "Pond").as_deref(), Some("b"));
+    assert_eq!(claimant(&ledger, "Lake").as_deref(), Some("a"));
+    ledger.released(&katalog("a"), &kind("Lake"));
+    assert_eq!(claimant(&ledger, "Lake"), None);
+    assert_eq!(ledger.leftovers(&katalog("a")), [kind("Pond")].into());
 }
 
 fn kind(name: &str) -> GroupKind {
@@ -166,7 +244,10 @@ fn the_older_katalog_has_the_kind_and_the_younger_takes_over_when_it_goes() {
     let decisions: Vec<_> = ledger
         .decisions()
         .into_iter()
-        .map(|(plan, decision)| (plan.katalog.name.clone(), plan.name.clone(), decision))
+        .map(|(wanted, decision)| {
+            let plan = wanted.plan;
+            (plan.katalog.name.clone(), plan.name.clone(), decision)
+        })
         .collect();
     assert!(decisions.contains(&(
         "b".to_owned(),
@@ -256,12 +337,22 @@ fn a_kind_is_released_only_when_nobody_wants_it_and_its_operator_is_gone() {
     let mut ledger = Ledger::default();
     ledger.want(katalog("a"), wanted(0, &plan("a", &[POND])));
     settle(&mut ledger);
-    assert_eq!(ledger.hold(&kind("Pond")), Hold::Claimed(katalog("a")));
+    assert_eq!(
+        ledger.hold(&kind("Pond"), "0"),
+        Hold::Claimed("shop/a".to_owned())
+    );
     ledger.forget(&katalog("a"));
     settle(&mut ledger);
-    assert_eq!(ledger.hold(&kind("Pond")), Hold::Busy);
+    assert_eq!(ledger.hold(&kind("Pond"), "0"), Hold::Busy);
     stopped(&mut ledger, "a", "pond");
-    assert_eq!(ledger.hold(&kind("Pond")), Hold::Held);
+    assert_eq!(ledger.hold(&kind("Pond"), "0"), Hold::Unclaimed(None));
+    stand(&mut ledger, ours("a"));
+    assert_eq!(
+        ledger.hold(&kind("Pond"), "1"),
+        Hold::Unclaimed(None),
+        "the claim is another Katalog's"
+    );
+    assert_eq!(ledger.hold(&kind("Pond"), "0"), Hold::Held);
     ledger.want(katalog("b"), wanted(1, &plan("b", &[POND, LAKE])));
     assert_eq!(
         settle(&mut ledger),
@@ -345,7 +436,7 @@ fn step(ledger: &mut Ledger, stops: &mut Vec<SlotKey>) {
         .slots
         .values()
         .filter(|slot| slot.role == Role::Reconciles)
-        .map(|slot| slot.plan.resource.group_kind())
+        .map(Slot::kind)
         .collect();
     let distinct: BTreeSet<_> = reconciling.iter().collect();
     assert_eq!(distinct.len(), reconciling.len(), "two reconcile one kind");
@@ -356,4 +447,26 @@ fn finish(ledger: &mut Ledger, stops: &mut Vec<SlotKey>) {
         ledger.stopped(&key);
         step(ledger, stops);
     }
+}
+
+#[test]
+fn a_new_revision_is_named_to_operators_that_it_leaves_as_they_were() {
+    let mut ledger = Ledger::default();
+    let both = plan("a", &[POND, LAKE]);
+    ledger.want(katalog("a"), wanted(0, &both));
+    settle(&mut ledger);
+    let mut next = wanted(0, &plan("a", &[POND, LAKE]));
+    next.revision = "r-2".into();
+    ledger.want(katalog("a"), next.clone());
+    let effects = ledger.settle();
+    for (effect, plan) in effects.iter().zip(&both.operators) {
+        let Effect::Reconfigure(_, revised) = effect else {
+            panic!("{effect:?}");
+        };
+        assert_eq!(&*revised.revision, "r-2");
+        assert!(Arc::ptr_eq(&revised.plan, plan), "the plan is another one");
+    }
+    assert_eq!(effects.len(), 2);
+    ledger.want(katalog("a"), next);
+    assert!(settle(&mut ledger).is_empty());
 }

@@ -1,7 +1,13 @@
 //! What a Katalog's status says.
 
+#[path = "../../../crates/core/tests/kstatus/mod.rs"]
+mod kstatus;
+
+use orkestra_core::plan::{Plans, Revised};
+
+use self::kstatus::{Kstatus, faults};
 use super::{super::testing::operator, *};
-use crate::runtime::Problem;
+use crate::runtime::{OperatorStatus, Problem, health::Degraded};
 
 fn now() -> jiff::Timestamp {
     jiff::Timestamp::from_second(1_700_000_000).unwrap()
@@ -15,6 +21,32 @@ fn running(instances: usize) -> OperatorStatus {
         instances,
         ready: instances,
         ..OperatorStatus::default()
+    }
+}
+
+fn revised(name: &str) -> Revised {
+    Revised {
+        plan: operator("Pond"),
+        revision: name.into(),
+    }
+}
+
+/// One that runs `k-0000000000`, while the wanted plan waits for that.
+fn lagging(pending: &[(KatalogReason, &str)]) -> OperatorStatus {
+    lagging_with(pending, "k-0000000000")
+}
+
+fn lagging_with(pending: &[(KatalogReason, &str)], revision: &str) -> OperatorStatus {
+    let mut plans = Plans::new(revised(revision));
+    plans.run(revised(revision));
+    let problem = |(reason, message): &(KatalogReason, &str)| Problem {
+        reason: *reason,
+        message: (*message).to_owned(),
+    };
+    OperatorStatus {
+        plans: Some(plans),
+        pending: pending.iter().map(problem).collect(),
+        ..running(2)
     }
 }
 
@@ -45,7 +77,7 @@ fn status_over(
     operators: &[OperatorStatus],
     releasing: &[(&str, Option<&str>)],
 ) -> KatalogStatus {
-    let plan = operator("Pond");
+    let wanted = revised("k-1234567890");
     let conflict = |status: &OperatorStatus| {
         status
             .problems
@@ -54,13 +86,28 @@ fn status_over(
     };
     let operators: Vec<_> = operators
         .iter()
-        .map(|status| Operating {
-            plan: &plan,
-            status: status.clone(),
-            conflict: conflict(status),
+        .map(|status| {
+            let mut plans = Plans::new(wanted.clone());
+            if status.phase == Phase::Running {
+                plans.run(wanted.clone());
+            }
+            if let Some(running) = status.plans.as_ref().and_then(Plans::running) {
+                plans.run(running.clone());
+            }
+            Operating {
+                wanted: &wanted,
+                status: OperatorStatus {
+                    plans: Some(plans),
+                    ..status.clone()
+                },
+                conflict: conflict(status),
+            }
         })
         .collect();
     let kind = |plural: &str| OperatedKind {
+        children: None,
+        labels: Vec::new(),
+        finalizers: Vec::new(),
         group: "water.example".into(),
         kind: "Pond".into(),
         plural: plural.into(),
@@ -78,6 +125,8 @@ fn status_over(
         disabled: &["off".to_owned()],
         operated: &[kind("ponds")],
         releasing: &releasing,
+        waits: None,
+        trouble: None,
     };
     compute(&facts, written, now())
 }
@@ -260,7 +309,8 @@ fn a_katalog_that_goes_says_what_it_lets_go_of() {
     );
     assert_eq!(
         status.conditions[0].message,
-        "letting go of ponds.water.example: cannot list"
+        "letting go of ponds.water.example: cannot list; remove the cause, or annotate the Katalog with \
+         orkestra.orkspace.io/release=true to delete it without that"
     );
 }
 
@@ -278,9 +328,9 @@ fn a_kind_that_is_let_go_is_work_and_a_failure_says_so() {
     );
 }
 
-/// Source: kstatus; over every transition between a few situations.
+/// G3: over every transition between the situations of a Katalog.
 #[test]
-fn ready_is_always_there_and_never_both_others() {
+fn the_conditions_keep_to_kstatus_over_every_transition() {
     let refused = Verdict::Refused {
         reason: KatalogReason::NoApiTypes,
         message: "no".to_owned(),
@@ -289,47 +339,147 @@ fn ready_is_always_there_and_never_both_others() {
         Verdict::Accepted,
         Verdict::Pending(None),
         Verdict::Pending(Some("no".into())),
-        refused,
+        refused.clone(),
         Verdict::Deleted,
     ];
+    let forbidden = (KatalogReason::Forbidden, "cannot list secrets");
+    let starting = OperatorStatus {
+        phase: Phase::Starting,
+        ..OperatorStatus::default()
+    };
     let operators = [
         vec![],
         vec![running(1)],
+        vec![starting],
         vec![waiting(KatalogReason::CrdMissing)],
         vec![waiting(KatalogReason::Conflict)],
+        vec![lagging(&[])],
+        vec![running(1), lagging(&[forbidden])],
     ];
-    let all: Vec<_> = verdicts
-        .iter()
-        .flat_map(|verdict| operators.iter().map(move |operators| (verdict, operators)))
-        .collect();
-    for (before, after) in all
-        .iter()
-        .flat_map(|before| all.iter().map(move |after| (before, after)))
-    {
-        let written = status(before.0, before.1, &[]);
-        let status = status_over(&written, after.0, after.1, &[]);
-        let is = |kind: &str| {
-            status
-                .conditions
-                .iter()
-                .find(|condition| condition.type_ == kind)
-                .map(|condition| condition.status)
-        };
-        assert!(is(READY).is_some());
-        assert!(!(is(RECONCILING).is_some() && is(STALLED).is_some()));
-        let busy = is(RECONCILING).is_some() || is(STALLED).is_some();
-        assert_eq!(
-            is(READY) == Some(ConditionStatus::True),
-            !busy,
-            "{}",
-            conditions(&status)
-        );
-        assert_eq!(
-            urgency(&status, &status_over(&status, after.0, after.1, &[])),
-            Urgency::None,
-            "a second look changes nothing"
-        );
+    let releasing: [&[(&str, Option<&str>)]; 3] =
+        [&[], &[("ponds", None)], &[("ponds", Some("no"))]];
+    let mut all = Vec::new();
+    for verdict in &verdicts {
+        for operators in &operators {
+            all.extend(releasing.map(|releasing| (verdict, operators, releasing)));
+        }
     }
+    for before in &all {
+        let written = status(before.0, before.1, before.2);
+        for after in &all {
+            let status = status_over(&written, after.0, after.1, after.2);
+            let again = status_over(&status, after.0, after.1, after.2);
+            assert_eq!(urgency(&status, &again), Urgency::None, "a second look");
+            let object = json!({ "metadata": { "generation": 3 }, "status": status });
+            assert_eq!(faults(&object), [""; 0], "{object}");
+            let runs = *after.1 == vec![running(1)] || after.1.is_empty();
+            let expected = match after.0 {
+                Verdict::Refused { .. } => Kstatus::Failed,
+                Verdict::Accepted if runs && after.2.is_empty() => Kstatus::Current,
+                _ => Kstatus::InProgress,
+            };
+            assert_eq!(kstatus::kstatus(&object), expected, "{object}");
+            // The same status is never about the next generation.
+            let next = json!({ "metadata": { "generation": 4 }, "status": status });
+            assert_eq!(kstatus::kstatus(&next), Kstatus::InProgress);
+        }
+    }
+}
+
+#[test]
+fn a_revision_that_waits_for_a_permission_is_not_ready_and_both_revisions_are_shown() {
+    let message = "secrets is forbidden: cannot list resource \"secrets\"";
+    let before = status(&Verdict::Accepted, &[running(1)], &[]);
+    let lag = lagging(&[(KatalogReason::Forbidden, message)]);
+    let told = status_over(&before, &Verdict::Accepted, &[running(1), lag], &[]);
+    assert_eq!(
+        conditions(&told),
+        "Ready=False/Forbidden, Reconciling=True/Forbidden"
+    );
+    assert!(told.conditions[0].message.contains(message));
+    assert_eq!(told.ready, "1/2");
+    assert_eq!(told.revision.as_deref(), Some("k-0000000000"));
+    assert_eq!(told.wanted_revision.as_deref(), Some("k-1234567890"));
+    let [current, lagging] = [&told.operators[0], &told.operators[1]];
+    assert_eq!(
+        (current.state.as_str(), current.revision.as_deref()),
+        ("Running", Some("k-1234567890"))
+    );
+    assert_eq!(current.wanted_revision, None);
+    assert_eq!(
+        (
+            lagging.state.as_str(),
+            lagging.reason.as_str(),
+            lagging.revision.as_deref(),
+            lagging.wanted_revision.as_deref()
+        ),
+        (
+            "Updating",
+            "Forbidden",
+            Some("k-0000000000"),
+            Some("k-1234567890")
+        )
+    );
+    assert_eq!(
+        lagging.message,
+        format!("revision k-1234567890 waits: {message}; until then revision k-0000000000 runs")
+    );
+    // Once it runs, nothing of the earlier one is left.
+    let done = status_over(&told, &Verdict::Accepted, &[running(1), running(1)], &[]);
+    assert_eq!(conditions(&done), "Ready=True/Running");
+    assert_eq!(done.revision.as_deref(), Some("k-1234567890"));
+    assert_eq!(done.wanted_revision, None);
+    assert_eq!(patch(&done, None)["status"]["wantedRevision"], Value::Null);
+}
+
+#[test]
+fn a_revision_that_only_fills_its_caches_is_progressing_and_a_missing_kind_is_waited_for() {
+    let of = |pending: &[(KatalogReason, &str)]| {
+        let told = status(&Verdict::Accepted, &[lagging(pending)], &[]);
+        (conditions(&told), told.operators[0].reason.clone())
+    };
+    let progressing = "Ready=False/Progressing, Reconciling=True/Progressing";
+    assert_eq!(of(&[]), (progressing.to_owned(), "Progressing".to_owned()));
+    let waiting = "Ready=False/Waiting, Reconciling=True/Waiting";
+    assert_eq!(
+        of(&[(KatalogReason::KindNotServed, "no Well")]),
+        (waiting.to_owned(), "KindNotServed".to_owned())
+    );
+}
+
+#[test]
+fn the_revision_in_force_is_the_one_that_was_reported_while_an_operator_runs_it() {
+    let in_force = |written: &str, revisions: &[&str]| {
+        let written = KatalogStatus {
+            revision: Some(written.to_owned()),
+            ..KatalogStatus::default()
+        };
+        let operators: Vec<_> = (revisions.iter())
+            .map(|revision| lagging_with(&[], revision))
+            .collect();
+        status_over(&written, &Verdict::Accepted, &operators, &[]).revision
+    };
+    assert_eq!(in_force("k-1", &["k-2", "k-1"]).as_deref(), Some("k-1"));
+    assert_eq!(in_force("k-1", &["k-2", "k-2"]).as_deref(), Some("k-2"));
+    assert_eq!(
+        in_force("k-1", &["k-1234567890"]).as_deref(),
+        Some("k-1234567890")
+    );
+}
+
+#[test]
+fn an_operator_that_has_not_yet_heard_of_the_wanted_plan_does_not_run_it() {
+    // Its last report is about the plan before, of which everything was well.
+    let told = status(&Verdict::Accepted, &[lagging(&[])], &[]);
+    assert_eq!(told.ready, "0/1");
+    let written = KatalogStatus {
+        observed_generation: Some(2),
+        ..status(&Verdict::Accepted, &[running(2)], &[])
+    };
+    assert!(is_rollout(&written, &told));
+    let forbidden = [(KatalogReason::Forbidden, "no")];
+    let told = status(&Verdict::Accepted, &[lagging(&forbidden)], &[]);
+    assert!(!is_rollout(&written, &told));
 }
 
 #[test]

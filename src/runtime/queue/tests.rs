@@ -311,6 +311,57 @@ async fn a_hot_loop_is_slowed_to_a_pass_a_second_and_its_neighbours_are_not() {
     assert_eq!(ready(&queue).unwrap().key, "calm");
 }
 
+/// The waits of keys that change one after the other, 10 ms apart, for two workers whose passes take 5 ms each; with one more
+/// key that changes 100 times a second, or without. Sorted.
+async fn waits_beside(hot: bool) -> Vec<Duration> {
+    const TURNS: u32 = 3000;
+    let queue = Queue::new(Entropy::seeded(7));
+    let waits = Arc::new(Mutex::new(Vec::new()));
+    let workers: Vec<_> = (0..2)
+        .map(|_| {
+            let (queue, waits) = (queue.clone(), waits.clone());
+            tokio::spawn(async move {
+                while let Some(taken) = queue.take().await {
+                    if taken.key != 0 {
+                        waits.lock().unwrap().push(taken.waited);
+                    }
+                    sleep(Duration::from_millis(5)).await;
+                    taken.done();
+                }
+            })
+        })
+        .collect();
+    for turn in 0..TURNS {
+        if hot {
+            queue.add(0, Lane::Changed);
+        }
+        queue.add(1 + turn % 50, Lane::Changed);
+        sleep(Duration::from_millis(10)).await;
+    }
+    queue.shutdown();
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    let mut waits = std::mem::take(&mut *waits.lock().unwrap());
+    assert!(waits.len() + 2 >= TURNS as usize, "{}", waits.len());
+    waits.sort();
+    waits
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_changes_a_hundred_times_a_second_is_not_felt_by_the_others() {
+    let (alone, beside) = (waits_beside(false).await, waits_beside(true).await);
+    let p99 = |waits: &[Duration]| waits[waits.len() * 99 / 100];
+    assert!(
+        p99(&beside) <= p99(&alone) + Duration::from_millis(1),
+        "{:?} {:?}",
+        p99(&alone),
+        p99(&beside)
+    );
+    // One worker is busy with it for a moment at most.
+    assert!(beside[beside.len() - 1] <= Duration::from_millis(5));
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_idle_key_costs_nothing() {
     let queue = Queue::new(Entropy::seeded(7));
@@ -386,7 +437,7 @@ async fn the_oldest_key_is_known() {
 async fn a_pass_that_panics_frees_its_key_and_is_retried() {
     let queue = queue();
     let runs = Arc::new(AtomicUsize::new(0));
-    let workers = Workers::start(queue.clone(), 1, |_| {}, {
+    let workers = Workers::start("pond", queue.clone(), 1, |_| {}, {
         let runs = runs.clone();
         move |taken| {
             let run = runs.fetch_add(1, Ordering::SeqCst);
@@ -410,7 +461,7 @@ async fn a_pass_that_panics_frees_its_key_and_is_retried() {
 async fn workers_shrink_without_breaking_off_a_pass_and_grow_again() {
     let queue = Queue::new(Entropy::seeded(7));
     let finished = Arc::new(AtomicUsize::new(0));
-    let workers = Workers::start(queue.clone(), 4, |_| {}, {
+    let workers = Workers::start("pond", queue.clone(), 4, |_| {}, {
         let finished = finished.clone();
         move |taken| {
             let finished = finished.clone();
@@ -453,7 +504,7 @@ async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
         let told = told.clone();
         move |count| told.lock().unwrap().push(count)
     };
-    let workers = Workers::start(queue.clone(), crew, counted, |taken| {
+    let workers = Workers::start("pond", queue.clone(), crew, counted, |taken| {
         async move {
             sleep(Duration::from_secs(1)).await;
             taken.done();
@@ -552,7 +603,7 @@ async fn under_real_threads_no_wake_up_is_lost_and_no_key_is_run_twice_at_once()
     let wanted: Arc<Vec<AtomicU64>> = Arc::new((0..KEYS).map(|_| AtomicU64::new(0)).collect());
     let seen: Arc<Mutex<HashMap<u64, u64>>> = Arc::default();
     let running: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
-    let workers = Workers::start(queue.clone(), 8, |_| {}, {
+    let workers = Workers::start("pond", queue.clone(), 8, |_| {}, {
         let (wanted, seen, running) = (wanted.clone(), seen.clone(), running.clone());
         move |taken: Taken<u64>| {
             let (wanted, seen, running) = (wanted.clone(), seen.clone(), running.clone());

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Queue, Taken};
+use crate::tasks::{self, Ends, Task};
 
 /// How long a worker beyond the least waits for a key before it goes.
 pub const SURPLUS_IDLE: Duration = Duration::from_secs(10);
@@ -50,6 +51,8 @@ pub struct Workers<K: Clone + Eq + Hash>(Arc<Team<K>>);
 
 /// What the workers of a set share.
 struct Team<K: Clone + Eq + Hash> {
+    /// Whose workers they are, for logs.
+    name: Box<str>,
     queue: Queue<K>,
     pass: Pass<K>,
     roll: Mutex<Roll>,
@@ -75,14 +78,16 @@ impl<K: Clone + Eq + Hash> fmt::Debug for Workers<K> {
 }
 
 impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
-    /// Starts workers on the current tokio runtime; `counted` is told how many there are, whenever that changes.
+    /// Starts workers of `name` on the current tokio runtime; `counted` is told how many there are, whenever that changes.
     pub fn start(
+        name: &str,
         queue: Queue<K>,
         crew: impl Into<Crew>,
         counted: impl Fn(usize) + Send + Sync + 'static,
         pass: impl Fn(Taken<K>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
         let workers = Self(Arc::new(Team {
+            name: name.into(),
             queue,
             pass: Arc::new(pass),
             roll: Mutex::new(Roll {
@@ -150,7 +155,12 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Team<K> {
         roll.last += 1;
         let (id, token) = (roll.last, CancellationToken::new());
         roll.tokens.push((id, token.clone()));
-        self.tasks.spawn(work(self.clone(), id, token));
+        let ends = Ends::freely_or_with(&token);
+        let state = (self.clone(), id, token);
+        tasks::named(Task::Worker, &*self.name).keep_on(&self.tasks, ends, state, |state| {
+            let (team, id, token) = state.clone();
+            Box::pin(work(team, id, token))
+        });
     }
 
     /// One worker more, if keys wait and there may be one.

@@ -34,6 +34,7 @@ use tokio::{
 pub use self::machine::Probe;
 use self::machine::{Machine, Step};
 use super::{entropy::Entropy, wire::WireError};
+use crate::tasks::{self, Ends, Task};
 
 /// How long a probe may take.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
@@ -146,7 +147,10 @@ impl Reach {
         }
         let missed = matches!(answer, Err(WireError::Unavailable(_)));
         if self.change(|machine| machine.heard(missed, Instant::now())) {
-            tokio::spawn(self.clone().probe());
+            let probe = tasks::named(Task::Probe, "");
+            probe.keep(Ends::freely(), self.clone(), |reach| {
+                Box::pin(reach.clone().probe())
+            });
         }
     }
 

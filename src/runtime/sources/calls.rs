@@ -9,11 +9,9 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    panic::AssertUnwindSafe,
     sync::{Arc, Mutex},
 };
 
-use futures::FutureExt;
 use jiff::Timestamp;
 use orkestra_core::{
     plan::ObjectKey,
@@ -31,6 +29,7 @@ use crate::{
         queue::{Lane, Queue},
         shared::lock,
     },
+    tasks::{self, Ends, Task},
 };
 
 /// Most bytes of bodies that one operator keeps for `cacheFor`.
@@ -112,7 +111,12 @@ impl Calls {
             return Some(answer);
         }
         // It cannot tell before the lock is free, and then it is found.
-        let task = AbortOnDropHandle::new(tokio::spawn(self.call(key.clone(), request.clone())));
+        let named = tasks::named(Task::ExternalCall, key);
+        let call = self.call(key.clone(), request.clone());
+        // One that failed is answered all the same, or the custom resource would wait for it forever.
+        let ended = self.ended(key.clone(), request.clone());
+        let call = named.start_or(Ends::freely(), call, move |_| ended());
+        let task = AbortOnDropHandle::new(call);
         let waiting = Waiting {
             now,
             calls: BTreeMap::new(),
@@ -126,14 +130,28 @@ impl Calls {
 
     /// Makes the call, then queues the custom resource.
     fn call(&self, key: ObjectKey, request: Request) -> impl Future<Output = ()> + use<> {
-        let (client, queue) = (self.client.clone(), self.queue.clone());
+        let client = self.client.in_namespace(key.namespace.as_deref());
+        let answered = self.answered();
+        async move {
+            let answer = client.call(&request).await;
+            answered(key, &request, &answer);
+        }
+    }
+
+    /// The call has failed: what it is answered with then.
+    fn ended(&self, key: ObjectKey, request: Request) -> impl FnOnce() + Send + use<> {
+        let answered = self.answered();
+        move || answered(key, &request, &panicked())
+    }
+
+    /// Notes an answer, and queues the custom resource if its pass waits for it.
+    fn answered(&self) -> impl FnOnce(ObjectKey, &Request, &calls::Answer) + Send + use<> {
+        let queue = self.queue.clone();
         // The task must not keep itself alive.
         let state = Arc::downgrade(&self.state);
-        async move {
-            let calling = AssertUnwindSafe(client.call(&request)).catch_unwind();
-            let answer = calling.await.unwrap_or_else(|_| panicked());
+        move |key, request, answer| {
             let Some(state) = state.upgrade() else { return };
-            if lock(&state).done(&key, &request, &answer) {
+            if lock(&state).done(&key, request, answer) {
                 queue.add(key, Lane::Changed);
             }
         }

@@ -342,6 +342,10 @@ pub(super) fn read(targets: &Targets, read: &CrossRead) -> Answer {
         Err(why) => Err(why),
     };
     match chosen {
+        Ok(Some(record)) if record.unread.is_some() => {
+            let why = record.unread.as_deref().map(ToString::to_string);
+            Answer::Unavailable(why.unwrap_or_default().into())
+        }
         Ok(Some(record)) => Answer::Ready(Arc::new(project(&record.view, &target.reads))),
         Ok(None) => Answer::Absent,
         Err(why) => Answer::Unavailable(why.into()),

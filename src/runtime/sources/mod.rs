@@ -7,6 +7,7 @@ pub(super) mod objects;
 pub(super) mod observed;
 pub(super) mod readers;
 pub(super) mod related;
+pub(super) mod scalers;
 
 use std::sync::Arc;
 

@@ -20,13 +20,13 @@ use orkestra_core::{
         record::{Identity, Observed, Version},
         sources::{Answer, Read},
     },
-    value::{Map, Node},
+    value::{Fault, Map, Node},
 };
 
 use super::{Shared, readers::Readers};
 use crate::runtime::{
     shared::lock,
-    watch::{Handle, Presence, Subscriber, WatchProblem, WatchState, Watched},
+    watch::{Handle, Presence, Record, Subscriber, WatchProblem, WatchState, Watched},
     wire::{Scope, Served, WireError},
 };
 
@@ -156,7 +156,10 @@ pub(super) async fn read(
     }
     match shared.get(&served, &object.object).await {
         Ok(found) => {
-            let content = Arc::new(content(&found));
+            if let Some(fault) = Fault::all_of(&found).pop() {
+                return Some(Answer::Unavailable(fault.to_string().into()));
+            }
+            let content = Arc::new(content(kind, &found));
             if let Ok(id) = Identity::read(&found) {
                 let state = State {
                     resource_version: id.resource_version,
@@ -184,7 +187,7 @@ fn latest<'a>(a: Option<&'a Version>, b: Option<&'a Version>) -> Option<&'a Vers
 }
 
 /// Waits until the watch has shown what there is; why not, where it cannot.
-async fn until_listed(watch: &Handle<Presence>) -> Option<Box<str>> {
+pub(super) async fn until_listed<R: Record>(watch: &Handle<R>) -> Option<Box<str>> {
     let mut state = watch.state();
     let started = state.wait_for(|state| *state != WatchState::Starting);
     let state = match tokio::time::timeout(PATIENCE, started).await {
@@ -206,12 +209,21 @@ async fn until_listed(watch: &Handle<Presence>) -> Option<Box<str>> {
     }
 }
 
-/// The object without its metadata.
-fn content(object: &Node) -> Node {
+/// The object without its metadata; of a Namespace the labels stay, which selectors ask for.
+fn content(kind: &GroupKind, object: &Node) -> Node {
     let fields = object.as_map().into_iter().flat_map(Map::iter);
     let kept = fields.filter(|(name, _)| &***name != "metadata");
-    Node::Map(
-        kept.map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-    )
+    let mut content: Map = kept
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let labels = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("labels"));
+    if let Some(labels) = labels
+        && *kind == GroupKind::parse("Namespace")
+    {
+        let metadata = Node::object([("labels", labels.clone())]);
+        content.insert("metadata".into(), metadata);
+    }
+    Node::Map(content)
 }

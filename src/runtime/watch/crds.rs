@@ -13,7 +13,7 @@ use orkestra_core::{
 };
 use tokio::sync::watch;
 
-use super::{Change, Handle, WatchState, Watched, registry};
+use super::{Change, Handle, Reports, WatchState, Watched, registry};
 use crate::runtime::{
     entropy::Entropy,
     wire::{Scope, Served, Wire},
@@ -43,8 +43,8 @@ impl fmt::Debug for Crds {
 }
 
 impl Crds {
-    /// Starts to watch them; must be called on a tokio runtime.
-    pub fn start(wire: Wire, entropy: Entropy) -> Self {
+    /// Starts to watch them, reporting what cannot be read; must be called on a tokio runtime.
+    pub fn start(wire: Wire, entropy: Entropy, reports: Reports) -> Self {
         let index = Arc::new(Index {
             names: Mutex::default(),
             changed: watch::channel(0).0,
@@ -54,7 +54,7 @@ impl Crds {
             scope: Scope::default(),
         };
         let told = index.clone();
-        let informer = registry::start(watched, PAGE, &[], wire, entropy);
+        let informer = registry::start(watched, PAGE, &[], wire, entropy, reports);
         let handle = informer.join(&[], Some(Arc::new(move |change| told.take_in(change))));
         Self { handle, index }
     }

@@ -116,6 +116,11 @@ impl<R: Record> Handle<R> {
         }
     }
 
+    /// Whether the API server may have been put back to an older state, and it is about to be found out.
+    pub fn is_open(&self) -> bool {
+        self.informer.shared.is_open()
+    }
+
     /// Tries again now what is waiting to be tried again: the CRD has just appeared, the right was just granted.
     pub fn poke(&self) {
         self.informer.shared.nudge.notify_one();
@@ -222,7 +227,7 @@ impl<R: Record> Store<R> {
     /// the object just before, so that the answer shows that change too, the watch tells everybody when it comes to it.
     pub fn answer(&self, object: &Node) -> Option<Arc<R>> {
         let (reading, _) = self.shared.reading();
-        let record = self.shared.read(object, &reading.spec)?;
+        let record = self.shared.read(object, &reading.spec).ok()?;
         let scope = &self.shared.watched.scope;
         if scope.namespace.is_some()
             && scope.namespace.as_deref() != record.identity().key.namespace.as_deref()
@@ -232,6 +237,12 @@ impl<R: Record> Store<R> {
         let (now, change) = self.shared.records().answer(record);
         self.shared.tell(change, Some(self.seat));
         now
+    }
+
+    /// An answer is older than what was known before the request: the API server may have been put back to an older state, which
+    /// the watch does not show. It is looked at.
+    pub fn doubt(&self) {
+        self.shared.doubt();
     }
 
     /// Takes in that the object of that uid is no more, which a request found out before the watch.

@@ -4,11 +4,12 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
 use orkestra_core::{
+    plan::ObjectKey,
     reconcile::record::Identity,
     value::{Node, Path, Sieve},
 };
@@ -18,8 +19,8 @@ use tokio::{
 };
 
 use super::{
-    Change, Record, Spec, Subscriber, WatchProblem, WatchState, Watched, handle::Handle,
-    store::Records,
+    Change, Record, Reports, Spec, Subscriber, WatchProblem, WatchState, Watched, handle::Handle,
+    store::Records, unread::Unread,
 };
 
 /// One informer, without its task.
@@ -31,6 +32,11 @@ pub(super) struct Shared<R> {
     readers: Mutex<Readers<R>>,
     /// Wakes the task out of a pause, and to see whether a list is due.
     pub(super) nudge: Notify,
+    /// Whether the API server seems to be in an older state than it was.
+    doubted: AtomicBool,
+    /// Whether it is open that the records are of the API server's present: until its state was compared.
+    open: AtomicBool,
+    pub(super) unread: Unread,
     pub(super) counts: Counts,
 }
 
@@ -42,6 +48,7 @@ pub(super) struct Counts {
     pub(super) failures: AtomicU64,
     pub(super) panics: AtomicU64,
     pub(super) unreadable: AtomicU64,
+    pub(super) rewinds: AtomicU64,
 }
 
 pub(super) fn count(counter: &AtomicU64) {
@@ -93,7 +100,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<R: Record> Shared<R> {
-    pub(super) fn new(watched: Watched, page: u32, paths: &[Path]) -> Self {
+    pub(super) fn new(watched: Watched, page: u32, paths: &[Path], reports: Reports) -> Self {
         let reading = Reading::new::<R>(Spec::new(watched.served.group_kind(), paths));
         let readers = Readers {
             reading,
@@ -105,6 +112,9 @@ impl<R: Record> Shared<R> {
             told: Vec::new(),
         };
         Self {
+            doubted: AtomicBool::new(false),
+            open: AtomicBool::new(false),
+            unread: Unread::new(watched.served.clone(), reports),
             watched,
             page,
             records: Mutex::new(Records::new()),
@@ -168,23 +178,57 @@ impl<R: Record> Shared<R> {
         lock(&self.readers).publish(|readers| readers.problem = Some(problem));
     }
 
-    /// Reads a record. An object that cannot be read is passed over: its neighbours are still shown.
-    pub(super) fn read(&self, object: &Node, spec: &Spec) -> Option<R> {
-        match catch_unwind(AssertUnwindSafe(|| R::read(object, spec))) {
-            Ok(Ok(record)) => return Some(record),
-            Ok(Err(error)) => {
-                count(&self.counts.unreadable);
-                tracing::warn!(kind = %spec.kind, %error, "an object cannot be recorded");
+    /// An answer is older than what was known before the request: the API server may have been put back to an older state.
+    pub(super) fn doubt(&self) {
+        self.doubted.store(true, Ordering::Relaxed);
+        self.nudge.notify_one();
+    }
+
+    /// Notes that it is open whether the records are of the API server's present, or no longer.
+    pub(super) fn set_open(&self, is_open: bool) {
+        self.open.store(is_open, Ordering::Relaxed);
+    }
+
+    /// Whether that is about to be found out: it takes a request, and a list where they are not.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is a doubt since the last look.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.doubted.swap(false, Ordering::Relaxed)
+    }
+
+    /// Reads a record. One of an object of which a part cannot be read lacks that part, and is reported.
+    ///
+    /// # Errors
+    /// The object cannot be recorded, which is reported: its key, where at least that can be read.
+    pub(super) fn read(&self, object: &Node, spec: &Spec) -> Result<R, Option<ObjectKey>> {
+        let why = match catch_unwind(AssertUnwindSafe(|| R::read(object, spec))) {
+            Ok(Ok(record)) => {
+                let id = record.identity();
+                match record.fault() {
+                    None => self.unread.remove(&id.key),
+                    Some(fault) => {
+                        count(&self.counts.unreadable);
+                        self.unread.add(id, &fault.to_string());
+                    }
+                }
+                return Ok(record);
             }
+            Ok(Err(error)) => error.to_string(),
             Err(_) => {
                 count(&self.counts.panics);
-                let object = Identity::read(object)
-                    .map(|id| id.key.to_string())
-                    .unwrap_or_default();
-                tracing::error!(kind = %spec.kind, object, "recording an object panicked");
+                "recording it panicked".to_owned()
             }
-        }
-        None
+        };
+        count(&self.counts.unreadable);
+        let Ok(id) = Identity::read(object) else {
+            self.unread.add_nameless(object, &why);
+            return Err(None);
+        };
+        self.unread.add(&id, &why);
+        Err(Some(id.key))
     }
 
     /// Tells subscribers, all but the one in seat `except`; no lock is held meanwhile.

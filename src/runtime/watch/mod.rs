@@ -13,7 +13,10 @@
 //! **What a subscriber may rely on.** From the moment its handle exists it is told of every change of a record, outside
 //! all locks. What was there before it finds in the store, once its handle is [`WatchState::Synced`]; together nothing is
 //! missed. Changes of one object may be told twice or out of order when an answer and an event cross: a subscriber notes
-//! the key and reads the store, which never goes back. It must not block.
+//! the key and reads the store, which never goes back, unless the API server does. It must not block.
+//!
+//! **An object that cannot be read** is one object's trouble: it is reported ([`Reports`]), and the others of its list or watch go
+//! on. Its record lacks what cannot be read and says so ([`Record::fault`]); one that is nothing without that stays as it was.
 
 mod crds;
 mod handle;
@@ -27,6 +30,7 @@ mod store;
 pub(super) mod testing;
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use std::sync::Arc;
 
@@ -35,8 +39,9 @@ use orkestra_core::plan::ObjectKey;
 pub use self::{
     crds::Crds,
     handle::{Handle, Held, Store},
-    record::{Presence, Record, Spec},
+    record::{Presence, Record, Spec, Unrecorded},
     registry::{Informers, Stats},
+    unread::Reports,
 };
 use super::wire::{Scope, Served};
 

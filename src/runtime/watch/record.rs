@@ -7,19 +7,44 @@ use orkestra_core::{
         observe::Seen,
         record::{ChildRecord, CrRecord, Identity, Malformed, Uid},
         related::Related,
+        scaler::Scaler,
     },
-    value::{Node, Path, Sieve},
+    value::{Fault, Node, Path, Sieve},
 };
 
 use crate::runtime::wire::Form;
+
+/// Why an object cannot be recorded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unrecorded {
+    /// It is not shaped like an object.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// A part of it cannot be read, and the record is nothing without it.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// The object, if all of it can be read.
+fn whole(object: &Node) -> Result<&Node, Unrecorded> {
+    match Fault::all_of(object).into_iter().next() {
+        Some(fault) => Err(fault.into()),
+        None => Ok(object),
+    }
+}
 
 /// What is kept of an object, instead of the object.
 pub trait Record: Send + Sync + Sized + 'static {
     /// Records `object`, as far as `spec` asks for it.
     ///
     /// # Errors
-    /// [`Malformed`] when it is not shaped like an object.
-    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed>;
+    /// [`Unrecorded`]: what was recorded of it before stays then.
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Unrecorded>;
+
+    /// The part that cannot be read of what is looked at, of a record that lacks it.
+    fn fault(&self) -> Option<&Fault> {
+        None
+    }
 
     /// What [`Record::read`] looks at: of an object through this it reads the same.
     fn looks_at(spec: &Spec) -> Sieve;
@@ -83,8 +108,12 @@ impl Spec {
 }
 
 impl Record for CrRecord {
-    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed> {
-        Self::read(object, &spec.paths)
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Unrecorded> {
+        Ok(Self::read(object, &spec.paths)?)
+    }
+
+    fn fault(&self) -> Option<&Fault> {
+        self.unread.as_deref()
     }
 
     fn looks_at(spec: &Spec) -> Sieve {
@@ -105,8 +134,12 @@ impl Record for CrRecord {
 }
 
 impl Record for ChildRecord {
-    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed> {
-        Self::read(&spec.kind, object, &spec.paths)
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Unrecorded> {
+        Ok(Self::read(&spec.kind, object, &spec.paths)?)
+    }
+
+    fn fault(&self) -> Option<&Fault> {
+        self.unread()
     }
 
     fn looks_at(spec: &Spec) -> Sieve {
@@ -131,8 +164,8 @@ impl Record for ChildRecord {
 }
 
 impl Record for Related {
-    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed> {
-        Self::read(&spec.kind, object)
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Unrecorded> {
+        Ok(Self::read(&spec.kind, whole(object)?)?)
     }
 
     fn looks_at(_: &Spec) -> Sieve {
@@ -157,8 +190,8 @@ impl Record for Related {
 }
 
 impl Record for Seen {
-    fn read(object: &Node, spec: &Spec) -> Result<Self, Malformed> {
-        Self::read(object, &spec.paths)
+    fn read(object: &Node, spec: &Spec) -> Result<Self, Unrecorded> {
+        Ok(Self::read(whole(object)?, &spec.paths)?)
     }
 
     fn looks_at(_: &Spec) -> Sieve {
@@ -178,6 +211,32 @@ impl Record for Seen {
     }
 }
 
+impl Record for Scaler {
+    fn read(object: &Node, _: &Spec) -> Result<Self, Unrecorded> {
+        Ok(Self::read(whole(object)?)?)
+    }
+
+    fn looks_at(_: &Spec) -> Sieve {
+        Self::looks_at()
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.id
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.heap_bytes()
+    }
+
+    fn differs(&self, before: &Self) -> bool {
+        self.differs(before)
+    }
+
+    fn owner(&self) -> Option<&Uid> {
+        self.target.as_ref()
+    }
+}
+
 /// That an object is there, in a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
@@ -188,7 +247,7 @@ pub struct Presence {
 impl Record for Presence {
     const FORM: Form = Form::Metadata;
 
-    fn read(object: &Node, _: &Spec) -> Result<Self, Malformed> {
+    fn read(object: &Node, _: &Spec) -> Result<Self, Unrecorded> {
         Ok(Self {
             id: Identity::read(object)?,
         })
@@ -212,8 +271,8 @@ impl Record for Presence {
 }
 
 impl Record for CrdRecord {
-    fn read(object: &Node, _: &Spec) -> Result<Self, Malformed> {
-        Self::read(object)
+    fn read(object: &Node, _: &Spec) -> Result<Self, Unrecorded> {
+        Ok(Self::read(whole(object)?)?)
     }
 
     fn looks_at(_: &Spec) -> Sieve {

@@ -1,16 +1,24 @@
 //! The task of an informer: list, then watch, for ever.
 //!
 //! ```text
-//!        ┌────────── 410, or a reader asks for more ◄────────┐
+//!        ┌── 410, a reader asks for more, or an older state ◄┐
 //!        ▼                                                   │
 //!  ──► list ── complete ──► watch from there ── clean end ──►┤ again from the last event or bookmark
 //!        │ error                 │ error, or silence beyond the time asked for
 //!        └───────► pause ◄───────┘
 //! ```
 //!
+//! An API server that was away may be back in an older state: etcd was restored from a backup. A watch from a resourceVersion
+//! that it has not reached again shows nothing, and without an error. So after a failure its state is compared first: a list of
+//! one object tells the resourceVersion, and everything is listed anew where that is behind what was known. The same happens
+//! when an event, a bookmark or the answer to a request is older than what was known before it.
+//!
 //! The pause is this watch's own: 200 ms, doubled up to 10 s; 1 s to 30 s for a kind that is not served; 30 s for a right
 //! that is missing. A nudge ends it. While the API server cannot be reached at all, everything waits for its return, and goes
 //! on then from where it was: one watch after the other.
+
+mod compare;
+mod pause;
 
 use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
@@ -18,6 +26,7 @@ use futures::FutureExt;
 use orkestra_core::reconcile::record::{Identity, Version};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use self::pause::PAUSE;
 use super::{
     Record, WatchProblem,
     informer::{Reading, Shared, count},
@@ -35,12 +44,8 @@ const SLACK: Duration = Duration::from_secs(15);
 const SHORT: Duration = Duration::from_secs(1);
 /// A watch that lasted so long ends the backoff.
 const STEADY: Duration = Duration::from_secs(5);
-/// First and longest pause after errors.
-const PAUSE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(10)];
-/// First and longest pause for a kind that is not served.
-const PAUSE_NOT_SERVED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
-/// Pause for a missing right: a denied request must not become a habit.
-const PAUSE_FORBIDDEN: Duration = Duration::from_secs(30);
+/// How soon the API server's state is compared again because of an answer.
+const COMPARED: Duration = Duration::from_secs(10);
 
 /// Runs the informer until it is aborted.
 pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: Entropy) {
@@ -51,6 +56,8 @@ pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: 
             entropy: &entropy,
             failures: 0,
             from: None,
+            doubt: false,
+            compared: Instant::now(),
         };
         if AssertUnwindSafe(reflector.reflect())
             .catch_unwind()
@@ -75,6 +82,10 @@ struct Reflector<'a, R> {
     failures: u32,
     /// Where the next watch starts; none where a list is due.
     from: Option<Version>,
+    /// Whether the API server may have been put back to an older state since it was last heard.
+    doubt: bool,
+    /// When its state was last compared because of an answer.
+    compared: Instant,
 }
 
 /// How a watch ended.
@@ -87,6 +98,8 @@ enum End {
     Returned,
     /// Its start is too old.
     Gone,
+    /// The API server is in an older state than it was.
+    Rewound,
     /// Refused, or a connection that broke or died.
     Failed(WireError),
 }
@@ -97,8 +110,12 @@ impl<R: Record> Reflector<'_, R> {
             if self.from.is_none() || self.shared.wants_list() {
                 // Large and rare, as all that lists and starts: in memory of its own, while it lasts.
                 match Box::pin(self.list()).await {
-                    Ok(version) => self.from = Some(version),
+                    Ok(version) => {
+                        self.from = Some(version);
+                        self.set_doubt(false);
+                    }
                     Err(error) => {
+                        self.close(&error);
                         // A page that is too old is no trouble: the next list is fresh.
                         if !matches!(error, WireError::Gone(_)) {
                             self.shared.failing(problem(&error));
@@ -106,6 +123,17 @@ impl<R: Record> Reflector<'_, R> {
                         Box::pin(self.pause(&error)).await;
                         continue;
                     }
+                }
+            }
+            if self.doubt {
+                if let Err(error) = Box::pin(self.compare()).await {
+                    self.close(&error);
+                    self.shared.failing(problem(&error));
+                    Box::pin(self.pause(&error)).await;
+                    continue;
+                }
+                if self.from.is_none() {
+                    continue;
                 }
             }
             let started = Instant::now();
@@ -123,17 +151,20 @@ impl<R: Record> Reflector<'_, R> {
     async fn follow(&mut self, end: End, heard: bool, was_long: bool) {
         let was_good = heard || was_long;
         match end {
-            End::List | End::Returned => {}
+            End::List => {}
+            End::Returned => self.set_doubt(true),
             End::Clean if was_long => {}
             End::Clean => {
+                self.set_doubt(true);
                 let error =
                     WireError::Unavailable("the API server ended the watch at once".to_owned());
+                self.close(&error);
                 if !heard {
                     self.shared.failing(problem(&error));
                 }
                 self.pause(&error).await;
             }
-            End::Gone => {
+            End::Gone | End::Rewound => {
                 self.from = None;
                 if !was_long {
                     self.pause(&WireError::Gone(String::new())).await;
@@ -141,6 +172,8 @@ impl<R: Record> Reflector<'_, R> {
             }
             End::Failed(error) => {
                 tracing::debug!(kind = %self.shared.watched.served.plural, %error, "a watch failed");
+                self.set_doubt(true);
+                self.close(&error);
                 // One that worked and broke is taken up again before anybody hears of it.
                 if was_good {
                     count(&self.shared.counts.failures);
@@ -176,6 +209,7 @@ impl<R: Record> Reflector<'_, R> {
                 .await?;
             if next.is_none() {
                 let changes = self.shared.records().list_end();
+                self.shared.unread.list_end();
                 self.shared.tell(changes, None);
                 self.shared.synced(generation);
                 return Ok(version.unwrap_or_else(|| Version::from("")));
@@ -191,14 +225,25 @@ impl<R: Record> Reflector<'_, R> {
                 version.get_or_insert_with(|| {
                     let version = Version::from(&*text);
                     self.shared.records().list_begin(version.clone());
+                    self.shared.unread.list_begin();
                     version
                 });
             }
             Listed::Object(object) => {
-                if let Some(record) = self.shared.read(&object, &reading.spec) {
-                    let change = self.shared.records().list_put(record);
-                    self.shared.tell(change, None);
-                }
+                let read = self.shared.read(&object, &reading.spec);
+                let mut records = self.shared.records();
+                let change = match read {
+                    Ok(record) => records.list_put(record),
+                    Err(key) => {
+                        match key {
+                            Some(key) => records.list_keep(&key),
+                            None => records.list_blind(),
+                        }
+                        None
+                    }
+                };
+                drop(records);
+                self.shared.tell(change, None);
             }
         }
     }
@@ -224,6 +269,7 @@ impl<R: Record> Reflector<'_, R> {
         let mut returned = pin!(reach.back(seen));
         let mut steady = pin!(sleep(SHORT));
         let mut is_steady = false;
+        let mut compare_at = None;
         loop {
             let (reading, _) = self.shared.reading();
             let event = tokio::select! {
@@ -231,6 +277,19 @@ impl<R: Record> Reflector<'_, R> {
                 () = self.shared.nudge.notified() => {
                     if self.shared.wants_list() {
                         return End::List;
+                    }
+                    if self.shared.is_doubted() {
+                        compare_at.get_or_insert(Instant::now().max(self.compared + COMPARED));
+                    }
+                    continue;
+                }
+                () = sleep_until(compare_at.unwrap_or(dead_at)), if compare_at.is_some() => {
+                    compare_at = None;
+                    self.compared = Instant::now();
+                    // Tried again at the next doubt.
+                    let _ = Box::pin(self.compare()).await;
+                    if self.from.is_none() {
+                        return End::Rewound;
                     }
                     continue;
                 }
@@ -249,84 +308,48 @@ impl<R: Record> Reflector<'_, R> {
                 Ok(Some(event)) => {
                     *heard = true;
                     self.take_in(event, &reading);
+                    if self.from.is_none() {
+                        return End::Rewound;
+                    }
                 }
                 Err(error) => return refused(error),
             }
         }
     }
 
+    /// Takes in an event. One that is older than what was told before is the end of this watch: nothing is to be watched from.
     fn take_in(&mut self, event: Event, reading: &Reading) {
         let (object, is_there) = match event {
             Event::Put(object) => (object, true),
             Event::Gone(object) => (object, false),
             Event::Bookmark(version) => {
-                self.shared.records().advance(&version);
-                self.from = Some(version);
+                if self.goes_on(&version) {
+                    self.shared.records().advance(&version);
+                    self.from = Some(version);
+                }
                 return;
             }
         };
         let Ok(id) = Identity::read(&object) else {
             count(&self.shared.counts.unreadable);
+            self.shared
+                .unread
+                .add_nameless(&object, "it has no identity");
             return;
         };
+        if !self.goes_on(&id.resource_version) {
+            return;
+        }
         let change = if is_there {
-            self.shared
-                .read(&object, &reading.spec)
+            let read = self.shared.read(&object, &reading.spec);
+            read.ok()
                 .and_then(|record| self.shared.records().put(record))
         } else {
+            self.shared.unread.remove(&id.key);
             self.shared.records().delete(&id)
         };
         self.from = Some(id.resource_version);
         self.shared.tell(change, None);
-    }
-
-    async fn pause(&mut self, error: &WireError) {
-        let exponential = |[first, longest]: [Duration; 2]| {
-            let whole = first
-                .saturating_mul(1u32.checked_shl(self.failures).unwrap_or(u32::MAX))
-                .min(longest);
-            self.entropy.shorten(whole, 0.5)
-        };
-        let pause = match error {
-            WireError::NotServed(_) | WireError::NotFound(_) => {
-                exponential(PAUSE_NOT_SERVED).max(PAUSE_NOT_SERVED[0])
-            }
-            WireError::Forbidden { .. } | WireError::Denied { .. } => {
-                PAUSE_FORBIDDEN + self.entropy.shorten(PAUSE[1] / 5, 1.0)
-            }
-            WireError::TooManyRequests { retry_after } => {
-                exponential(PAUSE).max(retry_after.unwrap_or_default())
-            }
-            _ => exponential(PAUSE),
-        };
-        self.failures = self.failures.saturating_add(1);
-        let reach = self.wire.reach();
-        let seen = reach.returns();
-        if matches!(error, WireError::Unavailable(_)) && self.came_back(seen).await {
-            self.failures = 0;
-            return;
-        }
-        tokio::select! {
-            () = sleep(pause) => {}
-            () = self.shared.nudge.notified() => {}
-            () = reach.back(seen) => self.failures = 0,
-        }
-    }
-
-    /// Waits until the API server is up, and if it was away, for this watch's turn: whether it was. One that was only doubted
-    /// has refused this kind alone.
-    async fn came_back(&self, seen: u64) -> bool {
-        let reach = self.wire.reach();
-        let cleared = async {
-            reach.up().await;
-            if reach.returns() > seen {
-                std::future::pending::<()>().await;
-            }
-        };
-        tokio::select! {
-            () = reach.back(seen) => true,
-            () = cleared => false,
-        }
     }
 }
 

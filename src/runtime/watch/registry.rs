@@ -11,16 +11,20 @@ use orkestra_core::{
         observe::Seen,
         record::{ChildRecord, CrRecord},
         related::Related,
+        scaler::Scaler,
     },
     value::Path,
 };
 
 use super::{
-    Handle, Presence, Record, Subscriber, Watched,
+    Handle, Presence, Record, Reports, Subscriber, Watched,
     informer::{Informer, Shared},
     reflector,
 };
-use crate::runtime::{entropy::Entropy, wire::Wire};
+use crate::{
+    runtime::{entropy::Entropy, wire::Wire},
+    tasks::{self, Ends, Task},
+};
 
 /// Objects in a page of a list.
 const PAGE: u32 = 500;
@@ -29,11 +33,13 @@ const PAGE: u32 = 500;
 pub struct Informers {
     wire: Wire,
     entropy: Entropy,
+    reports: Reports,
     children: Pool<ChildRecord>,
     crs: Pool<CrRecord>,
     related: Pool<Related>,
     observed: Pool<Seen>,
     presence: Pool<Presence>,
+    scalers: Pool<Scaler>,
 }
 
 /// What one informer has done, for metrics.
@@ -55,8 +61,10 @@ pub struct Stats {
     pub failures: u64,
     /// Panics caught in records and subscribers.
     pub panics: u64,
-    /// Objects that could not be recorded.
+    /// States of objects that could not be read whole.
     pub unreadable: u64,
+    /// How often the API server was found in an older state than it was.
+    pub rewinds: u64,
 }
 
 type Pool<R> = Mutex<HashMap<Watched, Weak<Informer<R>>>>;
@@ -73,12 +81,21 @@ impl Informers {
         Self {
             wire,
             entropy,
+            reports: Reports::default(),
             children: Mutex::default(),
             crs: Mutex::default(),
             related: Mutex::default(),
             observed: Mutex::default(),
             presence: Mutex::default(),
+            scalers: Mutex::default(),
         }
+    }
+
+    /// The same, objects that cannot be read being reported to `reports`.
+    #[must_use]
+    pub fn reporting(mut self, reports: Reports) -> Self {
+        self.reports = reports;
+        self
     }
 
     /// Reads children, keeping what lies under `paths`. Starts an informer where there is none; must be called on a tokio
@@ -126,6 +143,19 @@ impl Informers {
         self.join(&self.presence, watched, &[], Some(subscriber))
     }
 
+    /// Reads autoscalers, as [`Informers::children`].
+    pub fn scalers(&self, watched: Watched, subscriber: Subscriber<Scaler>) -> Handle<Scaler> {
+        self.join(&self.scalers, watched, &[], Some(subscriber))
+    }
+
+    /// Reads objects of a kind of the caller's own into records of its own, by an informer that nobody shares; must be called on
+    /// a tokio runtime.
+    pub fn alone<R: Record>(&self, watched: Watched, subscriber: Subscriber<R>) -> Handle<R> {
+        let (wire, entropy) = (self.wire.clone(), self.entropy.clone());
+        let informer = start(watched, PAGE, &[], wire, entropy, self.reports.clone());
+        informer.join(&[], Some(subscriber))
+    }
+
     /// What the informers have done that somebody reads.
     pub fn stats(&self) -> Vec<Stats> {
         let mut all = stats(&self.children, false);
@@ -133,6 +163,7 @@ impl Informers {
         all.extend(stats(&self.observed, false));
         all.extend(stats(&self.crs, true));
         all.extend(stats(&self.presence, false));
+        all.extend(stats(&self.scalers, false));
         all
     }
 
@@ -153,6 +184,7 @@ impl Informers {
                 paths,
                 self.wire.clone(),
                 self.entropy.clone(),
+                self.reports.clone(),
             );
             pool.insert(watched, Arc::downgrade(&informer));
             informer
@@ -179,6 +211,7 @@ fn stats<R: Record>(pool: &Pool<R>, of_crs: bool) -> Vec<Stats> {
             failures: shared.counts.failures.load(Ordering::Relaxed),
             panics: shared.counts.panics.load(Ordering::Relaxed),
             unreadable: shared.counts.unreadable.load(Ordering::Relaxed),
+            rewinds: shared.counts.rewinds.load(Ordering::Relaxed),
         }
     };
     informers.iter().map(read).collect()
@@ -191,8 +224,15 @@ pub(super) fn start<R: Record>(
     paths: &[Path],
     wire: Wire,
     entropy: Entropy,
+    reports: Reports,
 ) -> Arc<Informer<R>> {
-    let shared = Arc::new(Shared::new(watched, page, paths));
-    let task = tokio::spawn(reflector::run(shared.clone(), wire, entropy));
+    let shared = Arc::new(Shared::new(watched, page, paths, reports));
+    let kind = shared.watched.served.group_kind();
+    let state = (shared.clone(), wire, entropy);
+    // Each run lists anew. It is aborted when nobody reads it any more.
+    let task = tasks::named(Task::Watch, kind).keep(Ends::never(), state, |state| {
+        let (shared, wire, entropy) = state.clone();
+        Box::pin(reflector::run(shared, wire, entropy))
+    });
     Arc::new(Informer::new(shared, task.abort_handle()))
 }

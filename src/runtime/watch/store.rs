@@ -43,6 +43,8 @@ struct Listing {
     version: Version,
     /// The server is behind what it told before (restored from a backup): what it says now is the truth.
     rewound: bool,
+    /// It had an object that cannot even be named: what it does not show may be there.
+    blind: bool,
 }
 
 /// A record, found by its own key: the key is held once.
@@ -216,12 +218,20 @@ impl<R: Record> Records<R> {
             .as_ref()
             .is_some_and(|progress| progress.is_newer_than(&version));
         self.epoch = self.epoch.wrapping_add(1);
-        self.listing = Some(Listing { version, rewound });
+        self.listing = Some(Listing {
+            version,
+            rewound,
+            blind: false,
+        });
     }
 
     /// An object of the list.
     pub(super) fn list_put(&mut self, record: R) -> Option<Change<R>> {
-        let rewound = self.listing.as_ref().is_some_and(|listing| listing.rewound);
+        // A list shows everything up to its version: what is known from before that and is not in it is of another past.
+        let is_undone = |known: &Version| {
+            let listing = self.listing.as_ref();
+            listing.is_some_and(|list| list.rewound || !known.is_newer_than(&list.version))
+        };
         let key = record.identity().key.clone();
         let wanted = self.get(&key).is_none_or(|known| {
             match age(
@@ -231,7 +241,7 @@ impl<R: Record> Records<R> {
                 Age::Newer => true,
                 // Of the same state more may be kept than before.
                 Age::Same => record.differs(&known),
-                Age::Older => rewound,
+                Age::Older => is_undone(&known.identity().resource_version),
             }
         });
         let change = if wanted { self.enter(record) } else { None };
@@ -241,13 +251,33 @@ impl<R: Record> Records<R> {
         change
     }
 
+    /// An object of the list that cannot be read: what was known of it stays.
+    pub(super) fn list_keep(&self, key: &ObjectKey) {
+        if let Some(entry) = self.entries.get(key) {
+            entry.epoch.set(self.epoch);
+        }
+    }
+
+    /// An object of the list that cannot even be named.
+    pub(super) fn list_blind(&mut self) {
+        if let Some(listing) = &mut self.listing {
+            listing.blind = true;
+        }
+    }
+
     /// The list is complete: what it did not have is gone, unless it is newer.
     pub(super) fn list_end(&mut self) -> Vec<Change<R>> {
-        let Some(Listing { version, rewound }) = self.listing.take() else {
+        let Some(Listing {
+            version,
+            rewound,
+            blind,
+        }) = self.listing.take()
+        else {
             return Vec::new();
         };
         let is_gone = |entry: &&Entry<R>| {
             entry.epoch.get() != self.epoch
+                && !blind
                 && (rewound
                     || !entry
                         .record

@@ -27,6 +27,9 @@ struct Inner {
     answers: VecDeque<(u16, String)>,
     /// What is answered when there is none.
     last: Option<(u16, String)>,
+    /// What is answered to who compares states.
+    state: u64,
+    comparisons: usize,
     /// Answers to watches; when there is none, silence.
     watches: VecDeque<Watch>,
     requests: Vec<Seen>,
@@ -82,6 +85,8 @@ impl Server {
         let inner = Inner {
             answers: VecDeque::new(),
             last: None,
+            state: u64::MAX,
+            comparisons: 0,
             watches: VecDeque::new(),
             requests: Vec::new(),
             silent: Vec::new(),
@@ -131,6 +136,16 @@ impl Server {
             .push_back(Watch::Refused(code, body.into()));
     }
 
+    /// The state that is told from now on to whoever compares states: by default the newest there can be.
+    pub(crate) fn state(&self, version: u64) {
+        self.0.lock().unwrap().state = version;
+    }
+
+    /// How often states were compared; these are not among the requests.
+    pub(crate) fn comparisons(&self) -> usize {
+        self.0.lock().unwrap().comparisons
+    }
+
     pub(crate) fn requests(&self) -> Vec<Seen> {
         self.0.lock().unwrap().requests.clone()
     }
@@ -162,7 +177,12 @@ impl Server {
         };
         let mut inner = self.0.lock().unwrap();
         let is_watch = seen.uri.contains("watch=true");
-        inner.requests.push(seen);
+        let is_comparison = seen.uri.ends_with("?limit=1");
+        if is_comparison {
+            inner.comparisons += 1;
+        } else {
+            inner.requests.push(seen);
+        }
         let (code, body) = if is_watch {
             match inner.watches.pop_front() {
                 Some(Watch::Open(receiver)) => (200, Body::from_stream(receiver)),
@@ -172,6 +192,13 @@ impl Server {
                     inner.silent.push(sender);
                     (200, Body::from_stream(receiver.boxed()))
                 }
+            }
+        } else if is_comparison {
+            // One that is away answers nobody.
+            let next = inner.answers.front().or(inner.last.as_ref());
+            match next.filter(|(code, _)| *code >= 500) {
+                Some((code, body)) => (*code, Body::from(body.clone())),
+                None => (200, Body::from(list(inner.state, "", &[]))),
             }
         } else {
             if let Some(answer) = inner.answers.pop_front() {

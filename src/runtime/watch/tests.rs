@@ -3,7 +3,9 @@
 mod answers;
 mod bytes;
 mod outage;
+mod rewind;
 mod trouble;
+mod unread;
 
 use std::{
     sync::{Arc, Mutex},
@@ -340,7 +342,7 @@ async fn crds_are_found_by_the_kind_they_define() {
         ),
     );
     let feed = server.watch();
-    let crds = Crds::start(server.wire(), Entropy::seeded(7));
+    let crds = Crds::start(server.wire(), Entropy::seeded(7), Reports::default());
     crds.synced().await;
     settle().await;
     let kind = GroupKind::parse("Website.shop.example");

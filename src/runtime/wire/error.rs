@@ -6,8 +6,8 @@ use kube::core::Status;
 use orkestra_core::{
     api::conditions::{MESSAGE_BYTES, cut_message},
     reasons::Reason,
+    value::{Cause as FaultCause, Fault, Node, Path, Sieve},
 };
-use serde::de::DeserializeOwned;
 
 use super::Served;
 
@@ -23,6 +23,8 @@ pub struct Cause {
     pub field: String,
     /// What is wrong with it.
     pub message: String,
+    /// Whether it is only that the field cannot change once the object exists.
+    pub is_immutable: bool,
 }
 
 impl Cause {
@@ -93,6 +95,9 @@ pub enum WireError {
         /// A cause for each field.
         causes: Vec<Cause>,
     },
+    /// The object is there, and cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
     /// Too much at once.
     #[error("the API server asks for fewer requests")]
     TooManyRequests {
@@ -124,6 +129,7 @@ impl WireError {
             Self::NotServed(_) => Reason::KindNotServed,
             Self::NotFound(_) => Reason::NamespaceMissing,
             Self::Invalid { .. } => Reason::Invalid,
+            Self::Unreadable(_) => Reason::Unreadable,
             Self::Other { code, .. }
                 if (400..500).contains(code) && !matches!(code, 401 | 408 | 425) =>
             {
@@ -175,16 +181,31 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Reads an answer. What cannot be read is some proxy's page, so it passes.
-    pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, WireError> {
+    /// Reads an answer; of one that cannot be read whole the rest, where `in_part` says so. What is not JSON is some proxy's
+    /// page, so it passes.
+    pub(super) fn parse(text: &str, in_part: bool) -> Result<Node, WireError> {
+        let error = match serde_json::from_str(text) {
+            Ok(node) => return Ok(node),
+            Err(error) => error,
+        };
         // serde_json's own message may quote a value.
-        serde_json::from_str(text).map_err(|error| {
-            WireError::Unavailable(format!(
+        match FaultCause::of(&error) {
+            FaultCause::Syntax => Err(WireError::Unavailable(format!(
                 "the answer is not what was asked for (line {}, column {})",
                 error.line(),
                 error.column()
-            ))
-        })
+            ))),
+            _ if in_part => Ok(Sieve::whole().decode(text.as_bytes())),
+            cause => {
+                let faults = Fault::all_of(&Sieve::whole().decode(text.as_bytes()));
+                let whole = || Fault {
+                    path: Path::root(),
+                    cause,
+                };
+                let fault = faults.into_iter().next().unwrap_or_else(whole);
+                Err(WireError::Unreadable(fault.to_string()))
+            }
+        }
     }
 
     /// The request itself could not be written.
@@ -210,6 +231,22 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// Sorts an error that came as an event of a watch.
+    pub(super) fn sort_refusal(&self, status: &Node) -> WireError {
+        let read = serde_json::from_value::<Status>(status.to_json());
+        let read = read
+            .ok()
+            .filter(|status| status.code != 0 || !status.reason.is_empty());
+        read.map_or_else(
+            || {
+                WireError::Unavailable(
+                    "the API server reported an error that cannot be read".to_owned(),
+                )
+            },
+            |status| self.sort_status(&status),
+        )
+    }
+
     fn sort_status(&self, status: &Status) -> WireError {
         let secret = self.group.is_empty() && self.resource == "secrets";
         let retry_after = status
@@ -228,6 +265,7 @@ impl<'a> Asked<'a> {
                         _ if secret => WITHHELD.to_owned(),
                         _ => shorten(cause.message.clone()),
                     },
+                    is_immutable: says_immutable(&cause.message),
                 })
                 .collect()
         };
@@ -264,15 +302,26 @@ impl<'a> Asked<'a> {
                 namespace: self.namespace.map(str::to_owned),
                 message,
             },
+            (422, _) if is_of_another(status) => WireError::Conflict {
+                message: guarded(),
+                causes: Vec::new(),
+            },
             (422, _) => WireError::Invalid {
                 message: guarded(),
                 causes: causes(),
             },
             (410, _) | (_, "Expired" | "Gone") => WireError::Gone(message),
+            // It has not come so far, and never may: it was put back to an older state.
+            (504, _) if is_from_the_future(status) => WireError::Gone(message),
             (429, _) => WireError::TooManyRequests {
                 retry_after: retry_after.map(|seconds| Duration::from_secs(seconds.into())),
             },
-            (500.., _) => WireError::Unavailable(guarded()),
+            // It says nothing of the API server: the same request fails until somebody changes it.
+            (500, _) if is_undecodable(&message) => WireError::Invalid {
+                message: guarded(),
+                causes: causes(),
+            },
+            (0 | 500.., _) => WireError::Unavailable(guarded()),
             (400 | 413 | 415, _) => WireError::Invalid {
                 message: guarded(),
                 causes: causes(),
@@ -308,6 +357,54 @@ fn is_terminating(status: &Status) -> bool {
     causes
         .into_iter()
         .any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+/// Whether a cause says that a field cannot change once the object exists. Source: Kubernetes, the validation of updates in
+/// `pkg/apis/*/validation`, whose words these are.
+fn says_immutable(message: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "immutable",
+        "may not change",
+        "may not be changed",
+        "cannot change",
+        "cannot be changed",
+        "can not be less than",
+        "updates to ",
+        "cannot be updated",
+    ];
+    WORDS.iter().any(|words| message.contains(words))
+}
+
+/// Whether a 500 says that the object of the request cannot be decoded, or does not fit its schema. Source: Kubernetes,
+/// `structuredMergeManager.Apply` and `resource.ParseQuantity`, whose errors the API server passes on as they are.
+fn is_undecodable(message: &str) -> bool {
+    const WORDS: [&str; 6] = [
+        "quantities must match the regular expression",
+        "unable to parse quantity's suffix",
+        "unable to parse numeric part of quantity",
+        "failed to create typed patch object",
+        "failed to create typed new object",
+        "json: cannot unmarshal",
+    ];
+    !message.contains("webhook") && WORDS.iter().any(|words| message.contains(words))
+}
+
+/// Whether a 422 says that the object of that name has another uid than the request: it was deleted and made again.
+///
+/// Source: Kubernetes, `ValidateObjectMetaUpdate`.
+fn is_of_another(status: &Status) -> bool {
+    let mut causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.any(|cause| cause.field == "metadata.uid")
+}
+
+/// Whether the resourceVersion that was asked for is newer than the API server's.
+///
+/// Source: apiserver, `storage.NewTooLargeResourceVersionError`.
+fn is_from_the_future(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let mut causes = causes.into_iter();
+    causes.any(|cause| cause.reason == "ResourceVersionTooLarge")
+        || status.message.contains("Too large resource version")
 }
 
 /// A conflict's message names fields and managers, never values; but it is taken at its word only in that form.

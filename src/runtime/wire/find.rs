@@ -1,9 +1,9 @@
 //! One object, for those who may list and not get.
 
 use http::Method;
-use orkestra_core::value::Node;
+use orkestra_core::value::{Fault, Node};
 
-use super::{List, Served, Wire, WireError, error::Asked, served::Query};
+use super::{Served, Wire, WireError, error::Asked, list::read_whole, served::Query};
 
 impl Wire {
     /// The cluster-scoped object of that name, by a list of one; none where there is none.
@@ -16,8 +16,13 @@ impl Wire {
         query.add("fieldSelector", Some(&format!("metadata.name={name}")));
         let path = query.onto(kind.collection_path(None));
         let text = self.text(&asked, Method::GET, &path, None).await?;
-        let list: List = Asked::parse(&text)?;
-        let object = list.items.into_iter().flatten().next();
+        let object = read_whole(&text)?.items.into_iter().next();
+        if let Some(fault) = object
+            .as_ref()
+            .and_then(|object| Fault::all_of(object).pop())
+        {
+            return Err(WireError::Unreadable(fault.to_string()));
+        }
         // A list leaves these out of its items.
         Ok(object.map(|mut object| {
             if let Node::Map(fields) = &mut object {

@@ -1,22 +1,21 @@
-//! Lists that are read item by item while they arrive: a page is never held, neither as text nor as trees.
-//!
-//! ```text
-//!  bytes ── Splitter ──► text of one item ── Sieve ──► Node ──► whoever makes a record of it
-//! ```
+//! Lists that are read item by item while they arrive, see [`orkestra_core::decode`].
 
 use std::pin::pin;
 
 use futures::{AsyncBufRead, AsyncBufReadExt};
 use http::{Method, Request, header};
-use orkestra_core::value::{Node, Sieve};
-use serde::Deserialize;
+pub use orkestra_core::decode::Listed;
+use orkestra_core::{
+    decode::{BadPage, Page},
+    reconcile::record::{Identity, Version},
+    value::Sieve,
+};
 
 use super::{
     Form, JSON, Scope, Served, Wire, WireError,
     error::{Asked, broken},
     in_time,
     served::Query,
-    splitter::{Found, Splitter, Uncut},
 };
 
 /// Pages that are read at once, all lists of the process together: a start must not ask for everything at a time, neither of
@@ -35,60 +34,9 @@ pub struct PageOf<'a> {
     pub next: Option<&'a str>,
 }
 
-/// What comes out of a page.
-#[derive(Debug, PartialEq)]
-pub enum Listed {
-    /// The state that all pages of the list show; comes in front of all objects.
-    Version(String),
-    /// An object, as far as it was asked for. The API server leaves `apiVersion` and `kind` out of the items of built-in
-    /// kinds.
-    Object(Node),
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Envelope {
-    metadata: ListMeta,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct ListMeta {
-    pub(super) resource_version: String,
-    #[serde(rename = "continue")]
-    pub(super) next: Option<String>,
-}
-
-/// Why a page ended early.
-enum Ended {
-    Uncut(Uncut),
-    NoJson(serde_json::Error),
-}
-
-impl From<Uncut> for Ended {
-    fn from(why: Uncut) -> Self {
-        Self::Uncut(why)
-    }
-}
-
-impl From<serde_json::Error> for Ended {
-    fn from(why: serde_json::Error) -> Self {
-        Self::NoJson(why)
-    }
-}
-
-impl Ended {
-    /// In words that quote nothing of what was sent.
-    fn sort(self) -> WireError {
-        WireError::Unavailable(match self {
-            Self::Uncut(why) => format!("the list cannot be read: {why}"),
-            Self::NoJson(why) => format!(
-                "the answer is not what was asked for (line {}, column {})",
-                why.line(),
-                why.column()
-            ),
-        })
-    }
+/// In words that quote nothing of what was sent.
+fn bad(page: &BadPage) -> WireError {
+    WireError::Unavailable(page.to_string())
 }
 
 impl Wire {
@@ -121,6 +69,27 @@ impl Wire {
         read
     }
 
+    /// The state that the API server is in now, as far as that kind and scope go: never older than what it told anybody
+    /// before, unless it was put back to an older state.
+    ///
+    /// # Errors
+    /// Those of a list.
+    pub async fn state_of(&self, kind: &Served, scope: &Scope) -> Result<Version, WireError> {
+        let mut version = Version::from("");
+        let mut take = |listed| {
+            if let Listed::Version(text) = listed {
+                version = Version::from(&*text);
+            }
+        };
+        let page = PageOf {
+            limit: 1,
+            next: None,
+        };
+        let how = (Form::Metadata, &Identity::looks_at());
+        self.list_each(how, kind, scope, page, &mut take).await?;
+        Ok(version)
+    }
+
     async fn read_page(
         &self,
         asked: &Asked<'_>,
@@ -130,21 +99,33 @@ impl Wire {
     ) -> Result<Option<String>, WireError> {
         let body = self.client().request_stream(request).await;
         let mut body = pin!(body.map_err(|error| asked.sort(error))?);
-        let (mut splitter, mut reader) = (Splitter::default(), PageReader::new(sieve, take));
+        let mut page = Page::new(sieve);
         loop {
             let part = body.fill_buf().await.map_err(|error| broken(&error))?;
             if part.is_empty() {
                 break;
             }
             let length = part.len();
-            splitter
-                .feed(part, &mut |found| reader.take(found))
-                .map_err(Ended::sort)?;
+            page.feed(part, take).map_err(|page| bad(&page))?;
             body.as_mut().consume(length);
         }
-        let envelope = splitter.end().map_err(|why| Ended::Uncut(why).sort())?;
-        reader.end(&envelope).map_err(Ended::sort)
+        page.end(take).map_err(|page| bad(&page))
     }
+}
+
+/// Reads a page that has arrived, with all of its objects as far as they can be read.
+pub(super) fn read_whole(text: &str) -> Result<super::Page, WireError> {
+    let sieve = Sieve::whole();
+    let mut answers = super::Page::default();
+    let mut take = |listed| match listed {
+        Listed::Version(version) => answers.resource_version = version,
+        Listed::Object(object) => answers.items.push(object),
+    };
+    let mut page = Page::new(&sieve);
+    let read = page.feed(text.as_bytes(), &mut take);
+    let next = read.and_then(|()| page.end(&mut take));
+    answers.next = next.map_err(|page| bad(&page))?;
+    Ok(answers)
 }
 
 fn request(
@@ -172,53 +153,4 @@ fn request(
         .header(header::ACCEPT_ENCODING, "identity")
         .body(Vec::new())
         .map_err(|_| asked.unwritable())
-}
-
-/// Hands out what is found, the version first.
-struct PageReader<'a> {
-    sieve: &'a Sieve,
-    take: &'a mut (dyn FnMut(Listed) + Send),
-    /// Objects that came in front of the version, which no server sends so.
-    early: Option<Vec<Node>>,
-}
-
-impl<'a> PageReader<'a> {
-    fn new(sieve: &'a Sieve, take: &'a mut (dyn FnMut(Listed) + Send)) -> Self {
-        Self {
-            sieve,
-            take,
-            early: Some(Vec::new()),
-        }
-    }
-
-    fn take(&mut self, found: Found<'_>) -> Result<(), Ended> {
-        match found {
-            Found::Items(head) => {
-                let head: Envelope = serde_json::from_slice(head)?;
-                if !head.metadata.resource_version.is_empty() {
-                    self.early = None;
-                    (self.take)(Listed::Version(head.metadata.resource_version));
-                }
-            }
-            Found::Item(text) => {
-                let object = self.sieve.read(text)?;
-                match &mut self.early {
-                    Some(early) => early.push(object),
-                    None => (self.take)(Listed::Object(object)),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn end(mut self, envelope: &[u8]) -> Result<Option<String>, Ended> {
-        let Envelope { metadata } = serde_json::from_slice(envelope)?;
-        if let Some(early) = self.early.take() {
-            (self.take)(Listed::Version(metadata.resource_version));
-            for object in early {
-                (self.take)(Listed::Object(object));
-            }
-        }
-        Ok(metadata.next.filter(|next| !next.is_empty()))
-    }
 }

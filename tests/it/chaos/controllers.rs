@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use orkestra::tasks::Task;
 use serde_json::Value;
 use testbed::{Guarded, Proxy, Signal, free_port, spawn_guarded};
 
@@ -47,7 +48,8 @@ impl Controller {
         let kubeconfig = self.proxy.identity().kubeconfig_path();
         let args = ["controller", "--listen", &self.listen];
         let lease = ["--leader-elect-resource-namespace", LEASE_NAMESPACE];
-        let command = Private::ork(kubeconfig, &[args.as_slice(), &lease].concat());
+        let mut command = Private::ork(kubeconfig, &[args.as_slice(), &lease].concat());
+        command.env("ORK_TASK_FAULTS", self.faults());
         self.process = Some(spawn_guarded(&command, &self.log)?);
         Ok(())
     }
@@ -67,6 +69,18 @@ impl Controller {
         process.wait(scenario::LIMIT).map(drop)
     }
 
+    fn faults(&self) -> PathBuf {
+        self.log.with_extension("faults")
+    }
+
+    /// Ends one of its tasks, or the next one of that name that starts. One that is not read before the process is killed
+    /// strikes its successor.
+    pub(super) fn end_task(&self, task: Task) -> Result<()> {
+        let new = self.log.with_extension("new-faults");
+        std::fs::write(&new, task.name())?;
+        Ok(std::fs::rename(new, self.faults())?)
+    }
+
     /// Has it stand still, or go on.
     pub(super) fn pause(&mut self, paused: bool) -> Result<()> {
         let signal = if paused { Signal::Stop } else { Signal::Cont };
@@ -83,10 +97,12 @@ impl Controller {
         Ok(serde_json::from_str(body)?)
     }
 
-    /// Lines that tell of a panic.
+    /// Lines that tell of a panic that nobody asked for.
     pub(super) fn panics(&self) -> Vec<String> {
         let log = self.log();
-        let lines = log.lines().filter(|line| line.contains("panicked"));
+        let unasked =
+            |line: &&str| line.contains("panicked") && !line.contains("a fault on purpose");
+        let lines = log.lines().filter(unasked);
         lines.map(str::to_owned).collect()
     }
 

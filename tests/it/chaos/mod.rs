@@ -4,7 +4,9 @@
 //!  users (churn) ──────────────────────────────────────────┐
 //!                                                          ▼
 //!  ork controller ──► proxy: refuses, loses, hangs, cuts ──► API server, killed ──► etcd, stands still
-//!    killed, paused, robbed of its Lease                   ▲
+//!    killed, paused, robbed of its Lease, tasks ended,     ▲
+//!    permissions taken                                     │
+//!  a tenant who means ill ─────────────────────────────────┤
 //!  history ── what there ever was ─────────────────────────┘
 //! ```
 //!
@@ -14,7 +16,9 @@
 mod churn;
 mod controllers;
 mod history;
+mod rights;
 mod schedule;
+mod tenant;
 mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -28,8 +32,9 @@ use self::churn::{Churn, Place};
 use self::controllers::Controller;
 use self::history::History;
 use self::schedule::{Diary, LEASE_NAMESPACE, WEATHER, break_cluster, break_controllers};
+use self::tenant::Tenant;
 use crate::private::Private;
-use crate::scenario::LIMIT;
+use crate::scenario::{LIMIT, Objects};
 use crate::waters;
 
 const GROUP: &str = "chaos.example.org";
@@ -60,6 +65,8 @@ struct Chaos {
     place: Place,
     controllers: Vec<Controller>,
     history: History,
+    /// Ponds in a namespace of a tenant who means ill.
+    hostile: Objects,
     diary: Arc<Diary>,
     /// The administrator's client, which gives up early.
     client: kube::Client,
@@ -82,6 +89,8 @@ impl Chaos {
         config.read_timeout = Some(Duration::from_secs(5));
         let client = kube::Client::try_from(config)?;
         let place = place(&private, &client, &far, katalog);
+        let theirs = testbed::namespace(&private.client, "tenant").await?;
+        let hostile = private.objects(&client, &theirs, "ponds");
         let mut controllers = Vec::new();
         for index in 0..CONTROLLERS {
             let proxy = private.cluster.proxy(&private.identity, seed + index);
@@ -99,6 +108,7 @@ impl Chaos {
             place,
             controllers,
             history,
+            hostile,
             diary: Arc::new(Diary::new()),
             client,
         };
@@ -140,13 +150,17 @@ impl Chaos {
             end.send_replace(true);
             broken
         });
-        let churned = Churn::new(self.place.clone(), seed).run(ended).await;
+        let tenant = Tenant::new(self.hostile.clone(), seed + 3).run(ended.clone());
+        let churned = Churn::new(self.place.clone(), seed).run(ended);
+        let (churned, tenant) = tokio::join!(churned, tenant);
         let (cluster, controllers) = raging.await?;
         for proxy in &proxies {
             proxy.set(Faults::default());
         }
         self.controllers = controllers?;
         cluster?;
+        self.diary.say(&format!("tenant: {:?}", tenant.done));
+        tenant.leave().await?;
         churned
     }
 
@@ -206,7 +220,7 @@ impl Chaos {
     async fn clear(&self) -> Result<()> {
         let path = |plural: &str| format!("/apis/{GROUP}/v1alpha1/namespaces/default/{plural}");
         for plural in ["ponds", "lakes"] {
-            let objects = crate::scenario::Objects::at(&self.client, &path(plural));
+            let objects = Objects::at(&self.client, &path(plural));
             for one in objects.list().await? {
                 objects.delete(waters::text(&one, "/metadata/name")).await?;
             }

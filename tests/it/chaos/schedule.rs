@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use orkestra::tasks::Task;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
@@ -16,6 +17,7 @@ use testbed::{Cut, Faults, Proxy};
 use tokio::time::sleep;
 
 use super::controllers::Controller;
+use super::rights;
 use crate::private::Private;
 use crate::scenario::Objects;
 
@@ -134,9 +136,10 @@ enum Outage {
     StallWatches,
     Partition,
     Storm,
+    TakeRights,
 }
 
-const OUTAGES: [Outage; 7] = [
+const OUTAGES: [Outage; 8] = [
     Outage::RestartApiServer,
     Outage::PauseEtcd,
     Outage::CutWatches(Cut::Ended),
@@ -144,6 +147,7 @@ const OUTAGES: [Outage; 7] = [
     Outage::StallWatches,
     Outage::Partition,
     Outage::Storm,
+    Outage::TakeRights,
 ];
 
 /// Breaks the control plane and the network, one thing after the other; in the end all is as before.
@@ -200,6 +204,18 @@ pub(super) async fn break_cluster(
                 sleep(time * 2).await;
                 proxy.set(WEATHER);
             }
+            Outage::TakeRights => {
+                let granted = rights::granted(&private).await?;
+                let (role, rules) = &granted[deck.dice.random_range(0..granted.len())];
+                let taken = deck.dice.random_range(0..rules.len());
+                let detail = format!(" by {role} for {time:?}: {}", rules[taken]);
+                diary.note("permissions taken", &detail);
+                let mut fewer = rules.clone();
+                fewer.remove(taken);
+                rights::grant(&private, role, &fewer).await?;
+                sleep(time).await;
+                rights::grant(&private, role, rules).await?;
+            }
         }
         private.cluster.check()?;
         sleep(deck.between(500, 3000)).await;
@@ -225,14 +241,41 @@ enum Blow {
     Terminate,
     Pause,
     StealLease,
+    EndTask,
 }
 
-const BLOWS: [Blow; 5] = [
+/// Tasks that are ended, those of operators more often than there are kinds of them.
+const TASKS: [Task; 18] = [
+    Task::Driver,
+    Task::Driver,
+    Task::OperatorRestart,
+    Task::Publisher,
+    Task::Waiter,
+    Task::Autoscaler,
+    Task::Worker,
+    Task::Worker,
+    Task::Watch,
+    Task::Watch,
+    Task::Katalog,
+    Task::Feed,
+    Task::Duty,
+    Task::Elector,
+    Task::LeaseWatcher,
+    Task::Probe,
+    Task::EventSender,
+    Task::Connection,
+];
+/// How many at a time.
+const TASKS_AT_ONCE: usize = 3;
+
+const BLOWS: [Blow; 7] = [
     Blow::Kill,
     Blow::KillSoon,
     Blow::Terminate,
     Blow::Pause,
     Blow::StealLease,
+    Blow::EndTask,
+    Blow::EndTask,
 ];
 
 /// Kills and restarts controllers, one after the other; in the end all run.
@@ -280,6 +323,14 @@ pub(super) async fn break_controllers(
             }
             Blow::StealLease => {
                 diary.note("lease stolen", &steal(&leases).await?);
+            }
+            Blow::EndTask => {
+                for _ in 0..TASKS_AT_ONCE {
+                    let task = TASKS[deck.dice.random_range(0..TASKS.len())];
+                    diary.note("task ended", &format!(": {} of {which}", task.name()));
+                    controller.end_task(task)?;
+                    sleep(time / 4).await;
+                }
             }
         }
         controller.ensure_runs()?;

@@ -9,6 +9,7 @@
 //! A new example is covered without an edit here: its README says how it is run. All share the namespace `default`, so that a
 //! reader may try them side by side. `EXAMPLE=16 cargo test --test it examples` runs those whose names begin so.
 
+mod in_cluster;
 mod live;
 mod readme;
 mod storage;

@@ -2,6 +2,7 @@
 
 mod proxy;
 mod replicas;
+mod tasks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

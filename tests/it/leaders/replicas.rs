@@ -11,7 +11,7 @@ use testbed::{
     AuditEvent, ControlPlane, Guarded, Identity, Mark, eventually, free_port, spawn_guarded,
 };
 
-use crate::scenario::{LIMIT, Objects, Scenario, ask, input};
+use crate::scenario::{CLAIMS, LIMIT, Objects, Scenario, ask, input};
 use crate::waters;
 
 const KATALOG: &str = "depends/katalog.yaml";
@@ -30,6 +30,7 @@ pub(super) struct Replica {
     pub(super) identity: Identity,
     listen: String,
     log: PathBuf,
+    faults: PathBuf,
 }
 
 impl Replicas {
@@ -69,19 +70,24 @@ impl Replicas {
         for role in &self.roles {
             self.scenario.bind_to(role, identity.user()).await?;
         }
+        let role = self.printed_role(CLAIMS)?;
+        self.scenario.let_claim(role, identity.user()).await?;
         let listen = format!("127.0.0.1:{}", free_port()?);
         let log = self.scenario.path(&format!("{name}.log"));
+        let faults = self.scenario.path(&format!("{name}.faults"));
         let mut command = self.scenario.command_as(&identity);
         command
             .args(["controller", "--namespace", space, "--listen", &listen])
             .args(["--leader-elect-resource-namespace", space])
             .args(arguments)
-            .env("POD_NAME", name);
+            .env("POD_NAME", name)
+            .env("ORK_TASK_FAULTS", &faults);
         let replica = Replica {
             process: spawn_guarded(&command, &log)?,
             identity,
             listen,
             log,
+            faults,
         };
         eventually("the process answers", LIMIT, async || {
             Ok(replica.ask("/livez").await.ok())
@@ -92,10 +98,7 @@ impl Replicas {
 
     /// Grants a process the Role that `ork generate rbac` prints.
     pub(super) fn let_elect(&self, replica: &Replica) -> Result<()> {
-        let printed = self.scenario.ork(&["generate", "rbac"])?;
-        let manifests = serde_saphyr::from_multiple::<Value>(&printed)?;
-        let role = manifests.into_iter().find(|one| one["kind"] == "Role");
-        let mut role = role.context("no Role is printed")?;
+        let mut role = self.printed_role("orkestra-system")?;
         role["metadata"]["namespace"] = json!(self.scenario.namespace);
         let name = format!("elect-{}", replica.identity.user());
         let binding = json!({
@@ -105,6 +108,18 @@ impl Replicas {
         });
         self.scenario.apply(&role.to_string())?;
         self.scenario.apply(&binding.to_string())
+    }
+
+    /// The Role of that namespace that `ork generate rbac` prints.
+    fn printed_role(&self, namespace: &str) -> Result<Value> {
+        let printed = self.scenario.ork(&["generate", "rbac"])?;
+        let manifests = serde_saphyr::from_multiple::<Value>(&printed)?;
+        let is_it =
+            |one: &Value| one["kind"] == "Role" && one["metadata"]["namespace"] == namespace;
+        manifests
+            .into_iter()
+            .find(is_it)
+            .context("no Role is printed")
     }
 
     /// The Leases of the scenario.
@@ -129,7 +144,18 @@ impl Replicas {
 }
 
 impl Replica {
-    async fn ask(&self, path: &str) -> Result<String> {
+    /// Has it end tasks, a line each; see `src/tasks/faults.rs`. Returns once it has read them.
+    pub(super) async fn strike(&self, lines: &[&str]) -> Result<()> {
+        let new = self.faults.with_extension("new");
+        std::fs::write(&new, lines.join("\n"))?;
+        std::fs::rename(new, &self.faults)?;
+        eventually("the faults are read", LIMIT, async || {
+            Ok((!self.faults.exists()).then_some(()))
+        })
+        .await
+    }
+
+    pub(super) async fn ask(&self, path: &str) -> Result<String> {
         ask(&self.listen, path).await
     }
 

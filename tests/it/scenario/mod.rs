@@ -25,7 +25,8 @@ use testbed::{
 use tokio::sync::OnceCell;
 
 pub(crate) use self::objects::{Objects, code, condition, is_ready, owner_uid};
-pub(crate) use self::observe::ask;
+pub(crate) use self::observe::{ask, ask_as};
+pub(crate) use self::rights::CLAIMS;
 
 /// How long something may take that has no deadline of its own: the machine compiles and runs other tests meanwhile.
 pub(crate) const LIMIT: Duration = Duration::from_secs(45);
@@ -51,7 +52,9 @@ pub(crate) struct Scenario {
     folder: PathBuf,
     grants: usize,
     controller: Option<Guarded>,
-    listen: String,
+    /// The address that the controller listens on; tests ask over the loopback all the same.
+    pub(crate) host: &'static str,
+    pub(crate) listen: String,
     /// Further arguments of the controller, from its next start on.
     pub(crate) arguments: Vec<String>,
     /// Its environment beside the test's.
@@ -90,6 +93,7 @@ impl Scenario {
             folder,
             grants: 0,
             controller: None,
+            host: "127.0.0.1",
             listen: String::new(),
             arguments: Vec::new(),
             environment: Vec::new(),
@@ -254,10 +258,12 @@ impl Scenario {
     async fn launch_as(&mut self, args: &[String]) -> Result<()> {
         ensure!(self.controller.is_none(), "the controller runs already");
         for attempt in 0.. {
-            self.listen = format!("127.0.0.1:{}", free_port()?);
+            let port = free_port()?;
+            self.listen = format!("127.0.0.1:{port}");
             let mut command = self.command();
             command.current_dir(&self.folder);
-            command.args(args).args(["--listen", &self.listen]);
+            command.args(args).arg("--listen");
+            command.arg(format!("{}:{port}", self.host));
             command.args(&self.arguments);
             command.envs(self.environment.iter().cloned());
             let mut controller = spawn_guarded(&command, &self.log_path())?;

@@ -88,7 +88,9 @@ fn root(plural: &str) -> Option<String> {
         "cronjobs" | "jobs" => "/apis/batch/v1",
         "leases" => "/apis/coordination.k8s.io/v1",
         "horizontalpodautoscalers" => "/apis/autoscaling/v2",
-        "clusterrolebindings" | "clusterroles" => "/apis/rbac.authorization.k8s.io/v1",
+        "clusterrolebindings" | "clusterroles" | "rolebindings" => {
+            "/apis/rbac.authorization.k8s.io/v1"
+        }
         "customresourcedefinitions" => "/apis/apiextensions.k8s.io/v1",
         "katalogs" | "motifs" => "/apis/orkestra.orkspace.io/v1",
         _ => return None,
@@ -141,6 +143,17 @@ impl Objects {
     pub(crate) async fn list(&self) -> Result<Vec<Value>> {
         let list = self.send(Method::GET, &self.path, None).await?;
         Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// A merge patch as text, for what our own JSON library would not write; the answer is not read.
+    pub(crate) async fn patch_text(&self, name: &str, patch: String) -> Result<()> {
+        let request = Request::builder()
+            .method(Method::PATCH)
+            .uri(format!("{}/{name}", self.path))
+            .header("Content-Type", "application/merge-patch+json")
+            .body(patch.into_bytes())?;
+        self.client.request_text(request).await?;
+        Ok(())
     }
 
     /// Name and resourceVersion of each: the same as before means that nothing was written.

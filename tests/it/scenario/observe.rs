@@ -1,5 +1,6 @@
 //! What a controller does and says: its requests, its metrics, its pages.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -8,13 +9,21 @@ use testbed::{AuditEvent, ControlPlane, Mark, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::Scenario;
+use super::{LIMIT, Scenario};
 use crate::waters;
 
 /// The answer to a GET at an address: status line, headers, body.
 pub(crate) async fn ask(listen: &str, path: &str) -> Result<String> {
+    ask_as(listen, path, None).await
+}
+
+/// The same with a bearer token.
+pub(crate) async fn ask_as(listen: &str, path: &str, token: Option<&str>) -> Result<String> {
     let mut stream = TcpStream::connect(listen).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {listen}\r\nConnection: close\r\n\r\n");
+    let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+    let token = token.unwrap_or_default();
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: {listen}\r\n{token}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
@@ -27,10 +36,32 @@ impl Scenario {
         ControlPlane::shared().mark()
     }
 
-    /// What the scenario's controller has asked for since `mark`, Events apart.
+    /// Waits until the audit log holds everything that was answered before: it is written in order, so a request of the test's own
+    /// is asked for, and waited for.
+    pub(crate) async fn until_logged(&self) -> Result<()> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let uri = format!("/version?sentinel={number}-{}", self.namespace);
+        let mark = self.cluster.mark()?;
+        let request = http::Request::get(&uri).body(Vec::new())?;
+        self.client.request_text(request).await?;
+        eventually("the audit log is written", LIMIT, async || {
+            let events = self.cluster.audit_since(mark)?;
+            Ok(events.iter().any(|event| event.uri == uri).then_some(()))
+        })
+        .await
+    }
+
+    /// What the scenario's controller has asked for since `mark`, Events and signs of life apart.
     pub(crate) fn requests_since(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         let mut events = self.cluster.audit_since(mark)?;
-        events.retain(|event| event.user == self.identity.user() && event.resource != "events");
+        // Every five minutes an installation shows that it is alive, whatever it does.
+        let is_heartbeat = |event: &AuditEvent| {
+            event.resource == "leases" && event.name.starts_with("installation-")
+        };
+        events.retain(|event| {
+            event.user == self.identity.user() && event.resource != "events" && !is_heartbeat(event)
+        });
         Ok(events)
     }
 
@@ -45,8 +76,9 @@ impl Scenario {
     /// written is in the audit log too.
     pub(crate) async fn until_settled(&self, window: Duration, limit: Duration) -> Result<()> {
         eventually("the writes end", limit, async || {
-            let mark = Self::mark()?;
+            let mark = self.cluster.mark()?;
             tokio::time::sleep(window).await;
+            self.until_logged().await?;
             let writes = self.writes_since(mark)?;
             let lines = waters::lines(&writes);
             ensure!(writes.is_empty(), "still written:\n{lines}");

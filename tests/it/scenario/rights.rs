@@ -8,6 +8,9 @@ use testbed::eventually;
 
 use super::{LIMIT, Objects, Scenario};
 
+/// Namespace of the Leases by which installations claim kinds.
+pub(crate) const CLAIMS: &str = "orkestra-claims";
+
 impl Scenario {
     /// Grants what `ork generate rbac -k KATALOG` prints, beside what was granted before, and waits until it holds.
     pub(crate) async fn grant(&mut self, katalog: &str) -> Result<Vec<ClusterRole>> {
@@ -15,6 +18,7 @@ impl Scenario {
         let file = file.to_str().context("a path is not text")?.to_owned();
         let printed = self.ork(&["generate", "rbac", "-k", &file])?;
         let mut roles = Vec::new();
+        let mut claims = None;
         for manifest in serde_saphyr::from_multiple::<Value>(&printed)? {
             match manifest["kind"].as_str() {
                 Some("ClusterRole") => {
@@ -23,7 +27,10 @@ impl Scenario {
                     role.metadata.name = Some(format!("{}:{}:{name}", self.namespace, self.grants));
                     roles.push(role);
                 }
-                // In their place the scenario's user; the Role is for those who take part in an election.
+                Some("Role") if manifest["metadata"]["namespace"] == CLAIMS => {
+                    claims = Some(manifest);
+                }
+                // In their place the scenario's user; the other Role is for those who take part in an election.
                 Some(
                     "ClusterRoleBinding" | "Namespace" | "Role" | "RoleBinding" | "ServiceAccount",
                 ) => {}
@@ -31,6 +38,8 @@ impl Scenario {
             }
         }
         self.grants += 1;
+        let claims = claims.context("no Role for claims is printed")?;
+        self.let_claim(claims, self.identity.user()).await?;
         for role in &roles {
             self.put_role(role).await?;
             self.bind_to(role, self.identity.user()).await?;
@@ -39,6 +48,52 @@ impl Scenario {
             self.wait_for_rights(role).await?;
         }
         Ok(roles)
+    }
+
+    /// Grants a user the printed Role for claims, and waits until it holds.
+    pub(crate) async fn let_claim(&self, mut role: Value, user: &str) -> Result<()> {
+        let name = format!("claims-{user}");
+        role["metadata"]["name"] = json!(name);
+        let subject =
+            json!({ "kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user });
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": { "name": name, "namespace": CLAIMS },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
+            "subjects": [subject],
+        });
+        let namespace =
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS } });
+        let list =
+            json!({ "apiVersion": "v1", "kind": "List", "items": [namespace, role, binding] });
+        // Each `kubectl` applies the namespace anew: of two at a time one may find that it exists already.
+        eventually("the Role for claims is applied", LIMIT, async || {
+            self.cluster
+                .kubectl(
+                    &self.cluster.admin(),
+                    &["apply", "--server-side", "--force-conflicts", "-f", "-"],
+                    Some(&list.to_string()),
+                )
+                .and_then(|output| super::printed(&output, "kubectl"))
+                .map(Some)
+        })
+        .await?;
+        let question = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": { "user": user, "resourceAttributes": {
+                "verb": "create", "group": "coordination.k8s.io", "resource": "leases", "namespace": CLAIMS,
+            }},
+        });
+        let reviews = Objects::at(
+            &self.client,
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        );
+        eventually("the Role for claims holds", LIMIT, async || {
+            let review = reviews.create(&question).await?;
+            Ok((review["status"]["allowed"] == true).then_some(()))
+        })
+        .await
     }
 
     /// Makes a role what it says here: with a rule less, that right is taken away.

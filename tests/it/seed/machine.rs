@@ -136,7 +136,7 @@ pub(super) async fn row_16_with_its_missing_steps_it_goes_through_each_once_with
         ]
     );
     demos(&scenario).until_ready("east").await?;
-    waters::until_counted().await;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
     let jobs = scenario.objects("jobs").list().await?;

@@ -292,12 +292,15 @@ const SCALING: &[(&str, &[Proof])] = &[
 ];
 
 /// Whether that file has a test of that name.
-fn is_a_test(file: &str, name: &str) -> Result<()> {
+pub(crate) fn is_a_test(file: &str, name: &str) -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
     let begins = |line: &&str| {
-        let declared = line.trim_start_matches("async ");
+        let declared = line
+            .trim_start_matches("pub(crate) ")
+            .trim_start_matches("pub(super) ")
+            .trim_start_matches("async ");
         declared
             .strip_prefix("fn ")
             .and_then(|rest| rest.strip_prefix(name))

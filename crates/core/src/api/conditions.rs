@@ -17,6 +17,9 @@ pub const STALLED: &str = "Stalled";
 /// Another manager applies a field that we declare. Present only while true.
 pub const FIELD_CONFLICT: &str = "FieldConflict";
 
+/// An autoscaler sets the replicas of a child that the Katalog declares. Present only while true.
+pub const AUTOSCALED: &str = "Autoscaled";
+
 /// Fields of the spec are brought to one form; the reason tells whether that is stored. Present only while true.
 pub const NORMALIZED: &str = "Normalized";
 /// Rules complete the resource in memory. Present only while true.
@@ -25,11 +28,12 @@ pub const MUTATED: &str = "Mutated";
 pub const VALIDATION_WARNING: &str = "ValidationWarning";
 
 /// Conditions that are there only while they are true.
-const ABNORMAL_TRUE: [&str; 7] = [
+const ABNORMAL_TRUE: [&str; 8] = [
     RECONCILING,
     STALLED,
     DEGRADED,
     FIELD_CONFLICT,
+    AUTOSCALED,
     NORMALIZED,
     MUTATED,
     VALIDATION_WARNING,

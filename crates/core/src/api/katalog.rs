@@ -19,6 +19,7 @@ use super::rules::{Mutation, Normalize, Validation};
 use super::scalar::Text;
 use super::shape::Shape;
 use super::status::KatalogStatus;
+use super::targets::AllowedTarget;
 
 /// Fields of `spec` that may stand beside it.
 pub(crate) const BLOCKS: &[&str] = &[
@@ -131,6 +132,11 @@ pub struct CrdEntry {
     /// Resources in these namespaces are not reconciled, and no children are made there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub restricted_namespaces: Vec<String>,
+    /// Namespaces that a resource may choose for its children: names with `*` for any text, or label selectors over
+    /// namespaces. Required where the namespace of a child depends on the resource, unless the operator also creates that
+    /// namespace. The resource's own namespace and namespaces that are written out are always permitted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_targets: Vec<AllowedTarget>,
     /// Labels that resources must have to be watched. One that loses them is let go: its children stay.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub label_selector: BTreeMap<String, String>,

@@ -31,6 +31,7 @@ pub mod scalar;
 pub mod shape;
 pub mod status;
 pub mod status_condition;
+pub mod targets;
 
 pub(crate) mod katalog;
 
@@ -50,3 +51,4 @@ pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
 pub use status::{KatalogStatus, OperatedKind, OperatorStatus};
 pub use status_condition::{StatusCondition, StatusConditions};
+pub use targets::{AllowedTarget, LabelOperator, LabelRequirement, NamespaceSelector};

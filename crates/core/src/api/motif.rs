@@ -105,7 +105,7 @@ pub enum InputType {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MotifResources {
-    /// Children that are created when they are missing.
+    /// Children that are created once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_create: Option<Lifecycle>,
     /// Children that are kept as declared, as under `onReconcile` of the importing operator.

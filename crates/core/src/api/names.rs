@@ -32,6 +32,11 @@ pub const LABEL_WORKLOAD: &str = "orkestra.orkspace.io/workload";
 pub const ANNOTATION_APPLIED: &str = "orkestra.orkspace.io/applied";
 /// Annotation on children: their own `kind/name`, to tell them from copies.
 pub const ANNOTATION_CHILD: &str = "orkestra.orkspace.io/child";
+/// Annotation on children without an owner reference: `kind.group/namespace/name/uid` of the custom resource that they
+/// belong to.
+pub const ANNOTATION_OWNER: &str = "orkestra.orkspace.io/owner";
+/// Annotation on children that existed before and were taken over by `adopt: true`: they never get an owner reference.
+pub const ANNOTATION_ADOPTED: &str = "orkestra.orkspace.io/adopted";
 /// Annotation on Secrets that last: when their values were made, as RFC 3339 has it.
 pub const ANNOTATION_GENERATED_AT: &str = "orkestra.orkspace.io/generated-at";
 /// Annotation on workloads whose number of pods follows conditions: when it changed last, as RFC 3339 has it.
@@ -44,8 +49,16 @@ pub const ANNOTATION_CONFIG_HASH: &str = "orkestra.orkspace.io/config-hash";
 pub const ANNOTATION_INVENTORY: &str = "orkestra.orkspace.io/inventory";
 /// Annotation on custom resources: a change of its value forces a pass.
 pub const ANNOTATION_RECONCILE: &str = "orkestra.orkspace.io/reconcile";
+/// Flux's annotation that does the same.
+pub const ANNOTATION_REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 /// Annotation on custom resources: `true` lets them go without their `onDelete` work.
 pub const ANNOTATION_SKIP_ON_DELETE: &str = "orkestra.orkspace.io/skip-on-delete";
+/// Annotation on Katalogs: `true` lets a Katalog that is being deleted go, whatever could not be released.
+pub const ANNOTATION_RELEASE: &str = "orkestra.orkspace.io/release";
+/// Annotation on the Lease of a claim: namespace and name of the Katalog that operates the kind, as `namespace/name`.
+pub const ANNOTATION_KATALOG: &str = "orkestra.orkspace.io/katalog";
+/// Annotation on the Lease of a claim: uid of that Katalog.
+pub const ANNOTATION_KATALOG_UID: &str = "orkestra.orkspace.io/katalog-uid";
 
 /// Longest field manager that the API server takes, in bytes.
 const FIELD_MANAGER_BYTES: usize = 128;
@@ -87,6 +100,24 @@ pub fn normalize_manager(plural: &str, group: &str) -> String {
         format!("orkestra-normalize/{plural}.{group}")
     };
     cut(whole, FIELD_MANAGER_BYTES)
+}
+
+/// The name of the Lease by which installations claim the kind: `kind-website.example.org`.
+///
+/// A DNS subdomain of at most 253 bytes; a longer name is cut and ends in a hash of the whole.
+pub fn claim_lease(group: &str, kind: &str) -> String {
+    let kind = kind.to_lowercase();
+    let whole = if group.is_empty() {
+        format!("kind-{kind}")
+    } else {
+        format!("kind-{kind}.{group}")
+    };
+    cut(whole, SUBDOMAIN_BYTES)
+}
+
+/// The name of the Lease by which an installation shows that it is alive: `installation-<hash>`.
+pub fn installation_lease(installation: &str) -> String {
+    format!("installation-{}", short_hash(installation))
 }
 
 /// Makes a legal label value of `text`: at most 63 bytes of letters, digits, `-`, `_` and `.`, with a
@@ -273,6 +304,19 @@ mod tests {
         let other = field_manager("ponds", &format!("{}b.example", "x".repeat(130)));
         assert_eq!((one.len(), other.len()), (128, 128));
         assert_ne!(one, other);
+    }
+
+    #[test]
+    fn leases_of_claims_have_legal_names() {
+        assert_eq!(
+            claim_lease("water.example", "Pond"),
+            "kind-pond.water.example"
+        );
+        assert_eq!(claim_lease("", "ConfigMap"), "kind-configmap");
+        let long = claim_lease(&format!("{}.example", "x".repeat(240)), "Pond");
+        for name in [&long, &installation_lease("shop/orkestra")] {
+            assert!(check_dns1123_subdomain(name).is_ok(), "{name}");
+        }
     }
 
     #[test]

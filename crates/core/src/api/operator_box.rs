@@ -38,7 +38,8 @@ pub struct OperatorBox {
     /// Calls that are made in every pass, before those of the blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<ExternalCall>,
-    /// Children that are created when they are missing. An entry with `reconcile: true` is also kept
+    /// Children that are created once: one that is deleted later is not created again, and `Ready` says so. An entry
+    /// with `reconcile: true` is created again, and also kept
     /// as declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_create: Option<Lifecycle>,

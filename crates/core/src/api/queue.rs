@@ -17,9 +17,10 @@ pub struct Queue {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub max_depth: Option<u32>,
-    /// Failed passes in a row after which the operator counts as degraded; so it does when as many resources fail and are
-    /// half of all. A failure that only another input mends counts once for each resource. It has recovered when none fails
-    /// any more, or as many passes in a row succeeded. Default `5`.
+    /// The operator is degraded after this many failed passes, once this many resources fail (or all, where there are fewer)
+    /// and they are at least half of all. A resource that fails because of its own input counts neither among those that
+    /// fail nor among all. The operator has recovered when fewer resources fail, or when this many of those that failed
+    /// succeed without a failure in between. Default `5`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub failure_threshold: Option<u32>,

@@ -46,8 +46,9 @@ pub struct ValidationRule {
     /// What must be so.
     #[serde(flatten)]
     pub condition: GateCondition,
-    /// What the user is told when it is not so.
-    pub message: Text,
+    /// The message when the rule is not kept. Default: a sentence made from the field and the operators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Text>,
     /// What happens then. Default `deny`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<RuleAction>,

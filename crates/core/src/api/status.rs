@@ -23,9 +23,15 @@ pub struct KatalogStatus {
     pub ready: String,
     /// Custom resources of all operators.
     pub instances: i64,
-    /// The revision that is running.
+    /// The revision that is in force: what it declares runs. The first one is named here as soon as it is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+    /// The newest accepted revision, while an operator still runs an earlier one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wanted_revision: Option<String>,
+    /// The value of the annotation `orkestra.orkspace.io/reconcile` or `reconcile.fluxcd.io/requestedAt` that was handled last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
     /// A row for each operator.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend(
@@ -58,8 +64,15 @@ pub struct OperatorStatus {
     /// Kind of its custom resource.
     #[serde(default)]
     pub kind: String,
-    /// What the operator is doing: `Running`, `Waiting`, `Stalled`, `Disabled` or `Stopping`.
+    /// What the operator is doing: `Running`, `Updating` (an earlier revision runs while the new one waits), `Degraded`,
+    /// `Waiting`, `Starting`, `Deleting` or `Disabled`.
     pub state: String,
+    /// The revision that the operator runs; none while it runs nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// The revision that it is to run, while that is another one; `reason` and `message` say what it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_revision: Option<String>,
     /// How many workers it has, without those that come and go with the queue.
     #[serde(default)]
     pub workers: u32,
@@ -91,4 +104,14 @@ pub struct OperatedKind {
     pub plural: String,
     /// The version that is read and written.
     pub version: String,
+    /// Kinds of the children that accepted revisions declared, as `kind.group`. Inventory annotations are checked against
+    /// them. Absent if it was written by a release that did not record them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<Vec<String>>,
+    /// Keys of the labels that accepted revisions put on the resources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Finalizers of others that accepted revisions put on the resources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
 }

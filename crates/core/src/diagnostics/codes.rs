@@ -175,11 +175,17 @@ codes! {
     Words = 310, "a list of words is needed";
     /// A copy of what a custom resource names in another namespace.
     OpenSource = 311, "anything could be copied from another namespace";
+    /// A binding whose role the custom resource chooses.
+    UnknownRole = 312, "the right to give the role cannot be derived";
+    /// A child in a namespace that a custom resource chooses.
+    OpenTarget = 313, "the custom resource chooses the namespace of a child";
 
     /// A patch of what identifies an object, or of what is not kept.
     PatchRefused = 320, "the patch touches what is not patched";
     /// Text that is no cron expression.
     BadSchedule = 321, "this is no schedule";
+    /// `onImmutable: recreate` of what holds data.
+    LosesData = 322, "data would be lost";
 
     // Conditions and status.
     /// A condition that names no field.
@@ -213,6 +219,8 @@ codes! {
     NeverWritten = 414, "no status field writes this";
     /// A key that `enrich` adds to children, and that is not listed there.
     NotAdded = 415, "nothing adds this to children";
+    /// A value of a Secret where more people read it.
+    SecretTold = 416, "the value of a Secret would be shown";
     // Rules.
     /// A field of the spec that the definition lacks.
     SpecUnknown = 420, "the definition has no such field of the spec";

@@ -88,7 +88,14 @@ fn plain(lines: &[&str], (stopped, column): (usize, usize), message: &str) -> Op
             .find_map(|line| open_quote(lines[line], line));
         return open.filter(|_| !message.contains("trailing") && !message.contains("escape"));
     }
-    if message.starts_with("tabs") {
+    if message.starts_with("tabs") || message.contains("found a tab") {
+        // The parser names the line where the value began that a tab indents further on.
+        let is_indented = |line: &str| {
+            let indent = line.len() - line.trim_start().len();
+            line[..indent].contains('\t')
+        };
+        let after = lines.iter().skip(last).position(|line| is_indented(line));
+        let last = last + after.unwrap_or_default();
         let byte = lines[last].find('\t')?;
         let (_, code, message, hint) = TABS;
         return Some(Found {
@@ -249,6 +256,24 @@ mod tests {
         let (line, column, _, hint) = told("a:\n  b: {{ .x | f \"y\" }}z\n");
         assert_eq!((line, column), (2, 6));
         assert_eq!(hint.as_deref(), Some("write '{{ .x | f \"y\" }}z'"));
+    }
+
+    #[test]
+    fn a_tab_is_reported_on_its_own_line() {
+        for text in [
+            "a:\n  b: c\n\td: e\n",
+            "a:\n  b: long\n  \ttext\n",
+            "a: b\n\tc: d\n",
+        ] {
+            let (line, _, message, hint) = told(text);
+            let tab = text.lines().position(|line| line.contains('\t')).unwrap() + 1;
+            assert_eq!(
+                (line as usize, &*message),
+                (tab, "a tab indents the line"),
+                "{text:?}"
+            );
+            assert_eq!(hint.as_deref(), Some("indent with spaces"));
+        }
     }
 
     #[test]

@@ -31,6 +31,11 @@ impl Tree {
         names.iter().try_fold(self, |tree, name| tree.get(name))
     }
 
+    /// The same, to be changed.
+    pub(crate) fn below_mut(&mut self, names: &[&str]) -> Option<&mut Tree> {
+        names.iter().try_fold(self, |tree, name| tree.get_mut(name))
+    }
+
     /// Takes the entry below the keys out, and every map that is empty after that.
     pub(crate) fn take(&mut self, names: &[&str]) -> Option<(Key, Tree)> {
         let (first, rest) = names.split_first()?;

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::source::Source;
 use super::tree::Tree;
-use super::{depends, normalise, rules};
+use super::{depends, lists, normalise, rules};
 use crate::api::planned::komposer;
 use crate::api::shape::Shape;
 use crate::api::{KatalogSpec, MotifSpec, katalog, motif};
@@ -99,6 +99,7 @@ impl Readable for KatalogSpec {
 
     fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
         normalise::blocks(tree, katalog::BLOCKS, found);
+        lists::operators(tree, found);
         normalise::normalise(tree, Self::shape(), found);
     }
 

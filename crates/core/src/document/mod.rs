@@ -14,6 +14,7 @@ mod depends;
 mod edit;
 mod hints;
 mod kinds;
+mod lists;
 mod mend;
 mod normalise;
 mod read;

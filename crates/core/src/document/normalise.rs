@@ -46,8 +46,8 @@ fn walk(tree: &mut Tree, shape: &Shape, path: &FieldPath, found: &mut Diagnostic
                     continue;
                 };
                 let path = path.field(&key.name);
-                if key.name == "labels" {
-                    labels_as_map(value, &path, found);
+                if ["labels", "annotations"].contains(&key.name.as_str()) {
+                    pairs_as_map(value, &path, found);
                 }
                 walk(value, shape, &path, found);
             }
@@ -187,8 +187,8 @@ fn change_word(value: &mut Tree, word: &WordAlias) -> bool {
     true
 }
 
-/// `labels` as a list of `{key, value}` becomes a map.
-fn labels_as_map(labels: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
+/// Labels or annotations as a list of `{key, value}` become a map.
+fn pairs_as_map(labels: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
     let TreeValue::List(items) = &labels.value else {
         return;
     };
@@ -213,7 +213,7 @@ fn labels_as_map(labels: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
         let warning = Diagnostic::warning(
             Code::OtherSpelling,
             path.clone(),
-            "labels as a list are an old spelling",
+            "a list of `{key, value}` is an old spelling of a map",
         );
         found.push(warning.hint("write a map: `key: value`").at(labels.span));
         labels.value = TreeValue::Map(pairs);
@@ -245,10 +245,6 @@ fn relocate(
     if tree.below(from).is_none() {
         return;
     }
-    if tree.below(to).is_some() {
-        refuse_both(tree, from, to, path, found);
-        return;
-    }
     let is_blocked = (1..to.len()).any(|n| {
         let on_the_way = tree.below(&to[..n]);
         on_the_way.is_some_and(|tree| !tree.is_null() && tree.as_map().is_none())
@@ -259,17 +255,58 @@ fn relocate(
     let Some((key, value)) = tree.take(from) else {
         return;
     };
-    let message = format!(
-        "`{}` is another spelling of `{}`",
-        from.join("."),
-        to.join(".")
-    );
-    let warning = Diagnostic::warning(Code::OtherSpelling, join(path, from), message);
-    if warns {
-        found.push(warning.at(key.span));
+    let (path, names) = (join(path, from), (from.join("."), to.join(".")));
+    let message = format!("`{}` is another spelling of `{}`", names.0, names.1);
+    let warning = Diagnostic::warning(Code::OtherSpelling, path.clone(), message).at(key.span);
+    let before = found.0.len();
+    if let Some(present) = tree.below_mut(to) {
+        merge(present, (key, value), (&names.0, &names.1), &path, found);
+    } else {
+        // Cannot fail: there is no value yet, and only maps are on the way.
+        let _ = tree.put(to, key, value);
     }
-    // Cannot fail: nothing is there, and only maps are on the way.
-    let _ = tree.put(to, key, value);
+    // Beside an error, the warning would say the same twice.
+    if warns && found.0.len() == before {
+        found.push(warning);
+    }
+}
+
+/// Merges a value that was written in another spelling, at `path`, into the one in the present spelling: maps key by key.
+/// Other values must be equal. `from` and `to` are the spellings, with dots.
+fn merge(
+    present: &mut Tree,
+    (key, other): (Key, Tree),
+    (from, to): (&str, &str),
+    path: &FieldPath,
+    found: &mut Diagnostics,
+) {
+    if present.is_null() {
+        *present = other;
+        return;
+    }
+    match (&mut present.value, other.value) {
+        (TreeValue::Map(entries), TreeValue::Map(others)) => {
+            for (key, value) in others {
+                let Some((_, known)) = entries.iter_mut().find(|(known, _)| known.name == key.name)
+                else {
+                    entries.push((key, value));
+                    continue;
+                };
+                let path = path.field(&key.name);
+                let names = (format!("{from}.{}", key.name), format!("{to}.{}", key.name));
+                merge(known, (key, value), (&names.0, &names.1), &path, found);
+            }
+        }
+        (_, TreeValue::Null) => {}
+        (value, other) if same(value, &other) => {}
+        _ => found.push(mean_the_same((from, to), path.clone()).at(key.span)),
+    }
+}
+
+/// Whether two values are equal wherever they stand.
+fn same(one: &TreeValue, other: &TreeValue) -> bool {
+    let json = |value: &TreeValue| Tree::new(value.clone()).to_json();
+    json(one) == json(other)
 }
 
 fn refuse_both(
@@ -280,9 +317,14 @@ fn refuse_both(
     found: &mut Diagnostics,
 ) {
     let span = tree.take(from).and_then(|(key, _)| key.span);
-    let message = format!("`{}` and `{}` mean the same", from.join("."), to.join("."));
-    let error = Diagnostic::error(Code::TwoSpellings, join(path, from), message);
-    found.push(error.hint(format!("keep `{}`", to.join("."))).at(span));
+    let names = (from.join("."), to.join("."));
+    let error = mean_the_same((&names.0, &names.1), join(path, from));
+    found.push(error.at(span));
+}
+
+fn mean_the_same((from, to): (&str, &str), path: FieldPath) -> Diagnostic {
+    let message = format!("`{from}` and `{to}` mean the same");
+    Diagnostic::error(Code::TwoSpellings, path, message).hint(format!("keep `{to}`"))
 }
 
 fn join(path: &FieldPath, names: &[&str]) -> FieldPath {

@@ -11,7 +11,7 @@ use super::check::{check, check_later};
 use super::kinds::{DocumentKind, Readable};
 use super::source::Source;
 use super::tree::Tree;
-use super::{normalise, rules};
+use super::{lists, normalise, rules};
 use crate::api::planned::komposer;
 use crate::api::shape::Shape;
 use crate::api::{KatalogSpec, MotifSpec, Text, names};
@@ -67,6 +67,7 @@ pub(crate) fn check_komposer(source: &Source) -> Diagnostics {
     check_envelope(&tree, DocumentKind::Katalog, &mut found);
     if let Some(shape) = DocumentKind::Komposer.shape() {
         normalise::blocks(&mut tree, komposer::BLOCKS, &mut found);
+        lists::operators(&mut tree, &mut found);
         normalise::normalise(&mut tree, shape, &mut found);
         check_later(&tree, shape, &mut found);
         rules::check_metadata(&tree, &mut found);

@@ -2,8 +2,8 @@
 
 use super::{CrdShape, GroupKind, ResourceType, Schemas, kinds};
 use crate::{
-    api::{ApiTypes, CrdEntry, names},
-    diagnostics::{Code, Diagnostic, Diagnostics, Severity},
+    api::{ApiTypes, CrdEntry, KatalogSpec, names},
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Severity},
     resources::scope::At,
     value::Key,
 };
@@ -19,6 +19,29 @@ pub fn lacks_api_types(diagnostics: &Diagnostics) -> bool {
             .iter()
             .filter(is)
             .all(|diagnostic| diagnostic.code == Code::NoApiTypes)
+}
+
+/// Warns of the entries whose kind only a `crdFile` tells: they run from files, and as a custom resource in a cluster they
+/// cannot, since nobody reads the file there.
+pub fn only_from_files(spec: &KatalogSpec, schemas: &Schemas) -> Diagnostics {
+    let mut found = Diagnostics::default();
+    for (name, entry) in &spec.crds {
+        let (None, Some(shape)) = (&entry.api_types, schemas.crd_file(name)) else {
+            continue;
+        };
+        let Some(version) = shape.preferred().filter(|_| entry.is_enabled()) else {
+            continue;
+        };
+        let at = FieldPath::root().field("spec").field("crds").field(name);
+        let message = "a Katalog in the cluster cannot read `crdFile`: without `apiTypes` this entry runs only from files";
+        let hint = format!(
+            "add `apiTypes: {{group: {}, version: {}, kind: {}, plural: {}}}`",
+            shape.group, version.name, shape.kind, shape.plural
+        );
+        let warning = Diagnostic::warning(Code::NoApiTypes, at.field("crdFile"), message);
+        found.push(warning.hint(hint));
+    }
+    found
 }
 
 /// The custom resource of the entry `name`; nothing if it is wrong, which is reported at `at`.
@@ -48,7 +71,7 @@ pub(crate) fn resolve(
         "crdFile"
     });
     if kind.group.is_empty() || kinds::is_built_in_group(&kind.group) {
-        place.error(Code::ReservedKind, format!("{kind} is a kind of Kubernetes itself: operating it needs a label selector, which is not supported yet"));
+        place.error(Code::ReservedKind, format!("{kind} is a kind of Kubernetes itself: operators of such kinds are not supported yet"));
         return None;
     }
     if &*kind.group == names::GROUP {

@@ -243,7 +243,7 @@ impl InputPlan {
 }
 
 /// What tells a leaf that depends on the custom resource from others: its source, and the inputs that it reads.
-fn unknown_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Leaf) -> String {
+pub(super) fn unknown_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Leaf) -> String {
     let source = leaf.template.source().trim();
     let is_input = |path: &Path| matches!(path.steps().first(), Some(Step::Field(root)) if &**root == "inputs");
     let reads_inputs = leaf.template.reads().iter().any(is_input);

@@ -8,8 +8,8 @@ mod handling;
 use std::collections::BTreeMap;
 
 use super::{
-    BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, ResourceType,
-    Schemas, Tree, conditions, ending, for_each, kinds, scale,
+    BlockPlan, ChildPlan, Coerce, EndPlan, Fields, Gate, GroupKind, ImportPlan, Leaf, Reach,
+    ResourceType, Schemas, Tree, conditions, ending, for_each, kinds, scale,
 };
 use crate::{
     api::{
@@ -284,7 +284,7 @@ impl Surroundings<'_> {
             return None;
         }
         let mode = handling::mode(at, *block, &group_kind, control);
-        Some(ChildPlan {
+        let mut plan = ChildPlan {
             path: at.text(),
             import: self.import,
             block: self.position,
@@ -304,16 +304,21 @@ impl Surroundings<'_> {
             name: name?,
             name_rule,
             namespace,
+            reach: Reach::default(),
             body: root.into_tree(),
             whole_lists: Box::default(),
             force_conflict: control.force_conflict.unwrap_or(self.force_conflict),
             adopt: control.adopt.unwrap_or(false),
+            recreates: handling::recreates(at, mode, &group_kind, control),
             lasting: None,
             copy: None,
             scale: None,
+            bound_roles: Box::default(),
             rolls: false,
             spread: false,
-        })
+        };
+        for_each::settle(&mut plan);
+        Some(plan)
     }
 }
 

@@ -4,6 +4,7 @@ mod calls;
 mod gate;
 mod observe;
 mod rules;
+mod targets;
 mod tree;
 mod upkeep;
 
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, EndPlan, EndStep, ForEach, ImportPlan,
-    InputPlan, Mode, Number, OnFalse, OperatorPlan, Reads, StatusField, Watched,
+    InputPlan, Mode, Number, OnFalse, OperatorPlan, Reads, ResourceType, StatusField, Watched,
     cross::{CrossPlan, CrossSelector, CrossTarget},
 };
 use crate::value::{self, Key, Map, Node, Path};
@@ -36,6 +37,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         most_workers: _,
         resync: _,
         watched,
+        targets,
         labels,
         queue: _,
         autoscale: _,
@@ -76,14 +78,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("katalog", Node::from(katalog.to_string())),
         ("apiVersion", Node::from(resource.api_version())),
         ("kind", Node::from(&*resource.kind)),
-        (
-            "plural",
-            resource
-                .plural
-                .as_ref()
-                .map(|plural| Node::from(&**plural))
-                .unwrap_or_default(),
-        ),
+        ("plural", plural(resource)),
         (
             "namespaced",
             resource.namespaced.map(Node::from).unwrap_or_default(),
@@ -115,6 +110,10 @@ pub fn operator(plan: &OperatorPlan) -> Node {
             "watched",
             (*watched != Watched::default()).then(|| self::watched(watched)),
         ),
+        (
+            "targets",
+            (!targets.is_empty()).then(|| self::targets::targets(targets)),
+        ),
         ("labels", Some(map(labels)).filter(has_any)),
         ("finalizers", Some(list(finalizers)).filter(has_any)),
         ("ending", ending.as_deref().map(self::ending)),
@@ -124,6 +123,13 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         .filter_map(|(key, part)| Some((key, part?)));
     let gates = gate::parts(hold, requeue.as_deref(), status);
     map(operator.into_iter().chain(parts).chain(gates))
+}
+
+fn plural(resource: &ResourceType) -> Node {
+    let plural = resource.plural.as_ref();
+    plural
+        .map(|plural| Node::from(&**plural))
+        .unwrap_or_default()
 }
 
 fn has_any(node: &Node) -> bool {
@@ -311,10 +317,13 @@ fn child(plan: &ChildPlan) -> Node {
         whole_lists,
         force_conflict,
         adopt,
+        recreates: _,
         lasting: _,
         copy: _,
         scale: _,
+        bound_roles: _,
         rolls: _,
+        reach: _,
         spread: _,
     } = plan;
     let child = [
@@ -368,12 +377,15 @@ fn for_each(each: &ForEach) -> Node {
     let ForEach {
         field,
         name,
+        pairs,
         path: _,
     } = each;
-    map([
+    let pairs = pairs.then(|| ("pairs", Node::from(true)));
+    let named = [
         ("field", Node::from(field.to_string())),
         ("as", Node::from(&**name)),
-    ])
+    ];
+    map(named.into_iter().chain(pairs))
 }
 
 fn field(field: &StatusField) -> Node {

@@ -1,6 +1,9 @@
 //! `forEach`: a list or map whose elements each make a child.
 
-use super::{ChildPlan, ForEach, ImportPlan, Leaf, conditions};
+use super::{
+    ChildPlan, ForEach, ImportPlan, Leaf, conditions,
+    walk::{Expression, visit_child},
+};
 use crate::{
     api::children,
     diagnostics::Code,
@@ -12,8 +15,10 @@ use crate::{
 pub(crate) const ITEM: &str = "item";
 /// The place of the element, from 0.
 pub(crate) const INDEX: &str = "index";
+/// The value of the element, of a map.
+pub(crate) const VALUE: &str = "value";
 /// Names that stand for something else.
-const TAKEN: [&str; 11] = [
+const TAKEN: [&str; 12] = [
     "apiVersion",
     "kind",
     "metadata",
@@ -25,6 +30,7 @@ const TAKEN: [&str; 11] = [
     "inputs",
     "enriched",
     INDEX,
+    VALUE,
 ];
 
 impl ForEach {
@@ -38,8 +44,16 @@ impl ForEach {
     }
 
     /// The roots that only its templates have.
-    pub(crate) fn names(&self) -> [&str; 3] {
-        [ITEM, INDEX, &self.name]
+    pub(crate) fn names(&self) -> [&str; 4] {
+        [ITEM, INDEX, VALUE, &self.name]
+    }
+
+    /// Whether `path` is of the element of a map as a pair: `.item.key` or `.item.value`.
+    fn is_of_pair(&self, path: &Path) -> bool {
+        let [Step::Field(root), Step::Field(part), ..] = path.steps() else {
+            return false;
+        };
+        [ITEM, &*self.name].contains(&&**root) && ["key", VALUE].contains(&&**part)
     }
 
     /// Whether the user alone says which elements there are.
@@ -84,6 +98,7 @@ pub(crate) fn compile(at: &At<'_>, declared: Option<&children::ForEach>) -> Opti
         Ok(path) if !path.is_empty() => Some(ForEach {
             field: path,
             name: Key::from(name?),
+            pairs: false,
             path: at.text(),
         }),
         Ok(_) => {
@@ -98,6 +113,24 @@ pub(crate) fn compile(at: &At<'_>, declared: Option<&children::ForEach>) -> Opti
             place.bad_path(written, text, &why);
             None
         }
+    }
+}
+
+/// Finds out what the templates of a child take the element of a map for: its key, or the pair that it was in earlier
+/// documents.
+pub(crate) fn settle(child: &mut ChildPlan) {
+    let Some(each) = child.for_each.as_deref() else {
+        return;
+    };
+    let mut pairs = false;
+    let mut look = |path: &Path| pairs |= each.is_of_pair(path);
+    visit_child(child, true, &mut |expression, _| match expression {
+        Expression::Leaf(leaf) => leaf.template.reads().iter().for_each(&mut look),
+        Expression::Condition(condition) => condition.visit_reads(&mut look),
+        Expression::ForEach(_) => {}
+    });
+    if let Some(each) = &mut child.for_each {
+        each.pairs = pairs;
     }
 }
 

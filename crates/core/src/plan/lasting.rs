@@ -72,7 +72,7 @@ impl Allowed {
 }
 
 /// Whether `text` is of the pattern, in which `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == text;
     };

@@ -12,7 +12,7 @@ use super::{
     observe,
     reads::{self, Unreadable},
     reconciler::{self, Pace},
-    rules, status,
+    rules, secrecy, status, targets,
     typing::{Known, Typing},
     watched,
 };
@@ -190,6 +190,7 @@ fn with_names(
         queue: pace.queue,
         depends_on: depends_on(entry),
         watched: watched::compile(at, entry),
+        targets: targets::compile(at, entry),
         labels: watched::labels(at, &entry.labels),
         finalizer,
         other_finalizers,
@@ -239,6 +240,7 @@ fn check(
     chance::check(at, plan);
     status::never::check(at, plan);
     ending::check(at, plan);
+    targets::check(at, plan, resource);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
@@ -253,6 +255,7 @@ fn check(
     plan.reads.cr.sort();
     plan.reads.cr.dedup();
     plan.children_names = gathered.aliases.into_iter().collect();
+    secrecy::check(at, plan);
 }
 
 /// The calls and children of Motifs and of the operatorBox at `at`; `other` calls are declared outside of it.

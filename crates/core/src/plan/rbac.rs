@@ -4,6 +4,7 @@
 //!  Plan ── rules ──► ClusterRole `orkestra:<namespace>:<name>`   what one Katalog's operators do
 //!          install ► ClusterRole `orkestra`                      what the runtime does without any Katalog
 //!         election ► Role `orkestra-leader-election`             the Lease, in the runtime's own namespace
+//!         claims  ─► Role `orkestra-claims`                      the Leases by which installations claim kinds
 //! ```
 //!
 //! Rights are never wider than what is used: no `*`, no `escalate`, no right to create or delete Katalogs. Roles that a
@@ -11,6 +12,8 @@
 //! `bind` on it, and on no other.
 
 mod granted;
+
+pub(super) use granted::chosen_role;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +29,8 @@ use crate::api::{DeletionPolicy, names};
 pub const LEASE: &str = "orkestra";
 /// Namespace that the runtime is installed in.
 pub const NAMESPACE: &str = "orkestra-system";
+/// Namespace of the Leases by which installations claim kinds: the same for all installations of a cluster, and for nothing else.
+pub const CLAIMS_NAMESPACE: &str = "orkestra-claims";
 /// Name of the runtime's service account and of its own role.
 pub const SERVICE_ACCOUNT: &str = "orkestra";
 
@@ -123,6 +128,10 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
                 rights.add(&kind.group, plural(kind), &["list", "watch"]);
             }
         }
+        if !operator.targets.selectors.is_empty() {
+            // The labels of namespaces that custom resources choose, found by a watch and read one by one.
+            rights.add("", "namespaces", &["get", "list", "watch"]);
+        }
         observed(&mut rights, operator);
         granted::add(&mut rights, operator);
         for step in operator.ending.iter().flat_map(|ending| &ending.steps) {
@@ -187,10 +196,14 @@ fn add_child(rights: &mut Rights, child: &ChildPlan) {
             rights.add(&kind.group, plural, &["get", "list", "watch"]);
         }
     }
-    // On a conflict over `replicas` the runtime looks for an autoscaler of the object.
+    // Where somebody else sets `replicas`, the runtime looks for an autoscaler, and watches it to learn of its end.
     if &**group == "apps" && child.mode == Mode::Reconciled && child.body.has(&["spec", "replicas"])
     {
-        rights.add("autoscaling", "horizontalpodautoscalers", &["list"]);
+        rights.add(
+            "autoscaling",
+            "horizontalpodautoscalers",
+            &["list", "watch"],
+        );
     }
 }
 
@@ -209,17 +222,16 @@ pub fn install() -> Vec<PolicyRule> {
     rights.add(names::GROUP, "motifs", &["list", "watch"]);
     rights.add(names::GROUP, "katalogs/status", &["patch"]);
     rights.add(names::GROUP, "katalogs/finalizers", &["update"]);
-    rights.add(
-        "apps",
-        "controllerrevisions",
-        &["list", "create", "patch", "delete"],
-    );
+    rights.add("apps", "controllerrevisions", &["list", "create", "delete"]);
     rights.add(
         "apiextensions.k8s.io",
         "customresourcedefinitions",
         &["list", "watch"],
     );
     rights.add("events.k8s.io", "events", &["create", "patch"]);
+    // Who reads metrics and pages is authenticated and authorized by the API server.
+    rights.add("authentication.k8s.io", "tokenreviews", &["create"]);
+    rights.add("authorization.k8s.io", "subjectaccessreviews", &["create"]);
     rights.into_rules()
 }
 
@@ -242,27 +254,73 @@ pub fn election() -> Vec<PolicyRule> {
     ]
 }
 
-/// Manifests for the runtime and for `plans`, to apply in order: Namespace, `ServiceAccount`, the Role for leader election, then
-/// for the install role and for each Katalog a `ClusterRole`; each role with its binding to the service account.
+/// The rules that claims on kinds need, in [`CLAIMS_NAMESPACE`]. The Leases there are named after kinds, which are not known
+/// when the role is made; the namespace holds nothing else.
+pub fn claims() -> Vec<PolicyRule> {
+    let mut rights = Rights::default();
+    rights.add(
+        "coordination.k8s.io",
+        "leases",
+        &["get", "list", "watch", "create", "patch", "delete"],
+    );
+    rights.into_rules()
+}
+
+/// Manifests for the runtime and for `plans`, to apply in order: Namespaces, `ServiceAccount`, the Roles for leader election and
+/// for claims, then for the install role and for each Katalog a `ClusterRole`; each role with its binding to the service account.
 pub fn manifests(plans: &[&Plan]) -> Vec<Value> {
     let mut manifests = vec![
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }),
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS_NAMESPACE } }),
         json!({
             "apiVersion": "v1",
             "kind": "ServiceAccount",
             "metadata": { "name": SERVICE_ACCOUNT, "namespace": NAMESPACE },
         }),
     ];
-    manifests.extend(grant(
-        "Role",
-        &format!("{SERVICE_ACCOUNT}-leader-election"),
-        &election(),
-    ));
-    manifests.extend(grant("ClusterRole", SERVICE_ACCOUNT, &install()));
+    let elects = format!("{SERVICE_ACCOUNT}-leader-election");
+    manifests.extend(grant(Some(NAMESPACE), &elects, &election()));
+    manifests.extend(grant(Some(CLAIMS_NAMESPACE), CLAIMS_NAMESPACE, &claims()));
+    manifests.extend(grant(None, SERVICE_ACCOUNT, &install()));
     for plan in plans {
-        manifests.extend(grant("ClusterRole", &role_name(plan), &rules(plan)));
+        manifests.extend(grant(None, &role_name(plan), &rules(plan)));
     }
     manifests
+}
+
+/// Cluster roles for people, which are bound to nobody and added to no role of Kubernetes' own: who writes Katalogs and Motifs,
+/// and who reads them. Both kinds go together, since a Motif is a part of each Katalog that imports it.
+pub fn roles_for_people() -> Vec<Value> {
+    let role = |name: &str, verbs: &[&str], description: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {
+                "name": format!("{SERVICE_ACCOUNT}-{name}"),
+                "annotations": { "kubernetes.io/description": description },
+            },
+            "rules": [{
+                "apiGroups": [names::GROUP],
+                "resources": ["katalogs", "motifs"],
+                "verbs": verbs,
+            }],
+        })
+    };
+    vec![
+        role(
+            "author",
+            &[
+                "create", "delete", "get", "list", "patch", "update", "watch",
+            ],
+            "Grants the power of Orkestra itself: whoever writes Katalogs, or Motifs that Katalogs import, decides what \
+             operators do with Orkestra's permissions. Bind it to administrators only.",
+        ),
+        role(
+            "viewer",
+            &["get", "list", "watch"],
+            "Permits reading Katalogs and Motifs.",
+        ),
+    ]
 }
 
 /// The name of the `ClusterRole` with what a Katalog needs: `orkestra:<namespace>:<name>`.
@@ -273,13 +331,17 @@ pub fn role_name(plan: &Plan) -> String {
     )
 }
 
-/// A role of that name and its binding; a `Role` is one of [`NAMESPACE`].
-fn grant(kind: &str, name: &str, rules: &[PolicyRule]) -> [Value; 2] {
+/// A role of that name and its binding: a `Role` of `namespace`, or a `ClusterRole`.
+fn grant(namespace: Option<&str>, name: &str, rules: &[PolicyRule]) -> [Value; 2] {
     const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
     let mut metadata = json!({ "name": name });
-    if kind == "Role" {
-        metadata["namespace"] = NAMESPACE.into();
-    }
+    let kind = match namespace {
+        Some(namespace) => {
+            metadata["namespace"] = namespace.into();
+            "Role"
+        }
+        None => "ClusterRole",
+    };
     let role = json!({
         "apiVersion": API_VERSION,
         "kind": kind,

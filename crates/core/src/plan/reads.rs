@@ -17,6 +17,7 @@ use super::{
 use crate::{
     api::names,
     diagnostics::{Code, Severity, nearest},
+    reconcile::step::mark_of,
     template,
     value::{Key, Path, Step},
 };
@@ -110,6 +111,10 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
     for child in plan.children.iter().filter(|child| child.lasting.is_some()) {
         let kept = gathered.reads.children.entry(child.kind.group_kind());
         kept.or_default().extend(LASTING.map(annotation));
+    }
+    for child in plan.children.iter().filter(|child| child.rolls) {
+        let kept = gathered.reads.children.entry(child.kind.group_kind());
+        kept.or_default().push(mark_of(&child.kind.kind));
     }
     for child in plan.children.iter().filter(|child| child.scale.is_some()) {
         let kept = gathered.reads.children.entry(child.kind.group_kind());

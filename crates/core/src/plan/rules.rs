@@ -1,5 +1,6 @@
 //! `normalize`, `mutation` and `validation`: what is made of a custom resource, and asked of it, before anything else.
 
+mod message;
 mod order;
 mod values;
 
@@ -103,6 +104,16 @@ impl RulesPlan {
         let completed = self.mutation.iter().flat_map(|one| match &one.target {
             Target::Path(path) => vec![up_to_list(path)],
             Target::Rendered(_) => values::ROOTS.iter().copied().map(values::root).collect(),
+        });
+        normalized.chain(completed)
+    }
+
+    /// Paths of the custom resource that are set.
+    pub(crate) fn made(&self) -> impl Iterator<Item = &Path> {
+        let normalized = self.normalize.iter().map(|one| &one.path);
+        let completed = self.mutation.iter().filter_map(|one| match &one.target {
+            Target::Path(path) => Some(path),
+            Target::Rendered(_) => None,
         });
         normalized.chain(completed)
     }
@@ -361,21 +372,29 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<D
     } = rule;
     let gate = conditions::gate(at, &gates.when, &gates.or);
     let test = conditions::demand(at, condition);
-    let message_at = at.field("message");
-    if message.trim().is_empty() {
-        let hint = "say what must be so, as in `images come from registry.example`";
-        message_at.error_hint(Code::Empty, "this is empty", hint);
-    }
-    let message = message_at.leaf(message, Coerce::Text);
     let field = condition.field.as_deref().unwrap_or_default().trim();
     let named = name
         .as_deref()
         .map(str::trim)
         .filter(|name| !name.is_empty());
-    let label = match named {
+    let label: Box<str> = match named {
         Some(name) => name.into(),
         None if field.is_empty() || field.contains("{{") => at.text(),
         None => field.trim_start_matches('.').into(),
+    };
+    let message_at = at.field("message");
+    let message = match message {
+        None => {
+            let names_field = *label != *field.trim_start_matches('.');
+            at.leaf(&message::of(condition, names_field), Coerce::Text)
+        }
+        Some(message) => {
+            if message.trim().is_empty() {
+                let hint = "say what must be so, as in `images come from registry.example`, or leave it out";
+                message_at.error_hint(Code::Empty, "this is empty", hint);
+            }
+            message_at.leaf(message, Coerce::Text)
+        }
     };
     let present = if *optional == Some(true) {
         conditions::presence(&test)

@@ -1,10 +1,19 @@
 //! Which expressions read Secrets: what is made of them must not be told.
+//!
+//! Two questions are asked. [`OperatorPlan::reads_secrets`]: may a message of the API server about an object quote a Secret?
+//! Then the message is withheld. [`check`]: does a template put the value of a Secret where more people read it than may
+//! read Secrets? That is an error. The second follows values to the result of a template: the name of a Secret, and whether
+//! it has a key, may be told.
+
+mod told;
 
 use super::{ChildPlan, GroupKind, Leaf, OperatorPlan};
 use crate::{
     template::Template,
     value::{Path, Step},
 };
+
+pub(super) use told::check;
 
 impl OperatorPlan {
     /// Whether the values of Secrets may be in what the child is rendered to.

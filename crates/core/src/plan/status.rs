@@ -79,6 +79,7 @@ pub(crate) fn compile(
     }
     let mut fields: Vec<StatusField> = Vec::new();
     for list in lists {
+        let first = fields.len();
         for (index, declared) in list.fields.iter().enumerate() {
             let at = list.at.index(index);
             let Some(mut field) = field(&at, declared, conditions, version) else {
@@ -86,6 +87,7 @@ pub(crate) fn compile(
             };
             field.import = list.import;
             against_others(&at.field("path"), &field, &fields);
+            against_its_own(&at.field("path"), &field, &fields[first..]);
             fields.push(field);
         }
     }
@@ -118,6 +120,19 @@ fn against_others(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
         let message = format!("{} writes `{}` too", other.value.path, field.path);
         let hint = "choose another path: what a Motif writes cannot be replaced";
         at.error_hint(Code::SetTwice, message, hint);
+    }
+}
+
+/// Warns of a field that always replaces one of the same list.
+fn against_its_own(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
+    let same = |other: &&StatusField| other.path == field.path && field.gate.is_empty();
+    if let Some(other) = others.iter().find(same) {
+        let message = format!(
+            "`{}` replaces what `{}` writes: the last field of a path is the one that counts",
+            field.path, other.value.path
+        );
+        let hint = "leave one of the two out, or give this one a `when`";
+        at.warn_hint(Code::SetTwice, message, hint);
     }
 }
 
@@ -230,10 +245,11 @@ fn path(at: &At<'_>, text: &str, conditions: bool) -> Option<Path> {
             None
         }
         Some(Step::Field(root)) if conditions && OURS.contains(&&**root) => {
-            at.error_hint(
+            // Earlier documents declare what is written anyway.
+            at.warn_hint(
                 Code::StatusReserved,
-                format!("Orkestra writes `status.{root}` itself"),
-                "choose another path, or declare `conditions: false`",
+                format!("Orkestra writes `status.{root}` itself: this field has no effect"),
+                "leave it out, choose another path, or declare `conditions: false`",
             );
             None
         }

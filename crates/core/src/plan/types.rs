@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     CallPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, ObservePlan, RequeuePlan,
-    ResourceType, RulesPlan, Watched, cross::CrossPlan,
+    ResourceType, RulesPlan, TargetsPlan, Watched, cross::CrossPlan,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, names},
@@ -44,6 +44,8 @@ pub struct OperatorPlan {
     pub resync: Duration,
     /// Which custom resources it looks after.
     pub watched: Watched,
+    /// The namespaces that they may choose for their children.
+    pub targets: TargetsPlan,
     /// Labels that every custom resource gets.
     pub labels: Box<[(Key, Leaf)]>,
     /// How it works through its queue.
@@ -109,6 +111,7 @@ impl OperatorPlan {
             most_workers: 1,
             resync: Duration::ZERO,
             watched: Watched::default(),
+            targets: TargetsPlan::default(),
             labels: Box::default(),
             queue: QueuePlan::default(),
             autoscale: None,

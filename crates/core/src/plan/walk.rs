@@ -195,7 +195,7 @@ pub(crate) fn visit_gate<'a>(
 }
 
 /// The expressions of one entry; its body's only where that is looked at.
-fn visit_child<'a>(
+pub(crate) fn visit_child<'a>(
     child: &'a ChildPlan,
     with_body: bool,
     visit: &mut dyn FnMut(Expression<'a>, Place<'a>),

@@ -37,11 +37,14 @@ super::reasons! {
             "An operator of `dependsOn` is not as it must be.",
             "See to that operator.";
         Conflict, Waiting, OnChange,
-            "Another Katalog, which is older, has the same kind.",
+            "Another Katalog, which is older or belongs to another installation, has the same kind.",
             "Delete one of the two entries.";
         PassesFail, Transient, Backoff,
             "The operator is degraded: too many of its passes fail.",
             "See to what the message and the custom resources' conditions say.";
+        OperatorFailed, Transient, Backoff,
+            "A fault in Orkestra ended the operator; it is restarted with backoff, and the other operators go on.",
+            "Report the fault with the message and the log; nothing needs to be done if the operator runs again.";
         Forbidden, Transient, Slowly,
             "A right is missing.",
             "Grant the rule that the message names; `ork generate rbac` prints all.";
@@ -54,6 +57,9 @@ super::reasons! {
         ReleaseFailed, Transient, Backoff,
             "Finalizers or labels of ours could not be taken off.",
             "See to what the message names.";
+        LeftBehind, Fine, OnChange,
+            "A Katalog was deleted by its annotation `orkestra.orkspace.io/release`, and a kind could not be released.",
+            "`ork release -k FILE` takes the finalizers and labels off.";
         InvalidRevision, Permanent, OnChange,
             "The new revision has errors; the last good one stays in charge.",
             "Correct the Katalog as the message says.";

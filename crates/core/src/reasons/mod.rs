@@ -168,6 +168,16 @@ mod tests {
     }
 
     #[test]
+    fn what_only_another_input_fixes_counts_for_the_resource_alone() {
+        for reason in Reason::ALL {
+            assert!(
+                !reason.is_permanent() || reason.is_own_input(),
+                "{reason} would degrade the operator"
+            );
+        }
+    }
+
+    #[test]
     fn a_name_stands_once_in_a_family() {
         for names in [
             Reason::ALL

@@ -41,6 +41,15 @@ pub fn page() -> String {
         "Of the conditions `Ready`, `Reconciling`, `Stalled` and `FieldConflict`, and of Events.",
         &resource,
     );
+    let own = Reason::ALL.iter().filter(|reason| reason.is_own_input());
+    let own: Vec<_> = own.map(|reason| format!("`{reason}`")).collect();
+    let _ = write!(
+        text,
+        "\nThe custom resource's own input is to blame for {}. Such a failure counts for that custom resource alone: it never \
+         degrades the operator, and never pauses operators that depend on it. All other failures count towards \
+         `queue.failureThreshold`.\n",
+        own.join(", ")
+    );
     table(
         &mut text,
         "Katalogs and operators",

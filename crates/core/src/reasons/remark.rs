@@ -18,6 +18,9 @@ super::reasons! {
         ValidationWarning, Fine, OnChange,
             "A rule that only warns is not kept.",
             "Change the custom resource as the message says.";
+        InventoryIgnored, Fine, OnChange,
+            "The annotation `orkestra.orkspace.io/inventory` names what no accepted revision of the Katalog declares. It is ignored.",
+            "";
         ValidationFailed, Fine, OnChange,
             "The condition `ValidationWarning` is there: a rule that only warns is not kept.",
             "Change the custom resource as the message says.";

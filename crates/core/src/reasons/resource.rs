@@ -27,6 +27,9 @@ super::reasons! {
         Invalid, Permanent, OnChange,
             "The API server refused the object as invalid.",
             "Correct what the message names, in the Katalog or in the custom resource.";
+        ImmutableField, Permanent, OnChange,
+            "A field of an object that exists is declared anew, and the API server refuses to change it.",
+            "Change it back, delete the object, or declare `onImmutable: recreate`.";
         NameTaken, Permanent, Slowly,
             "An object of that name exists, and it is not ours.",
             "Delete it, choose another name, or say `adopt: true`.";
@@ -42,6 +45,9 @@ super::reasons! {
         KindNotServed, Transient, Slowly,
             "The child's kind is not served.",
             "Install its CRD.";
+        Unreadable, Permanent, OnChange,
+            "The object, or one of its children, holds something that cannot be read: a field that is too deep, a number that is out of range, text that is not Unicode, or a key that occurs twice.",
+            "Correct the field that the message names; the object is read again when it changes.";
         Unavailable, Transient, Backoff,
             "The API server could not be reached, did not answer in time, or asked for fewer requests.",
             "Nothing, if the API server comes back; otherwise see to it.";
@@ -60,6 +66,9 @@ super::reasons! {
         SourceRefused, Permanent, OnChange,
             "What a child is a copy of may not be copied.",
             "Copy another object.";
+        TargetRefused, Permanent, OnChange,
+            "The custom resource chooses a namespace that `allowedTargets` does not permit for its children.",
+            "Choose another namespace, or permit this one in the Katalog.";
         NotCompared, Permanent, OnChange,
             "A condition compares what cannot be compared.",
             "Correct the condition, or the value that it reads.";
@@ -69,9 +78,15 @@ super::reasons! {
         FieldConflict, Waiting, OnChange,
             "Another manager holds a field that the Katalog declares.",
             "Let one of the two go of the field, or say `forceConflict: true`.";
+        Autoscaled, Fine, OnChange,
+            "A `HorizontalPodAutoscaler` sets the replicas of a child.",
+            "";
         Ending, Waiting, OnChange,
             "It is being deleted, and what its end waits for is on its way.",
             "";
+        Terminating, Waiting, OnChange,
+            "The custom resource is being deleted, and waits for children to be deleted first.",
+            "See to the finalizers that the message names, or set the annotation `orkestra.orkspace.io/skip-on-delete`.";
         EndTimedOut, Waiting, OnChange,
             "What its end waits for has taken too long: it stays until that is done, or the annotation lets it go.",
             "See to what the message names, or set the annotation `orkestra.orkspace.io/skip-on-delete`.";
@@ -84,8 +99,55 @@ super::reasons! {
         ChildFailed, Permanent, OnChange,
             "A child will not get ready without a change.",
             "See to the child that the message names.";
+        ChildMissing, Permanent, OnChange,
+            "A child that was created once is gone, and is not created again.",
+            "Create an object of that name, or declare `reconcile: true`.";
         ReconcileSucceeded, Fine, OnChange,
             "Everything is as declared and ready.",
             "";
+    }
+}
+
+impl Reason {
+    /// Whether the custom resource's own input is to blame: what its author wrote, and the names, namespaces and URLs that
+    /// follow from it. Such a failure says nothing of the operator, however many resources have one: authors of custom
+    /// resources could degrade an operator that others use.
+    pub fn is_own_input(self) -> bool {
+        match self {
+            Self::TemplateFailed
+            | Self::BudgetExhausted
+            | Self::WrongType
+            | Self::InvalidName
+            | Self::RestrictedNamespace
+            | Self::DuplicateChild
+            | Self::ValidationFailed
+            | Self::Invalid
+            | Self::ImmutableField
+            | Self::Unreadable
+            | Self::NameTaken
+            | Self::NamespaceMissing
+            | Self::ExternalCallRefused
+            | Self::SourceMissing
+            | Self::SourceRefused
+            | Self::TargetRefused
+            | Self::NotCompared
+            | Self::FieldConflict
+            | Self::ChildFailed
+            | Self::ChildMissing => true,
+            Self::Forbidden
+            | Self::Denied
+            | Self::KindNotServed
+            | Self::Unavailable
+            | Self::ExternalCallFailed
+            | Self::WriteConflict
+            | Self::Panicked
+            | Self::Autoscaled
+            | Self::Ending
+            | Self::Terminating
+            | Self::EndTimedOut
+            | Self::ChildrenNotReady
+            | Self::ConditionsNotMet
+            | Self::ReconcileSucceeded => false,
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     plan::{
         ForEach,
-        for_each::{INDEX, ITEM},
+        for_each::{INDEX, ITEM, VALUE},
     },
     template::Data,
     value::Node,
@@ -20,8 +20,15 @@ pub(super) const MOST_ELEMENTS: usize = 1000;
 /// The elements of one declaration, in the order of the list or of the map's keys.
 pub(super) struct Elements<'p> {
     each: &'p ForEach,
-    /// What `.item` and `.index` are, by place.
-    items: Vec<(Node, Node)>,
+    elements: Vec<Element>,
+}
+
+/// What an element's templates read beside the rest.
+struct Element {
+    item: Node,
+    index: Node,
+    /// Of a map's entry.
+    value: Option<Node>,
 }
 
 impl<'p> Elements<'p> {
@@ -38,12 +45,12 @@ impl<'p> Elements<'p> {
         if let Some(message) = renderer.frame.sources.why_not([&each.field]) {
             return Err(error(Reason::Unavailable, message));
         }
-        let items: Vec<Node> = match gate::at(renderer.data, &each.field) {
+        let items: Vec<(Node, Option<Node>)> = match gate::at(renderer.data, &each.field) {
             None => Vec::new(),
-            Some(Node::List(items)) => items.to_vec(),
+            Some(Node::List(items)) => items.iter().map(|item| (item.clone(), None)).collect(),
             Some(Node::Map(entries)) => entries
                 .iter()
-                .map(|(key, value)| entry(key, value))
+                .map(|(key, value)| entry(each, key, value))
                 .collect(),
             Some(blank) if blank.is_empty_value() => Vec::new(),
             Some(_) => {
@@ -60,24 +67,35 @@ impl<'p> Elements<'p> {
             return Err(error(Reason::BudgetExhausted, message));
         }
         let places = (0i64..).map(Node::from);
+        let elements = items.into_iter().zip(places);
+        let elements = elements.map(|((item, value), index)| Element { item, index, value });
         Ok(Self {
             each,
-            items: items.into_iter().zip(places).collect(),
+            elements: elements.collect(),
         })
     }
 
     /// What the templates read for each element, beside `data`; with where it is, for messages.
     pub(super) fn data<'d>(&'d self, data: &Data<'d>) -> impl Iterator<Item = (String, Data<'d>)> {
         let data = data.clone();
-        self.items.iter().map(move |(item, index)| {
-            let around = data.clone().with(ITEM, item).with(INDEX, index);
+        self.elements.iter().map(move |element| {
+            let Element { item, index, value } = element;
+            let mut around = data.clone().with(ITEM, item).with(INDEX, index);
+            if let Some(value) = value {
+                around = around.with(VALUE, value);
+            }
             let place = format!("{}[{}]", self.each.field, index.to_text());
             (place, around.with(&self.each.name, item))
         })
     }
 }
 
-/// `.item` for an entry of a map.
-fn entry(key: &str, value: &Node) -> Node {
-    Node::object([("key", Node::from(key)), ("value", value.clone())])
+/// `.item` and `.value` for an entry of a map.
+fn entry(each: &ForEach, key: &str, value: &Node) -> (Node, Option<Node>) {
+    let item = if each.pairs {
+        Node::object([("key", Node::from(key)), ("value", value.clone())])
+    } else {
+        Node::from(key)
+    };
+    (item, Some(value.clone()))
 }

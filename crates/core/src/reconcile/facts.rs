@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::crd::{open_schema, status_schema};
+use super::{
+    crd::{open_schema, status_schema},
+    requested::LAST_HANDLED,
+};
 use crate::{
     api::conditions::Condition,
     plan,
@@ -46,6 +49,7 @@ impl CrdFacts {
 pub struct StatusShape {
     schema: Option<Arc<Node>>,
     holds_generation: bool,
+    holds_handled: bool,
     /// Which of [`Condition::FIELDS`] its conditions hold.
     of_conditions: [bool; Condition::FIELDS.len()],
 }
@@ -56,9 +60,13 @@ impl StatusShape {
         let mut shape = Self {
             schema,
             holds_generation: false,
+            holds_handled: false,
             of_conditions: Default::default(),
         };
         shape.holds_generation = shape.holds(&Path::of_fields([GENERATION]));
+        let handled = Path::of_fields([LAST_HANDLED]);
+        shape.holds_handled =
+            shape.holds(&handled) && matches!(shape.type_at(&handled), None | Some("string"));
         shape.of_conditions = Condition::FIELDS.map(|name| shape.holds(&of_condition(name)));
         shape
     }
@@ -88,6 +96,11 @@ impl StatusShape {
     /// Whether it holds `observedGeneration`.
     pub(super) fn holds_generation(&self) -> bool {
         self.holds_generation
+    }
+
+    /// Whether it holds `lastHandledReconcileAt`, as text.
+    pub(super) fn holds_handled(&self) -> bool {
+        self.holds_handled
     }
 
     /// Whether its conditions hold what no condition can do without.

@@ -22,8 +22,8 @@ use super::{
     reason::Reason,
     record::Observed,
     render::{Frame, RenderError, Renderer, Setting},
-    sources::Sources,
-    step::{Deletion, Failure, Place, Scopes, key_of},
+    sources::{Read, Sources},
+    step::{Deletion, Failure, Permit, Place, Scopes, key_of, not_created, permit},
 };
 use crate::{
     plan::{ChildKey, ChildPlan, EndPlan, EndStep, OperatorPlan},
@@ -46,6 +46,8 @@ pub struct Ending {
     pub step: Option<Box<str>>,
     /// Whether the time is over: nothing more is begun.
     pub late: bool,
+    /// What must be known for a decision; with the answers among what was observed, it is made anew.
+    pub needs: Vec<Read>,
     /// When the time is over, or a condition turns.
     pub wake: Option<Timestamp>,
     /// What the inventory is once the Jobs are made.
@@ -68,6 +70,7 @@ impl Ending {
             && self.delete.is_empty()
             && self.awaited.is_empty()
             && self.failures.is_empty()
+            && self.needs.is_empty()
             && !self.late
     }
 }
@@ -100,7 +103,7 @@ pub fn finish(
         entropy,
         known: BTreeSet::new(),
         ending: Ending {
-            inventory: Inventory::clone(&observed.cr.inventory),
+            inventory: Inventory::clone(&observed.inventory),
             ..Ending::default()
         },
     };
@@ -117,7 +120,8 @@ pub fn finish(
     if ending.late {
         ending.make.clear();
         ending.delete.clear();
-        ending.inventory = Inventory::clone(&observed.cr.inventory);
+        ending.needs.clear();
+        ending.inventory = Inventory::clone(&observed.inventory);
     }
     ending.wake = ending
         .wake
@@ -247,8 +251,25 @@ impl End<'_> {
             }
             return Ok(());
         }
-        if observed.cr.inventory.ended.contains(&key) {
+        if observed.inventory.ended.contains(&key) {
             return Ok(());
+        }
+        match permit(self.place, &observed.answers, entry, &key)? {
+            Permit::Granted => {}
+            Permit::Needs(read) => {
+                self.ending.needs.push(read);
+                return Ok(());
+            }
+            Permit::IfCreated(namespace) => {
+                let created = observed.child(&namespace);
+                if !created.is_some_and(|record| record.is_ours(uid, self.manager)) {
+                    return Err(RenderError {
+                        path: key.to_string().into(),
+                        message: not_created(&namespace.object.name),
+                        reason: Reason::TargetRefused,
+                    });
+                }
+            }
         }
         let purpose = format!("{} {key} at the end", observed.cr.id.uid);
         let entropy = self.entropy.fork(&purpose);

@@ -92,7 +92,7 @@ fn closed(
                 .then(|| requeue(plan, &mut renderer));
             Some(Cycle {
                 held_back: Some(held),
-                inventory: observed.cr.inventory.as_ref().clone(),
+                inventory: observed.inventory.as_ref().clone(),
                 requeue: requeue.flatten(),
                 ..Cycle::default()
             })

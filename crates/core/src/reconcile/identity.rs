@@ -190,6 +190,12 @@ impl Version {
         }
     }
 
+    /// Whether this one is older than another, for certain: both are numbers.
+    pub fn is_behind(&self, other: &Self) -> bool {
+        let numbers = self.number().zip(other.number());
+        numbers.is_some_and(|(one, other)| one < other)
+    }
+
     fn number(&self) -> Option<u64> {
         match &self.0 {
             State::Number(number) => Some(*number),
@@ -272,6 +278,8 @@ mod tests {
         assert!(version("a").is_newer_than(&version("9")));
         assert!(version("9").is_newer_than(&version("a")));
         assert!(!version("a").is_newer_than(&version("a")));
+        assert!(version("9").is_behind(&version("10")) && !version("10").is_behind(&version("9")));
+        assert!(!version("a").is_behind(&version("9")) && !version("9").is_behind(&version("a")));
         // Leading zeros are kept and mean nothing.
         assert!(!version("009").is_newer_than(&version("10")));
         assert_eq!(size_of::<Version>(), 16);

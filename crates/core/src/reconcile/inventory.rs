@@ -3,7 +3,20 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::intern::Interner;
-use crate::plan::{ChildKey, GroupKind, ObjectKey};
+use crate::{
+    api::OperatedKind,
+    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, ResourceType},
+};
+
+/// Kinds, labels or finalizers beyond so many are not read.
+const MOST_NAMES: usize = 512;
+/// Children made once, or Jobs of `onDelete`, beyond so many are not read: the API server takes no annotations that hold
+/// more of them.
+const MOST_CHILDREN: usize = 8192;
+/// Kinds that a message names.
+const MOST_NAMED: usize = 5;
+/// Bytes of a kind that a message shows.
+const NAMED_BYTES: usize = 100;
 
 /// Group-kinds that may hold children of a custom resource, which children were made once, and what else of ours is on it.
 ///
@@ -22,6 +35,56 @@ pub struct Inventory {
     pub labels: BTreeSet<Box<str>>,
     /// Finalizers of others that we put on it.
     pub finalizers: BTreeSet<Box<str>>,
+    /// Whether the text has more than is read. No inventory of ours does, so that such a text is written anew.
+    pub excessive: bool,
+}
+
+/// What the accepted revisions of an operator declare: what of an inventory may be true.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// Kinds of children.
+    pub kinds: BTreeSet<GroupKind>,
+    /// Keys of labels of custom resources.
+    pub labels: BTreeSet<Box<str>>,
+    /// Finalizers of others on custom resources.
+    pub finalizers: BTreeSet<Box<str>>,
+}
+
+impl Declared {
+    /// What one revision declares.
+    pub fn of(plan: &OperatorPlan) -> Self {
+        Self {
+            kinds: plan.kinds().map(ResourceType::group_kind).collect(),
+            labels: plan.labels.iter().map(|(key, _)| (&**key).into()).collect(),
+            finalizers: plan.other_finalizers.iter().cloned().collect(),
+        }
+    }
+
+    /// What the status of a Katalog has recorded of an operated kind.
+    pub fn recorded(kind: &OperatedKind) -> Self {
+        let texts = |texts: &[String]| texts.iter().map(|text| (&**text).into()).collect();
+        let kinds = kind.children.iter().flatten();
+        Self {
+            kinds: kinds.map(|kind| GroupKind::parse(kind)).collect(),
+            labels: texts(&kind.labels),
+            finalizers: texts(&kind.finalizers),
+        }
+    }
+
+    /// Records it in the status of a Katalog.
+    pub fn record(&self, kind: &mut OperatedKind) {
+        let texts = |texts: &BTreeSet<Box<str>>| texts.iter().map(ToString::to_string).collect();
+        kind.children = Some(self.kinds.iter().map(ToString::to_string).collect());
+        kind.labels = texts(&self.labels);
+        kind.finalizers = texts(&self.finalizers);
+    }
+
+    /// Adds what another revision declares.
+    pub fn extend(&mut self, other: Self) {
+        self.kinds.extend(other.kinds);
+        self.labels.extend(other.labels);
+        self.finalizers.extend(other.finalizers);
+    }
 }
 
 impl Inventory {
@@ -33,19 +96,76 @@ impl Inventory {
             .map(str::trim)
             .filter(|item| !item.is_empty())
         {
-            if let Some(made) = item.strip_prefix('!') {
-                inventory.made.extend(child(made));
+            let put = if let Some(made) = item.strip_prefix('!') {
+                put(&mut inventory.made, MOST_CHILDREN, child(made))
             } else if let Some(ended) = item.strip_prefix('~') {
-                inventory.ended.extend(child(ended));
+                put(&mut inventory.ended, MOST_CHILDREN, child(ended))
             } else if let Some(label) = item.strip_prefix('@') {
-                inventory.labels.insert(label.into());
+                put(&mut inventory.labels, MOST_NAMES, Some(label.into()))
             } else if let Some(finalizer) = item.strip_prefix('+') {
-                inventory.finalizers.insert(finalizer.into());
+                put(
+                    &mut inventory.finalizers,
+                    MOST_NAMES,
+                    Some(finalizer.into()),
+                )
             } else {
-                inventory.kinds.insert(GroupKind::parse(item));
-            }
+                let kind = GroupKind::parse(item);
+                put(&mut inventory.kinds, MOST_NAMES, Some(kind))
+            };
+            inventory.excessive |= !put;
         }
         inventory
+    }
+
+    /// What of it some accepted revision declared. Anything else is not ours: whoever may write the custom resource may write
+    /// its annotations.
+    #[must_use]
+    pub fn checked(self: &Arc<Self>, declared: &Declared) -> Arc<Self> {
+        let is_ours = |key: &ChildKey| declared.kinds.contains(&key.kind);
+        let is_checked = !self.excessive
+            && self.kinds.is_subset(&declared.kinds)
+            && self.made.iter().chain(&self.ended).all(is_ours)
+            && self.labels.is_subset(&declared.labels)
+            && self.finalizers.is_subset(&declared.finalizers);
+        if is_checked {
+            return self.clone();
+        }
+        let ours = |keys: &BTreeSet<ChildKey>| -> BTreeSet<ChildKey> {
+            keys.iter().filter(|key| is_ours(key)).cloned().collect()
+        };
+        let checked = Self {
+            kinds: &self.kinds & &declared.kinds,
+            made: ours(&self.made),
+            ended: ours(&self.ended),
+            labels: &self.labels & &declared.labels,
+            finalizers: &self.finalizers & &declared.finalizers,
+            excessive: false,
+        };
+        checked.share()
+    }
+
+    /// What [`Inventory::checked`] left out, in words; `None` if that is nothing. It names a few of many.
+    pub fn ignored(&self, checked: &Self) -> Option<String> {
+        let beyond = |all: usize, checked: usize| all.saturating_sub(checked);
+        let kinds: Vec<&GroupKind> = self.kinds.difference(&checked.kinds).collect();
+        let others = beyond(self.made.len(), checked.made.len())
+            + beyond(self.ended.len(), checked.ended.len())
+            + beyond(self.labels.len(), checked.labels.len())
+            + beyond(self.finalizers.len(), checked.finalizers.len());
+        let mut parts: Vec<String> = kinds
+            .iter()
+            .take(MOST_NAMED)
+            .map(|kind| shown(kind))
+            .collect();
+        let more = kinds.len().saturating_sub(MOST_NAMED);
+        let more_or_all = if self.excessive { "at least " } else { "" };
+        if more > 0 || self.excessive {
+            parts.push(format!("{more_or_all}{more} more kinds"));
+        }
+        if others > 0 {
+            parts.push(format!("{others} other items"));
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     /// Itself, as all equal ones of the process are: custom resources of one template have the same kinds.
@@ -62,6 +182,7 @@ impl Inventory {
             ended,
             labels,
             finalizers,
+            excessive: _,
         } = self;
         let mut items: Vec<String> = kinds.iter().map(ToString::to_string).collect();
         let children = |mark, children: &BTreeSet<ChildKey>| {
@@ -74,6 +195,23 @@ impl Inventory {
         items.extend(finalizers.iter().map(|name| format!("+{name}")));
         items.join(",")
     }
+}
+
+/// Puts an item in, if there is one; whether there was room for it.
+fn put<T: Ord>(items: &mut BTreeSet<T>, most: usize, item: Option<T>) -> bool {
+    let Some(item) = item else { return true };
+    if items.len() >= most {
+        return items.contains(&item);
+    }
+    items.insert(item);
+    true
+}
+
+/// A kind for a message, cut where somebody made it long.
+fn shown(kind: &GroupKind) -> String {
+    let text = kind.to_string();
+    let end = text.floor_char_boundary(NAMED_BYTES);
+    format!("`{}`", &text[..end])
 }
 
 fn child(text: &str) -> Option<ChildKey> {
@@ -103,6 +241,50 @@ mod tests {
         assert_eq!(inventory.made.len(), 2);
         assert_eq!(inventory.ended.len(), 1);
         assert_eq!(inventory.text(), text);
+    }
+
+    #[test]
+    fn only_what_a_revision_declared_counts() {
+        let text = "ConfigMap,Secret,!ConfigMap=shop/a,!Secret=shop/b,~Job.batch=shop/c,@tier,@theirs,+example.org/ours,\
+                    +example.org/theirs";
+        let written = Arc::new(Inventory::parse(text));
+        let declared = Declared {
+            kinds: [GroupKind::parse("ConfigMap"), GroupKind::parse("Job.batch")].into(),
+            labels: ["tier".into()].into(),
+            finalizers: ["example.org/ours".into()].into(),
+        };
+        let checked = written.checked(&declared);
+        assert_eq!(
+            checked.text(),
+            "ConfigMap,!ConfigMap=shop/a,~Job.batch=shop/c,@tier,+example.org/ours"
+        );
+        assert_eq!(
+            written.ignored(&checked).unwrap(),
+            "`Secret`, 3 other items"
+        );
+        assert_eq!(checked.ignored(&checked), None);
+        assert!(Arc::ptr_eq(&checked, &checked.checked(&declared)));
+    }
+
+    #[test]
+    fn an_inventory_of_thousands_of_kinds_is_read_in_part_and_never_equals_one_of_ours() {
+        let kinds: Vec<String> = (0..5000)
+            .map(|number| format!("Kind{number}.x.example"))
+            .collect();
+        let written = Arc::new(Inventory::parse(&kinds.join(",")));
+        assert_eq!((written.kinds.len(), written.excessive), (MOST_NAMES, true));
+        let checked = written.checked(&Declared {
+            kinds: written.kinds.clone(),
+            ..Declared::default()
+        });
+        assert!(*checked != *written && !checked.excessive);
+        let message = written.ignored(&Arc::default()).unwrap();
+        assert!(
+            message.len() < 300 && message.ends_with("at least 507 more kinds"),
+            "{message}"
+        );
+        let long = Inventory::parse(&"\u{e9}".repeat(10_000));
+        assert!(long.ignored(&Inventory::default()).unwrap().len() < 200);
     }
 
     #[test]

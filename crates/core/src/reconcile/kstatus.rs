@@ -4,7 +4,7 @@
 
 use crate::{
     plan::GroupKind,
-    value::{Node, Path},
+    value::{Fault, Node, Path},
 };
 
 /// How far an object has come.
@@ -16,6 +16,8 @@ pub enum Readiness {
     InProgress(Box<str>),
     /// It will not get there without a change; the text says why.
     Failed(Box<str>),
+    /// It cannot be read.
+    Unreadable(Box<Fault>),
 }
 
 impl Readiness {
@@ -24,16 +26,21 @@ impl Readiness {
         match self {
             Self::Current => 0,
             Self::InProgress(text) | Self::Failed(text) => text.len(),
+            Self::Unreadable(_) => size_of::<Fault>(),
         }
     }
 }
 
 /// The fields that tell how far objects have come, of whatever kind.
-const FIELDS: [&[&str]; 15] = [
+const FIELDS: [&[&str]; 19] = [
     &["metadata", "deletionTimestamp"],
     &["metadata", "generation"],
     &["spec", "replicas"],
     &["spec", "type"],
+    &["spec", "updateStrategy", "type"],
+    &["spec", "updateStrategy", "rollingUpdate", "partition"],
+    &["status", "currentRevision"],
+    &["status", "updateRevision"],
     &["status", "observedGeneration"],
     &["status", "replicas"],
     &["status", "updatedReplicas"],
@@ -76,7 +83,8 @@ pub fn readiness(kind: &GroupKind, object: &Node) -> Readiness {
     }
     match (&*kind.group, &*kind.kind) {
         ("apps", "Deployment") => deployment(object),
-        ("apps", "StatefulSet" | "ReplicaSet") => replicas(object),
+        ("apps", "StatefulSet") => stateful_set(object),
+        ("apps", "ReplicaSet") => replicas(object),
         ("apps", "DaemonSet") => daemon_set(object),
         ("batch", "Job") => job(object),
         ("", "Pod") => pod(object),
@@ -164,8 +172,38 @@ fn deployment(object: &Node) -> Readiness {
     }
 }
 
+/// A rollout in progress is not current: every replica above the partition has to be of the update revision. With `OnDelete`
+/// whoever deletes the pods decides when they follow.
+fn stateful_set(object: &Node) -> Readiness {
+    let found = replicas(object);
+    let strategy = object
+        .get("spec")
+        .and_then(|spec| spec.get("updateStrategy"));
+    let kind = strategy.and_then(|strategy| strategy.get("type")?.as_str());
+    if found != Readiness::Current || kind == Some("OnDelete") {
+        return found;
+    }
+    let partition = strategy
+        .and_then(|strategy| strategy.get("rollingUpdate"))
+        .and_then(|rolling| int(rolling, "partition"));
+    let wanted = spec_replicas(object).saturating_sub(partition.unwrap_or_default());
+    let updated = status_int(object, "updatedReplicas");
+    if updated < wanted {
+        return progress(format!("{updated} of {wanted} replicas updated"));
+    }
+    let status = object.get("status");
+    let revision = |field| status.and_then(|status| status.get(field)?.as_str());
+    if partition.unwrap_or_default() <= 0
+        && revision("currentRevision") != revision("updateRevision")
+    {
+        return progress("the rollout of its update revision is not complete");
+    }
+    Readiness::Current
+}
+
 fn replicas(object: &Node) -> Readiness {
     let (wanted, ready) = (spec_replicas(object), status_int(object, "readyReplicas"));
+    let all = status_int(object, "replicas");
     if object
         .get("status")
         .and_then(|status| int(status, "observedGeneration"))
@@ -175,6 +213,8 @@ fn replicas(object: &Node) -> Readiness {
     }
     if ready < wanted {
         progress(format!("{ready} of {wanted} replicas ready"))
+    } else if all > wanted {
+        progress(format!("{} replicas to go", all - wanted))
     } else {
         Readiness::Current
     }
@@ -291,6 +331,61 @@ mod tests {
             of("Deployment.apps", &status(2, 3)),
             Readiness::InProgress("1 old replicas to go".into())
         );
+    }
+
+    /// G7: a rollout in progress is not ready.
+    #[test]
+    fn a_stateful_set_is_current_when_its_update_revision_is_rolled_out() {
+        let of = |strategy: &str, ready: u8, updated: u8, current: &str| {
+            let json = format!(
+                r#"{{"metadata":{{"generation":2}},"spec":{{"replicas":3,"updateStrategy":{strategy}}},"status":{{"observedGeneration":2,"replicas":3,"readyReplicas":{ready},"updatedReplicas":{updated},"currentRevision":"{current}","updateRevision":"db-2"}}}}"#
+            );
+            of("StatefulSet.apps", &json)
+        };
+        let rolling = r#"{"type":"RollingUpdate","rollingUpdate":{"partition":0}}"#;
+        let waits = |text: &str| Readiness::InProgress(text.into());
+        assert_eq!(of(rolling, 3, 3, "db-2"), Readiness::Current);
+        assert_eq!(of(rolling, 2, 3, "db-2"), waits("2 of 3 replicas ready"));
+        // All are ready, and some are of the revision before.
+        assert_eq!(of(rolling, 3, 1, "db-1"), waits("1 of 3 replicas updated"));
+        assert_eq!(
+            of(rolling, 3, 3, "db-1"),
+            waits("the rollout of its update revision is not complete")
+        );
+        let partition = r#"{"type":"RollingUpdate","rollingUpdate":{"partition":2}}"#;
+        assert_eq!(of(partition, 3, 1, "db-1"), Readiness::Current);
+        assert_eq!(
+            of(partition, 3, 0, "db-1"),
+            waits("0 of 1 replicas updated")
+        );
+        assert_eq!(
+            of(r#"{"type":"OnDelete"}"#, 3, 0, "db-1"),
+            Readiness::Current
+        );
+    }
+
+    #[test]
+    fn replicas_that_are_too_many_have_to_go() {
+        let json = r#"{"metadata":{"generation":1},"spec":{"replicas":1},"status":{"observedGeneration":1,"replicas":2,"readyReplicas":1}}"#;
+        assert_eq!(
+            of("ReplicaSet.apps", json),
+            Readiness::InProgress("1 replicas to go".into())
+        );
+    }
+
+    #[test]
+    fn a_daemon_set_is_current_when_every_pod_is_updated_and_available() {
+        let of = |updated: u8, available: u8| {
+            let json = format!(
+                r#"{{"metadata":{{"generation":2}},"status":{{"observedGeneration":2,"desiredNumberScheduled":3,"updatedNumberScheduled":{updated},"numberAvailable":{available}}}}}"#
+            );
+            of("DaemonSet.apps", &json)
+        };
+        assert_eq!(of(3, 3), Readiness::Current);
+        for (updated, available) in [(1, 3), (3, 1)] {
+            let waits = Readiness::InProgress("1 of 3 pods available".into());
+            assert_eq!(of(updated, available), waits);
+        }
     }
 
     #[test]

@@ -2,11 +2,15 @@
 
 use std::sync::LazyLock;
 
-use super::record::{Observed, child_mark};
+use super::{
+    proof::OwnerMark,
+    record::{ChildRecord, Observed, child_mark},
+    step::Rendered,
+};
 use crate::{
     api::names,
     plan::{ChildKey, ObjectKey, OperatorPlan},
-    value::{Key, Map, Node},
+    value::{Key, Map, Node, hash},
 };
 
 /// The keys that every child has, made once for all passes.
@@ -19,6 +23,8 @@ struct Keys {
     owner_references: Key,
     child: Key,
     applied: Key,
+    owner: Key,
+    adopted: Key,
 }
 
 static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
@@ -30,6 +36,8 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
     owner_references: Key::new("ownerReferences"),
     child: Key::new(names::ANNOTATION_CHILD),
     applied: Key::new(names::ANNOTATION_APPLIED),
+    owner: Key::new(names::ANNOTATION_OWNER),
+    adopted: Key::new(names::ANNOTATION_ADOPTED),
 });
 
 /// What makes rendered objects children of one custom resource: the same for all of them but for their names.
@@ -37,6 +45,8 @@ pub(super) struct Marks<'a> {
     owner: &'a ObjectKey,
     labels: [(Key, Node); 3],
     reference: Node,
+    /// Stands in for the reference where it is illegal or unwanted.
+    mark: Node,
 }
 
 impl<'a> Marks<'a> {
@@ -55,12 +65,19 @@ impl<'a> Marks<'a> {
                 ),
             ],
             reference: owner_reference(plan, observed),
+            mark: Node::from(observed.mark(plan).text()),
         }
     }
 
-    /// Puts them in, with the child's name.
-    pub(super) fn put(&self, object: &mut Node, key: &ChildKey) {
-        self.put_with(object, key, may_reference(self.owner, &key.object));
+    /// Puts them in, with the child's name. `record` is the child as it exists: one that was adopted stays without an owner
+    /// reference.
+    pub(super) fn put(&self, object: &mut Node, key: &ChildKey, record: Option<&ChildRecord>) {
+        let unowned = record.is_some_and(ChildRecord::stays_unowned);
+        let owned = !unowned && may_reference(self.owner, &key.object);
+        self.put_with(object, key, owned);
+        if record.is_some_and(ChildRecord::is_adopted) {
+            put_adopted(object);
+        }
     }
 
     /// Puts them in for a child that is not to be collected with its owner.
@@ -73,7 +90,9 @@ impl<'a> Marks<'a> {
         add(map_at(metadata, &KEYS.labels), self.labels.iter().cloned());
         let mark = child_mark(&key.kind, &key.object.name);
         let child = (KEYS.child.clone(), Node::from(mark));
-        add(map_at(metadata, &KEYS.annotations), [child]);
+        let marked = (!owned).then(|| (KEYS.owner.clone(), self.mark.clone()));
+        let annotations = [child].into_iter().chain(marked);
+        add(map_at(metadata, &KEYS.annotations), annotations);
         let name = (KEYS.name.clone(), Node::from(&*key.object.name));
         let namespace = key.object.namespace.as_deref();
         let namespace = namespace.map(|text| (KEYS.namespace.clone(), Node::from(text)));
@@ -86,6 +105,46 @@ impl<'a> Marks<'a> {
             [name].into_iter().chain(namespace).chain(reference),
         );
     }
+}
+
+/// The child as it is applied to an object that existed before, which gets no owner reference: whoever made it may rely on
+/// deleting it, and Argo CD does not prune an object that has an owner.
+pub fn adopted(rendered: &Rendered, owner: &OwnerMark) -> Rendered {
+    let mut object = rendered.object.clone();
+    let metadata = map_at(&mut object, &KEYS.metadata);
+    if let Node::Map(fields) = metadata {
+        fields.remove(&KEYS.owner_references);
+    }
+    let annotations = map_at(metadata, &KEYS.annotations);
+    if let Node::Map(fields) = annotations {
+        fields.remove(&KEYS.applied);
+    }
+    add(
+        annotations,
+        [(KEYS.owner.clone(), Node::from(owner.text()))],
+    );
+    put_adopted(&mut object);
+    let hash = hash(&object);
+    put_applied(&mut object, &hash);
+    Rendered {
+        key: rendered.key.clone(),
+        declared: rendered.declared,
+        object,
+        hash,
+        within: rendered.within.clone(),
+    }
+}
+
+/// Whether a child is rendered with an owner reference.
+pub fn is_owned(rendered: &Rendered) -> bool {
+    let metadata = rendered.object.get("metadata");
+    metadata.is_some_and(|metadata| metadata.get("ownerReferences").is_some())
+}
+
+fn put_adopted(object: &mut Node) {
+    let metadata = map_at(object, &KEYS.metadata);
+    let adopted = (KEYS.adopted.clone(), Node::from("true"));
+    add(map_at(metadata, &KEYS.annotations), [adopted]);
 }
 
 /// Puts in the hash of what a child shall be.

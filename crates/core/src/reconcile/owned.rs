@@ -3,13 +3,21 @@
 //! Source: Kubernetes API reference, `FieldsV1`: `f:<name>` is a field, `k:{…}` a list item by its keys, `v:…` a set's
 //! value, `i:<n>` an item by position, `.` the path itself.
 
+mod set;
+
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{identity::Uid, intern::Interner, record::in_metadata};
-use crate::value::{Key, Map, Node, Path, Sieve};
+use super::{intern::Interner, record::in_metadata};
+use crate::value::{Key, Node, Path, Sieve};
+
+pub(super) use self::set::{Element, Scalar};
+pub use self::set::{Fields, Own, Step};
 
 /// How our field managers begin; the rest names the operator.
 const OURS: &str = "orkestra/";
+/// Of how many managers the sets are compared with each other: far more than an object has, and few enough for one that
+/// somebody fills with thousands.
+const MOST_COMPARED: usize = 64;
 
 /// Who wrote what of one object, as far as a pass needs to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,73 +30,20 @@ pub struct Ownership {
     foreign: Box<[(Key, Fields)]>,
 }
 
-/// A set of field paths.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Fields {
-    /// Whether the path that leads here is in the set itself.
-    itself: bool,
-    below: Box<[(Element, Fields)]>,
-}
-
-/// One step of a field path.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Element {
-    Field(Key),
-    Item(Box<[(Key, Scalar)]>),
-    Value(Scalar),
-    Index(u64),
-}
-
-/// What is an object's own among the values that list items are keyed by. It is replaced in the trees, so that the
-/// children of a thousand custom resources share one.
-#[derive(Clone, Copy, Debug)]
-pub struct Own<'a> {
-    /// The object's name: containers are often called like their Deployment.
-    pub name: &'a str,
-    /// uid of the object's owner, which owner references are keyed by.
-    pub owner: Option<&'a Uid>,
-}
-
-impl Own<'_> {
-    fn is_owner(self, text: &str) -> bool {
-        self.owner.is_some_and(|owner| *owner == *text)
-    }
-}
-
-/// A key's or a set's value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Scalar {
-    OwnName,
-    OwnOwner,
-    Text(Key),
-}
-
-impl Scalar {
-    pub(super) fn read(node: &Node, own: Own<'_>) -> Self {
-        match &*node.to_text() {
-            text if text == own.name => Self::OwnName,
-            text if own.is_owner(text) => Self::OwnOwner,
-            text => Self::Text(Key::from(text)),
-        }
-    }
-
-    fn is(&self, node: &Node, own: Own<'_>) -> bool {
-        let text = node.to_text();
-        match self {
-            Self::OwnName => text == own.name,
-            Self::OwnOwner => own.is_owner(&text),
-            Self::Text(key) => **key == *text,
-        }
-    }
-}
-
 impl Ownership {
     /// Reads `metadata.managedFields`, of an object.
-    pub fn read(managed_fields: Option<&Node>, own: Own<'_>) -> Self {
+    pub fn read<'n>(managed_fields: Option<&'n Node>, own: Own<'_>) -> Self {
         let mut applied = BTreeMap::new();
         let mut foreign = BTreeMap::new();
         let mut updated = Vec::new();
-        for entry in managed_fields.and_then(Node::as_list).unwrap_or_default() {
+        let entries = managed_fields.and_then(Node::as_list).unwrap_or_default();
+        let fields_of = |entry: &'n Node| entry.get("fieldsV1");
+        let all: Vec<&Node> = entries
+            .iter()
+            .filter_map(fields_of)
+            .take(MOST_COMPARED)
+            .collect();
+        for entry in entries {
             let text = |field| entry.get(field).and_then(Node::as_str);
             let Some(manager) = text("manager") else {
                 continue;
@@ -96,9 +51,12 @@ impl Ownership {
             let ours = manager.starts_with(OURS) && text("subresource").is_none_or(str::is_empty);
             match (text("operation"), ours) {
                 (Some("Apply"), _) => {
-                    let fields = entry
-                        .get("fieldsV1")
-                        .map(|node| Fields::read(node, own))
+                    let fields = fields_of(entry)
+                        .map(|node| {
+                            let others =
+                                all.iter().copied().filter(|set| !std::ptr::eq(*set, node));
+                            Fields::read(node, own, &others.collect::<Vec<_>>())
+                        })
                         .unwrap_or_default();
                     let side = if ours { &mut applied } else { &mut foreign };
                     side.insert(Key::from(manager), fields);
@@ -165,119 +123,6 @@ impl Ownership {
     }
 }
 
-/// One step from an object's root to a leaf, as a rendered object has it.
-#[derive(Clone, Copy, Debug)]
-pub enum Step<'a> {
-    /// A map's field.
-    Field(&'a Key),
-    /// A list's item: its position and its content.
-    Item(usize, &'a Node),
-}
-
-impl Fields {
-    fn read(node: &Node, own: Own<'_>) -> Self {
-        let mut itself = false;
-        let mut below = Vec::new();
-        for (name, child) in node.as_map().into_iter().flat_map(Map::iter) {
-            if &**name == "." {
-                itself = true;
-            } else if let Some(element) = Element::read(name, own) {
-                let mut fields = Self::read(child, own);
-                // A leaf of the set is written as an empty map: it stands for its own path.
-                fields.itself |= fields.below.is_empty();
-                below.push((element, fields));
-            }
-        }
-        Self {
-            itself,
-            below: below.into(),
-        }
-    }
-
-    /// Whether the leaf that `trail` leads to is in the set: it is an owned path, or it lies below an owned path that has
-    /// nothing below it in the set (an atomic list or map).
-    pub fn covers(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
-        let Some((step, rest)) = trail.split_first() else {
-            return self.itself;
-        };
-        if self.below.is_empty() {
-            return self.itself;
-        }
-        self.below
-            .iter()
-            .any(|(element, fields)| element.matches(*step, own) && fields.covers(rest, own))
-    }
-
-    /// Whether what `trail` leads to is in the set, or anything below it.
-    fn touches(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
-        match trail.split_first() {
-            None => self.itself || !self.below.is_empty(),
-            Some(_) if self.below.is_empty() => self.itself,
-            Some((step, rest)) => self
-                .below
-                .iter()
-                .any(|(element, fields)| element.matches(*step, own) && fields.touches(rest, own)),
-        }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.below
-            .iter()
-            .map(|(element, fields)| {
-                size_of::<(Element, Self)>() + element.heap_bytes() + fields.heap_bytes()
-            })
-            .sum()
-    }
-}
-
-impl Element {
-    fn read(name: &str, own: Own<'_>) -> Option<Self> {
-        let (form, rest) = name.split_once(':')?;
-        match form {
-            "f" => Some(Self::Field(Key::from(rest))),
-            "k" => {
-                let keys: Node = serde_json::from_str(rest).ok()?;
-                Some(Self::Item(
-                    keys.as_map()?
-                        .iter()
-                        .map(|(key, value)| (key.clone(), Scalar::read(value, own)))
-                        .collect(),
-                ))
-            }
-            "v" => serde_json::from_str::<Node>(rest)
-                .ok()
-                .map(|value| Self::Value(Scalar::read(&value, own))),
-            "i" => rest.parse().ok().map(Self::Index),
-            _ => None,
-        }
-    }
-
-    /// A rendered item matches by the keys that it has: the server adds defaults such as `protocol: TCP` to the others.
-    pub(super) fn matches(&self, step: Step<'_>, own: Own<'_>) -> bool {
-        match (self, step) {
-            (Self::Field(field), Step::Field(key)) => field == key,
-            (Self::Item(keys), Step::Item(_, item)) => {
-                keys.iter().all(|(key, value)| match item.get(key) {
-                    Some(rendered) => value.is(rendered, own),
-                    // The one default of a key among Kubernetes' own kinds: 53/TCP is not 53/UDP.
-                    None if &**key == "protocol" => value.is(&Node::from("TCP"), own),
-                    None => true,
-                })
-            }
-            (Self::Value(value), Step::Item(_, item)) => value.is(item, own),
-            (Self::Index(index), Step::Item(position, _)) => *index == position as u64,
-            _ => false,
-        }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Item(keys) => keys.len() * size_of::<(Key, Scalar)>(),
-            _ => 0,
-        }
-    }
-}
-
 /// Adds what [`Ownership::read`] looks at.
 pub(super) fn looks_at(sieve: Sieve) -> Sieve {
     let fields = ["manager", "operation", "subresource", "fieldsV1"];
@@ -295,7 +140,7 @@ pub fn updated_by(managed_fields: &Node, object: &Node, path: &Path, own: Own<'_
         let text = |field| entry.get(field).and_then(Node::as_str);
         let covers = entry
             .get("fieldsV1")
-            .is_some_and(|fields| Fields::read(fields, own).covers(&trail, own));
+            .is_some_and(|fields| Fields::read(fields, own, &[]).covers(&trail, own));
         (text("operation") == Some("Update") && covers)
             .then(|| text("manager"))
             .flatten()
@@ -370,7 +215,7 @@ pub(super) mod tests {
         let fields = node(
             r#"{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}"#,
         );
-        let fields = Fields::read(&fields, OWN);
+        let fields = Fields::read(&fields, OWN, &[]);
         let (ports, port) = (Key::from("ports"), Key::from("containerPort"));
         let covered = |item: &Node| {
             fields.covers(
@@ -388,6 +233,7 @@ pub(super) mod tests {
         let fields = Fields::read(
             &node(r#"{"f:spec":{"f:selector":{},"f:other":{"f:x":{}}}}"#),
             OWN,
+            &[],
         );
         let keys: Vec<Key> = ["spec", "selector", "app", "other"]
             .into_iter()
@@ -410,6 +256,47 @@ pub(super) mod tests {
             OWN
         ));
         assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3])], OWN));
+    }
+
+    #[test]
+    fn an_empty_map_that_somebody_applies_covers_nothing_that_others_own_below_it() {
+        let theirs = entry("other", "Apply", r#"{"f:data":{},"f:list":{}}"#);
+        let covered = |another: &str, field: &str| {
+            let managed = node(&format!("[{theirs},{another}]"));
+            let (field, leaf) = (Key::from(field), Key::from("a"));
+            let trail = [Step::Field(&field), Step::Field(&leaf)];
+            Ownership::read(Some(&managed), OWN)
+                .applied_by_other("orkestra/a.b", &trail, OWN)
+                .is_some()
+        };
+        let fields = r#"{"f:data":{"f:a":{}},"f:list":{}}"#;
+        let (edit, ours) = (
+            entry("kubectl-edit", "Update", fields),
+            entry("orkestra/a.b", "Apply", r#"{"f:data":{"f:b":{}}}"#),
+        );
+        for another in [&edit, &ours] {
+            assert!(!covered(another, "data"), "{another}");
+            // Nobody owns a part of it: it is atomic.
+            assert!(covered(another, "list"), "{another}");
+        }
+        let whole = entry("kubectl-edit", "Update", r#"{"f:data":{".":{}}}"#);
+        assert!(covered(&whole, "data"));
+    }
+
+    #[test]
+    fn thousands_of_managers_are_read_in_time_that_grows_with_their_number() {
+        let theirs: Vec<String> = (0..3_000)
+            .map(|n| {
+                entry(
+                    &format!("m{n}"),
+                    "Apply",
+                    r#"{"f:data":{"f:a":{},"f:b":{}}}"#,
+                )
+            })
+            .collect();
+        let managed = node(&format!("[{}]", theirs.join(",")));
+        let ownership = Ownership::read(Some(&managed), OWN);
+        assert_eq!(ownership.foreign.len(), 3_000);
     }
 
     #[test]

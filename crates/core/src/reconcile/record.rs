@@ -1,22 +1,27 @@
 //! Records: what stores keep of an object instead of the object.
 
-use std::{collections::BTreeSet, num::NonZeroI64, sync::Arc};
+use std::{num::NonZeroI64, sync::Arc};
 
 use jiff::Timestamp;
 
-pub use super::identity::{Identity, Uid, Version};
 use super::{
     holds::{self, Holds},
     identity::from_hex,
     inventory::Inventory,
     kstatus::{self, Readiness},
     owned::{self, Own, Ownership},
-    sources::Answers,
+    proof::{self, Proof},
+    requested::Requested,
+    unread::fault_of,
+};
+pub use super::{
+    identity::{Identity, Uid, Version},
+    observed::{Observed, ObservedChild},
 };
 use crate::{
     api::names,
-    plan::{ChildKey, GroupKind},
-    value::{Node, Path, Sieve, project},
+    plan::GroupKind,
+    value::{Fault, Node, Path, Sieve, project},
 };
 
 /// Why an object from the API server could not be recorded: it is not shaped like an object.
@@ -80,12 +85,14 @@ pub struct CrRecord {
     pub managed: bool,
     /// What its inventory annotation says; the default where there is none. Equal ones are shared.
     pub inventory: Arc<Inventory>,
-    /// The annotation that forces a pass.
-    pub force: Option<Box<str>>,
+    /// The annotations that ask for a pass.
+    pub requested: Option<Box<Requested>>,
     /// What keeps fields of it from being written, as far as paths ask ([`super::holds::asks`]).
     pub holds: Option<Box<Holds>>,
     /// What the plan reads, and what a status patch compares with: `status` as far as the plan writes it.
     pub view: Node,
+    /// The part that cannot be read of what is looked at: the record lacks it, and no pass may take it for absent.
+    pub unread: Option<Box<Fault>>,
 }
 
 impl CrRecord {
@@ -118,9 +125,10 @@ impl CrRecord {
                 .map(Inventory::parse)
                 .unwrap_or_default()
                 .share(),
-            force: annotation(object, names::ANNOTATION_RECONCILE).map(Box::from),
+            requested: Requested::read(|name| annotation(object, name)).map(Box::new),
             holds: Holds::read(object, paths),
             view: project(object, paths),
+            unread: fault_of(object, || Self::looks_at(paths)),
         })
     }
 
@@ -135,6 +143,7 @@ impl CrRecord {
             names::ANNOTATION_SKIP_ON_DELETE,
             names::ANNOTATION_INVENTORY,
             names::ANNOTATION_RECONCILE,
+            names::ANNOTATION_REQUESTED_AT,
         ];
         let annotations = annotations.map(|name| in_metadata(&["annotations", name]));
         let own: Vec<Path> = metadata
@@ -156,7 +165,7 @@ impl CrRecord {
         let finalizers = finalizers.map(|name| size_of::<Box<str>>() + name.len());
         self.id.heap_bytes()
             + finalizers.sum::<usize>()
-            + self.force.as_deref().map_or(0, str::len)
+            + self.requested.as_deref().map_or(0, Requested::heap_bytes)
             + self.holds.as_deref().map_or(0, Holds::heap_bytes)
             + self.view.heap_bytes()
     }
@@ -178,9 +187,10 @@ impl CrRecord {
             other_finalizers,
             managed,
             inventory,
-            force,
+            requested,
             holds,
             view,
+            unread,
         } = self;
         id.uid != before.id.uid
             || *generation != before.generation
@@ -191,9 +201,10 @@ impl CrRecord {
             || *other_finalizers != before.other_finalizers
             || *managed != before.managed
             || *inventory != before.inventory
-            || *force != before.force
+            || *requested != before.requested
             || *holds != before.holds
             || *view != before.view
+            || *unread != before.unread
     }
 }
 
@@ -216,6 +227,8 @@ pub struct ChildRecord {
     pub ownership: Arc<Ownership>,
     /// None is what most are: current.
     readiness: Option<Box<Readiness>>,
+    /// Marks in place of an owner reference, and finalizers while it is being deleted.
+    pub(super) proof: Option<Box<Proof>>,
     /// What templates read of it.
     pub view: Node,
 }
@@ -227,8 +240,8 @@ impl ChildRecord {
     /// [`Malformed`] as [`Identity::read`] says.
     pub fn read(kind: &GroupKind, object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
-        let controller = controller(object);
-        let owner = controller.or_else(|| owner_label(object)).map(Uid::from);
+        let proof = Proof::read(object);
+        let owner = proof::owner(object, proof.as_deref());
         let own = Own {
             name: &id.key.name,
             owner: owner.as_ref(),
@@ -241,7 +254,7 @@ impl ChildRecord {
             .and_then(|text| text.parse().ok());
         let record = Self {
             created: created.and_then(|created| NonZeroI64::new(created.as_second())),
-            controlled: controller.is_some(),
+            controlled: controller(object).is_some(),
             owner,
             // Our own hashes have one form: any other text is none of them.
             applied: annotation(object, names::ANNOTATION_APPLIED)
@@ -250,10 +263,15 @@ impl ChildRecord {
             deleting: meta(object, "deletionTimestamp").is_some(),
             ownership,
             readiness: None,
+            proof,
             view: project(object, paths),
             id,
         };
-        Ok(record.with_readiness(kstatus::readiness(kind, object)))
+        let readiness = match fault_of(object, || Self::looks_at(paths)) {
+            Some(fault) => Readiness::Unreadable(fault),
+            None => kstatus::readiness(kind, object),
+        };
+        Ok(record.with_readiness(readiness))
     }
 
     /// The record of an object that has come so far.
@@ -281,7 +299,11 @@ impl ChildRecord {
             ["labels", names::LABEL_OWNER_UID],
         ];
         let marks = marks.iter().map(|mark| in_metadata(mark));
-        let own: Vec<Path> = metadata.chain(marks).chain(kstatus::looks_at()).collect();
+        let own: Vec<Path> = metadata
+            .chain(marks)
+            .chain(Proof::looks_at())
+            .chain(kstatus::looks_at())
+            .collect();
         owned::looks_at(Sieve::new(own.iter().chain(paths)))
     }
 
@@ -298,6 +320,7 @@ impl ChildRecord {
             deleting,
             ownership,
             readiness,
+            proof,
             view,
         } = self;
         id.uid != before.id.uid
@@ -308,11 +331,12 @@ impl ChildRecord {
             || *deleting != before.deleting
             || *ownership != before.ownership
             || *readiness != before.readiness
+            || *proof != before.proof
             || *view != before.view
     }
 
-    /// The uid of the custom resource that this child belongs to: its controller's, or where it has no controller, the
-    /// one that the owner label names, which is the only mark where an owner reference is illegal.
+    /// The uid of the custom resource that this child belongs to: its controller's. Where it has no controller, that of
+    /// the owner annotation, or of the owner-uid label.
     pub fn owner(&self) -> Option<&Uid> {
         self.owner.as_ref()
     }
@@ -327,20 +351,23 @@ impl ChildRecord {
         self.applied.is_some() && self.applied == from_hex(hash.bytes())
     }
 
+    /// The part that cannot be read of what is looked at: nothing is concluded from the rest but who the child is.
+    pub fn unread(&self) -> Option<&Fault> {
+        match self.readiness() {
+            Readiness::Unreadable(fault) => Some(fault),
+            _ => None,
+        }
+    }
+
     /// How far it has come.
     pub fn readiness(&self) -> &Readiness {
         self.readiness.as_deref().unwrap_or(&Readiness::Current)
     }
 
-    /// Whether this child is proven to be made by the operator that writes as `manager` for the owner `uid`: labels
-    /// alone prove nothing, other controllers copy them.
-    pub fn is_ours(&self, uid: &Uid, manager: &str) -> bool {
-        self.owner() == Some(uid) && self.names_itself && self.ownership.wrote(manager)
-    }
-
-    /// Whether it is that owner's, and Kubernetes does not collect it: it has no owner reference.
-    pub fn is_uncollected(&self, uid: &Uid, manager: &str) -> bool {
-        !self.controlled && self.is_ours(uid, manager)
+    /// Whether it may be that owner's, Kubernetes does not collect it, and it cannot be read: it stays where it is, and so does
+    /// its owner.
+    pub fn is_unread_and_uncollected(&self, uid: &Uid) -> bool {
+        self.unread().is_some() && !self.controlled && self.owner() == Some(uid)
     }
 
     /// Bytes on the heap, without what is shared.
@@ -350,6 +377,7 @@ impl ChildRecord {
         self.id.heap_bytes()
             + self.owner.as_ref().map_or(0, Uid::heap_bytes)
             + readiness
+            + self.proof.as_deref().map_or(0, Proof::heap_bytes)
             + self.view.heap_bytes()
     }
 }
@@ -357,41 +385,6 @@ impl ChildRecord {
 /// The `child` annotation's value: `<kind>/<name>`.
 pub fn child_mark(kind: &GroupKind, name: &str) -> String {
     format!("{}/{name}", kind.kind)
-}
-
-/// A child as it is seen by a pass.
-#[derive(Clone, Debug)]
-pub struct ObservedChild {
-    /// Which object.
-    pub key: ChildKey,
-    /// What is kept of it.
-    pub record: Arc<ChildRecord>,
-}
-
-/// Everything that a pass reads.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    /// The custom resource.
-    pub cr: Arc<CrRecord>,
-    /// Its children: every object whose [`ChildRecord::owner`] is its uid, sorted by key.
-    pub children: Vec<ObservedChild>,
-    /// Kinds of its inventory that cannot be read at the moment: nothing is concluded from their absence.
-    pub unseen: BTreeSet<GroupKind>,
-    /// Whether its status tells of a pass already; none where its CRD cannot hold that. Passes report after they write, so
-    /// what an unreported custom resource's inventory calls made may have been lost in a crash before it was.
-    pub reported: Option<bool>,
-    /// What was read beside them for this pass so far.
-    pub answers: Answers,
-}
-
-impl Observed {
-    /// The child of that key.
-    pub fn child(&self, key: &ChildKey) -> Option<&Arc<ChildRecord>> {
-        self.children
-            .binary_search_by(|child| child.key.cmp(key))
-            .ok()
-            .map(|at| &self.children[at].record)
-    }
 }
 
 /// The paths that [`CrRecord::read`] keeps: what templates read, and what the status patch compares with.

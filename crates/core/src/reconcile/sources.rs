@@ -17,7 +17,7 @@ use super::{
     unique,
 };
 use crate::{
-    plan::{ChildKey, EVENTS, EXTERNAL, Number, OperatorPlan, Stage},
+    plan::{ChildKey, EVENTS, EXTERNAL, GroupKind, Number, OperatorPlan, Stage},
     template::Data,
     value::{Key, Node, Path, Step},
 };
@@ -25,7 +25,8 @@ use crate::{
 /// Something that a pass must know and that its records do not tell. Equal reads have one answer in a pass.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
-    /// An object that somebody else made: what a child copies or refers to. All but its metadata is there.
+    /// An object that somebody else made: what a child copies, refers to or lives in. All but its metadata is there; of a
+    /// Namespace the labels are.
     Object(ChildKey),
     /// A call to the outside; [`answered`](super::calls::answered) makes its answer.
     Call(Box<Request>),
@@ -268,12 +269,16 @@ impl Sources {
     }
 }
 
-/// Names below `.children` of kinds that cannot be looked at.
+/// Names below `.children` of kinds that cannot be looked at, or of which a child cannot be read.
 fn unseen_children(plan: &OperatorPlan, observed: &Observed) -> Vec<(Path, Box<str>)> {
+    let is_unread = |kind: &GroupKind| {
+        let mut children = observed.children.iter();
+        children.any(|child| child.key.kind == *kind && child.record.unread().is_some())
+    };
     let unseen = plan
         .children_names
         .iter()
-        .filter(|alias| observed.unseen.contains(&alias.kind));
+        .filter(|alias| observed.unseen.contains(&alias.kind) || is_unread(&alias.kind));
     let path = |name: &Key| {
         Path::from_iter([
             Step::Field(Key::from("children")),

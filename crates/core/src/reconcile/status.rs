@@ -11,6 +11,7 @@ use super::{
     reason::Reason,
     record::{CrRecord, Observed},
     render::{RenderError, Renderer, Setting, wanted},
+    requested::LAST_HANDLED,
     sources::Sources,
     verdict::{Executed, verdict},
 };
@@ -47,7 +48,9 @@ pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
     let persisted = plan
         .persisted()
         .flat_map(|path| [path.clone(), holds::asks(path)]);
-    let declared = declared_paths(plan).map(|path| up_to_list(below_status(&path)));
+    let handled = plan.status.conditions.then(|| field(LAST_HANDLED));
+    let declared = declared_paths(plan).chain(handled);
+    let declared = declared.map(|path| up_to_list(below_status(&path)));
     declared.chain(persisted).collect()
 }
 
@@ -118,6 +121,7 @@ pub fn status(
         let told = wanted_conditions(observed, sources, executed);
         write_conditions(plan, facts, (observed, told, own), &mut wanted, now);
     }
+    write_handled(plan, facts, observed, &mut wanted);
     let patch = merge_patch(&live, &wanted)?;
     let metadata = Node::object([(
         "resourceVersion",
@@ -127,6 +131,18 @@ pub fn status(
         body: Node::object([("metadata", metadata), ("status", patch)]),
         subresource: facts.has_status,
     })
+}
+
+/// Repeats the request for a pass that this pass has handled, where the CRD keeps that and the Katalog does not write it.
+fn write_handled(plan: &OperatorPlan, facts: &CrdFacts, observed: &Observed, wanted: &mut Node) {
+    let path = field(LAST_HANDLED);
+    let is_declared = plan.status.fields.iter().any(|field| field.path == path);
+    if !plan.status.conditions || is_declared || !facts.status.holds_handled() {
+        return;
+    }
+    if let Some(requested) = &observed.cr.requested {
+        set(wanted, &path, Node::from(requested.latest()));
+    }
 }
 
 fn declared_fields(
@@ -280,8 +296,11 @@ fn write_conditions(
         .iter()
         .filter_map(|item| own_condition(plan, item))
         .collect();
+    // A type that the Katalog declares is the Katalog's: two of one type would be refused.
+    let declared = |one: &Condition| plan.status.own.iter().any(|own| *own.name == *one.type_);
     let said: Vec<Condition> = told
         .into_iter()
+        .filter(|one| !declared(one))
         .chain(own)
         .map(|condition| condition.observed(generation))
         .collect();
@@ -315,11 +334,12 @@ fn field(name: &str) -> Path {
 
 /// The type of a condition of ours.
 fn own_type(item: &Node) -> Option<&str> {
-    const OURS: [&str; 7] = [
+    const OURS: [&str; 8] = [
         conditions::READY,
         conditions::RECONCILING,
         conditions::STALLED,
         conditions::FIELD_CONFLICT,
+        conditions::AUTOSCALED,
         conditions::NORMALIZED,
         conditions::MUTATED,
         conditions::VALIDATION_WARNING,
@@ -386,6 +406,18 @@ fn wanted_conditions(
             conditions::FIELD_CONFLICT,
             ConditionStatus::True,
             Reason::FieldConflict.as_str(),
+            &message,
+        ));
+    }
+    if !executed.autoscaled.is_empty() {
+        let lines = executed.autoscaled.iter().map(|(child, scaler)| {
+            format!("{child}: spec.replicas is set by HorizontalPodAutoscaler `{scaler}`")
+        });
+        let message = conditions::fit(&lines.collect::<Vec<_>>(), conditions::MESSAGE_BYTES);
+        wanted.push(Condition::new(
+            conditions::AUTOSCALED,
+            ConditionStatus::True,
+            Reason::Autoscaled.as_str(),
             &message,
         ));
     }

@@ -17,12 +17,16 @@ pub struct Executed {
     pub failures: Vec<Failure>,
     /// Fields that others hold: child, field and manager.
     pub held: Vec<(ChildKey, Held)>,
+    /// Children whose `spec.replicas` an autoscaler sets, and its name.
+    pub autoscaled: Vec<(ChildKey, String)>,
     /// What the end of a custom resource that is being deleted waits for, and why.
     pub ending: Option<(Reason, String)>,
     /// When another pass is due though nothing changes: a condition turns, something expires.
     pub wake: Option<Timestamp>,
     /// The condition of `readyWhen` that does not hold.
     pub unmet: Option<Box<str>>,
+    /// Children that were created once, are declared, and are gone.
+    pub missing: Vec<ChildKey>,
     /// What conditions could not compare: people are told, nothing else follows.
     pub doubts: Vec<Failure>,
 }
@@ -61,6 +65,8 @@ pub enum Action {
     Created,
     /// It was changed, because what is declared changed.
     Updated,
+    /// It was deleted and created again, because an immutable field of it changed.
+    Recreated,
     /// It was changed back.
     Repaired,
     /// It was deleted.
@@ -91,11 +97,12 @@ pub fn told(failures: &[Failure], bytes: usize) -> String {
 
 /// Judges a pass. `observed` is what stands after its writes.
 pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
-    if let Some(worst) = executed
-        .failures
-        .iter()
-        .min_by_key(|failure| failure.reason.is_permanent())
-    {
+    if let Some(worst) = executed.failures.iter().min_by_key(|failure| {
+        (
+            failure.reason == Reason::WriteConflict,
+            failure.reason.is_permanent(),
+        )
+    }) {
         let permanent = executed
             .failures
             .iter()
@@ -115,6 +122,20 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
             stalled: *reason == Reason::EndTimedOut,
         };
     }
+    if !executed.missing.is_empty() {
+        let line = |key: &ChildKey| {
+            format!(
+                "{key} is gone, and `onCreate` does not create it again: create it, or declare `reconcile: true`"
+            )
+        };
+        let lines: Vec<String> = executed.missing.iter().map(line).collect();
+        return Verdict {
+            ready: false,
+            reason: Reason::ChildMissing,
+            message: fit(&lines, MESSAGE_BYTES),
+            stalled: true,
+        };
+    }
     let (mut failed, mut awaited) = (Vec::new(), Vec::new());
     for done in executed
         .done
@@ -123,6 +144,7 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
     {
         match observed.child(&done.key).map(|record| record.readiness()) {
             Some(Readiness::Failed(why)) => failed.push(format!("{}: {why}", done.key)),
+            Some(Readiness::Unreadable(fault)) => failed.push(format!("{}: {fault}", done.key)),
             Some(Readiness::InProgress(_)) => awaited.push(done.key.to_string()),
             Some(Readiness::Current) | None => {}
         }

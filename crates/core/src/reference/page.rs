@@ -42,7 +42,7 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/operator-box", "The box", "katalog.spec.crds.operatorBox", "What the operator does for each custom resource.";
     "katalog/reconciler", "The reconciler", "katalog.spec.crds.operatorBox.reconciler", "How many resources are reconciled at a time, how often, and when again.";
     "katalog/queue", "The queue", "katalog.spec.crds.operatorBox.reconciler.queue", "What the reconciler takes its work from. Each resource is in it at most once, and none is ever dropped.";
-    "katalog/children", "Children", "katalog.spec.crds.operatorBox.onCreate", "The objects that are made for a custom resource, by kind. Under `onCreate` they are made when they are missing; under `onReconcile` they are kept as declared, and removed when their conditions no longer hold. The case of kinds does not count.";
+    "katalog/children", "Children", "katalog.spec.crds.operatorBox.onCreate", "The objects that are made for a custom resource, by kind. Under `onCreate` they are created once: one that is deleted later is not created again, and `Ready` says so, unless the entry has `reconcile: true`; under `onReconcile` they are kept as declared, and removed when their conditions no longer hold. The case of kinds does not count.";
     "katalog/conditions", "Conditions", "katalog.spec.crds.operatorBox.onCreate.deployments.when", "What must hold for a child to be wanted, or a status field to be written. All operators of one condition must hold.";
     "katalog/deployments", "Deployments", "katalog.spec.crds.operatorBox.onCreate.deployments", "A Deployment. Under `custom` one can be written out in full.";
     "katalog/containers", "Several containers", "katalog.spec.crds.operatorBox.onCreate.deployments.containers", "Beside the container of `image` there may be others, written as in a Pod, and others that come first.";
@@ -80,7 +80,7 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/limit-ranges", "LimitRanges", "katalog.spec.crds.operatorBox.onCreate.limitRanges", "What objects of a namespace may use each.";
     "katalog/priority-classes", "PriorityClasses", "katalog.spec.crds.operatorBox.onCreate.priorityClasses", "What comes first.";
     "katalog/status", "Status", "katalog.spec.crds.operatorBox.status", "What is written to the status of the custom resource, beside the automatic conditions.";
-    "katalog/on-delete", "Deletion", "katalog.spec.crds.operatorBox.onDelete", "What is done before a custom resource goes: Jobs are made without an owner, awaited and then removed; other entries are children that are deleted, of which kind, name and namespace count. While it lasts the resource stays; the annotation `orkestra.orkspace.io/skip-on-delete: \"true\"` lets it go. In a namespace that is being deleted no Job can be made: those left are passed over.";
+    "katalog/on-delete", "Deletion", "katalog.spec.crds.operatorBox.onDelete", "What is done before a custom resource goes: Jobs are made without an owner, awaited and then removed; other entries are children that are deleted, of which kind, name and namespace count. While it lasts the resource stays; the annotation `orkestra.orkspace.io/skip-on-delete: \"true\"` lets it go, whatever else its deletion waits for. In a namespace that is being deleted no Job can be made: those left are passed over.";
     "katalog/cross", "Other custom resources", "katalog.spec.crds.operatorBox.cross", "What templates read of other operators, at `.cross.<as>`.";
     "katalog/external", "Calls to the outside", "katalog.spec.crds.operatorBox.onCreate.external", "What templates read of the answer is at `.external.<name>`.";
     "katalog/observe", "Other triggers", "katalog.spec.crds.operatorBox.observe", "What leads to a pass beside the resource and its children.";
@@ -102,7 +102,7 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/sources", "Sources", "katalog.spec.sources", "Where further Katalogs come from.";
     "motif/motif", "The Motif", "motif", "A Motif is a part of operators. It does nothing by itself: a Katalog imports it, and gives values to its inputs. All blocks may stand under `spec`, too.";
     "motif/inputs", "Inputs", "motif.inputs", "What an import gives under `with`. Templates read it at `.inputs.<name>`, conditions at `inputs.<name>`.";
-    "motif/resources", "Resources", "motif.resources", "Children, as in the box of an operator: under `onCreate` those that are made when they are missing, beside it those that are kept as declared.";
+    "motif/resources", "Resources", "motif.resources", "Children, as in the box of an operator: under `onCreate` those that are created once, beside it those that are kept as declared.";
     "motif/status", "Status fields", "motif.status", "What is written to the status of the importing operator's custom resources.";
     "motif/admission", "Rules", "motif.admission", "Rules for the importing operator's custom resources.";
 };

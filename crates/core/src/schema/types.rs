@@ -40,6 +40,8 @@ enum Inside<'s> {
     Each(Rc<Type<'s>>),
     /// These names, of which the others are unknown.
     Names(Rc<BTreeMap<String, Type<'s>>>),
+    /// What a type has, and these names beside it.
+    Extended(Rc<(Type<'s>, BTreeMap<String, Type<'s>>)>),
 }
 
 /// A field that a value cannot have.
@@ -135,6 +137,37 @@ impl<'s> Type<'s> {
         self
     }
 
+    /// The same map with something at a path that it may not have: what has it stays as it is.
+    #[must_use]
+    pub(crate) fn with_path(self, path: &[String]) -> Self {
+        let Some((first, rest)) = path.split_first() else {
+            return self;
+        };
+        let known = self.field(first);
+        let inner = match (known, rest) {
+            (Ok(_), []) => return self,
+            (Ok(inner), rest) => inner.with_path(rest),
+            (Err(_), []) => Self::any(),
+            (Err(_), rest) => Self::of_names([]).with_path(rest),
+        };
+        match self.inside {
+            Inside::Names(_) => self.with_name(first, inner),
+            Inside::Extended(ref known) => {
+                let mut known = (**known).clone();
+                known.1.insert(first.clone(), inner);
+                let inside = Inside::Extended(Rc::new(known));
+                Self { inside, ..self }
+            }
+            _ => Self {
+                inside: Inside::Extended(Rc::new((
+                    self.clone(),
+                    BTreeMap::from([(first.clone(), inner)]),
+                ))),
+                ..self
+            },
+        }
+    }
+
     /// The place in a schema that describes it, if exactly one does.
     pub fn schema(&self) -> Option<Schema<'s>> {
         match &self.inside {
@@ -202,6 +235,10 @@ impl<'s> Type<'s> {
             },
             Inside::Each(each) if self.may == Kinds::MAP => Ok((**each).clone()),
             Inside::Names(names) => Ok(names.get(key).cloned().unwrap_or_else(Self::any)),
+            Inside::Extended(known) => match known.1.get(key) {
+                Some(added) => Ok(added.clone()),
+                None => known.0.field(key),
+            },
             Inside::Each(_) | Inside::Unknown => Ok(Self::any()),
         }
     }
@@ -212,7 +249,7 @@ impl<'s> Type<'s> {
         match &self.inside {
             Inside::Schema(schema) => Self::of_below(schema.any_value()),
             Inside::Each(each) => (**each).clone(),
-            Inside::Unknown | Inside::Names(_) => Self::any(),
+            Inside::Unknown | Inside::Names(_) | Inside::Extended(_) => Self::any(),
         }
     }
 }

@@ -301,6 +301,14 @@ impl<'s> Schema<'s> {
         self.of_map
     }
 
+    /// Whether this is an amount of a resource, such as `250m` or `2Gi`. Of all types in the schemas of Kubernetes' own
+    /// kinds it alone is text or any number; a definition cannot have such a type.
+    pub(crate) fn is_quantity(&self) -> bool {
+        let types = self.node.get("type").and_then(Node::as_list);
+        let words = types.map(|types| types.iter().filter_map(Node::as_str));
+        words.is_some_and(|words| words.eq(["string", "number"]))
+    }
+
     /// `type` as it is written, and `int-or-string`; none where the schema leaves it open.
     pub(crate) fn type_word(&self) -> Option<&'s str> {
         if self.flag(INT_OR_STRING) {

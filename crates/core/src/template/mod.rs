@@ -18,6 +18,7 @@ mod data;
 mod entropy;
 mod error;
 mod eval;
+mod flows;
 mod functions;
 mod infer;
 mod intern;
@@ -43,6 +44,7 @@ pub use infer::{Inference, TypedExpression};
 pub use notes::{NoteDoc, notes, notes_markdown, notes_sample};
 pub use template::Template;
 
+pub(crate) use flows::Flow;
 pub(crate) use infer::{explain_no_field, explain_word};
 pub(crate) use notes::number::Number;
 pub(crate) use notes::{does_without, is_added_key};

@@ -12,6 +12,7 @@
 //! integers stay exact over the whole range that Kubernetes writes.
 
 mod edit;
+mod fault;
 mod hash;
 mod key;
 mod map;
@@ -19,12 +20,14 @@ mod network;
 mod node;
 mod path;
 mod quantity;
+pub(crate) mod scan;
 mod serde;
 mod sieve;
 
 pub(crate) use self::serde::PlainNumbers;
 
 pub use edit::{project, set};
+pub use fault::{Cause, Fault};
 pub(crate) use hash::hex_digits;
 pub use hash::{hash, hash_text};
 pub use key::Key;

@@ -4,13 +4,14 @@
 
 use std::{fmt, io};
 
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
+use super::fault::DUPLICATE;
 use super::node::float_text;
-use super::{Key, Node};
+use super::{Key, Map, Node};
 
 /// How many items or fields most lists and maps have at most: so many are read without an allocation that is too large.
 pub(super) const USUAL: usize = 8;
@@ -87,7 +88,30 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-struct NodeVisitor;
+/// Reads a value in which no key occurs twice.
+pub(super) struct Exact;
+
+impl<'de> DeserializeSeed<'de> for Exact {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(NodeVisitor { exact: true })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct NodeVisitor {
+    /// Whether a key that occurs twice is an error. Otherwise the last one counts.
+    exact: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
 
 impl<'de> Visitor<'de> for NodeVisitor {
     type Value = Node;
@@ -105,7 +129,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        Node::deserialize(deserializer)
+        deserializer.deserialize_any(self)
     }
 
     fn visit_bool<E: Error>(self, b: bool) -> Result<Node, E> {
@@ -134,7 +158,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
         let mut items = SmallVec::<[Node; USUAL]>::new();
-        while let Some(item) = list.next_element()? {
+        while let Some(item) = list.next_element_seed(self)? {
             items.push(item);
         }
         Ok(list_of(items))
@@ -142,16 +166,21 @@ impl<'de> Visitor<'de> for NodeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
         let mut entries = SmallVec::<[(Key, Node); USUAL]>::new();
-        while let Some(entry) = map.next_entry::<Key, Node>()? {
-            entries.push(entry);
+        while let Some(key) = map.next_key::<Key>()? {
+            entries.push((key, map.next_value_seed(self)?));
         }
-        Ok(Node::Map(entries.into_iter().collect()))
+        let count = entries.len();
+        let map: Map = entries.into_iter().collect();
+        if self.exact && map.len() < count {
+            return Err(A::Error::custom(DUPLICATE));
+        }
+        Ok(Node::Map(map))
     }
 }
 
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
+        deserializer.deserialize_any(NodeVisitor { exact: false })
     }
 }
 

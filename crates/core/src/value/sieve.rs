@@ -2,21 +2,27 @@
 //!
 //! ```text
 //!  paths ──► Sieve ──┐
-//!                    ├──► the same tree as project(parse(text), paths), and the same errors;
-//!  text ── serde ────┘    what no path asks for is passed over and never takes memory
+//!                    ├──► the same tree as project(parse(text), paths);
+//!  text ── serde ────┘    what no path asks for is skipped without recursion, and never takes memory
 //! ```
+//!
+//! A part that no path asks for may hold what cannot be read, however deep: it is not looked at. Where a part that is asked for
+//! cannot be read, [`Sieve::decode`] reads the others.
+
+mod decode;
 
 use std::fmt;
 
 use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+    Deserializer,
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use smallvec::SmallVec;
 
 use super::{
     Key, Map, Node, Path, Step,
-    serde::{USUAL, list_of},
+    fault::DUPLICATE,
+    serde::{Exact, USUAL, list_of},
 };
 
 /// Which parts of a text are kept: compiled once, used for every object of a kind.
@@ -83,7 +89,8 @@ impl Sieve {
     /// Reads one JSON value.
     ///
     /// # Errors
-    /// Those of reading it into a [`Node`]: what is passed over must be JSON too, and no deeper.
+    /// Those of reading what is kept into a [`Node`], and a key of that which occurs twice. What is skipped must have the
+    /// syntax of JSON.
     pub fn read(&self, json: &[u8]) -> serde_json::Result<Node> {
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         let node = self.deserialize(&mut deserializer)?;
@@ -168,11 +175,10 @@ impl Parts {
         &mut self.items[at].1
     }
 
-    fn find(&self, key: &str) -> Option<&(Key, Branch)> {
-        let at = self
-            .fields
-            .binary_search_by(|(known, _)| (**known).cmp(key));
-        self.fields.get(at.ok()?)
+    /// The position of a key's field.
+    fn find(&self, key: &str) -> Option<usize> {
+        let known = |(known, _): &(Key, Branch)| (**known).cmp(key);
+        self.fields.binary_search_by(known).ok()
     }
 
     fn find_item(&self, index: usize) -> Option<&Branch> {
@@ -196,7 +202,7 @@ impl<'de> DeserializeSeed<'de> for &Branch {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Node>, D::Error> {
         match &self.0 {
-            None => Node::deserialize(deserializer).map(Some),
+            None => Exact.deserialize(deserializer).map(Some),
             Some(parts) => deserializer.deserialize_any(&**parts),
         }
     }
@@ -238,7 +244,7 @@ impl<'de> Visitor<'de> for &Parts {
         for index in 0.. {
             let of_index = self.find_item(index);
             let read = match (of_index, self.each.as_ref()) {
-                (None, None) => list.next_element_seed(Pass)?.map(|()| None),
+                (None, None) => list.next_element::<IgnoredAny>()?.map(|_| None),
                 (Some(branch), None) => list.next_element_seed(branch)?,
                 (None, Some(each)) => list.next_element_seed(each)?.map(every),
                 (Some(branch), Some(each)) => {
@@ -258,15 +264,19 @@ impl<'de> Visitor<'de> for &Parts {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Node>, A::Error> {
         let mut entries = SmallVec::<[(Key, Node); USUAL]>::new();
+        let mut seen = SmallVec::<[usize; USUAL]>::new();
         while let Some(wanted) = map.next_key_seed(Wanted(self))? {
-            let Some((key, branch)) = wanted else {
-                map.next_value_seed(Pass)?;
+            let Some(at) = wanted else {
+                map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            match map.next_value_seed(branch)? {
-                Some(part) => entries.push((key.clone(), part)),
-                // Of a key that comes twice the last counts.
-                None => entries.retain(|(known, _)| known != key),
+            if seen.contains(&at) {
+                return Err(A::Error::custom(DUPLICATE));
+            }
+            seen.push(at);
+            let (key, branch) = &self.fields[at];
+            if let Some(part) = map.next_value_seed(branch)? {
+                entries.push((key.clone(), part));
             }
         }
         Ok(Some(Node::Map(entries.into_iter().collect::<Map>())))
@@ -279,19 +289,19 @@ fn every(part: Option<Node>) -> Option<Node> {
     Some(part.unwrap_or_default())
 }
 
-/// A key: the branch that asks for it, if one does. What nobody asks for is not interned.
+/// A key: the position of the field that asks for it, if one does. What nobody asks for is not interned.
 struct Wanted<'b>(&'b Parts);
 
-impl<'de, 'b> DeserializeSeed<'de> for Wanted<'b> {
-    type Value = Option<&'b (Key, Branch)>;
+impl<'de> DeserializeSeed<'de> for Wanted<'_> {
+    type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl<'b> Visitor<'_> for Wanted<'b> {
-    type Value = Option<&'b (Key, Branch)>;
+impl Visitor<'_> for Wanted<'_> {
+    type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
@@ -299,61 +309,6 @@ impl<'b> Visitor<'_> for Wanted<'b> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
         Ok(self.0.find(text))
-    }
-}
-
-/// Passes a value over. Not serde's `IgnoredAny`: for that `serde_json` accepts text that is no JSON, however deep.
-struct Pass;
-
-impl<'de> DeserializeSeed<'de> for Pass {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Pass {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(Pass)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while map.next_key_seed(Pass)?.is_some() {
-            map.next_value_seed(Pass)?;
-        }
-        Ok(())
     }
 }
 

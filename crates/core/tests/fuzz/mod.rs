@@ -6,12 +6,16 @@
 mod passes;
 
 use orkestra_core::{
+    decode::{Event, Lines, Listed, Page},
     diagnostics::{Diagnostic, Diagnostics},
     document::{Source, parse_stream, read_katalog, read_stream},
-    plan::{self, KatalogRef, Library, OperatorPlan, Plan, Schemas},
-    reconcile::step::Cycle,
+    plan::{self, GroupKind, KatalogRef, Library, OperatorPlan, Plan, Schemas},
+    reconcile::{
+        record::{ChildRecord, CrRecord},
+        step::Cycle,
+    },
     template::{Budget, Data, Template},
-    value::{Node, project},
+    value::{Node, Path, Sieve, project},
 };
 use serde_json::{Value, json};
 
@@ -204,4 +208,87 @@ fn decide(plan: &OperatorPlan) -> Cycle {
     object["metadata"]["uid"] = json!("0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10");
     object["metadata"]["resourceVersion"] = json!("70");
     passes::first(plan, &object)
+}
+
+/// What the records of the two targets below keep.
+fn kept() -> Vec<Path> {
+    ["spec.image", "spec.list[1]", "status"]
+        .map(|path| Path::parse(path).unwrap())
+        .to_vec()
+}
+
+/// The records of an object that was read through a sieve; equal to those of the whole tree, where there is one.
+fn records(sieve: &Sieve, text: &[u8], object: &Node) {
+    let (kept, kind) = (kept(), GroupKind::parse("Deployment.apps"));
+    let record = CrRecord::read(object, &kept);
+    let _ = ChildRecord::read(&kind, object, &kept);
+    assert_eq!(*object, sieve.decode(text), "it depends on how it arrives");
+    let Ok(record) = record else { return };
+    let whole = serde_json::from_slice::<Node>(text);
+    if let (None, Ok(whole)) = (&record.unread, whole) {
+        assert_eq!(CrRecord::read(&whole, &kept).as_ref(), Ok(&record));
+    }
+}
+
+/// A page of a list: the same objects come out of it however it is parted, and each of them gives the records that the whole
+/// tree gives.
+pub(crate) fn list(input: &[u8]) {
+    let sieve = CrRecord::looks_at(&kept());
+    let read = |size: usize| {
+        let (mut page, mut found) = (Page::new(&sieve), Vec::new());
+        let mut take = |listed| found.push(listed);
+        for part in input.chunks(size) {
+            page.feed(part, &mut take).ok()?;
+        }
+        let next = page.end(&mut take).ok()?;
+        Some((found, next))
+    };
+    let whole = read(input.len().max(1));
+    assert_eq!(whole, read(7));
+    for listed in whole.into_iter().flat_map(|(found, _)| found) {
+        if let Listed::Object(object) = listed {
+            let _ = CrRecord::read(&object, &kept());
+            let _ = ChildRecord::read(&GroupKind::parse("ConfigMap"), &object, &kept());
+        }
+    }
+    // As one object, too.
+    records(&sieve, input, &sieve.decode(input));
+    let _ = Sieve::whole().decode(input);
+}
+
+/// Lines of a watch: the same events come out of them however they are parted, a line that cannot be read hides no other.
+pub(crate) fn watch(input: &[u8]) {
+    let sieve = CrRecord::looks_at(&kept());
+    let read = |size: usize| {
+        let (mut lines, mut found) = (Lines::default(), Vec::new());
+        for mut part in input.chunks(size) {
+            while !part.is_empty() {
+                let (used, event) = lines.feed(part, &sieve);
+                assert!(used > 0 && used <= part.len());
+                found.extend(event);
+                part = &part[used..];
+            }
+        }
+        (found, lines.is_cut_off())
+    };
+    let (events, is_cut_off) = read(input.len().max(1));
+    assert_eq!((&events, is_cut_off), (&read(5).0, read(5).1));
+    for event in &events {
+        if let Event::Put(object) | Event::Gone(object) = event {
+            let _ = CrRecord::read(object, &kept());
+            let _ = ChildRecord::read(&GroupKind::parse("ConfigMap"), object, &kept());
+        }
+    }
+    let good =
+        br#"{"type":"ADDED","object":{"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}}"#;
+    let mut after = Lines::default();
+    let text = [input, b"\n", good, b"\n"].concat();
+    let mut rest = &text[..];
+    let mut last = None;
+    while !rest.is_empty() {
+        let (used, event) = after.feed(rest, &sieve);
+        last = event.or(last);
+        rest = &rest[used..];
+    }
+    assert!(matches!(last, Some(Event::Put(_))), "{last:?}");
 }

@@ -94,6 +94,31 @@ fn each_entry_of_a_map_has_a_key_and_a_value() {
 }
 
 #[test]
+fn each_entry_of_a_map_is_its_key_with_the_value_beside_it() {
+    let declared = "onReconcile:
+  configMaps:
+    - name: '{{ .metadata.name }}-{{ .item }}'
+      forEach: { field: spec.pumps, as: pump }
+      when: [{ field: value.on, equals: true }]
+      data: { speed: '{{ .value.speed }}', pump: '{{ .pump }}' }";
+    let pumps = json!({ "pumps": {
+        "b": { "on": true, "speed": 4 }, "a": { "on": true, "speed": 7 }, "c": { "on": false },
+    } });
+    let mut world = world(declared, &pumps);
+    let cycle = world.decide();
+    assert_eq!(cycle.failures, []);
+    assert_eq!(
+        words(&cycle),
+        ["apply ConfigMap east/pond-a", "apply ConfigMap east/pond-b"]
+    );
+    let made = rendered(&cycle, &key("ConfigMap", "pond-b"))
+        .object
+        .to_json();
+    assert_eq!(made["data"], json!({ "speed": "4", "pump": "b" }));
+    world.settle();
+}
+
+#[test]
 fn elements_of_one_name_are_an_error_and_delete_nothing() {
     let mut world = world(REGIONS, &json!({ "regions": ["eu", "us"] }));
     world.settle();
@@ -198,9 +223,13 @@ fn a_name_without_the_element_is_an_error() {
     );
     assert!(found.contains("{{ .region }}"), "{found}");
     assert_eq!(
-        problems("{ name: a, namespace: '{{ .item }}', forEach: { field: spec.a } }"),
-        ""
+        problems("{ name: a, labels: { at: '{{ .item }}' }, forEach: { field: spec.a } }")
+            .matches("makes the same")
+            .count(),
+        1
     );
+    let elsewhere = problems("{ name: a, namespace: '{{ .item }}', forEach: { field: spec.a } }");
+    assert!(!elsewhere.contains("makes the same"), "{elsewhere}");
     assert_eq!(
         problems("{ name: 'a-{{ .index }}', forEach: { field: spec.a } }"),
         ""

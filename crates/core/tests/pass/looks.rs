@@ -15,7 +15,7 @@ use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 
 /// Fields that records look at, fields around them, and some that no record looks at.
-const FIELDS: [&str; 43] = [
+const FIELDS: [&str; 47] = [
     "metadata.namespace",
     "metadata.generation",
     "metadata.creationTimestamp",
@@ -27,6 +27,10 @@ const FIELDS: [&str; 43] = [
     r#"metadata.labels["app.kubernetes.io/instance"]"#,
     r#"metadata.annotations["orkestra.orkspace.io/applied"]"#,
     r#"metadata.annotations["orkestra.orkspace.io/child"]"#,
+    r#"metadata.annotations["orkestra.orkspace.io/owner"]"#,
+    r#"metadata.annotations["orkestra.orkspace.io/adopted"]"#,
+    r#"metadata.annotations["argocd.argoproj.io/tracking-id"]"#,
+    r#"metadata.labels["kustomize.toolkit.fluxcd.io/name"]"#,
     r#"metadata.annotations["orkestra.orkspace.io/inventory"]"#,
     r#"metadata.annotations["orkestra.orkspace.io/reconcile"]"#,
     r#"metadata.annotations["orkestra.orkspace.io/skip-on-delete"]"#,

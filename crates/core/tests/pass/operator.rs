@@ -46,9 +46,15 @@ pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
     plan.operators[0].clone()
 }
 
-/// The operator of Ponds, in namespaces, whose `operatorBox` is `declared`.
+/// The operator of Ponds, in namespaces, whose `operatorBox` is `declared`. They may choose any namespace for children.
 pub(crate) fn operator(declared: &str) -> Arc<OperatorPlan> {
-    of_document(&katalog("true", declared), &Schemas::default())
+    operator_with("allowedTargets: ['*']", declared)
+}
+
+/// The same with this line in the entry.
+pub(crate) fn operator_with(line: &str, declared: &str) -> Arc<OperatorPlan> {
+    let entry = format!("true\n      {line}");
+    of_document(&katalog(&entry, declared), &Schemas::default())
 }
 
 /// The same for Ponds that live in no namespace.

@@ -35,6 +35,9 @@ onReconcile:
 fn world() -> World {
     let mut world = World::new(&operator(PONDS), pond(&json!({ "depth": "3" }), &json!({})));
     world.now = at(0);
+    let first = json!({ "value": "YQ==" });
+    there_is(&mut world, "ConfigMap", "ca", &first);
+    there_is(&mut world, "Secret", "key", &first);
     world
 }
 
@@ -99,6 +102,54 @@ fn pods_roll_with_what_others_have() {
 }
 
 #[test]
+fn pods_do_not_roll_into_the_absence_of_what_they_need() {
+    let mut world = world();
+    world.pass();
+    seen(&mut world);
+    let before = mark(&world);
+    let ca = Read::Object(key("ConfigMap", "ca"));
+    let there = world.outside.insert(ca.clone(), Answer::Absent).unwrap();
+    assert_eq!(world.pass().written, []);
+    // What else changes waits for it too: pods that roll now could not start.
+    there_is(&mut world, "Secret", "key", &json!({ "value": "b25l" }));
+    assert_eq!(world.pass().written, []);
+    assert_eq!(mark(&world), before);
+    world.outside.insert(ca, there);
+    assert_eq!(world.pass().written.len(), 1);
+    assert_ne!(mark(&world), before);
+}
+
+#[test]
+fn pods_that_can_start_without_it_roll_when_it_goes() {
+    let declared = PONDS.replace(
+        "configMap: { name: ca }",
+        "configMap: { name: ca, optional: true }",
+    );
+    let mut world = World::new(
+        &operator(&declared),
+        pond(&json!({ "depth": "3" }), &json!({})),
+    );
+    world.now = at(0);
+    let there = json!({ "value": "YQ==" });
+    for (kind, name) in [
+        ("ConfigMap", "ca"),
+        ("Secret", "key"),
+        ("Secret", "registry"),
+    ] {
+        there_is(&mut world, kind, name, &there);
+    }
+    world.pass();
+    seen(&mut world);
+    for (kind, name) in [("ConfigMap", "ca"), ("Secret", "registry")] {
+        let before = mark(&world);
+        let read = Read::Object(key(kind, name));
+        world.outside.insert(read, Answer::Absent);
+        assert_eq!(world.pass().written.len(), 1, "{name}");
+        assert_ne!(mark(&world), before, "{name}");
+    }
+}
+
+#[test]
 fn pods_stay_as_they_are_while_something_cannot_be_read() {
     let mut world = world();
     world.pass();
@@ -153,6 +204,12 @@ fn every_kind_that_rolls_does_so_with_everything_that_its_pods_name() {
         );
         let mut world = World::new(&operator(&declared), pond(&json!({}), &json!({})));
         world.now = at(0);
+        let secrets = (1..=8).map(|n| ("Secret", format!("s{n}")));
+        let maps = [1, 2, 4, 5, 7].map(|n| ("ConfigMap", format!("c{n}")));
+        let used: Vec<_> = secrets.chain(maps).collect();
+        for (used, name) in &used {
+            there_is(&mut world, used, name, &json!({ "value": "YQ==" }));
+        }
         assert_eq!(world.pass().cycle.failures, [], "{list}");
         assert_eq!(world.pass().written, [], "{list}");
         let template = format!("/{}", way.replace('.', "/").trim_end_matches("/spec"));
@@ -161,9 +218,7 @@ fn every_kind_that_rolls_does_so_with_everything_that_its_pods_name() {
             let hash = format!("{template}/metadata/annotations/orkestra.orkspace.io~1config-hash");
             object.pointer(&hash).cloned().unwrap_or_default()
         };
-        let secrets = (1..=8).map(|n| ("Secret", format!("s{n}")));
-        let maps = [1, 2, 4, 5, 7].map(|n| ("ConfigMap", format!("c{n}")));
-        for (used, name) in secrets.chain(maps) {
+        for (used, name) in used {
             let before = mark(&world);
             there_is(&mut world, used, &name, &json!({ "value": "b25l" }));
             assert_eq!(world.pass().written.len(), 1, "{list}: {used} {name}");

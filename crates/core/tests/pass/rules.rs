@@ -270,6 +270,7 @@ validation:
   rules:
     - { field: spec.tier, equals: gold, message: mutation comes first }
     - { field: spec.image, exists: true, message: '{{ .metadata.name }} needs an image' }
+    - { field: spec.image, exists: true }
     - { name: one port, field: .spec.port, operator: equals, value: 80, message: 'not {{ .spec.port }}' }
     - { field: spec.open, equals: true, message: better open, action: warn }
     - { field: spec.schedule, equals: daily, message: daily or never, optional: true }
@@ -295,6 +296,7 @@ fn every_rule_that_is_not_kept_is_told_and_nothing_is_touched() {
         told(&cycle.failures),
         [
             "ValidationFailed: spec.image: pond needs an image",
+            "ValidationFailed: spec.image: is required",
             "ValidationFailed: one port: not 81",
             "ValidationFailed: spec.schedule: daily or never",
         ]
@@ -308,8 +310,7 @@ fn every_rule_that_is_not_kept_is_told_and_nothing_is_touched() {
             .all(|failure| failure.reason.is_permanent())
     );
     let (conditions, status) = conditions(&world, &cycle);
-    let message =
-        "spec.image: pond needs an image; one port: not 81; spec.schedule: daily or never";
+    let message = "spec.image: pond needs an image; spec.image: is required; one port: not 81; spec.schedule: daily or never";
     assert_eq!(
         conditions,
         [

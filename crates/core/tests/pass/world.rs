@@ -6,6 +6,7 @@ use orkestra_core::{
     plan::{ChildKey, GroupKind, OperatorPlan},
     reconcile::{
         differ::{Difference, Held, difference, without},
+        proof::OwnerMark,
         record::{ChildRecord, CrRecord, Observed, ObservedChild},
         sources::{Answer, Answers, CERTIFICATE_PARTS, Certificate, ROUNDS, Read},
         step::{Cycle, Intent, Rendered, Step, step},
@@ -81,8 +82,18 @@ impl World {
             key: key.clone(),
             record: Arc::new(self.record_of(key)),
         });
+        let records: Vec<_> = records.collect();
+        let owner = OwnerMark {
+            kind: self.plan.resource.group_kind(),
+            key: cr.id.key.clone(),
+            uid: cr.id.uid.clone(),
+        };
+        let is_orphan = |child: &&ObservedChild| child.record.is_of_predecessor(&owner, MANAGER);
         Observed {
+            inventory: cr.inventory.clone(),
+            orphans: records.iter().filter(is_orphan).cloned().collect(),
             children: records
+                .into_iter()
                 .filter(|child| child.record.owner() == Some(&cr.id.uid))
                 .collect(),
             cr,

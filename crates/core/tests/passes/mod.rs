@@ -19,8 +19,11 @@ use serde_json::Value;
 /// What an operator sees of an object that has no children yet.
 pub(crate) fn observed(plan: &OperatorPlan, object: &Value) -> Observed {
     let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
+    let cr = Arc::new(CrRecord::read(&Node::from(object), &paths).unwrap());
     Observed {
-        cr: Arc::new(CrRecord::read(&Node::from(object), &paths).unwrap()),
+        inventory: cr.inventory.clone(),
+        orphans: Vec::new(),
+        cr,
         children: Vec::new().into_iter().collect(),
         unseen: Vec::new().into_iter().collect(),
         reported: None,

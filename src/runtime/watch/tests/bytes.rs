@@ -1,5 +1,7 @@
 //! What watches send, read as it comes; and how much is held of it.
 
+use orkestra_core::value::Cause;
+
 use super::{super::store::Records, *};
 
 #[tokio::test(start_paused = true)]
@@ -72,17 +74,28 @@ async fn a_connection_that_is_cut_in_an_event_is_taken_up_in_front_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_without_end_is_a_failure_and_not_memory() {
+async fn a_line_that_is_too_long_is_one_unreadable_object_and_not_memory() {
     let server = Server::new();
-    let (_informers, _handle, feed, _told) = websites(&server).await;
+    let (informers, handle, feed, told) = websites(&server).await;
     let part = "x".repeat(1 << 20);
-    feed.send_raw(r#"{"type":"ADDED","object":{"a":""#);
+    let start = object("c", 30, r#","spec":{"size":""#);
+    feed.send_raw(&format!(
+        "{{\"type\":\"ADDED\",\"object\":{}",
+        start.trim_end_matches('}')
+    ));
     for _ in 0..20 {
         feed.send_raw(&part);
     }
-    sleep(Duration::from_secs(1)).await;
-    assert!(feed.is_deserted());
-    assert!(server.requests()[2].uri.contains("watch=true"));
+    settle().await;
+    feed.send_raw("\"}}}\n");
+    feed.send("ADDED", &object("d", 31, ""));
+    settle().await;
+    assert!(!feed.is_deserted());
+    assert_eq!(take(&told).len(), 2);
+    let record = handle.store().get(&key("c")).unwrap();
+    assert_eq!(record.unread.as_ref().unwrap().cause, Cause::TooLarge);
+    assert!(handle.store().get(&key("d")).unwrap().unread.is_none());
+    assert_eq!(informers.stats()[0].unreadable, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -74,14 +74,19 @@ pub struct Control {
     /// `true` takes over an object of this name that somebody else made. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopt: Option<bool>,
+    /// What happens when the object exists and the API server refuses a change because the field is immutable, such as
+    /// `roleRef` of a `RoleBinding` or `clusterIP` of a Service. Default `report`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_immutable: Option<OnImmutable>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<ControlLater>,
 }
 
-/// A list or map whose elements are gone through. Templates of the entry read an element of a list as
-/// `.item`, one of a map as `.item.key` and `.item.value`, and its place, from 0, as `.index`.
+/// A list or map with an object for each element. Templates of the entry read an element of a list as `.item`, the key of a
+/// map's entry as `.item` and its value as `.value`, and the position, from 0, as `.index`. Entries that read `.item.key` or
+/// `.item.value` get both parts of a map's entry there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForEach {
@@ -90,6 +95,19 @@ pub struct ForEach {
     /// What templates call the element, beside `.item`. Default `item`.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub as_: Option<String>,
+}
+
+/// What happens to a child of which an immutable field is to change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OnImmutable {
+    /// It stays as it is, and the condition names the field.
+    Report,
+    /// It is deleted and created again. Until it is, there is none: pods stop, and addresses change. An error for a
+    /// `PersistentVolumeClaim`, a `PersistentVolume` and a Namespace.
+    Recreate,
+    /// The same for kinds whose data is lost with the object.
+    RecreateAndLoseData,
 }
 
 /// What happens to a child when its `when` no longer holds.

@@ -10,7 +10,7 @@ mod pod;
 mod storage;
 mod workload;
 
-pub use common::{Common, Control, ForEach, Meta, OnFalse};
+pub use common::{Common, Control, ForEach, Meta, OnFalse, OnImmutable};
 pub use config::{ConfigMap, Copies, Secret, SecretTls};
 pub use custom::{Custom, CustomMeta};
 pub use env::{

@@ -7,13 +7,10 @@ use crate::{
         children::{Control, Copies},
     },
     diagnostics::Code,
-    plan::{Allowed, ChildPlan, Coerce, CopyPlan, Leaf, NameRule, checks},
+    plan::{Allowed, ChildPlan, Coerce, CopyPlan, Leaf, NameRule, checks, targets},
     resources::{Source, scope::At},
     value::Key,
 };
-
-/// The namespace of the custom resource, as templates read it.
-const OWN_NAMESPACE: &str = ".metadata.namespace";
 
 impl Surroundings<'_> {
     /// The children of an entry that may be a copy, and may be made in several namespaces.
@@ -74,7 +71,8 @@ impl Surroundings<'_> {
         let allowed = allowed(&at.field("allowedSources"), &copies.allowed_sources);
         let is_fixed = |leaf: &Leaf| checks::known_text(self.imports, self.import, leaf).is_some();
         let is_bound = is_fixed(&name) && namespace.as_ref().is_none_or(is_fixed);
-        if !is_bound && allowed.is_none() && !is_own(namespace.as_ref()) {
+        let is_own = |leaf: &Leaf| targets::is_own(self.imports, self.import, leaf);
+        if !is_bound && allowed.is_none() && !namespace.as_ref().is_none_or(is_own) {
             let place = if is_fixed(&name) { &from_at } else { &name_at };
             place.error_hint(
                 Code::OpenSource,
@@ -90,17 +88,6 @@ impl Surroundings<'_> {
             parts: source.parts.iter().map(|part| Key::from(*part)).collect(),
         })
     }
-}
-
-/// Whether that is the custom resource's own namespace, whatever it is.
-fn is_own(namespace: Option<&Leaf>) -> bool {
-    namespace.is_none_or(|leaf| {
-        let source = leaf.template.source().trim();
-        let inside = source
-            .strip_prefix("{{")
-            .and_then(|rest| rest.strip_suffix("}}"));
-        inside.is_some_and(|inside| inside.trim_matches('-').trim() == OWN_NAMESPACE)
-    })
 }
 
 /// A name that is not empty.

@@ -2,7 +2,7 @@
 
 use super::Block;
 use crate::{
-    api::children::{self, Control},
+    api::children::{self, Control, OnImmutable},
     diagnostics::Code,
     plan::{Gate, GroupKind, Mode, OnFalse},
     resources::scope::At,
@@ -17,19 +17,22 @@ pub(super) fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Contro
         }
         return Mode::Once;
     }
+    let is_job = *kind == GroupKind::parse("Job.batch");
     let wanted = match (block, control.reconcile) {
+        // What is declared is what is done.
+        (Block::Reconcile, Some(false)) if is_job => Mode::Once,
         (Block::Reconcile, Some(false)) => {
-            at.field("reconcile").error_hint(
+            at.field("reconcile").warn_hint(
                 Code::NoEffect,
-                "what stands in `onReconcile` is reconciled",
-                "move the entry to `onCreate`",
+                "`reconcile: false` has no effect in `onReconcile`: the entry is reconciled",
+                "move the entry to `onCreate`, or leave `reconcile` out",
             );
             Mode::Reconciled
         }
         (Block::Reconcile, _) | (Block::Create, Some(true)) => Mode::Reconciled,
         (Block::Create | Block::Delete, _) => Mode::Once,
     };
-    if wanted == Mode::Reconciled && *kind == GroupKind::parse("Job.batch") {
+    if wanted == Mode::Reconciled && is_job {
         at.warn(
             Code::NoEffect,
             "a Job cannot be changed: it is made once and not reconciled",
@@ -65,4 +68,28 @@ pub(super) fn on_false(
         children::OnFalse::Delete => OnFalse::Delete,
         children::OnFalse::Keep => OnFalse::Keep,
     })
+}
+
+/// Kinds whose data goes with the object.
+const WITH_DATA: [&str; 3] = ["Namespace", "PersistentVolume", "PersistentVolumeClaim"];
+
+/// Whether the object is created again where a field of it cannot change.
+pub(super) fn recreates(at: &At<'_>, mode: Mode, kind: &GroupKind, control: &Control) -> bool {
+    let Some(declared) = control.on_immutable else {
+        return false;
+    };
+    let at = at.field("onImmutable");
+    if mode == Mode::Once && declared != OnImmutable::Report {
+        let message = "a child that is created once is never changed: this has no effect";
+        at.warn(Code::NoEffect, message);
+    }
+    let has_data = kind.group.is_empty() && WITH_DATA.contains(&&*kind.kind);
+    if declared == OnImmutable::Recreate && has_data {
+        at.error_hint(
+            Code::LosesData,
+            format!("to recreate a {} loses its data", kind.kind),
+            "if that is intended, write `onImmutable: recreateAndLoseData`",
+        );
+    }
+    mode == Mode::Reconciled && declared != OnImmutable::Report
 }

@@ -44,22 +44,15 @@ type Right<'a> = (At<'a>, Texts);
 /// wrong, which is reported.
 pub(super) fn compile(at: &At<'_>, declared: &GateCondition) -> Option<Box<[Test]>> {
     let value_type = declared.value_type.unwrap_or_default();
-    let mut asked = short_forms(at, declared);
-    match (declared.operator, &declared.value) {
-        (Some(operator), value) => {
-            let at = at.field("value");
-            asked.push((operator, value.clone().map(|value| (at, value))));
-        }
-        (None, Some(_)) => {
-            at.field("value").error_hint(
-                Code::ValueWithoutOperator,
-                "a `value` without an operator",
-                "write `equals`, or `operator: equals` beside `value`",
-            );
-            return None;
-        }
-        (None, None) => {}
+    if declared.operator.is_none() && declared.value.is_some() {
+        at.field("value").error_hint(
+            Code::ValueWithoutOperator,
+            "a `value` without an operator",
+            "write `equals`, or `operator: equals` beside `value`",
+        );
+        return None;
     }
+    let asked = operators(declared);
     if asked.is_empty() && declared.field.is_some() {
         at.error_hint(
             Code::AsksNothing,
@@ -79,16 +72,17 @@ pub(super) fn compile(at: &At<'_>, declared: &GateCondition) -> Option<Box<[Test
     // All of them, so that what is wrong with each is told.
     let tests: Vec<Option<Test>> = asked
         .into_iter()
-        .map(|(operator, right)| test(at, operator, right, value_type))
+        .map(|(operator, right)| {
+            let right = right.map(|(name, value)| (at.field(name), value));
+            test(at, operator, right, value_type)
+        })
         .collect();
     tests.into_iter().collect()
 }
 
-/// The operators that are keys of their own.
-fn short_forms<'a>(
-    at: &At<'a>,
-    declared: &GateCondition,
-) -> Vec<(GateOperator, Option<Right<'a>>)> {
+/// The operators of a condition, each with the key that holds what it compares with, and that: those that are keys of their
+/// own, then `operator`.
+fn operators(declared: &GateCondition) -> Vec<(GateOperator, Option<(&'static str, Texts)>)> {
     use GateOperator as Op;
     let d = declared;
     let scalars = [
@@ -127,11 +121,22 @@ fn short_forms<'a>(
         .filter_map(|(name, operator, value)| Some((name, operator, value.clone()?)));
     let valued = scalars
         .chain(lists)
-        .map(|(name, operator, value)| (operator, Some((at.field(name), value))));
+        .map(|(name, operator, value)| (operator, Some((name, value))));
     let unary = unary
         .into_iter()
         .filter_map(|(yes, no, flag)| Some((if flag? { yes } else { no }, None)));
-    valued.chain(unary).collect()
+    let named = d.operator.map(|operator| {
+        let value = d.value.clone();
+        (operator, value.map(|value| ("value", value)))
+    });
+    valued.chain(unary).chain(named).collect()
+}
+
+/// The operators of a condition, each with what it compares with.
+pub(crate) fn asked(declared: &GateCondition) -> Vec<(GateOperator, Option<Texts>)> {
+    let all = operators(declared).into_iter();
+    all.map(|(operator, right)| (operator, right.map(|(_, value)| value)))
+        .collect()
 }
 
 fn test(

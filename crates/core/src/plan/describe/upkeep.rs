@@ -12,6 +12,7 @@ use crate::{
 /// The entries of a child, in order; none for most.
 pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)> {
     let ChildPlan {
+        recreates,
         lasting,
         copy,
         scale,
@@ -20,6 +21,7 @@ pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)>
         ..
     } = plan;
     let entries = [
+        recreates.then(|| ("recreates", Node::from(true))),
         lasting
             .as_ref()
             .map(|plan| ("lasting", self::lasting(plan))),

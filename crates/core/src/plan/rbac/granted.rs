@@ -4,7 +4,7 @@
 
 use super::Rights;
 use crate::{
-    plan::{ChildPlan, OperatorPlan, Tree},
+    plan::{ChildPlan, Leaf, OperatorPlan, Tree},
     value::Node,
 };
 
@@ -40,12 +40,7 @@ fn bind(rights: &mut Rights, operator: &OperatorPlan, binding: &ChildPlan) {
     let (Some(kind), Some(name)) = (source(role, "kind"), source(role, "name")) else {
         return;
     };
-    let is_own = |child: &ChildPlan| {
-        &*child.kind.group == RBAC
-            && *child.kind.kind == *kind
-            && child.name.template.source().trim() == name
-    };
-    if operator.children.iter().any(is_own) || name.contains("{{") {
+    if makes(&operator.children, kind, name) {
         return;
     }
     let resource = match kind {
@@ -53,7 +48,49 @@ fn bind(rights: &mut Rights, operator: &OperatorPlan, binding: &ChildPlan) {
         "ClusterRole" => "clusterroles",
         _ => return,
     };
-    rights.add_named(RBAC, resource, &[name.to_owned()], ["bind"]);
+    let names: Vec<String> = if name.contains("{{") {
+        binding
+            .bound_roles
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    } else {
+        vec![name.to_owned()]
+    };
+    for name in names {
+        rights.add_named(RBAC, resource, &[name], ["bind"]);
+    }
+}
+
+/// Whether one of the children is the role of that kind and name, which is literal or the same template.
+fn makes(children: &[ChildPlan], kind: &str, name: &str) -> bool {
+    children.iter().any(|child| {
+        &*child.kind.group == RBAC
+            && *child.kind.kind == *kind
+            && child.name.template.source().trim() == name
+    })
+}
+
+/// The template of the role that the binding `child` gives, where the custom resource chooses that: neither is it written
+/// out, nor is it a role that the same operator makes.
+pub(in crate::plan) fn chosen_role<'a>(
+    child: &'a ChildPlan,
+    children: &[ChildPlan],
+) -> Option<&'a Leaf> {
+    let is_binding = matches!(&*child.kind.kind, "RoleBinding" | "ClusterRoleBinding");
+    if &*child.kind.group != RBAC || !is_binding {
+        return None;
+    }
+    let role = part(&child.body, "roleRef")?;
+    let Part::Tree(role_ref) = role else {
+        return None;
+    };
+    let Part::Tree(Tree::Leaf(leaf)) = part(role_ref, "name")? else {
+        return None;
+    };
+    let kind = source(role, "kind")?;
+    let name = leaf.template.source().trim();
+    (name.contains("{{") && !makes(children, kind, name)).then_some(leaf)
 }
 
 fn rule_of(rights: &mut Rights, rule: &Node) {

@@ -1,6 +1,6 @@
 //! A declared child, and the objects with expressions at their leaves that it is made of.
 
-use super::super::{CopyPlan, Gate, GroupKind, LastingPlan, ResourceType, ScalePlan};
+use super::super::{CopyPlan, Gate, GroupKind, LastingPlan, Reach, ResourceType, ScalePlan};
 use crate::{
     template::Template,
     value::{Key, Node, Path},
@@ -36,6 +36,8 @@ pub struct ChildPlan {
     pub name_rule: NameRule,
     /// Its namespace; none is the custom resource's own. Ignored for cluster-scoped kinds.
     pub namespace: Option<Leaf>,
+    /// Who decides on that namespace.
+    pub reach: Reach,
     /// The whole object with `apiVersion`, `kind`, the user's labels and annotations; without name, namespace and what
     /// ownership adds, which a pass puts in.
     pub body: Tree,
@@ -46,12 +48,16 @@ pub struct ChildPlan {
     pub force_conflict: bool,
     /// An object of this name that is not ours is taken over (`adopt`).
     pub adopt: bool,
+    /// It is deleted and created again where the API server refuses a change of an immutable field.
+    pub recreates: bool,
     /// A Secret whose values are made once, and how long they last.
     pub lasting: Option<Box<LastingPlan>>,
     /// The object that it is a copy of; what the body has wins.
     pub copy: Option<Box<CopyPlan>>,
     /// A workload whose number of pods follows conditions.
     pub scale: Option<Box<ScalePlan>>,
+    /// Of a binding whose role the custom resource chooses: the names that its definition lists.
+    pub bound_roles: Box<[Box<str>]>,
     /// Whether its pods roll when a Secret or a `ConfigMap` changes that they use.
     pub rolls: bool,
     /// Whether its entry makes one in each of several namespaces: where `namespace` renders to nothing, there is none.
@@ -72,6 +78,8 @@ pub struct ForEach {
     pub field: Path,
     /// What templates call the element, beside `.item`.
     pub name: Key,
+    /// Whether the element of a map is `{key, value}`, as its templates read it; else it is the key, and `.value` the value.
+    pub pairs: bool,
     /// Where it stands in the Katalog, for messages: `….deployments[0].forEach`.
     pub path: Box<str>,
 }

@@ -5,7 +5,7 @@ use crate::{
     diagnostics::{Code, Severity},
     plan::{
         ForEach,
-        for_each::{INDEX, ITEM},
+        for_each::{INDEX, ITEM, VALUE},
     },
     schema::{Kinds, Type, with_article},
 };
@@ -18,11 +18,14 @@ impl<'s> Typing<'_, 's> {
             self.tell(&field, Severity::Error, found);
             Type::any()
         });
-        let item = if list.may == Kinds::LIST {
-            list.each()
-        } else if list.may == Kinds::MAP {
+        let (item, value) = if list.may == Kinds::LIST {
+            (list.each(), None)
+        } else if list.may == Kinds::MAP && each.pairs {
             let entry = [("key", Type::of(Kinds::TEXT)), ("value", list.each())];
-            Type::of_names(entry.map(|(name, given)| (name.to_owned(), given)))
+            let pair = Type::of_names(entry.map(|(name, given)| (name.to_owned(), given)));
+            (pair, Some(list.each()))
+        } else if list.may == Kinds::MAP {
+            (Type::of(Kinds::TEXT), Some(list.each()))
         } else {
             if list.may != Kinds::NONE && !list.may.meets(Kinds::LIST | Kinds::MAP) {
                 let found = with_article(&list.to_string());
@@ -30,10 +33,14 @@ impl<'s> Typing<'_, 's> {
                 let found = problem(Code::WrongValue, 0, message);
                 self.tell(&field, Severity::Error, found);
             }
-            Type::any()
+            (Type::any(), Some(Type::any()))
         };
         let root = self.root().clone().with_name(ITEM, item.clone());
         let root = root.with_name(INDEX, Type::of(Kinds::INT));
+        let root = match value {
+            Some(value) => root.with_name(VALUE, value),
+            None => root,
+        };
         root.with_name(&each.name, item)
     }
 }

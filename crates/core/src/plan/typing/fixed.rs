@@ -1,6 +1,6 @@
 //! Values that are written out, against a schema.
 
-use super::{shortened, tree::Place};
+use super::{amount, shortened, tree::Place};
 use crate::{
     diagnostics::Code,
     schema::{Below, Kinds, Schema, with_article},
@@ -39,6 +39,14 @@ pub(super) fn check(node: &Node, schema: Schema<'_>, place: &Place<'_>) {
         match hint {
             Some(hint) => place.at.error_hint(Code::NotInEnum, message, hint),
             None => place.at.error(Code::NotInEnum, message),
+        }
+    }
+    if schema.is_quantity()
+        && let Some((message, hint)) = amount::explain(node)
+    {
+        match hint {
+            Some(hint) => place.at.error_hint(Code::WrongValue, message, hint),
+            None => place.at.error(Code::WrongValue, message),
         }
     }
     match node {

@@ -7,6 +7,7 @@
 //!
 //! Of what no schema tells nothing is said: a Katalog without definitions compiles as it would without this.
 
+mod amount;
 mod conditions;
 mod cross;
 mod each;
@@ -14,6 +15,7 @@ mod fixed;
 mod inputs;
 mod list;
 mod observe;
+mod roles;
 mod rules;
 mod target;
 mod tree;
@@ -36,7 +38,7 @@ use crate::{
     resources::scope::At,
     schema::{Below, BuiltIn, Constant, Kinds, Schema, Type, with_article},
     template::{Inference, Template, TemplateError, explain_word},
-    value::Node,
+    value::{Node, Step},
 };
 
 /// The schemas that are known.
@@ -100,11 +102,24 @@ impl<'a, 's> Typing<'a, 's> {
             cross::of_entries(known, &plan.cross),
         ));
         names.push((reads::EVENTS.to_owned(), observe::of_events(known, plan)));
+        // What rules make is there in memory, whatever the definition has.
+        let made = plan.rules.made();
+        let root = made.fold(Type::of_names(names), |root, path| {
+            let field = |step: &Step| match step {
+                Step::Field(key) => Some(key.to_string()),
+                Step::Index(_) => None,
+            };
+            let fields: Option<Vec<String>> = path.steps().iter().map(field).collect();
+            match fields {
+                Some(fields) => root.with_path(&fields),
+                None => root,
+            }
+        });
         Self {
             known,
             at: at.clone(),
             resource: schema,
-            root: Type::of_names(names),
+            root,
             inside: Vec::new(),
             import: Cell::default(),
             element: None,
@@ -170,6 +185,7 @@ impl<'a, 's> Typing<'a, 's> {
         for child in &mut plan.children {
             self.child(child);
         }
+        self.roles(&mut plan.children);
         if let Some(ending) = &mut plan.ending {
             self.import.set(None);
             self.gate(&ending.block.gate);
@@ -254,6 +270,11 @@ impl<'a, 's> Typing<'a, 's> {
             schema,
         };
         self.list(&leaf.path, &leaf.template, &inference, Some(&target));
+        if schema.is_some_and(|schema| schema.is_quantity()) {
+            for Constant { node, at } in inference.gives.constants() {
+                self.amount(&leaf.path, node, *at as usize);
+            }
+        }
         if leaf.template.literal().is_none() {
             self.fit(&leaf.path, &inference.gives, &target);
         } else if let Some(words) = target.words() {

@@ -161,6 +161,11 @@ pub(super) fn unmark(object: &mut Node, had_no_uid: bool) {
     remove(
         object,
         &["metadata", "annotations"],
+        names::ANNOTATION_OWNER,
+    );
+    remove(
+        object,
+        &["metadata", "annotations"],
         names::ANNOTATION_APPLIED,
     );
 }

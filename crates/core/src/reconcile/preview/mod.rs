@@ -101,6 +101,8 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     }
     children.sort_by(|a, b| a.key.cmp(&b.key));
     let mut observed = Observed {
+        inventory: record.inventory.clone(),
+        orphans: Vec::new(),
         children,
         unseen: std::collections::BTreeSet::new(),
         reported: reported(plan, &facts, &record),

@@ -16,14 +16,20 @@ mod pass;
 mod rest;
 mod rolling;
 mod scale;
+mod targets;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub(super) use self::object::{Place, key_of};
 use self::pass::Pass;
+pub(crate) use self::rolling::mark_of;
+pub use self::targets::not_created;
+pub(super) use self::{
+    object::{Place, key_of},
+    targets::{Permit, permit},
+};
 use super::{
     children::children_data,
     differ::Wanted,
@@ -84,6 +90,8 @@ pub struct Cycle {
     pub held_back: Option<Held>,
     /// How long after the pass another one follows, if it goes well.
     pub requeue: Option<Duration>,
+    /// Children that were created once, are declared, and are gone.
+    pub missing: Vec<ChildKey>,
     /// What conditions could not compare; they do not hold for that, and nothing fails.
     pub doubts: Vec<Failure>,
     /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
@@ -96,7 +104,7 @@ impl Cycle {
     pub(super) fn untouched(plan: &OperatorPlan, observed: &Observed, failure: Failure) -> Self {
         Self {
             failures: vec![failure],
-            inventory: Inventory::clone(&observed.cr.inventory),
+            inventory: Inventory::clone(&observed.inventory),
             labels: worn_labels(plan, &observed.cr),
             ..Self::default()
         }
@@ -150,6 +158,8 @@ pub struct Rendered {
     pub object: Node,
     /// Hash of the object without that annotation.
     pub hash: String,
+    /// The Namespace that has to be a child of the same custom resource, or nothing is created in it.
+    pub within: Option<ChildKey>,
 }
 
 impl Rendered {
@@ -217,7 +227,7 @@ fn refused(
     let inventory = Inventory {
         labels: labels.keys().cloned().collect(),
         finalizers: plan.other_finalizers.iter().cloned().collect(),
-        ..Inventory::clone(&observed.cr.inventory)
+        ..Inventory::clone(&observed.inventory)
     };
     Cycle {
         failures,

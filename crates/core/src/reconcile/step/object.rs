@@ -52,7 +52,10 @@ impl Pass<'_, '_> {
         if declared.rolls {
             self.roll(&mut object, key, &declared.path)?;
         }
-        self.marks.put(&mut object, key);
+        let within = self.permit(declared, key)?;
+        let record = self.observed.child(key);
+        self.marks
+            .put(&mut object, key, record.map(|record| &**record));
         let hash = hash(&object);
         marks::put_applied(&mut object, &hash);
         Ok(Rendered {
@@ -60,6 +63,7 @@ impl Pass<'_, '_> {
             declared: index,
             object,
             hash,
+            within,
         })
     }
 

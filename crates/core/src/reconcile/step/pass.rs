@@ -144,7 +144,10 @@ impl Pass<'_, '_> {
         if Self::is_nowhere(renderer, declared) {
             return Ok(());
         }
-        let key = self.key(renderer, declared);
+        let key = self.key(renderer, declared).and_then(|key| {
+            self.permit(declared, &key)?;
+            Ok(key)
+        });
         let open = match &self.blocks[declared.block] {
             Ok(true) => renderer.gate(&declared.gate),
             closed => closed.clone(),
@@ -212,6 +215,7 @@ impl Pass<'_, '_> {
             return self.lasting(renderer, key, index, lasting);
         }
         if declared.mode == Mode::Once && self.is_made(&key) {
+            self.look_for(&key);
             self.keep(key);
             return Ok(());
         }
@@ -254,12 +258,28 @@ impl Pass<'_, '_> {
 
     /// Made before: the inventory says so, or it exists and is ours (a crash came between the write and the inventory).
     pub(super) fn is_made(&self, key: &ChildKey) -> bool {
-        let remembered = self.observed.cr.inventory.made.contains(key);
+        let remembered = self.observed.inventory.made.contains(key);
         (remembered && self.observed.reported != Some(false))
             || self
                 .observed
                 .child(key)
                 .is_some_and(|record| record.is_ours(&self.observed.cr.id.uid, &self.manager))
+    }
+
+    /// Notes a child that was created once and is gone. It is not created again; nothing is missing where somebody else
+    /// created an object of that name, nor of kinds whose objects end and are cleaned up.
+    fn look_for(&mut self, key: &ChildKey) {
+        let observed = self.observed;
+        let ends = ["Job.batch", "Pod"]
+            .map(GroupKind::parse)
+            .contains(&key.kind);
+        if ends || observed.child(key).is_some() || observed.unseen.contains(&key.kind) {
+            return;
+        }
+        match self.answer(Read::Object(key.clone())) {
+            None | Some(Answer::Ready(_)) => {}
+            Some(Answer::Absent | Answer::Unavailable(_)) => self.cycle.missing.push(key.clone()),
+        }
     }
 
     pub(super) fn keep(&mut self, key: ChildKey) {

@@ -30,6 +30,7 @@ impl Pass<'_, '_> {
                 }));
             }
         }
+        self.orphans();
         self.cycle.inventory = self.inventory();
         if self.observed.reported == Some(false) {
             let stays_gone = |index: usize| self.plan.children[index].stays_gone();
@@ -50,7 +51,7 @@ impl Pass<'_, '_> {
 
     /// Every declared kind, every kind that still has a child, every kind that cannot be looked at; and what was made once.
     fn inventory(&self) -> Inventory {
-        let before = &self.observed.cr.inventory;
+        let before = &self.observed.inventory;
         let declared = self.plan.kinds().map(ResourceType::group_kind);
         let mut kinds: BTreeSet<GroupKind> = declared.collect();
         kinds.extend(
@@ -77,6 +78,25 @@ impl Pass<'_, '_> {
             ended: before.ended.clone(),
             labels: labels.collect(),
             finalizers: self.plan.other_finalizers.iter().cloned().collect(),
+            excessive: false,
+        }
+    }
+
+    /// What a custom resource of this name left behind and this one does not declare goes. What it declares is adopted when
+    /// it is applied.
+    fn orphans(&mut self) {
+        if !self.complete {
+            return;
+        }
+        for orphan in &self.observed.orphans {
+            let kind = &orphan.key.kind;
+            let spared = is_kept_kind(kind) || self.spared.contains(kind);
+            if !spared && !self.wanted.contains(&orphan.key) && !orphan.record.deleting {
+                self.cycle.intents.push(Intent::Delete(Deletion {
+                    key: orphan.key.clone(),
+                    uid: orphan.record.id.uid.clone(),
+                }));
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Pods that roll when the configuration changes that they use: its hash stands on their template.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::{Intent, lasting::asked, pass::Pass};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         render::RenderError,
         sources::{Answer, Read},
     },
-    value::{Map, Node, hash},
+    value::{Map, Node, Path, hash},
 };
 
 /// What pods see of a Secret or a `ConfigMap`.
@@ -31,10 +31,11 @@ impl Pass<'_, '_> {
             return Ok(());
         };
         let mut all = Map::default();
-        let mut is_asked = false;
-        for used in used(template, key) {
+        let (mut is_asked, mut lacks) = (false, false);
+        for (used, is_needed) in used(template, key) {
             match self.content(&used, place)? {
                 Some(content) => {
+                    lacks |= is_needed && content.is_empty();
                     let name = format!("{}/{}", used.kind.kind, used.object.name);
                     all.insert(name.into(), content.into());
                 }
@@ -45,11 +46,20 @@ impl Pass<'_, '_> {
             return Err(asked(place));
         }
         if !all.is_empty() {
-            let mark = hash(&Node::Map(all));
+            // Pods that roll could not start without it: those that run go on with what they have.
+            let kept = lacks.then(|| self.rolled_with(key, way)).flatten();
+            let mark = kept.unwrap_or_else(|| hash(&Node::Map(all)));
             let parents = [way, &["metadata", "annotations"]].concat();
             set_in(object, &parents, ANNOTATION_CONFIG_HASH, mark.into());
         }
         Ok(())
+    }
+
+    /// The hash that stands on the pod template of the live workload.
+    fn rolled_with(&self, key: &ChildKey, way: &[&str]) -> Option<String> {
+        let record = self.observed.child(key)?;
+        let mark = record.view.at(&mark_path(way))?;
+        mark.as_str().map(str::to_owned)
     }
 
     /// The hash of what an object has; nothing while it is asked for.
@@ -87,11 +97,31 @@ fn content_hash(object: &Node) -> String {
 
 /// The way to the pod template.
 fn template_of(object: &Node) -> &'static [&'static str] {
-    if object.get("kind").and_then(Node::as_str) == Some("CronJob") {
+    way_of(
+        object
+            .get("kind")
+            .and_then(Node::as_str)
+            .unwrap_or_default(),
+    )
+}
+
+/// The way to the pod template of a kind of workload.
+fn way_of(kind: &str) -> &'static [&'static str] {
+    if kind == "CronJob" {
         &["spec", "jobTemplate", "spec", "template"]
     } else {
         &["spec", "template"]
     }
+}
+
+fn mark_path(way: &[&str]) -> Path {
+    let annotation = ["metadata", "annotations", ANNOTATION_CONFIG_HASH];
+    Path::of_fields(way.iter().copied().chain(annotation))
+}
+
+/// Where a workload of that kind has the hash of what its pods use.
+pub(crate) fn mark_of(kind: &str) -> Path {
+    mark_path(way_of(kind))
 }
 
 fn at<'a>(object: &'a Node, way: &[&str]) -> Option<&'a Node> {
@@ -117,19 +147,28 @@ const VOLUMES: [&[&str]; 3] = [
     &["nodePublishSecretRef", "name"],
 ];
 
-/// The Secrets and `ConfigMaps` that a pod template of the workload `key` names.
-fn used(template: &Node, key: &ChildKey) -> BTreeSet<ChildKey> {
-    let mut used = BTreeSet::new();
+/// The Secrets and `ConfigMaps` that a pod template of the workload `key` names, and whether its pods need them to start.
+fn used(template: &Node, key: &ChildKey) -> BTreeMap<ChildKey, bool> {
+    let mut used = BTreeMap::new();
     let mut add = |kind: &str, node: &Node, way: &[&str]| {
-        let name = at(node, way).and_then(Node::as_str);
+        let Some((last, parents)) = way.split_last() else {
+            return;
+        };
+        let source = at(node, parents);
+        let name = source.and_then(|source| source.get(last)?.as_str());
+        let optional = source.and_then(|source| source.get("optional")?.as_bool());
+        // Of what images are pulled with, none has to be there.
+        let is_image = parents.is_empty() && *last == "name";
+        let is_needed = optional != Some(true) && !is_image;
         if let Some(name) = name.filter(|name| !name.is_empty()) {
-            used.insert(ChildKey {
+            let object = ChildKey {
                 kind: GroupKind::parse(kind),
                 object: ObjectKey {
                     namespace: key.object.namespace.clone(),
                     name: name.into(),
                 },
-            });
+            };
+            *used.entry(object).or_default() |= is_needed;
         }
     };
     let Some(spec) = template.get("spec") else {

@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{super::project, *};
+use super::{
+    super::{Cause, Fault, project},
+    *,
+};
 
 fn paths(texts: &[String]) -> Vec<Path> {
     texts
@@ -76,7 +79,15 @@ proptest! {
     fn a_text_through_a_sieve_is_the_projection_of_its_tree(tree in tree(), texts in some_paths(), twice in any::<bool>()) {
         let text = if twice { doubled(&tree) } else { tree.to_string() };
         let (paths, whole) = (paths(&texts), serde_json::from_str::<Node>(&text).unwrap());
-        let sieved = Sieve::new(&paths).read(text.as_bytes()).unwrap();
+        let sieved = Sieve::new(&paths).read(text.as_bytes());
+        if twice {
+            // Of what is kept no key may occur twice.
+            if let Err(error) = sieved {
+                prop_assert!(error.to_string().starts_with(DUPLICATE));
+                return Ok(());
+            }
+        }
+        let sieved = sieved.unwrap();
         prop_assert_eq!(&sieved, &project(&whole, &paths));
         // Who looks at less afterwards sees the same.
         for one in &paths {
@@ -86,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn broken_text_breaks_for_the_same_reason(tree in tree(), texts in some_paths(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
+    fn of_broken_text_nothing_is_read_that_is_not_there(tree in tree(), texts in some_paths(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
         let mut text = tree.to_string().into_bytes();
         let at = at.index(text.len());
         if cut {
@@ -94,29 +105,105 @@ proptest! {
         } else {
             text[at] = byte;
         }
-        let whole = serde_json::from_slice::<Node>(&text);
-        let sieved = Sieve::new(&paths(&texts)).read(&text);
-        match (whole, sieved) {
-            (Ok(whole), Ok(sieved)) => prop_assert_eq!(project(&whole, &paths(&texts)), sieved),
-            (Err(one), Err(other)) => prop_assert_eq!(one.to_string(), other.to_string()),
-            (one, other) => prop_assert!(false, "{one:?} {other:?}"),
+        let (paths, whole) = (paths(&texts), serde_json::from_slice::<Node>(&text));
+        match (whole, Sieve::new(&paths).read(&text)) {
+            (Ok(whole), Ok(sieved)) => prop_assert_eq!(project(&whole, &paths), sieved),
+            (Ok(_), Err(error)) => prop_assert!(error.to_string().starts_with(DUPLICATE)),
+            // What is broken is not looked at, or both see it.
+            (Err(_), _) => {}
         }
+    }
+
+    #[test]
+    fn what_can_be_read_is_decoded_as_it_is_read(tree in tree(), texts in some_paths()) {
+        let (text, sieve) = (tree.to_string(), Sieve::new(&paths(&texts)));
+        prop_assert_eq!(sieve.decode(text.as_bytes()), sieve.read(text.as_bytes()).unwrap());
+    }
+
+    /// Of a map whose one field is broken, the others are as they are.
+    #[test]
+    fn a_broken_field_is_a_fault_and_hides_no_other(tree in tree(), texts in some_paths()) {
+        let paths: Vec<Path> = paths(&texts).iter().map(|path| below(path, "good")).collect();
+        let sieve = Sieve::new(paths.iter().chain([&path("bad")]));
+        let text = format!(r#"{{"bad":[1e400],"good":{tree}}}"#);
+        let found = sieve.decode(text.as_bytes());
+        prop_assert_eq!(Fault::all_of(&found), [Fault { path: path("bad"), cause: Cause::Number }]);
+        let whole = Node::from(&json!({ "good": tree }));
+        prop_assert_eq!(project(&found, &paths), project(&whole, &paths));
+    }
+}
+
+fn below(path: &Path, field: &str) -> Path {
+    let first = Step::Field(Key::from(field));
+    std::iter::once(first)
+        .chain(path.steps().iter().cloned())
+        .collect()
+}
+
+#[test]
+fn what_is_skipped_has_the_syntax_of_json_and_may_be_what_cannot_be_read() {
+    let a = sieve(&["a"]);
+    let deep = format!(
+        r#"{{"b":{}{},"a":1}}"#,
+        "[".repeat(9_999),
+        "]".repeat(9_999)
+    );
+    for text in [
+        &*deep,
+        r#"{"b":"\ud800","a":1}"#,
+        r#"{"b":1e999,"a":1}"#,
+        r#"{"b":1,"b":2,"a":1}"#,
+    ] {
+        assert_eq!(a.read(text.as_bytes()).unwrap().to_json(), json!({"a": 1}));
+    }
+    for text in [r#"{"b":01}"#, "{} x", r#"{"b":[}"#] {
+        assert!(a.read(text.as_bytes()).is_err(), "{text}");
     }
 }
 
 #[test]
-fn what_is_passed_over_is_json_all_the_same() {
-    let deep = format!("{{\"b\":{}{}}}", "[".repeat(200), "]".repeat(200));
+fn a_key_that_is_kept_occurs_once() {
     for text in [
-        &*deep,
-        r#"{"b":"\ud800"}"#,
-        r#"{"b":1e999}"#,
-        r#"{"b":01}"#,
-        "{} x",
+        r#"{"a":1,"a":2}"#,
+        r#"{"a":{"b":1,"b":2}}"#,
+        r#"{"a":[{"b":1,"b":2}]}"#,
     ] {
-        let whole = serde_json::from_str::<Node>(text).unwrap_err();
-        let sieved = sieve(&["a"]).read(text.as_bytes()).unwrap_err();
-        assert_eq!(sieved.to_string(), whole.to_string(), "{text}");
+        let error = sieve(&["a"]).read(text.as_bytes()).unwrap_err();
+        assert_eq!(Cause::of(&error), Cause::Duplicate, "{text}");
+        assert!(serde_json::from_str::<Node>(text).is_ok());
+    }
+    let text = br#"{"m":{"x":1},"m":{"y":2},"n":3}"#;
+    let found = sieve(&["m.x", "n"]).decode(text);
+    assert_eq!(
+        Fault::all_of(&found),
+        [Fault {
+            path: path("m"),
+            cause: Cause::Duplicate
+        }]
+    );
+    assert_eq!(
+        (found.get("m"), found.get("n")),
+        (None, Some(&Node::Int(3)))
+    );
+}
+
+#[test]
+fn a_sieve_touches_what_is_above_and_below_of_what_it_keeps() {
+    let kept = sieve(&["spec.a", "l[1]"]).with_each(&path("m.f"), &[path("x")]);
+    for one in [
+        "",
+        "spec",
+        "spec.a",
+        "spec.a.b",
+        "l",
+        "l[1].z",
+        "m.f[7]",
+        "m.f[7].x.y",
+    ] {
+        assert!(kept.touches(&path(one)), "{one}");
+    }
+    for one in ["spec.b", "status", "l[0]", "m.f[7].y", "m.g"] {
+        assert!(!kept.touches(&path(one)), "{one}");
     }
 }
 

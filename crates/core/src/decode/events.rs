@@ -1,0 +1,163 @@
+//! Watch events, read from the bytes of their line into what is looked at of the object.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+
+use super::splitter::{LARGEST_OBJECT, empty};
+use crate::{
+    reconcile::record::Version,
+    value::{Node, Sieve, scan},
+};
+
+/// What a line of a watch says.
+#[derive(Debug, PartialEq)]
+pub enum Event {
+    /// What an object is now, as far as it was asked for and can be read ([`Sieve::decode`]).
+    Put(Node),
+    /// An object that is gone, or out of what is watched, as it was last.
+    Gone(Node),
+    /// The watch has told everything up to here.
+    Bookmark(Version),
+    /// The API server ends the watch: its `Status`.
+    Refused(Node),
+    /// Something that is not an event: whatever it was to say is lost.
+    Lost,
+}
+
+const ERROR: &str = "ERROR";
+
+/// The lines of a watch on their way.
+#[derive(Default)]
+pub struct Lines {
+    /// The beginning of a line of which the rest has not come.
+    line: Vec<u8>,
+    /// Whether that line is too long: its rest is passed over.
+    is_large: bool,
+}
+
+impl Lines {
+    /// Takes in what has arrived, up to the end of a line. Returns how much that was, and the event of that line: none where it
+    /// has not come to its end, is empty, or is of a type that is not known.
+    pub fn feed(&mut self, part: &[u8], sieve: &Sieve) -> (usize, Option<Event>) {
+        let end = memchr::memchr(b'\n', part);
+        let text = part.get(..end.unwrap_or(part.len())).unwrap_or_default();
+        let used = end.map_or(part.len(), |end| end + 1);
+        if end.is_some() && self.line.is_empty() && text.len() <= LARGEST_OBJECT {
+            return (used, read(sieve, text));
+        }
+        let room = LARGEST_OBJECT - self.line.len();
+        self.is_large |= text.len() > room;
+        self.line
+            .extend_from_slice(text.get(..room).unwrap_or(text));
+        if end.is_none() {
+            return (used, None);
+        }
+        let event = if std::mem::take(&mut self.is_large) {
+            read_parts(&self.line, |object| sieve.decode_beginning(object))
+        } else {
+            read(sieve, &self.line)
+        };
+        empty(&mut self.line);
+        (used, event)
+    }
+
+    /// Whether a line has begun and not ended.
+    pub fn is_cut_off(&self) -> bool {
+        !self.line.iter().all(u8::is_ascii_whitespace)
+    }
+}
+
+/// Reads a line.
+fn read(sieve: &Sieve, line: &[u8]) -> Option<Event> {
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return None;
+    }
+    let mut deserializer = serde_json::Deserializer::from_slice(line);
+    let told = Line(sieve)
+        .deserialize(&mut deserializer)
+        .and_then(|told| deserializer.end().map(|()| told));
+    match told {
+        Ok((kind, object)) => event(&kind, object),
+        Err(_) => read_parts(line, |object| sieve.decode(object)),
+    }
+}
+
+/// Reads a line of which something cannot be read.
+fn read_parts(line: &[u8], decode: impl Fn(&[u8]) -> Node) -> Option<Event> {
+    let (mut kind, mut object) = (None, None);
+    for (key, value) in scan::fields(line) {
+        match &*key {
+            "type" => kind = serde_json::from_slice::<String>(value).ok(),
+            "object" => object = Some(value),
+            _ => {}
+        }
+    }
+    match (kind, object) {
+        (Some(kind), Some(object)) if kind != ERROR => event(&kind, decode(object)),
+        (_, Some(object)) => Some(refused(object)),
+        // An error that came up before the first event is told without a type.
+        (_, None) => Some(refused(line)),
+    }
+}
+
+fn refused(status: &[u8]) -> Event {
+    let status = serde_json::from_slice::<Node>(status).unwrap_or_default();
+    if status.get("kind").and_then(Node::as_str) == Some("Status") {
+        Event::Refused(status)
+    } else {
+        Event::Lost
+    }
+}
+
+fn event(kind: &str, object: Node) -> Option<Event> {
+    Some(match kind {
+        "ADDED" | "MODIFIED" => Event::Put(object),
+        "DELETED" => Event::Gone(object),
+        "BOOKMARK" => {
+            let version = object.get("metadata")?.get("resourceVersion")?.as_str()?;
+            Event::Bookmark(version.into())
+        }
+        ERROR => Event::Refused(object),
+        _ => return None,
+    })
+}
+
+/// One line: an event's type and its object. What an error says is kept whole.
+struct Line<'s>(&'s Sieve);
+
+impl<'de> DeserializeSeed<'de> for Line<'_> {
+    type Value = (String, Node);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Line<'_> {
+    type Value = (String, Node);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a watch event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut kind, mut object) = (None::<String>, None);
+        while let Some(key) = map.next_key::<String>()? {
+            match (&*key, &kind) {
+                ("type", _) => kind = Some(map.next_value()?),
+                // Every server tells the type first. Where one does not it may be an error.
+                ("object", Some(kind)) if kind != ERROR => {
+                    object = Some(map.next_value_seed(self.0)?);
+                }
+                ("object", _) => object = Some(map.next_value()?),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        let kind = kind.ok_or_else(|| A::Error::missing_field("type"))?;
+        let object = object.ok_or_else(|| A::Error::missing_field("object"))?;
+        Ok((kind, object))
+    }
+}

@@ -1,0 +1,360 @@
+//! Cuts the text of a list into its items while it arrives, so that never more than one item is held.
+//!
+//! ```text
+//!  {"kind":…,"metadata":{…},"items":[ {…} , {…} ]}
+//!  └───────── envelope ────────────┘ item   item └┘ envelope
+//! ```
+
+/// The largest object that is read, in bytes: etcd takes 1.5 MiB in one request, and JSON is wordier than what it stores.
+pub const LARGEST_OBJECT: usize = 16 << 20;
+/// The longest that a list may be without its items.
+const LONGEST_ENVELOPE: usize = 1 << 20;
+/// Buffers larger than this are given back once their content is used.
+pub(super) const KEPT_BUFFER: usize = 16 << 10;
+
+/// What was found in the text.
+#[derive(Clone, Copy)]
+pub(super) enum Found<'t> {
+    /// The items begin. This is what came in front of them, made a whole JSON object.
+    Items(&'t [u8]),
+    /// The text of one item, with space around it.
+    Item(&'t [u8]),
+    /// The beginning of an item that is larger than [`LARGEST_OBJECT`].
+    Beginning(&'t [u8]),
+}
+
+/// Why a text cannot be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Uncut {
+    /// Its end is missing.
+    #[error("it was cut off")]
+    Short,
+    /// It is too large, not counting its items.
+    #[error("it is larger than any list may be without its items")]
+    TooLarge,
+}
+
+/// A list on its way. It looks for brackets and quotes only: that the parts are JSON is for whoever reads them.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a state of the text, and none follows from another"
+)]
+#[derive(Default)]
+pub(super) struct Splitter {
+    place: Place,
+    /// Brackets that are open, in the envelope or in the item.
+    depth: usize,
+    /// Inside text between quotes.
+    quoted: bool,
+    /// Behind a backslash.
+    escaped: bool,
+    envelope: Vec<u8>,
+    /// Where the last text between quotes of the envelope began and ended.
+    word: (usize, usize),
+    /// Whether that text is a key: a colon followed.
+    is_key: bool,
+    /// The beginning of an item of which the rest has not come.
+    item: Vec<u8>,
+    /// Whether that item is too large: its rest is passed over.
+    is_large: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Envelope,
+    Items,
+}
+
+impl Splitter {
+    /// Takes in what has arrived and hands out what is complete.
+    ///
+    /// # Errors
+    /// [`Uncut::TooLarge`]; and those of `take`, at once.
+    pub(super) fn feed<E: From<Uncut>>(
+        &mut self,
+        mut text: &[u8],
+        take: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while !text.is_empty() {
+            let used = match self.place {
+                Place::Envelope => self.feed_envelope(text, take)?,
+                Place::Items => self.feed_items(text, take)?,
+            };
+            text = text.get(used..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// The list without its items.
+    ///
+    /// # Errors
+    /// [`Uncut::Short`] where its end has not come.
+    pub(super) fn end(self) -> Result<Vec<u8>, Uncut> {
+        let is_whole = self.place == Place::Envelope && self.depth == 0 && !self.quoted;
+        if is_whole {
+            Ok(self.envelope)
+        } else {
+            Err(Uncut::Short)
+        }
+    }
+
+    /// Goes on until the items begin; returns how far it came.
+    fn feed_envelope<E: From<Uncut>>(
+        &mut self,
+        text: &[u8],
+        take: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        for (at, byte) in text.iter().enumerate() {
+            if self.envelope.len() == LONGEST_ENVELOPE {
+                return Err(Uncut::TooLarge.into());
+            }
+            self.envelope.push(*byte);
+            if self.quoted {
+                self.in_quotes(*byte);
+                self.word.1 = self.envelope.len();
+                continue;
+            }
+            match byte {
+                b'"' => {
+                    self.quoted = true;
+                    self.word.0 = self.envelope.len() - 1;
+                    self.is_key = false;
+                }
+                b':' => self.is_key = true,
+                b'[' if self.depth == 1 && self.is_items() => {
+                    self.place = Place::Items;
+                    self.depth = 0;
+                    let length = self.envelope.len();
+                    self.envelope.extend_from_slice(b"]}");
+                    take(Found::Items(&self.envelope))?;
+                    self.envelope.truncate(length);
+                    return Ok(at + 1);
+                }
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        Ok(text.len())
+    }
+
+    /// Whether the value that begins here is that of the key `items`: nothing but a colon and space lie between.
+    fn is_items(&self) -> bool {
+        let (start, end) = self.word;
+        let (word, rest) = (self.envelope.get(start..end), self.envelope.get(end..));
+        let plain = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | b':' | b'[');
+        self.is_key && word == Some(b"\"items\"") && rest.is_some_and(|rest| rest.iter().all(plain))
+    }
+
+    /// Goes on to the end of an item or of all of them; returns how far it came.
+    fn feed_items<E: From<Uncut>>(
+        &mut self,
+        text: &[u8],
+        take: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let mut at = 0;
+        while let Some(byte) = text.get(at) {
+            if self.quoted {
+                at += self.pass_quoted(text.get(at..).unwrap_or_default());
+                continue;
+            }
+            match byte {
+                b'"' => self.quoted = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' if self.depth > 0 => self.depth -= 1,
+                b',' | b']' if self.depth == 0 => {
+                    self.end_item(text.get(..at).unwrap_or_default(), take)?;
+                    if *byte == b']' {
+                        self.place = Place::Envelope;
+                        self.depth = 1;
+                        self.envelope.push(b']');
+                    }
+                    return Ok(at + 1);
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        self.keep(text);
+        Ok(text.len())
+    }
+
+    /// Keeps a part of an item, as far as an item may go.
+    fn keep(&mut self, text: &[u8]) {
+        let room = LARGEST_OBJECT - self.item.len();
+        self.is_large |= text.len() > room;
+        let kept = text.get(..room).unwrap_or(text);
+        self.item.extend_from_slice(kept);
+    }
+
+    fn end_item<E: From<Uncut>>(
+        &mut self,
+        rest: &[u8],
+        take: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let hand_out = |item: &[u8], take: &mut dyn FnMut(Found<'_>) -> Result<(), E>| {
+            if item.iter().all(u8::is_ascii_whitespace) {
+                Ok(())
+            } else {
+                take(Found::Item(item))
+            }
+        };
+        if self.item.is_empty() && rest.len() <= LARGEST_OBJECT {
+            return hand_out(rest, take);
+        }
+        self.keep(rest);
+        let handed = if std::mem::take(&mut self.is_large) {
+            take(Found::Beginning(&self.item))
+        } else {
+            hand_out(&self.item, take)
+        };
+        empty(&mut self.item);
+        handed
+    }
+
+    /// Goes on inside quotes to what is behind the next byte that means anything there; returns how far it came.
+    fn pass_quoted(&mut self, text: &[u8]) -> usize {
+        let found = if self.escaped {
+            Some(0)
+        } else {
+            memchr::memchr2(b'"', b'\\', text)
+        };
+        let Some((at, byte)) = found.and_then(|at| Some((at, text.get(at)?))) else {
+            return text.len();
+        };
+        self.in_quotes(*byte);
+        at + 1
+    }
+
+    /// Inside quotes only a backslash and a quote mean anything.
+    fn in_quotes(&mut self, byte: u8) {
+        if self.escaped {
+            self.escaped = false;
+        } else if byte == b'\\' {
+            self.escaped = true;
+        } else if byte == b'"' {
+            self.quoted = false;
+        }
+    }
+}
+
+/// Empties a buffer, and gives a large one back: one huge object must not be paid for ever.
+pub(super) fn empty(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.shrink_to(KEPT_BUFFER);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The head, the items and the envelope of a text that arrives in parts of that size.
+    fn split(text: &str, size: usize) -> Result<(Option<Value>, Vec<Value>, Value), Uncut> {
+        let (mut head, mut items) = (None, Vec::new());
+        let mut splitter = Splitter::default();
+        for part in text.as_bytes().chunks(size) {
+            splitter.feed::<Uncut>(part, &mut |found| {
+                match found {
+                    Found::Items(text) => head = Some(serde_json::from_slice(text).unwrap()),
+                    Found::Item(text) => items.push(serde_json::from_slice(text).unwrap()),
+                    Found::Beginning(text) => items.push(Value::from(text.len())),
+                }
+                Ok(())
+            })?;
+        }
+        let envelope = serde_json::from_slice(&splitter.end()?).unwrap();
+        Ok((head, items, envelope))
+    }
+
+    #[test]
+    fn a_list_is_cut_wherever_it_is_parted() {
+        let items = json!([
+            {"a": "]},{\"items\":[", "b": [[1], {"c": "\\\""}]}, 7, null, "x,]", [], {}
+        ]);
+        let whole = json!({"kind": "List", "metadata": {"items": [1], "resourceVersion": "5"}, "items": items, "z": {"items": [2]}});
+        let text = serde_json::to_string_pretty(&whole).unwrap();
+        for text in [text, whole.to_string()] {
+            for size in [1, 2, 3, 7, 64, text.len()] {
+                let (head, found, envelope) = split(&text, size).unwrap();
+                assert_eq!(Value::from(found), items, "{size}");
+                let mut without = whole.clone();
+                without["items"] = json!([]);
+                assert_eq!(envelope, without);
+                let head = head.unwrap();
+                assert_eq!(head["items"], json!([]));
+            }
+        }
+    }
+
+    #[test]
+    fn what_stands_in_front_of_the_items_is_known_when_they_begin() {
+        let text = r#"{"metadata":{"resourceVersion":"5","continue":"items"},"items" : [{"a":1}]}"#;
+        let (head, items, _) = split(text, 5).unwrap();
+        assert_eq!(head.unwrap()["metadata"]["resourceVersion"], "5");
+        assert_eq!(items, [json!({"a": 1})]);
+        let (head, ..) = split(r#"{"items":[],"metadata":{"resourceVersion":"5"}}"#, 5).unwrap();
+        assert_eq!(head, Some(json!({"items": []})));
+    }
+
+    #[test]
+    fn only_a_list_under_the_key_is_the_list_of_items() {
+        for text in [
+            r#"{"items":null}"#,
+            r#"{"kind":"items","other":[{"a":1}]}"#,
+            r#"{"items":{"items":[1]}}"#,
+            r#"["items",[1]]"#,
+            r#"{"items":"x","y":[1]}"#,
+        ] {
+            let (head, items, envelope) = split(text, 4).unwrap();
+            assert_eq!((head, items.len()), (None, 0), "{text}");
+            assert_eq!(envelope, serde_json::from_str::<Value>(text).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_cut_off_is_no_list() {
+        let text = r#"{"metadata":{},"items":[{"a":"b"},{"a":1}]}"#;
+        for end in 1..text.len() {
+            assert_eq!(split(&text[..end], 3), Err(Uncut::Short), "{end}");
+        }
+        assert!(split(text, 3).is_ok());
+    }
+
+    #[test]
+    fn an_envelope_does_not_grow_without_end() {
+        let mut splitter = Splitter::default();
+        let mut ignore = |_: Found<'_>| Ok::<(), Uncut>(());
+        let part = vec![b'x'; 1 << 20];
+        let fed = (0..2).try_for_each(|_| splitter.feed(&part, &mut ignore));
+        assert_eq!(fed, Err(Uncut::TooLarge));
+    }
+
+    #[test]
+    fn of_an_item_that_is_too_large_the_beginning_is_found_and_its_neighbours_are_whole() {
+        let large = "x".repeat(LARGEST_OBJECT);
+        let text = format!(r#"{{"items":[{{"a":1}},{{"a":"{large}"}},{{"a":2}}]}}"#);
+        for size in [1 << 16, text.len()] {
+            let (_, items, _) = split(&text, size).unwrap();
+            assert_eq!(
+                items,
+                [json!({"a": 1}), json!(LARGEST_OBJECT), json!({"a": 2})]
+            );
+        }
+    }
+
+    #[test]
+    fn a_large_item_leaves_no_large_buffer() {
+        let mut splitter = Splitter::default();
+        let mut ignore = |_: Found<'_>| Ok::<(), Uncut>(());
+        splitter.feed(br#"{"items":["#, &mut ignore).unwrap();
+        let large = format!("\"{}\"", "x".repeat(1 << 20));
+        for part in large.as_bytes().chunks(1000) {
+            splitter.feed(part, &mut ignore).unwrap();
+        }
+        splitter.feed(b",", &mut ignore).unwrap();
+        assert!(splitter.item.capacity() <= KEPT_BUFFER);
+    }
+}

@@ -1,0 +1,362 @@
+//! Target namespaces: where the children of a custom resource may be created.
+//!
+//! Whoever writes a namespaced custom resource is trusted with its own namespace only, and the operator's permissions reach
+//! further. A namespace that follows from the custom resource is therefore checked twice:
+//!
+//! ```text
+//!  compile ─► fixed, or the custom resource's own ──► Reach::Fixed
+//!         ─► the operator creates the namespace too ► Reach::Created: the executor checks that it is this resource's
+//!         ─► anything else ─────────────────────────► Reach::Chosen: `allowedTargets` is required, and each pass checks it
+//! ```
+//!
+//! Cluster-scoped custom resources are written by administrators: for them nothing is required, and what is declared counts.
+
+use std::collections::BTreeMap;
+
+use super::{ChildPlan, ImportPlan, Leaf, NameRule, OperatorPlan, ResourceType, Tree, checks};
+use crate::{
+    api::{AllowedTarget, CrdEntry, LabelOperator, NamespaceSelector, names},
+    diagnostics::Code,
+    plan::GroupKind,
+    resources::scope::At,
+    value::Node,
+};
+
+/// The namespace of the custom resource, as templates read it.
+const OWN_NAMESPACE: &str = ".metadata.namespace";
+
+/// Who decides on the namespace of a child.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// The Katalog: it is written out, or the custom resource's own.
+    #[default]
+    Fixed,
+    /// The custom resource: `allowedTargets` has to permit it.
+    Chosen,
+    /// The custom resource, and the operator creates the namespace too: without permission it has to be one that was
+    /// created for this very resource.
+    Created,
+}
+
+/// The namespaces that custom resources may choose for their children (`allowedTargets`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetsPlan {
+    /// Names, in which `*` stands for any text.
+    pub names: Box<[Box<str>]>,
+    /// Label selectors; a namespace needs to match one of them.
+    pub selectors: Box<[LabelSelector]>,
+}
+
+/// A label selector that is not empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelSelector {
+    /// Labels with their values.
+    pub labels: BTreeMap<Box<str>, Box<str>>,
+    /// Requirements beside them; all must hold.
+    pub requirements: Box<[LabelRequirement]>,
+}
+
+/// One of `matchExpressions`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelRequirement {
+    /// The label.
+    pub key: Box<str>,
+    /// How its value is compared.
+    pub operator: LabelOperator,
+    /// With what; empty for `Exists` and `DoesNotExist`.
+    pub values: Box<[Box<str>]>,
+}
+
+impl TargetsPlan {
+    /// Whether nothing is declared.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.selectors.is_empty()
+    }
+
+    /// Whether the name alone permits the namespace.
+    pub fn permits_name(&self, namespace: &str) -> bool {
+        let mut names = self.names.iter();
+        names.any(|pattern| super::lasting::matches(pattern, namespace))
+    }
+
+    /// Whether a namespace with these labels, a map of text, is permitted.
+    pub fn permits_labels(&self, labels: &Node) -> bool {
+        self.selectors
+            .iter()
+            .any(|selector| selector.matches(labels))
+    }
+}
+
+impl LabelSelector {
+    /// Whether these labels, a map of text, match.
+    ///
+    /// Source: Kubernetes, "Labels and Selectors": `NotIn` also selects what lacks the label.
+    pub fn matches(&self, labels: &Node) -> bool {
+        let value = |key: &str| labels.get(key).and_then(Node::as_str);
+        let equal = self
+            .labels
+            .iter()
+            .all(|(key, wanted)| value(key) == Some(wanted));
+        equal
+            && self.requirements.iter().all(|one| {
+                let found = value(&one.key);
+                let is = |found: &str| one.values.iter().any(|value| **value == *found);
+                let listed = found.is_some_and(is);
+                match one.operator {
+                    LabelOperator::In => listed,
+                    LabelOperator::NotIn => !listed,
+                    LabelOperator::Exists => found.is_some(),
+                    LabelOperator::DoesNotExist => found.is_none(),
+                }
+            })
+    }
+}
+
+/// The `allowedTargets` of the entry at `at`.
+pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> TargetsPlan {
+    let at = at.field("allowedTargets");
+    let (mut patterns, mut selectors) = (Vec::new(), Vec::new());
+    for (index, target) in entry.allowed_targets.iter().enumerate() {
+        let at = at.index(index);
+        match target {
+            AllowedTarget::Name(text) => patterns.extend(pattern(&at, text.trim())),
+            AllowedTarget::Selector(declared) => selectors.extend(selector(&at, declared)),
+        }
+    }
+    TargetsPlan {
+        names: patterns.into(),
+        selectors: selectors.into(),
+    }
+}
+
+fn pattern(at: &At<'_>, text: &str) -> Option<Box<str>> {
+    let check = NameRule::Label1123.as_check();
+    // Whatever a star stands for, the rest must be a part of a legal name.
+    if let Err(why) = check(&text.replace('*', "a")) {
+        if text.contains('*') {
+            let message = format!("`{text}` matches no namespace");
+            let hint = "write the name of a namespace, with `*` for any text: `team-*`";
+            at.error_hint(Code::BadName, message, hint);
+        } else {
+            at.bad_name(text, why, check);
+        }
+        return None;
+    }
+    Some(text.into())
+}
+
+fn selector(at: &At<'_>, declared: &NamespaceSelector) -> Option<LabelSelector> {
+    let NamespaceSelector {
+        match_labels,
+        match_expressions,
+    } = declared;
+    if match_labels.is_empty() && match_expressions.is_empty() {
+        let hint = "to permit every namespace, write `\"*\"`";
+        at.error_hint(Code::Empty, "this label selector is empty", hint);
+        return None;
+    }
+    let key = |at: &At<'_>, key: &str| {
+        if let Err(why) = names::check_label_key(key) {
+            at.bad_name(key, why, names::check_label_key);
+        }
+    };
+    let value = |at: &At<'_>, value: &str| {
+        if let Err(why) = names::check_label_value(value) {
+            at.bad_name(value, why, names::check_label_value);
+        }
+    };
+    let labels_at = at.field("matchLabels");
+    for (label, wanted) in match_labels {
+        key(&labels_at.key(label), label);
+        value(&labels_at.field(label), wanted);
+    }
+    let mut requirements = Vec::new();
+    for (index, one) in match_expressions.iter().enumerate() {
+        let at = at.field("matchExpressions").index(index);
+        key(&at.field("key"), &one.key);
+        for (index, text) in one.values.iter().enumerate() {
+            value(&at.field("values").index(index), text);
+        }
+        let compares = matches!(one.operator, LabelOperator::In | LabelOperator::NotIn);
+        if compares && one.values.is_empty() {
+            at.error(
+                Code::Missing,
+                "`In` and `NotIn` compare with `values`, which is missing",
+            );
+        }
+        if !compares && !one.values.is_empty() {
+            let message = "`Exists` and `DoesNotExist` take no `values`";
+            at.field("values").error(Code::Exclusive, message);
+        }
+        let values = one.values.iter().map(|text| text.as_str().into());
+        requirements.push(LabelRequirement {
+            key: one.key.as_str().into(),
+            operator: one.operator,
+            values: values.collect(),
+        });
+    }
+    let labels = match_labels.iter();
+    Some(LabelSelector {
+        labels: labels
+            .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
+            .collect(),
+        requirements: requirements.into(),
+    })
+}
+
+/// Sets the reach of every child, and refuses namespaces that a custom resource of the kind `owner` chooses without a
+/// permission of the Katalog.
+pub(super) fn check(at: &At<'_>, plan: &mut OperatorPlan, owner: Option<&ResourceType>) {
+    let created: Vec<String> = plan
+        .children
+        .iter()
+        .filter(|child| child.kind.group_kind() == GroupKind::parse("Namespace") && !child.adopt)
+        .map(|child| checks::unknown_text(&plan.imports, child, &child.name))
+        .collect();
+    let ending = plan.ending.iter().flat_map(|ending| ending.entries());
+    let reaches: Vec<Reach> = plan
+        .children
+        .iter()
+        .chain(ending)
+        .map(|child| reach(&plan.imports, child, &created))
+        .collect();
+    // Nobody but administrators writes cluster-scoped objects.
+    let is_trusted = owner.is_some_and(|owner| owner.namespaced == Some(false));
+    let is_required = plan.targets.is_empty() && !is_trusted;
+    let ending = plan
+        .ending
+        .iter_mut()
+        .flat_map(|ending| ending.steps.iter_mut());
+    let ending = ending.flat_map(|step| step.made.iter_mut().chain(step.deleted.iter_mut()));
+    let mut chooses = false;
+    for (child, reach) in plan.children.iter_mut().chain(ending).zip(reaches) {
+        child.reach = reach;
+        chooses |= reach != Reach::Fixed;
+        if let (Reach::Chosen, true, Some(leaf)) = (reach, is_required, &child.namespace) {
+            at.place(&leaf.path).error_hint(
+                Code::OpenTarget,
+                format!(
+                    "whoever writes a custom resource chooses the namespace of this {}",
+                    child.kind.kind
+                ),
+                "permit namespaces in the entry of `spec.crds`: `allowedTargets: [team-*]`",
+            );
+        }
+    }
+    if !plan.targets.is_empty() && !chooses {
+        let message = "the namespace of no child depends on the custom resource";
+        at.field("allowedTargets").warn(Code::NoEffect, message);
+    }
+}
+
+fn reach(imports: &[ImportPlan], child: &ChildPlan, created: &[String]) -> Reach {
+    let Some(leaf) = &child.namespace else {
+        return Reach::Fixed;
+    };
+    // What reads nothing at all depends on nobody; a random or timed name is reported for what it is.
+    if leaf.template.reads().is_empty()
+        || checks::known_text(imports, child.import, leaf).is_some()
+        || is_own(imports, child.import, leaf)
+    {
+        return Reach::Fixed;
+    }
+    let text = checks::unknown_text(imports, child, leaf);
+    if created.contains(&text) {
+        Reach::Created
+    } else {
+        Reach::Chosen
+    }
+}
+
+/// Whether a namespace that `leaf` gives, read in the document of `import`, is the custom resource's own, whatever that is.
+pub(super) fn is_own(imports: &[ImportPlan], import: Option<usize>, leaf: &Leaf) -> bool {
+    let source = leaf.template.source().trim();
+    let inside = source
+        .strip_prefix("{{")
+        .and_then(|rest| rest.strip_suffix("}}"));
+    let Some(inside) = inside.map(|inside| inside.trim_matches('-').trim()) else {
+        return false;
+    };
+    if inside == OWN_NAMESPACE {
+        return true;
+    }
+    let (Some(name), Some(import)) = (
+        inside.strip_prefix(".inputs."),
+        import.and_then(|import| imports.get(import)),
+    ) else {
+        return false;
+    };
+    let input = import.inputs.iter().find(|input| *input.name == *name);
+    match input.and_then(|input| input.given.as_ref()) {
+        Some(Tree::Leaf(given)) => is_own(imports, import.outer, given),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> Node {
+        let pairs = pairs.iter();
+        Node::Map(
+            pairs
+                .map(|(key, value)| ((*key).into(), Node::from(*value)))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn a_selector_selects_what_kubernetes_would() {
+        let requirement = |key: &str, operator, values: &[&str]| {
+            let values = values.iter().map(|value| (*value).into()).collect();
+            LabelRequirement {
+                key: key.into(),
+                operator,
+                values,
+            }
+        };
+        let selector = LabelSelector {
+            labels: BTreeMap::from([("team".into(), "a".into())]),
+            requirements: Box::new([
+                requirement("stage", LabelOperator::In, &["test", "dev"]),
+                requirement("frozen", LabelOperator::DoesNotExist, &[]),
+                requirement("kind", LabelOperator::NotIn, &["system"]),
+                requirement("owner", LabelOperator::Exists, &[]),
+            ]),
+        };
+        let all = [("owner", "x"), ("stage", "dev"), ("team", "a")];
+        assert!(selector.matches(&labels(&all)));
+        for missing in 0..all.len() {
+            let mut some = all.to_vec();
+            some.remove(missing);
+            assert!(!selector.matches(&labels(&some)), "{some:?}");
+        }
+        for other in [
+            ("frozen", "yes"),
+            ("kind", "system"),
+            ("stage", "live"),
+            ("team", "b"),
+        ] {
+            let mut changed: BTreeMap<_, _> = all.into_iter().collect();
+            changed.insert(other.0, other.1);
+            let changed: Vec<_> = changed.into_iter().collect();
+            assert!(!selector.matches(&labels(&changed)), "{changed:?}");
+        }
+        assert!(!selector.matches(&Node::Null));
+    }
+
+    #[test]
+    fn a_name_is_permitted_by_patterns_as_a_whole() {
+        let targets = TargetsPlan {
+            names: ["shared".into(), "team-*".into()].into(),
+            selectors: Box::default(),
+        };
+        for permitted in ["shared", "team-a", "team-"] {
+            assert!(targets.permits_name(permitted), "{permitted}");
+        }
+        for refused in ["shared-2", "my-team-a", "kube-system", ""] {
+            assert!(!targets.permits_name(refused), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Sets of field paths, as `managedFields` write them.
+
+use super::super::identity::Uid;
+use crate::value::{Key, Map, Node};
+
+/// A set of field paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Fields {
+    /// Whether the path that leads here is in the set itself.
+    itself: bool,
+    /// Whether it is a map or list that somebody else owns a part of, so that it is not atomic: an empty one that was
+    /// applied. The path in the set then stands for no part of it.
+    hollow: bool,
+    below: Box<[(Element, Fields)]>,
+}
+
+/// One step of a field path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::reconcile) enum Element {
+    Field(Key),
+    Item(Box<[(Key, Scalar)]>),
+    Value(Scalar),
+    Index(u64),
+}
+
+/// What is an object's own among the values that list items are keyed by. It is replaced in the trees, so that the
+/// children of a thousand custom resources share one.
+#[derive(Clone, Copy, Debug)]
+pub struct Own<'a> {
+    /// The object's name: containers are often called like their Deployment.
+    pub name: &'a str,
+    /// uid of the object's owner, which owner references are keyed by.
+    pub owner: Option<&'a Uid>,
+}
+
+impl Own<'_> {
+    fn is_owner(self, text: &str) -> bool {
+        self.owner.is_some_and(|owner| *owner == *text)
+    }
+}
+
+/// A key's or a set's value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::reconcile) enum Scalar {
+    OwnName,
+    OwnOwner,
+    Text(Key),
+}
+
+impl Scalar {
+    pub(in crate::reconcile) fn read(node: &Node, own: Own<'_>) -> Self {
+        match &*node.to_text() {
+            text if text == own.name => Self::OwnName,
+            text if own.is_owner(text) => Self::OwnOwner,
+            text => Self::Text(Key::from(text)),
+        }
+    }
+
+    fn is(&self, node: &Node, own: Own<'_>) -> bool {
+        let text = node.to_text();
+        match self {
+            Self::OwnName => text == own.name,
+            Self::OwnOwner => own.is_owner(&text),
+            Self::Text(key) => **key == *text,
+        }
+    }
+}
+
+/// One step from an object's root to a leaf, as a rendered object has it.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// A map's field.
+    Field(&'a Key),
+    /// A list's item: its position and its content.
+    Item(usize, &'a Node),
+}
+
+impl Fields {
+    /// Reads a set. `others` are the sets of other managers, from the same path on.
+    pub(super) fn read(node: &Node, own: Own<'_>, others: &[&Node]) -> Self {
+        let mut itself = false;
+        let mut below = Vec::new();
+        for (name, child) in node.as_map().into_iter().flat_map(Map::iter) {
+            if &**name == "." {
+                itself = true;
+            } else if let Some(element) = Element::read(name, own) {
+                let others: Vec<&Node> = others.iter().filter_map(|set| set.get(name)).collect();
+                let mut fields = Self::read(child, own, &others);
+                // A leaf of the set is written as an empty map: it stands for its own path.
+                if fields.below.is_empty() {
+                    fields.itself = true;
+                    fields.hollow = others.iter().any(|set| has_below(set));
+                }
+                below.push((element, fields));
+            }
+        }
+        Self {
+            itself,
+            hollow: false,
+            below: below.into(),
+        }
+    }
+
+    /// Whether the leaf that `trail` leads to is in the set: it is an owned path, or it lies below an owned path that has
+    /// nothing below it in the set (an atomic list or map). An empty list or map that was applied owns nothing below it.
+    pub fn covers(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
+        let Some((step, rest)) = trail.split_first() else {
+            return self.itself;
+        };
+        if self.below.is_empty() {
+            return self.itself && !self.hollow;
+        }
+        self.below
+            .iter()
+            .any(|(element, fields)| element.matches(*step, own) && fields.covers(rest, own))
+    }
+
+    /// Whether what `trail` leads to is in the set, or anything below it.
+    pub(super) fn touches(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
+        match trail.split_first() {
+            None => self.itself || !self.below.is_empty(),
+            Some(_) if self.below.is_empty() => self.itself && !self.hollow,
+            Some((step, rest)) => self
+                .below
+                .iter()
+                .any(|(element, fields)| element.matches(*step, own) && fields.touches(rest, own)),
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.below
+            .iter()
+            .map(|(element, fields)| {
+                size_of::<(Element, Self)>() + element.heap_bytes() + fields.heap_bytes()
+            })
+            .sum()
+    }
+}
+
+/// Whether a set, as it is written, has a path below the one that leads to it.
+fn has_below(set: &Node) -> bool {
+    let mut names = set.as_map().into_iter().flat_map(Map::keys);
+    names.any(|name| &**name != ".")
+}
+
+impl Element {
+    fn read(name: &str, own: Own<'_>) -> Option<Self> {
+        let (form, rest) = name.split_once(':')?;
+        match form {
+            "f" => Some(Self::Field(Key::from(rest))),
+            "k" => {
+                let keys: Node = serde_json::from_str(rest).ok()?;
+                Some(Self::Item(
+                    keys.as_map()?
+                        .iter()
+                        .map(|(key, value)| (key.clone(), Scalar::read(value, own)))
+                        .collect(),
+                ))
+            }
+            "v" => serde_json::from_str::<Node>(rest)
+                .ok()
+                .map(|value| Self::Value(Scalar::read(&value, own))),
+            "i" => rest.parse().ok().map(Self::Index),
+            _ => None,
+        }
+    }
+
+    /// A rendered item matches by the keys that it has: the server adds defaults such as `protocol: TCP` to the others.
+    pub(in crate::reconcile) fn matches(&self, step: Step<'_>, own: Own<'_>) -> bool {
+        match (self, step) {
+            (Self::Field(field), Step::Field(key)) => field == key,
+            (Self::Item(keys), Step::Item(_, item)) => {
+                keys.iter().all(|(key, value)| match item.get(key) {
+                    Some(rendered) => value.is(rendered, own),
+                    // The one default of a key among Kubernetes' own kinds: 53/TCP is not 53/UDP.
+                    None if &**key == "protocol" => value.is(&Node::from("TCP"), own),
+                    None => true,
+                })
+            }
+            (Self::Value(value), Step::Item(_, item)) => value.is(item, own),
+            (Self::Index(index), Step::Item(position, _)) => *index == position as u64,
+            _ => false,
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Item(keys) => keys.len() * size_of::<(Key, Scalar)>(),
+            _ => 0,
+        }
+    }
+}

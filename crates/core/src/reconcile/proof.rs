@@ -1,0 +1,212 @@
+//! The marks that prove which custom resource a child belongs to.
+//!
+//! ```text
+//!  controller owner reference ────────────────────────► its uid
+//!  none is legal: owner annotation, else owner-uid label ► its uid, if our field manager wrote the object, and
+//!                                                         if it names itself, or both annotation and label agree
+//! ```
+//!
+//! A single label or annotation can be removed without losing the child. Copied ones gain nothing: a copy is written by
+//! another field manager.
+
+use super::{
+    identity::Uid,
+    record::{ChildRecord, controller, in_metadata, meta, owner_label},
+};
+use crate::{
+    api::names,
+    plan::{GroupKind, ObjectKey},
+    value::{Node, Path},
+};
+
+/// Labels and annotations by which Argo CD and Flux know the objects that they prune.
+///
+/// Source: Argo CD, "Resource Tracking"; Flux, kustomize-controller and helm-controller, "Garbage collection".
+const TRACKING: [[&str; 2]; 4] = [
+    ["annotations", "argocd.argoproj.io/tracking-id"],
+    ["labels", "argocd.argoproj.io/instance"],
+    ["labels", "kustomize.toolkit.fluxcd.io/name"],
+    ["labels", "helm.toolkit.fluxcd.io/name"],
+];
+
+/// The custom resource that a child without an owner reference belongs to, as its owner annotation names it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OwnerMark {
+    /// Its kind.
+    pub kind: GroupKind,
+    /// Its namespace and name.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: Uid,
+}
+
+impl OwnerMark {
+    /// The annotation's text: `Website.shop.example/east/one/<uid>`, with an empty namespace for a cluster-scoped owner.
+    pub fn text(&self) -> String {
+        let namespace = self.key.namespace.as_deref().unwrap_or_default();
+        format!("{}/{namespace}/{}/{}", self.kind, self.key.name, self.uid)
+    }
+
+    /// Reads the annotation's text; `None` if it does not have that form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('/');
+        let mut part = || parts.next();
+        let (kind, namespace, name, uid) = (part()?, part()?, part()?, part()?);
+        if part().is_some() || [kind, name, uid].iter().any(|part| part.is_empty()) {
+            return None;
+        }
+        Some(Self {
+            kind: GroupKind::parse(kind),
+            key: ObjectKey {
+                namespace: (!namespace.is_empty()).then(|| namespace.into()),
+                name: name.into(),
+            },
+            uid: uid.into(),
+        })
+    }
+
+    /// Whether both name a custom resource of the same kind, namespace and name: it may have been deleted and recreated.
+    pub fn is_same_name(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.key == other.key
+    }
+}
+
+/// What only few child records have: marks in place of an owner reference, and finalizers while they are being deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Proof {
+    mark: Option<OwnerMark>,
+    /// Whether the owner-uid label names the uid of the mark.
+    labelled: bool,
+    adopted: bool,
+    tracked: bool,
+    finalizers: Box<[Box<str>]>,
+}
+
+impl Proof {
+    /// Reads it; `None` is what most objects have.
+    pub(super) fn read(object: &Node) -> Option<Box<Self>> {
+        let text = |map: &str, name: &str| meta(object, map)?.get(name)?.as_str();
+        let mut proof = Self::default();
+        if controller(object).is_none() {
+            proof.mark = text("annotations", names::ANNOTATION_OWNER).and_then(OwnerMark::parse);
+            let label = owner_label(object);
+            proof.labelled = (proof.mark.as_ref())
+                .is_some_and(|mark| label.is_some_and(|label| mark.uid == *label));
+            proof.adopted = text("annotations", names::ANNOTATION_ADOPTED) == Some("true");
+            proof.tracked = TRACKING.iter().any(|[map, name]| text(map, name).is_some());
+        }
+        if meta(object, "deletionTimestamp").is_some() {
+            let finalizers = meta(object, "finalizers").and_then(Node::as_list);
+            let finalizers = finalizers.unwrap_or_default().iter();
+            proof.finalizers = finalizers.filter_map(Node::as_str).map(Box::from).collect();
+        }
+        (proof != Self::default()).then(|| Box::new(proof))
+    }
+
+    /// What [`Proof::read`] looks at beside the owner references.
+    pub(super) fn looks_at() -> impl Iterator<Item = Path> {
+        let marks = [names::ANNOTATION_OWNER, names::ANNOTATION_ADOPTED];
+        let marks = marks.map(|name| in_metadata(&["annotations", name]));
+        let tracking = TRACKING.iter().map(|path| in_metadata(path));
+        let finalizers = in_metadata(&["finalizers"]);
+        marks.into_iter().chain(tracking).chain([finalizers])
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let finalizers = self.finalizers.iter();
+        let finalizers = finalizers.map(|name| size_of::<Box<str>>() + name.len());
+        size_of::<Self>()
+            + self.mark.as_ref().map_or(0, |mark| mark.uid.heap_bytes())
+            + finalizers.sum::<usize>()
+    }
+}
+
+/// The uid of the custom resource that an object belongs to: its controller's; without one that of the owner annotation, or
+/// of the owner-uid label.
+pub(super) fn owner(object: &Node, proof: Option<&Proof>) -> Option<Uid> {
+    if let Some(controller) = controller(object) {
+        return Some(controller.into());
+    }
+    let mark = proof.and_then(|proof| proof.mark.as_ref());
+    mark.map(|mark| mark.uid.clone())
+        .or_else(|| owner_label(object).map(Uid::from))
+}
+
+impl ChildRecord {
+    /// What its owner annotation says, if it has no controller.
+    pub fn mark(&self) -> Option<&OwnerMark> {
+        self.proof.as_ref()?.mark.as_ref()
+    }
+
+    /// Whether it must not get an owner reference: it existed before it was adopted, or Argo CD or Flux tracks it, which
+    /// would no longer prune it.
+    pub fn stays_unowned(&self) -> bool {
+        let proof = self.proof.as_deref();
+        proof.is_some_and(|proof| proof.adopted || proof.tracked)
+    }
+
+    /// Whether it was taken over by `adopt: true`.
+    pub fn is_adopted(&self) -> bool {
+        self.proof.as_deref().is_some_and(|proof| proof.adopted)
+    }
+
+    /// Its finalizers, if it is being deleted.
+    pub fn finalizers(&self) -> &[Box<str>] {
+        let proof = self.proof.as_deref();
+        proof.map_or(&[], |proof| &proof.finalizers)
+    }
+
+    /// Whether this child is proven to be made by the operator that writes as `manager` for the owner `uid`: labels
+    /// alone prove nothing, other controllers copy them.
+    pub fn is_ours(&self, uid: &Uid, manager: &str) -> bool {
+        self.owner() == Some(uid) && self.is_proven(manager)
+    }
+
+    /// Whether it is that owner's, and Kubernetes does not collect it: it has no owner reference.
+    pub fn is_uncollected(&self, uid: &Uid, manager: &str) -> bool {
+        !self.controlled && self.is_ours(uid, manager)
+    }
+
+    /// Whether it was made by the operator that writes as `manager` for a custom resource of the same kind, namespace and
+    /// name as `owner` with another uid. Whether that one still exists must be asked.
+    pub fn is_of_predecessor(&self, owner: &OwnerMark, manager: &str) -> bool {
+        let mark = self.mark();
+        let is_other = mark.is_some_and(|mark| mark.is_same_name(owner) && mark.uid != owner.uid);
+        !self.controlled && is_other && self.is_proven(manager)
+    }
+
+    fn is_proven(&self, manager: &str) -> bool {
+        let agree = || self.proof.as_deref().is_some_and(|proof| proof.labelled);
+        // Nothing is concluded from a part of it.
+        let is_read = self.unread().is_none();
+        is_read && self.ownership.wrote(manager) && (self.names_itself || agree())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_annotation_reads_back_and_nothing_else_is_taken_for_one() {
+        for text in [
+            "Website.shop.example/east/one/0b0c5fd1-8e3c-4c9a-9d4e-2f1a7e6b5c4d",
+            "Fleet.shop.example//main/uid-1",
+        ] {
+            let mark = OwnerMark::parse(text).unwrap();
+            assert_eq!(mark.text(), text);
+        }
+        for text in [
+            "",
+            "/",
+            "Website.shop.example/east/one",
+            "Website.shop.example/east/one/uid/more",
+            "/east/one/uid",
+            "Website.shop.example/east//uid",
+            "Website.shop.example/east/one/",
+        ] {
+            assert_eq!(OwnerMark::parse(text), None, "{text}");
+        }
+    }
+}

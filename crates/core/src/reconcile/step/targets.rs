@@ -1,0 +1,131 @@
+//! Target namespaces: whether a child may be created where its custom resource wants it.
+//!
+//! ```text
+//!  Reach::Fixed, the own namespace, `allowedTargets` has the name ──► yes
+//!  a label selector ──► the Namespace is read: its labels match ────► yes
+//!  Reach::Created ──► yes, if the Namespace turns out to be this custom resource's: the executor looks at what exists
+//!  anything else ───► refused: nothing is written there
+//! ```
+
+use super::{lasting::asked, object::Place, pass::Pass};
+use crate::{
+    plan::{ChildKey, ChildPlan, GroupKind, ObjectKey, Reach},
+    reconcile::{
+        reason::Reason,
+        render::RenderError,
+        sources::{Answer, Answers, Read},
+    },
+    value::{Key, Node},
+};
+
+/// What a child's namespace takes.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::reconcile) enum Permit {
+    /// Nothing.
+    Granted,
+    /// The namespace has to be a child of the same custom resource.
+    IfCreated(ChildKey),
+    /// This has to be read first.
+    Needs(Read),
+}
+
+impl Pass<'_, '_> {
+    /// The Namespace that has to be a child of the same custom resource for the child `key` to be created.
+    pub(super) fn permit(
+        &mut self,
+        declared: &ChildPlan,
+        key: &ChildKey,
+    ) -> Result<Option<ChildKey>, RenderError> {
+        let place = Place {
+            plan: self.plan,
+            scopes: self.scopes,
+            observed: self.observed,
+        };
+        match permit(place, &self.observed.answers, declared, key)? {
+            Permit::Granted => Ok(None),
+            Permit::IfCreated(namespace) => Ok(Some(namespace)),
+            Permit::Needs(read) => {
+                self.answer(read);
+                Err(asked(&declared.path))
+            }
+        }
+    }
+}
+
+/// Whether `declared` may be created as `key`.
+///
+/// # Errors
+/// [`Reason::TargetRefused`] where it may not be, [`Reason::Unavailable`] where that cannot be found out.
+pub(in crate::reconcile) fn permit(
+    place: Place<'_>,
+    answers: &Answers,
+    declared: &ChildPlan,
+    key: &ChildKey,
+) -> Result<Permit, RenderError> {
+    let Some(namespace) = &key.object.namespace else {
+        return Ok(Permit::Granted);
+    };
+    let own = place.observed.cr.id.key.namespace.as_deref();
+    let targets = &place.plan.targets;
+    let is_free = declared.reach == Reach::Fixed
+        || own == Some(&**namespace)
+        // Administrators write cluster-scoped custom resources: only what is declared counts.
+        || (own.is_none() && targets.is_empty())
+        || targets.permits_name(namespace);
+    if is_free {
+        return Ok(Permit::Granted);
+    }
+    let object = namespace_key(namespace);
+    let failure = |reason, message| RenderError {
+        path: key.to_string().into(),
+        message,
+        reason,
+    };
+    if !targets.selectors.is_empty() {
+        let read = Read::Object(object.clone());
+        match answers.get(&read) {
+            None => return Ok(Permit::Needs(read)),
+            Some(Answer::Ready(found)) if targets.permits_labels(labels(found)) => {
+                return Ok(Permit::Granted);
+            }
+            Some(Answer::Unavailable(why)) if declared.reach == Reach::Chosen => {
+                let message =
+                    format!("the labels of namespace `{namespace}` cannot be read: {why}");
+                return Err(failure(Reason::Unavailable, message));
+            }
+            Some(_) => {}
+        }
+    }
+    if declared.reach == Reach::Created {
+        return Ok(Permit::IfCreated(object));
+    }
+    Err(failure(Reason::TargetRefused, not_permitted(namespace)))
+}
+
+/// Why nothing is created in a namespace that is neither permitted nor a child of the same custom resource.
+pub fn not_created(namespace: &str) -> String {
+    format!(
+        "namespace `{namespace}` was not created for this resource, and `allowedTargets` does not permit it"
+    )
+}
+
+fn not_permitted(namespace: &str) -> String {
+    format!("`allowedTargets` does not permit namespace `{namespace}`")
+}
+
+fn namespace_key(name: &Key) -> ChildKey {
+    ChildKey {
+        kind: GroupKind::parse("Namespace"),
+        object: ObjectKey {
+            namespace: None,
+            name: name.clone(),
+        },
+    }
+}
+
+fn labels(namespace: &Node) -> &Node {
+    let metadata = namespace.get("metadata");
+    metadata
+        .and_then(|metadata| metadata.get("labels"))
+        .unwrap_or(&Node::Null)
+}

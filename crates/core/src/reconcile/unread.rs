@@ -1,0 +1,38 @@
+//! What keeps a record from being read whole.
+
+use super::record::in_metadata;
+use crate::value::{Fault, Node, Path, Sieve, Step};
+
+/// The first part of `object` that a record looks at and that cannot be read.
+pub(super) fn fault_of(object: &Node, looks_at: impl FnOnce() -> Sieve) -> Option<Box<Fault>> {
+    let faults = Fault::all_of(object);
+    if faults.is_empty() {
+        return None;
+    }
+    let sieve = looks_at();
+    let matters =
+        |fault: &Fault| sieve.touches(&fault.path) && !is_of_an_update(object, &fault.path);
+    // One that hides the status comes first: it decides whether the others can be reported there.
+    let is_beside_the_status = |fault: &Fault| {
+        let first = fault.path.steps().first();
+        first.is_some_and(|step| !matches!(step, Step::Field(key) if &**key == "status"))
+    };
+    let faults = faults.into_iter().filter(matters);
+    faults.min_by_key(is_beside_the_status).map(Box::new)
+}
+
+/// Whether a path leads to the fields that somebody wrote by an update: of these nothing is kept.
+fn is_of_an_update(object: &Node, path: &Path) -> bool {
+    let steps = path.steps();
+    let (Some(fields), Some(entry)) = (steps.get(3), steps.get(..3)) else {
+        return false;
+    };
+    let is_field = |step: &Step, name: &str| matches!(step, Step::Field(key) if &**key == name);
+    let entry: Path = entry.iter().cloned().collect();
+    let operation = object
+        .at(&entry)
+        .and_then(|entry| entry.get("operation")?.as_str());
+    is_field(fields, "fieldsV1")
+        && entry.starts_with(&in_metadata(&["managedFields"]))
+        && operation == Some("Update")
+}

@@ -1,0 +1,100 @@
+//! kstatus, which `kubectl wait`, Argo CD and Flux go by, as a judge of recorded states. It shares nothing with the code that it
+//! judges.
+//!
+//! Source: kubernetes-sigs/cli-utils, `pkg/kstatus/status/generic.go` and its README, in this order: `deletionTimestamp`;
+//! `observedGeneration` that is not the generation; the first of `Reconciling` and `Stalled` that is true, in the order of the
+//! list; `Ready`; without any of them an object is current.
+
+use serde_json::Value;
+
+/// What kstatus makes of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kstatus {
+    Terminating,
+    InProgress,
+    Failed,
+    Current,
+}
+
+/// The object's state by kstatus' algorithm for kinds that it does not know.
+pub(super) fn kstatus(object: &Value) -> Kstatus {
+    if !object["metadata"]["deletionTimestamp"].is_null() {
+        return Kstatus::Terminating;
+    }
+    let observed = &object["status"]["observedGeneration"];
+    if !observed.is_null() && *observed != object["metadata"]["generation"] {
+        return Kstatus::InProgress;
+    }
+    for condition in conditions(object) {
+        match (text(condition, "type"), text(condition, "status")) {
+            ("Reconciling", "True") => return Kstatus::InProgress,
+            ("Stalled", "True") => return Kstatus::Failed,
+            _ => {}
+        }
+    }
+    match condition(object, "Ready") {
+        Some("True") | None => Kstatus::Current,
+        Some(_) => Kstatus::InProgress,
+    }
+}
+
+/// What breaks the convention in a state that a controller has written; empty where it is kept: `Ready` is always there; exactly
+/// one of `Reconciling` and `Stalled` is there while it is not true, and none while it is; nothing is there that is false;
+/// no type is there twice; and every condition of ours is about the observed generation.
+pub(super) fn faults(object: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut types: Vec<&str> = conditions(object)
+        .iter()
+        .map(|one| text(one, "type"))
+        .collect();
+    types.sort_unstable();
+    let all = types.len();
+    types.dedup();
+    if types.len() < all {
+        faults.push(format!("a type is there twice: {types:?}"));
+    }
+    let ready = condition(object, "Ready");
+    if ready.is_none() {
+        faults.push("there is no Ready".to_owned());
+    }
+    let mut abnormal = 0;
+    for kind in ["Reconciling", "Stalled"] {
+        match condition(object, kind) {
+            Some("True") => abnormal += 1,
+            Some(other) => faults.push(format!("{kind} is there and {other}")),
+            None => {}
+        }
+    }
+    if abnormal != usize::from(ready != Some("True")) {
+        faults.push(format!(
+            "Ready is {ready:?} beside {abnormal} of Reconciling and Stalled"
+        ));
+    }
+    let observed = &object["status"]["observedGeneration"];
+    for one in conditions(object) {
+        let ours = ["Ready", "Reconciling", "Stalled"].contains(&text(one, "type"));
+        if ours && !observed.is_null() && one["observedGeneration"] != *observed {
+            faults.push(format!("{one} is not about generation {observed}"));
+        }
+    }
+    faults
+}
+
+/// The status of the condition of that type.
+pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
+    let found = conditions(object)
+        .iter()
+        .find(|one| text(one, "type") == kind)?;
+    Some(text(found, "status"))
+}
+
+fn conditions(object: &Value) -> &[Value] {
+    let all = object
+        .pointer("/status/conditions")
+        .and_then(Value::as_array);
+    all.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
+    condition[field].as_str().unwrap_or_default()
+}

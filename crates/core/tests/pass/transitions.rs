@@ -1,0 +1,161 @@
+//! G3 of custom resources: over every transition between what passes come to, the conditions keep to kstatus.
+
+use orkestra_core::reconcile::{
+    differ::Held,
+    kstatus::Readiness,
+    reason::Reason,
+    sources::Sources,
+    status::status,
+    verdict::{Action, Done, Executed},
+};
+use orkestra_core::value::Path;
+use serde_json::{Value, json};
+
+use super::{
+    operator::{open_facts, operator, pond},
+    report::{apply, at, failed},
+    world::{World, key},
+};
+use crate::kstatus::{Kstatus, faults, kstatus};
+
+/// What a pass came to, with how far the child is, and what kstatus has to make of it.
+type Outcome = (Executed, Readiness, Kstatus);
+
+fn outcomes() -> Vec<Outcome> {
+    let done = Executed {
+        done: vec![Done {
+            key: key("ConfigMap", "a"),
+            action: Action::Unchanged,
+        }],
+        ..Executed::default()
+    };
+    let held = Held {
+        path: Path::parse("data.x").unwrap(),
+        manager: "gitops".to_owned(),
+    };
+    let mut all = vec![
+        (done.clone(), Readiness::Current, Kstatus::Current),
+        (
+            done.clone(),
+            Readiness::InProgress("1 of 2".into()),
+            Kstatus::InProgress,
+        ),
+        (
+            done.clone(),
+            Readiness::Failed("crash".into()),
+            Kstatus::Failed,
+        ),
+        (
+            Executed {
+                held: vec![(key("ConfigMap", "a"), held)],
+                ..done
+            },
+            Readiness::Current,
+            Kstatus::Current,
+        ),
+    ];
+    for reason in Reason::ALL {
+        let one = failed(*reason);
+        let expected = if reason.is_permanent() {
+            Kstatus::Failed
+        } else {
+            Kstatus::InProgress
+        };
+        // Beside another that is retried, nothing is hopeless.
+        let mut both = failed(Reason::Unavailable);
+        both.failures.extend(one.failures.clone());
+        all.push((one, Readiness::Current, expected));
+        all.push((both, Readiness::Current, Kstatus::InProgress));
+    }
+    all
+}
+
+/// Reports an outcome; the custom resource afterwards.
+fn report(world: &mut World, (executed, readiness, _): &Outcome, second: i64) {
+    let mut observed = world.observe();
+    let record = world.record_of(&key("ConfigMap", "a"));
+    observed.children[0].record = record.with_readiness(readiness.clone()).into();
+    let patch = status(
+        &world.plan,
+        &open_facts(),
+        &observed,
+        &Sources::default(),
+        &mut executed.clone(),
+        at(second),
+    );
+    if let Some(patch) = patch {
+        apply(world, &patch);
+    }
+}
+
+/// A custom resource with its child.
+fn world() -> World {
+    let plan = operator("onReconcile: { configMaps: [{ name: a }] }");
+    let mut world = World::new(&plan, pond(&json!({}), &json!({})));
+    world.settle();
+    world
+}
+
+/// The same with that status.
+fn with_status(world: &World, status: Value) -> World {
+    let mut world = world.clone();
+    world.cr["status"] = status;
+    world
+}
+
+#[test]
+fn the_conditions_keep_to_kstatus_over_every_transition() {
+    let (outcomes, settled) = (outcomes(), world());
+    for before in &outcomes {
+        for after in &outcomes {
+            // As a CRD with our default shows it before anybody has looked.
+            let mut world = with_status(&settled, json!({ "observedGeneration": -1 }));
+            assert_eq!(kstatus(&world.cr), Kstatus::InProgress);
+            for (outcome, second) in [(before, 0), (after, 60)] {
+                report(&mut world, outcome, second);
+                assert_eq!(faults(&world.cr), [""; 0], "{}", world.cr);
+                assert_eq!(kstatus(&world.cr), outcome.2, "{}", world.cr);
+                // Another generation is in progress until it is looked at.
+                let generation = world.cr["metadata"]["generation"].as_i64().unwrap();
+                world.cr["metadata"]["generation"] = json!(generation + 1);
+                assert_eq!(kstatus(&world.cr), Kstatus::InProgress);
+                report(&mut world, outcome, second + 30);
+                assert_eq!(kstatus(&world.cr), outcome.2, "{}", world.cr);
+            }
+        }
+    }
+}
+
+#[test]
+fn whatever_the_status_said_before_the_conditions_are_put_in_order() {
+    let condition = |kind: &str, status: &str| {
+        json!({
+            "type": kind, "status": status, "reason": "Old", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
+        })
+    };
+    let theirs = condition("Audited", "False");
+    let (outcomes, settled) = (outcomes(), world());
+    let statuses = ["True", "False", "Unknown"];
+    for ready in statuses {
+        for reconciling in statuses {
+            for stalled in statuses {
+                let old = [
+                    condition("Stalled", stalled),
+                    theirs.clone(),
+                    condition("Reconciling", reconciling),
+                    condition("Ready", ready),
+                ];
+                for outcome in &outcomes {
+                    let status = json!({ "conditions": old, "observedGeneration": 1 });
+                    let mut world = with_status(&settled, status);
+                    report(&mut world, outcome, 0);
+                    assert_eq!(faults(&world.cr), [""; 0], "{}", world.cr);
+                    assert_eq!(kstatus(&world.cr), outcome.2, "{}", world.cr);
+                    let conditions = world.cr["status"]["conditions"].as_array().unwrap();
+                    assert!(conditions.contains(&theirs), "{}", world.cr);
+                }
+            }
+        }
+    }
+}

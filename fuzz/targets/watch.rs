@@ -1,0 +1,8 @@
+//! `watch` of crates/core/tests/fuzz.
+#![no_main]
+
+#[path = "../../crates/core/tests/fuzz/mod.rs"]
+#[allow(dead_code, reason = "each fuzzer runs one of the targets")]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::watch(input));

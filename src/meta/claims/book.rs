@@ -1,0 +1,436 @@
+//! Which kinds are claimed by whom, and what has to be written for it: pure.
+//!
+//! An installation holds a kind while the kind's Lease names it and its own Lease was renewed within [`EXPIRY`]. Everything
+//! else is free to take. A claim is taken, moved and dropped by compare-and-swap on the kind's Lease.
+//!
+//! An installation that has not renewed for [`EXPIRY`] counts as gone, by the time that its Lease states or by the time for
+//! which that Lease has not changed here, so neither a clock that is wrong nor a time from the future keeps a claim for ever.
+//! It may have lost its claims then: before it relies on one again, it writes it again.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use orkestra_core::{api::names, plan::GroupKind};
+
+use super::record::{Claim, Claimant, EXPIRY, Heartbeat, RENEWAL, Record, State, lease_of};
+use crate::runtime::Problem;
+
+/// An installation stops relying on its claims this long before others may take them.
+const MARGIN: SignedDuration = SignedDuration::from_mins(1);
+/// First wait after a write that was refused; doubled with each, up to [`LONGEST_WAIT`].
+const FIRST_WAIT: SignedDuration = SignedDuration::from_millis(500);
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(30);
+
+/// What an installation needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demand {
+    /// The kinds, each with the Katalog that is to have it.
+    pub(crate) kinds: BTreeMap<GroupKind, Claimant>,
+    /// Whether that is all: other claims of the installation are left over.
+    pub(crate) complete: bool,
+}
+
+/// Who has a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// This installation, for that Katalog.
+    Ours(Claimant),
+    /// Another installation.
+    Foreign(Holder),
+    /// Nobody, and the claim cannot be written.
+    Refused(Problem),
+}
+
+/// Another installation that has a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) installation: String,
+    pub(crate) claimant: Claimant,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            installation,
+            claimant,
+        } = self;
+        write!(f, "{} of installation {installation}", claimant.katalog)
+    }
+}
+
+/// Who has which kind at one moment. A kind that is in none of it is free, or is not known yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standings {
+    /// By the names of the kinds' Leases.
+    by_lease: BTreeMap<String, Standing>,
+    /// Whether the claims have been read.
+    pub(crate) listed: bool,
+}
+
+impl Standings {
+    /// Who has that kind.
+    pub(crate) fn of(&self, kind: &GroupKind) -> Option<&Standing> {
+        self.by_lease.get(&lease_of(kind))
+    }
+
+    /// Whether this installation has the kind for the Katalog of that uid.
+    pub(crate) fn is_held_for(&self, kind: &GroupKind, uid: &str) -> bool {
+        matches!(self.of(kind), Some(Standing::Ours(claimant)) if claimant.uid == uid)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_test(standings: impl IntoIterator<Item = (GroupKind, Standing)>) -> Self {
+        let named = |(kind, standing): (GroupKind, Standing)| (lease_of(&kind), standing);
+        Self {
+            by_lease: standings.into_iter().map(named).collect(),
+            listed: true,
+        }
+    }
+}
+
+/// A write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Renew the installation's own Lease; without a state, make it.
+    Renew(Option<State>),
+    /// Claim a kind; without a state, make its Lease.
+    Claim(String, Claimant, Option<State>),
+    /// Drop the claim on a kind.
+    Drop(String, State),
+}
+
+/// A sign of life, and when it was seen first.
+#[derive(Debug)]
+struct Seen {
+    heartbeat: Heartbeat,
+    since: Timestamp,
+}
+
+impl Seen {
+    /// When the installation counts as gone.
+    fn expires(&self) -> Timestamp {
+        let stated = self.heartbeat.renewed.unwrap_or(Timestamp::MIN);
+        later(stated.min(self.since), EXPIRY)
+    }
+}
+
+/// Why a Lease could not be written, and when that is tried again.
+#[derive(Debug)]
+struct Trouble {
+    problem: Problem,
+    failures: i32,
+    retry_at: Timestamp,
+}
+
+/// What is known of claims.
+#[derive(Debug)]
+pub(crate) struct Book {
+    installation: Arc<str>,
+    demand: Demand,
+    claims: BTreeMap<String, Claim>,
+    heartbeats: BTreeMap<String, Seen>,
+    /// When this process has renewed the installation's Lease, or found it renewed.
+    alive_at: Option<Timestamp>,
+    /// Claims of ours that this process relies on.
+    confirmed: BTreeSet<String>,
+    /// Claims of ours that others may have taken: they are written again before this process relies on them.
+    doubtful: BTreeSet<String>,
+    listed: bool,
+    /// Why the claims cannot be read.
+    blind: Option<Problem>,
+    troubles: BTreeMap<String, Trouble>,
+}
+
+impl Book {
+    /// That of an installation that knows nothing yet.
+    pub(crate) fn new(installation: Arc<str>) -> Self {
+        Self {
+            installation,
+            demand: Demand::default(),
+            claims: BTreeMap::new(),
+            heartbeats: BTreeMap::new(),
+            alive_at: None,
+            confirmed: BTreeSet::new(),
+            doubtful: BTreeSet::new(),
+            listed: false,
+            blind: None,
+            troubles: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn installation(&self) -> &str {
+        &self.installation
+    }
+
+    /// Takes in what is needed from now on.
+    pub(crate) fn need(&mut self, demand: Demand) {
+        self.demand = demand;
+    }
+
+    /// Takes in a whole list.
+    pub(crate) fn replace(&mut self, records: Vec<(String, Record)>, now: Timestamp) {
+        let names: BTreeSet<String> = records.iter().map(|(name, _)| name.clone()).collect();
+        let lost = |name: &String| !names.contains(name);
+        let gone = self.claims.keys().chain(self.heartbeats.keys());
+        for name in gone.filter(|name| lost(name)).cloned().collect::<Vec<_>>() {
+            self.remove(&name);
+        }
+        // A claim counts by the sign of life of its installation.
+        let (alive, claims): (Vec<_>, Vec<_>) = records
+            .into_iter()
+            .partition(|(_, record)| matches!(record, Record::Heartbeat(_)));
+        for (name, record) in alive.into_iter().chain(claims) {
+            self.take_in(name, record, now);
+        }
+        (self.listed, self.blind) = (true, None);
+    }
+
+    /// Takes in a state of a Lease.
+    pub(crate) fn take_in(&mut self, name: String, record: Record, now: Timestamp) {
+        match record {
+            Record::Claim(claim) => {
+                let is_new = |known: &Claim| known.state.version != claim.state.version;
+                if self.claims.get(&name).is_none_or(is_new) {
+                    self.troubles.remove(&name);
+                }
+                if claim.installation != *self.installation {
+                    self.confirmed.remove(&name);
+                    self.doubtful.remove(&name);
+                } else if self.is_alive(now) && !self.doubtful.contains(&name) {
+                    // Nobody takes it while the installation is known to be alive.
+                    self.confirmed.insert(name.clone());
+                }
+                self.claims.insert(name, claim);
+            }
+            Record::Heartbeat(heartbeat) => {
+                if heartbeat.installation == *self.installation {
+                    self.alive_at = heartbeat.renewed.map(|time| time.min(now));
+                }
+                let known = self.heartbeats.get(&name);
+                let same = known.filter(|seen| seen.heartbeat == heartbeat);
+                let since = same.map_or(now, |seen| seen.since);
+                self.heartbeats.insert(name, Seen { heartbeat, since });
+            }
+        }
+    }
+
+    /// A Lease is gone.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.claims.remove(name);
+        self.heartbeats.remove(name);
+        self.confirmed.remove(name);
+        self.doubtful.remove(name);
+        self.troubles.remove(name);
+    }
+
+    /// The claims cannot be read.
+    pub(crate) fn go_blind(&mut self, problem: Problem) {
+        self.blind = Some(problem);
+    }
+
+    /// A write was refused.
+    pub(crate) fn note_failure(&mut self, name: &str, problem: Problem, now: Timestamp) {
+        let failures = self.troubles.get(name).map_or(0, |one| one.failures);
+        let factor = 2_i32.saturating_pow(failures.unsigned_abs().min(10));
+        let wait = FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT);
+        let trouble = Trouble {
+            problem,
+            failures: failures + 1,
+            retry_at: later(now, wait),
+        };
+        self.troubles.insert(name.to_owned(), trouble);
+    }
+
+    /// A write of this process was done.
+    pub(crate) fn note_written(&mut self, name: String, record: Record, now: Timestamp) {
+        self.troubles.remove(&name);
+        let is_ours =
+            matches!(&record, Record::Claim(claim) if claim.installation == *self.installation);
+        if is_ours {
+            self.doubtful.remove(&name);
+            self.confirmed.insert(name.clone());
+        }
+        self.take_in(name, record, now);
+    }
+
+    /// Looks at the clock: an installation that may have lost its claims relies on none until it has written it again.
+    pub(crate) fn look_at_clock(&mut self, now: Timestamp) {
+        if !self.is_alive(now) {
+            self.confirmed.clear();
+            let ours = self.claims.iter();
+            let ours = ours.filter(|(_, claim)| claim.installation == *self.installation);
+            self.doubtful = ours.map(|(name, _)| name.clone()).collect();
+        }
+    }
+
+    /// Whether the installation itself counts as alive, for others and for some time to come.
+    fn is_alive(&self, now: Timestamp) -> bool {
+        let limit = EXPIRY - MARGIN;
+        (self.alive_at).is_some_and(|at| at <= now && now < later(at, limit))
+    }
+
+    /// When another installation counts as gone; none where it has no Lease.
+    fn expiry_of(&self, installation: &str) -> Option<Timestamp> {
+        let name = names::installation_lease(installation);
+        self.heartbeats.get(&name).map(Seen::expires)
+    }
+
+    fn is_held_by_other(&self, claim: &Claim, now: Timestamp) -> bool {
+        claim.installation != *self.installation
+            && self
+                .expiry_of(&claim.installation)
+                .is_some_and(|expires| now < expires)
+    }
+
+    /// Who has which kind.
+    pub(crate) fn standings(&self, now: Timestamp) -> Standings {
+        let claimed = self.claims.iter().filter_map(|(name, claim)| {
+            let standing = if claim.installation == *self.installation {
+                if !self.confirmed.contains(name) || !self.is_alive(now) {
+                    return None;
+                }
+                Standing::Ours(claim.claimant.clone())
+            } else if self.is_held_by_other(claim, now) {
+                Standing::Foreign(Holder {
+                    installation: claim.installation.clone(),
+                    claimant: claim.claimant.clone(),
+                })
+            } else {
+                return None;
+            };
+            Some((name.clone(), standing))
+        });
+        let mut by_lease: BTreeMap<_, _> = claimed.collect();
+        for kind in self.demand.kinds.keys() {
+            let name = lease_of(kind);
+            if let Some(problem) = self.problem(&name) {
+                by_lease
+                    .entry(name)
+                    .or_insert_with(|| Standing::Refused(problem));
+            }
+        }
+        Standings {
+            by_lease,
+            listed: self.listed,
+        }
+    }
+
+    fn problem(&self, name: &str) -> Option<Problem> {
+        let own = names::installation_lease(&self.installation);
+        let trouble = self.troubles.get(name).or_else(|| self.troubles.get(&own));
+        let unread = self.blind.as_ref().filter(|_| !self.listed);
+        trouble.map(|trouble| &trouble.problem).or(unread).cloned()
+    }
+
+    /// What is to be written now. The installation's own Lease comes first and alone where its claims do not count without.
+    pub(crate) fn actions(&self, now: Timestamp) -> Vec<Action> {
+        if !self.listed {
+            return Vec::new();
+        }
+        let own = names::installation_lease(&self.installation);
+        let renewal = self.renewal(&own, now);
+        if renewal.is_some() && !self.is_alive(now) {
+            return renewal
+                .filter(|_| !self.rests(&own, now))
+                .into_iter()
+                .collect();
+        }
+        let mut actions = Vec::from_iter(renewal.filter(|_| !self.rests(&own, now)));
+        let mut needed = BTreeSet::new();
+        for (kind, claimant) in &self.demand.kinds {
+            let name = lease_of(kind);
+            if needed.insert(name.clone()) && !self.rests(&name, now) {
+                actions.extend(self.claim(name, claimant, now));
+            }
+        }
+        if self.demand.complete {
+            let left = self.claims.iter().filter(|(name, claim)| {
+                claim.installation == *self.installation
+                    && !needed.contains(*name)
+                    && !self.rests(name, now)
+            });
+            actions.extend(left.map(|(name, claim)| drop_of(name, claim)));
+        }
+        actions
+    }
+
+    /// All claims of this installation, and its sign of life, to be dropped; nothing where this process needed none.
+    pub(crate) fn farewell(&self) -> Vec<Action> {
+        if self.demand.kinds.is_empty() {
+            return Vec::new();
+        }
+        let ours = self.claims.iter();
+        let ours = ours.filter(|(_, claim)| claim.installation == *self.installation);
+        let own = names::installation_lease(&self.installation);
+        let alive = self.heartbeats.get(&own);
+        let alive = alive.map(|seen| Action::Drop(own, seen.heartbeat.state.clone()));
+        let claims = ours.map(|(name, claim)| drop_of(name, claim));
+        claims.chain(alive).collect()
+    }
+
+    fn renewal(&self, own: &str, now: Timestamp) -> Option<Action> {
+        let is_used = !self.demand.kinds.is_empty()
+            || (self.claims.values()).any(|claim| claim.installation == *self.installation);
+        let known = self.heartbeats.get(own);
+        let is_due = known.is_none() || self.renewal_at() <= now || !self.is_alive(now);
+        (is_used && is_due).then(|| Action::Renew(known.map(|seen| seen.heartbeat.state.clone())))
+    }
+
+    fn renewal_at(&self) -> Timestamp {
+        self.alive_at
+            .map_or(Timestamp::MIN, |at| later(at, RENEWAL))
+    }
+
+    fn claim(&self, name: String, claimant: &Claimant, now: Timestamp) -> Option<Action> {
+        let over = match self.claims.get(&name) {
+            None => None,
+            Some(claim) if self.is_held_by_other(claim, now) => return None,
+            Some(claim) => {
+                let is_done = claim.installation == *self.installation
+                    && claim.claimant == *claimant
+                    && self.confirmed.contains(&name);
+                if is_done {
+                    return None;
+                }
+                Some(claim.state.clone())
+            }
+        };
+        Some(Action::Claim(name, claimant.clone(), over))
+    }
+
+    fn rests(&self, name: &str, now: Timestamp) -> bool {
+        self.troubles
+            .get(name)
+            .is_some_and(|trouble| now < trouble.retry_at)
+    }
+
+    /// When something will be due by the clock alone.
+    pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        let retries = self.troubles.values().map(|trouble| trouble.retry_at);
+        let used = !self.demand.kinds.is_empty();
+        let renewal = used.then(|| self.renewal_at());
+        let needed: BTreeSet<String> = self.demand.kinds.keys().map(lease_of).collect();
+        let foreign = self.claims.iter().filter(|(name, claim)| {
+            claim.installation != *self.installation && needed.contains(*name)
+        });
+        let expiries = foreign.filter_map(|(_, claim)| self.expiry_of(&claim.installation));
+        let times = retries.chain(renewal).chain(expiries);
+        times.filter(|at| *at > now).min()
+    }
+}
+
+fn drop_of(name: &str, claim: &Claim) -> Action {
+    Action::Drop(name.to_owned(), claim.state.clone())
+}
+
+/// `time` and `span`; the end of time where that is beyond.
+fn later(time: Timestamp, span: SignedDuration) -> Timestamp {
+    time.checked_add(span).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests;

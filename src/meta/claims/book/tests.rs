@@ -1,0 +1,250 @@
+//! Who has a kind, and what is written for it.
+
+use orkestra_core::plan::KatalogRef;
+
+use super::*;
+
+const EAST: &str = "east/orkestra";
+const WEST: &str = "west/orkestra";
+
+fn at(minutes: i64) -> Timestamp {
+    let start: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
+    start + SignedDuration::from_mins(minutes)
+}
+
+fn pond() -> GroupKind {
+    GroupKind::parse("Pond.water.example")
+}
+
+fn claimant(name: &str) -> Claimant {
+    Claimant {
+        katalog: KatalogRef {
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        },
+        uid: format!("uid of {name}"),
+    }
+}
+
+fn state(version: &str) -> State {
+    State {
+        uid: "u".to_owned(),
+        version: version.to_owned(),
+    }
+}
+
+fn claim(installation: &str, name: &str, version: &str) -> (String, Record) {
+    let claim = Claim {
+        installation: installation.to_owned(),
+        claimant: claimant(name),
+        state: state(version),
+    };
+    (lease_of(&pond()), Record::Claim(claim))
+}
+
+fn alive(installation: &str, renewed: Option<Timestamp>) -> (String, Record) {
+    let heartbeat = Heartbeat {
+        installation: installation.to_owned(),
+        renewed,
+        state: state("9"),
+    };
+    (
+        names::installation_lease(installation),
+        Record::Heartbeat(heartbeat),
+    )
+}
+
+fn need(name: &str) -> Demand {
+    Demand {
+        kinds: BTreeMap::from([(pond(), claimant(name))]),
+        complete: true,
+    }
+}
+
+/// East's book, in which those records are listed at minute 0 and the kind is needed.
+fn book(records: Vec<(String, Record)>) -> Book {
+    let mut book = Book::new(EAST.into());
+    book.need(need("a"));
+    book.replace(records, at(0));
+    book.look_at_clock(at(0));
+    book
+}
+
+/// Does what is due as if the API server took it.
+fn write(book: &mut Book, now: Timestamp) -> Vec<Action> {
+    let actions = book.actions(now);
+    for action in actions.clone() {
+        let (name, record) = match action {
+            Action::Renew(_) => alive(EAST, Some(now)),
+            Action::Claim(name, claimant, _) => {
+                let claim = Claim {
+                    installation: EAST.to_owned(),
+                    claimant,
+                    state: state("new"),
+                };
+                (name, Record::Claim(claim))
+            }
+            Action::Drop(name, _) => {
+                book.remove(&name);
+                continue;
+            }
+        };
+        book.note_written(name, record, now);
+    }
+    actions
+}
+
+fn standing(book: &Book, now: Timestamp) -> Option<Standing> {
+    book.standings(now).of(&pond()).cloned()
+}
+
+#[test]
+fn nothing_is_written_before_the_claims_are_known() {
+    let mut book = Book::new(EAST.into());
+    book.need(need("a"));
+    assert_eq!(book.actions(at(0)), []);
+    assert!(!book.standings(at(0)).listed);
+}
+
+#[test]
+fn a_free_kind_is_claimed_after_the_installation_has_shown_that_it_is_alive() {
+    let mut book = book(vec![]);
+    assert_eq!(write(&mut book, at(0)), [Action::Renew(None)]);
+    assert_eq!(standing(&book, at(0)), None);
+    let taken = Action::Claim(lease_of(&pond()), claimant("a"), None);
+    assert_eq!(write(&mut book, at(0)), [taken]);
+    assert_eq!(standing(&book, at(0)), Some(Standing::Ours(claimant("a"))));
+    assert_eq!(book.actions(at(4)), [], "a quiet time costs nothing");
+    assert_eq!(book.next(at(4)), Some(at(5)));
+    assert_eq!(write(&mut book, at(5)), [Action::Renew(Some(state("9")))]);
+    assert_eq!(book.actions(at(6)), []);
+}
+
+#[test]
+fn a_restart_writes_nothing() {
+    let mut book = book(vec![claim(EAST, "a", "1"), alive(EAST, Some(at(-1)))]);
+    assert_eq!(standing(&book, at(0)), Some(Standing::Ours(claimant("a"))));
+    assert_eq!(write(&mut book, at(0)), []);
+}
+
+#[test]
+fn a_claim_goes_to_another_katalog_of_the_installation() {
+    let mut book = book(vec![claim(EAST, "b", "1"), alive(EAST, Some(at(-1)))]);
+    assert_eq!(standing(&book, at(0)), Some(Standing::Ours(claimant("b"))));
+    let moved = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
+    assert_eq!(write(&mut book, at(0)), [moved]);
+    assert_eq!(standing(&book, at(0)), Some(Standing::Ours(claimant("a"))));
+}
+
+#[test]
+fn the_claim_of_an_installation_that_is_alive_is_left_alone() {
+    let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(at(-14)))]);
+    write(&mut book, at(0));
+    assert_eq!(book.actions(at(0)), []);
+    let holder = Holder {
+        installation: WEST.to_owned(),
+        claimant: claimant("b"),
+    };
+    assert_eq!(standing(&book, at(0)), Some(Standing::Foreign(holder)));
+    assert_eq!(book.next(at(0)), Some(at(1)), "that is when it expires");
+    let taken = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
+    assert_eq!(write(&mut book, at(2)), [taken]);
+    assert_eq!(standing(&book, at(2)), Some(Standing::Ours(claimant("a"))));
+}
+
+#[test]
+fn a_forged_claim_expires() {
+    let taken = || Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
+    // Of an installation that does not exist, of nobody, and of one without a time: at once.
+    let forged = [
+        vec![claim("nobody/there", "b", "1")],
+        vec![claim("", "b", "1")],
+        vec![claim(WEST, "b", "1"), alive(WEST, None)],
+    ];
+    for records in forged {
+        let mut book = book(records);
+        write(&mut book, at(0));
+        assert_eq!(write(&mut book, at(0)), [taken()]);
+    }
+    // With a time from the future: when it has not changed for as long as any other.
+    let mut book = book(vec![
+        claim(WEST, "b", "1"),
+        alive(WEST, Some(Timestamp::MAX)),
+    ]);
+    write(&mut book, at(0));
+    assert_eq!(book.actions(at(0)), []);
+    write(&mut book, at(5));
+    write(&mut book, at(10));
+    write(&mut book, at(14));
+    assert!(write(&mut book, at(16)).contains(&taken()));
+}
+
+#[test]
+fn one_that_could_not_renew_relies_on_its_claims_no_more_until_it_has_written_them_again() {
+    let mut book = book(vec![claim(EAST, "a", "1"), alive(EAST, Some(at(0)))]);
+    assert!(standing(&book, at(13)).is_some());
+    // It stood still for an hour.
+    book.look_at_clock(at(60));
+    assert_eq!(standing(&book, at(60)), None);
+    assert_eq!(write(&mut book, at(60)), [Action::Renew(Some(state("9")))]);
+    assert_eq!(standing(&book, at(60)), None, "another may have taken it");
+    let (name, old) = claim(EAST, "a", "1");
+    book.take_in(name, old, at(60));
+    assert_eq!(standing(&book, at(60)), None, "a late event proves nothing");
+    let again = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
+    assert_eq!(write(&mut book, at(60)), [again]);
+    assert!(standing(&book, at(60)).is_some());
+}
+
+#[test]
+fn what_is_not_needed_is_dropped_once_all_that_is_needed_is_known() {
+    let mut book = book(vec![claim(EAST, "a", "1"), alive(EAST, Some(at(0)))]);
+    book.need(Demand::default());
+    assert_eq!(book.actions(at(0)), []);
+    book.need(Demand {
+        complete: true,
+        ..Demand::default()
+    });
+    let dropped = Action::Drop(lease_of(&pond()), state("1"));
+    assert_eq!(write(&mut book, at(0)), [dropped]);
+    assert_eq!(standing(&book, at(0)), None);
+    assert_eq!(book.actions(at(9)), [], "who claims nothing renews nothing");
+}
+
+#[test]
+fn a_claim_that_cannot_be_written_says_why_and_is_tried_again_ever_more_slowly() {
+    let mut book = book(vec![alive(EAST, Some(at(0)))]);
+    let problem = Problem {
+        reason: orkestra_core::reasons::KatalogReason::Forbidden,
+        message: "no".to_owned(),
+    };
+    let mut now = at(0);
+    let mut waits = Vec::new();
+    for _ in 0..8 {
+        assert_eq!(book.actions(now).len(), 1);
+        book.note_failure(&lease_of(&pond()), problem.clone(), now);
+        assert_eq!(book.actions(now), []);
+        let next = book.next(now).unwrap();
+        waits.push(next.duration_since(now).as_secs());
+        now = next;
+    }
+    assert_eq!(waits, [0, 1, 2, 4, 8, 16, 30, 30]);
+    assert_eq!(standing(&book, now), Some(Standing::Refused(problem)));
+}
+
+#[test]
+fn the_end_drops_everything_of_this_installation_and_nothing_else() {
+    let mut book = book(vec![claim(EAST, "a", "1"), alive(EAST, Some(at(0)))]);
+    assert_eq!(
+        book.farewell(),
+        [
+            Action::Drop(lease_of(&pond()), state("1")),
+            Action::Drop(names::installation_lease(EAST), state("9")),
+        ]
+    );
+    let (name, other) = claim(WEST, "b", "2");
+    book.take_in(name, other, at(0));
+    assert_eq!(book.farewell().len(), 1);
+    book.need(Demand::default());
+    assert_eq!(book.farewell(), [], "another process may need them");
+}

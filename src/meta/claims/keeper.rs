@@ -1,0 +1,312 @@
+//! Takes, keeps and drops this installation's claims on kinds.
+//!
+//! ```text
+//!  Leases of `orkestra-claims` ── watch ──► Book (pure) ── actions ──► create, patch, delete: the leader only
+//!                  what is needed ────────►  │
+//!                                            └──► Standings, for the supervisor
+//! ```
+//!
+//! A quiet hour costs the watch and a dozen writes: the installation's own Lease is renewed every five minutes, whatever the
+//! number of kinds.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use kube::{
+    Api,
+    api::{ApiResource, DynamicObject},
+    core::GroupVersionKind,
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, Event, watcher},
+    },
+};
+use orkestra_core::{api::names, plan::rbac::CLAIMS_NAMESPACE, reasons::KatalogReason};
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::{
+    book::{Action, Book, Demand, Standings},
+    record::{self, Record},
+};
+use crate::{
+    meta::calls::{CallError, Resource},
+    runtime::{Problem, context::Context, wire::chain},
+};
+
+/// Writes at a time.
+const WRITES: usize = 8;
+/// The clock is looked at this often: timers do not count the time that a machine sleeps.
+const TICK: Duration = Duration::from_secs(10);
+
+/// Keeps the claims of one installation.
+pub(crate) struct Keeper {
+    context: Arc<Context>,
+    book: Book,
+    leases: Resource,
+    demand: watch::Receiver<Arc<Demand>>,
+    standings: watch::Sender<Arc<Standings>>,
+}
+
+impl Keeper {
+    /// The keeper of the claims of `installation`: it takes what is in `demand` and tells `standings`.
+    pub(crate) fn new(
+        context: Arc<Context>,
+        installation: Arc<str>,
+        demand: watch::Receiver<Arc<Demand>>,
+        standings: watch::Sender<Arc<Standings>>,
+    ) -> Self {
+        Self {
+            leases: Resource::leases(context.wire.client()),
+            book: Book::new(installation),
+            context,
+            demand,
+            standings,
+        }
+    }
+
+    /// Keeps them; never ends.
+    pub(crate) async fn run(&mut self) {
+        let mut events = std::pin::pin!(leases(&self.context));
+        let mut listing = Vec::new();
+        let mut leadership = self.context.leadership.changed();
+        loop {
+            let demand = Demand::clone(&self.demand.borrow_and_update());
+            self.book.need(demand);
+            leadership.mark_unchanged();
+            let more = self.act().await;
+            let due = if more {
+                Duration::ZERO
+            } else {
+                self.until_due()
+            };
+            tokio::select! {
+                Some(event) = events.next() => self.take_in(event, &mut listing),
+                Ok(()) = self.demand.changed() => {}
+                Ok(()) = leadership.changed() => {}
+                () = tokio::time::sleep(due) => {}
+            }
+        }
+    }
+
+    /// Drops all claims: nothing of this installation runs any more.
+    pub(crate) async fn end(&mut self) {
+        let actions = self.book.farewell();
+        self.take_all(actions).await;
+    }
+
+    /// Writes what is due, and tells who has what. True when something else may be due now.
+    async fn act(&mut self) -> bool {
+        let now = self.context.clock.now();
+        self.book.look_at_clock(now);
+        self.tell(now);
+        if !self.context.leadership.leads() || !self.context.wire.reach().is_up() {
+            return false;
+        }
+        let actions = self.book.actions(now);
+        if actions.is_empty() {
+            return false;
+        }
+        self.take_all(actions).await;
+        self.tell(self.context.clock.now());
+        true
+    }
+
+    fn tell(&self, now: Timestamp) {
+        let standings = self.book.standings(now);
+        self.standings.send_if_modified(|told| {
+            let differs = **told != standings;
+            if differs {
+                *told = Arc::new(standings);
+            }
+            differs
+        });
+    }
+
+    fn until_due(&self) -> Duration {
+        let next = self.book.next(self.context.clock.now());
+        next.map_or(TICK, |at| self.context.clock.until(at).min(TICK))
+    }
+
+    fn take_in(
+        &mut self,
+        event: watcher::Result<Event<DynamicObject>>,
+        listing: &mut Vec<(String, Record)>,
+    ) {
+        let now = self.context.clock.now();
+        match event {
+            Ok(Event::Init) => {}
+            Ok(Event::InitApply(lease)) => listing.extend(Record::read(&lease)),
+            Ok(Event::InitDone) => self.book.replace(std::mem::take(listing), now),
+            Ok(Event::Apply(lease)) => match Record::read(&lease) {
+                Some((name, record)) => self.book.take_in(name, record, now),
+                None => self.book.remove(&lease.metadata.name.unwrap_or_default()),
+            },
+            Ok(Event::Delete(lease)) => {
+                self.book.remove(&lease.metadata.name.unwrap_or_default());
+            }
+            Err(error) => {
+                listing.clear();
+                let message = format!(
+                    "cannot list leases.coordination.k8s.io in namespace {CLAIMS_NAMESPACE}, which hold the claims on kinds: {}",
+                    chain(&error)
+                );
+                tracing::warn!(message, "claims cannot be watched");
+                let reason = if is_forbidden(&error) {
+                    KatalogReason::Forbidden
+                } else {
+                    KatalogReason::Unavailable
+                };
+                self.book.go_blind(Problem { reason, message });
+            }
+        }
+    }
+
+    async fn take_all(&mut self, actions: Vec<Action>) {
+        let now = self.context.clock.now();
+        let writes: Vec<_> = actions
+            .into_iter()
+            .map(|action| self.take(action, now))
+            .collect();
+        let mut done = stream::iter(writes).buffer_unordered(WRITES);
+        let mut results = Vec::new();
+        while let Some(result) = done.next().await {
+            results.push(result);
+        }
+        drop(done);
+        for (name, result) in results {
+            let now = self.context.clock.now();
+            match result {
+                Ok(Some(record)) => self.book.note_written(name, record, now),
+                Ok(None) => self.book.remove(&name),
+                Err(error) => {
+                    tracing::warn!(lease = name, error = %error, "claim cannot be written");
+                    self.book.note_failure(&name, problem(&error), now);
+                }
+            }
+        }
+    }
+
+    /// One write, and the Lease as it is then. Where somebody else was faster, that is how it is.
+    fn take(
+        &self,
+        action: Action,
+        now: Timestamp,
+    ) -> impl Future<Output = (String, Result<Option<Record>, CallError>)> + use<> {
+        let leases = self.leases.clone();
+        let client = self.context.wire.client().clone();
+        let installation = self.book.installation().to_owned();
+        async move {
+            let (name, lease, is_new) = match action {
+                Action::Renew(over) => {
+                    let lease = record::heartbeat(&installation, now, over.as_ref());
+                    let name = names::installation_lease(&installation);
+                    (name, lease, over.is_none())
+                }
+                Action::Claim(name, claimant, over) => {
+                    let lease =
+                        record::claim(&name, (&installation, &claimant), now, over.as_ref());
+                    (name, lease, over.is_none())
+                }
+                Action::Drop(name, state) => {
+                    let dropped = leases
+                        .delete_exactly(CLAIMS_NAMESPACE, &name, (&state.uid, &state.version))
+                        .await;
+                    let result = settle(&leases, &name, dropped.map(|()| None)).await;
+                    return (name, result);
+                }
+            };
+            let written = if is_new {
+                create(&client, &leases, &name, &lease).await
+            } else {
+                leases.merge(Some(CLAIMS_NAMESPACE), &name, &lease).await
+            };
+            let result = settle(&leases, &name, written.map(Some)).await;
+            (name, result)
+        }
+    }
+}
+
+/// Makes a Lease, and its namespace where that is not there and may be made.
+async fn create(
+    client: &kube::Client,
+    leases: &Resource,
+    name: &str,
+    lease: &serde_json::Value,
+) -> Result<DynamicObject, CallError> {
+    match leases.create(CLAIMS_NAMESPACE, name, lease).await {
+        Err(error) if error.is_not_found() => {
+            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS_NAMESPACE } });
+            let made = Resource::namespaces(client)
+                .create_in(None, CLAIMS_NAMESPACE, &namespace)
+                .await;
+            match made {
+                Err(refused) if !refused.is_already_there() => Err(refused),
+                _ => leases.create(CLAIMS_NAMESPACE, name, lease).await,
+            }
+        }
+        answer => answer,
+    }
+}
+
+/// The Lease after a write; read again where somebody else was faster.
+async fn settle(
+    leases: &Resource,
+    name: &str,
+    written: Result<Option<DynamicObject>, CallError>,
+) -> Result<Option<Record>, CallError> {
+    let lease = match written {
+        Err(error) if error.is_not_found() => None,
+        Err(error) if error.is_conflict() || error.is_already_there() => {
+            leases.get(Some(CLAIMS_NAMESPACE), name).await?
+        }
+        answer => answer?,
+    };
+    Ok(lease.and_then(|lease| Some(Record::read(&lease)?.1)))
+}
+
+fn problem(error: &CallError) -> Problem {
+    let reason = if error.is_forbidden() {
+        KatalogReason::Forbidden
+    } else {
+        KatalogReason::Unavailable
+    };
+    let mut message = format!("cannot claim the kind: {error}");
+    if error.is_forbidden() {
+        message.push_str("; `ork generate rbac` prints the Role and the Namespace");
+    }
+    Problem { reason, message }
+}
+
+fn is_forbidden(error: &watcher::Error) -> bool {
+    let inner = match error {
+        watcher::Error::InitialListFailed(inner) | watcher::Error::WatchStartFailed(inner) => inner,
+        watcher::Error::WatchError(status) => return status.code == 403,
+        _ => return false,
+    };
+    matches!(inner, kube::Error::Api(status) if status.code == 403)
+}
+
+/// Events of the Leases of claims.
+fn leases(
+    context: &Context,
+) -> impl futures::Stream<Item = watcher::Result<Event<DynamicObject>>> + use<> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("coordination.k8s.io", "v1", "Lease"));
+    let api = Api::namespaced_with(context.wire.client().clone(), CLAIMS_NAMESPACE, &kind);
+    let reach = context.wire.reach().clone();
+    let patient = watcher(api, watcher::Config::default()).then(move |event| {
+        let reach = reach.clone();
+        async move {
+            if event.is_err() {
+                reach.up().await;
+            }
+            event
+        }
+    });
+    // That a list begins is no success, after which the next wait would be the shortest again.
+    patient
+        .filter(|event| std::future::ready(!matches!(event, Ok(Event::Init))))
+        .boxed()
+        .default_backoff()
+}

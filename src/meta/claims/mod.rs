@@ -1,0 +1,77 @@
+//! Claims on kinds: which of several Katalogs has a kind, and which of several versions reconciles.
+//!
+//! Of the Katalogs of one installation the senior one has a kind; of several installations, the one that claimed it first
+//! ([`Keeper`]).
+
+mod book;
+mod keeper;
+mod record;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use kube::core::Version;
+use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan};
+
+pub(crate) use self::{
+    book::{Demand, Holder, Standing, Standings},
+    keeper::Keeper,
+    record::{Claim, Claimant, EXPIRY, Record, lease_of},
+};
+use super::ledger::Wanted;
+use crate::runtime::Role;
+
+/// A Katalog's place among those that claim the same kind; the smallest has it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Seniority {
+    /// From a file: its place on the command line, from 0.
+    Given(usize),
+    /// From the cluster: the older one first, ties by uid.
+    Created {
+        /// `metadata.creationTimestamp`.
+        at: jiff::Timestamp,
+        /// `metadata.uid`.
+        uid: String,
+    },
+}
+
+/// The Katalog that has `kind`: the senior one of those that claim it.
+pub(crate) fn holder<'a>(
+    wanted: &'a BTreeMap<KatalogRef, Wanted>,
+    kind: &GroupKind,
+) -> Option<&'a KatalogRef> {
+    let claimants = wanted
+        .iter()
+        .filter(|(_, wanted)| wanted.claims.contains(kind));
+    claimants
+        .min_by_key(|(katalog, wanted)| (&wanted.seniority, *katalog))
+        .map(|(katalog, _)| katalog)
+}
+
+/// What `operator` does beside the entries of its Katalog that serve other versions of its kind.
+///
+/// One reconciles: the one whose version is `storage`, the version the cluster stores, else the one with the highest
+/// version. Of two entries with the same version the first by name does.
+///
+/// Source of the order: Kubernetes, "Version priority" of custom resource definitions.
+pub(crate) fn role(
+    operator: &OperatorPlan,
+    siblings: &[Arc<OperatorPlan>],
+    storage: Option<&str>,
+) -> Role {
+    let kind = operator.resource.group_kind();
+    let versions = siblings
+        .iter()
+        .filter(|sibling| sibling.resource.group_kind() == kind);
+    let first = versions.min_by_key(|sibling| {
+        let version = &*sibling.resource.version;
+        (
+            storage != Some(version),
+            std::cmp::Reverse(Version::parse(version).priority()),
+            &sibling.name,
+        )
+    });
+    match first {
+        Some(first) if first.name != operator.name => Role::Yields(first.name.clone()),
+        _ => Role::Reconciles,
+    }
+}

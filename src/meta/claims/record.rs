@@ -1,0 +1,218 @@
+//! The Leases by which installations claim kinds: pure.
+//!
+//! ```text
+//!  kind-website.example.org   holderIdentity: the installation; annotations: the Katalog and its uid
+//!  installation-4f2a91c0de    holderIdentity: the installation; renewTime: when it was last known to be alive
+//! ```
+//!
+//! A kind is a claim's by the name of its Lease and by nothing else. What cannot be read is the claim of nobody.
+
+use jiff::{SignedDuration, Timestamp};
+use kube::api::DynamicObject;
+use orkestra_core::{
+    api::names,
+    plan::{GroupKind, KatalogRef, rbac::CLAIMS_NAMESPACE},
+};
+use serde_json::{Value, json};
+
+/// How often an installation renews its Lease.
+pub(crate) const RENEWAL: SignedDuration = SignedDuration::from_mins(5);
+/// How long an installation that does not renew its Lease keeps its claims.
+pub(crate) const EXPIRY: SignedDuration = SignedDuration::from_mins(15);
+
+/// The Katalog for which a kind is claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claimant {
+    /// Namespace and name.
+    pub(crate) katalog: KatalogRef,
+    /// `metadata.uid`; of a Katalog from a file, empty.
+    pub(crate) uid: String,
+}
+
+/// Which state of an object a write is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    /// `metadata.uid`.
+    pub(crate) uid: String,
+    /// `metadata.resourceVersion`.
+    pub(crate) version: String,
+}
+
+/// A claim on a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// The installation that holds it; empty where the Lease does not say.
+    pub(crate) installation: String,
+    /// For whom.
+    pub(crate) claimant: Claimant,
+    pub(crate) state: State,
+}
+
+/// A sign of life of an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heartbeat {
+    pub(crate) installation: String,
+    /// When it was renewed, by the clock of whoever did so; none where the Lease does not say.
+    pub(crate) renewed: Option<Timestamp>,
+    pub(crate) state: State,
+}
+
+/// What a Lease of the namespace is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    Claim(Claim),
+    Heartbeat(Heartbeat),
+}
+
+impl Record {
+    /// Reads a Lease, whose name is the first part of the result; none where it is neither.
+    pub(crate) fn read(lease: &DynamicObject) -> Option<(String, Self)> {
+        let name = lease.metadata.name.clone()?;
+        let text = |field: &str| {
+            let field = lease.data.get("spec")?.get(field)?.as_str()?;
+            Some(field.to_owned())
+        };
+        let state = State {
+            uid: lease.metadata.uid.clone().unwrap_or_default(),
+            version: lease.metadata.resource_version.clone().unwrap_or_default(),
+        };
+        let installation = text("holderIdentity").unwrap_or_default();
+        if name.starts_with("kind-") {
+            let claim = Claim {
+                installation,
+                claimant: claimant(lease),
+                state,
+            };
+            return Some((name, Self::Claim(claim)));
+        }
+        (name == names::installation_lease(&installation)).then(|| {
+            let heartbeat = Heartbeat {
+                installation,
+                renewed: text("renewTime").and_then(|time| time.parse().ok()),
+                state,
+            };
+            (name, Self::Heartbeat(heartbeat))
+        })
+    }
+}
+
+fn claimant(lease: &DynamicObject) -> Claimant {
+    let annotations = lease.metadata.annotations.as_ref();
+    let text = |name: &str| {
+        let text = annotations.and_then(|all| all.get(name));
+        text.map(String::as_str).unwrap_or_default()
+    };
+    let katalog = text(names::ANNOTATION_KATALOG);
+    let (namespace, name) = katalog.split_once('/').unwrap_or(("", katalog));
+    Claimant {
+        katalog: KatalogRef {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        },
+        uid: text(names::ANNOTATION_KATALOG_UID).to_owned(),
+    }
+}
+
+/// The name of the Lease of a claim on `kind`.
+pub(crate) fn lease_of(kind: &GroupKind) -> String {
+    names::claim_lease(&kind.group, &kind.kind)
+}
+
+/// The Lease of a claim, as it is to be; with `over`, only where it is in that state.
+pub(crate) fn claim(
+    name: &str,
+    (installation, claimant): (&str, &Claimant),
+    now: Timestamp,
+    over: Option<&State>,
+) -> Value {
+    let Claimant { katalog, uid } = claimant;
+    let mut lease = lease(name, over);
+    lease["metadata"]["annotations"] = json!({
+        names::ANNOTATION_KATALOG: format!("{}/{}", katalog.namespace, katalog.name),
+        names::ANNOTATION_KATALOG_UID: uid,
+    });
+    lease["spec"] = json!({ "holderIdentity": installation, "acquireTime": micros(now) });
+    lease
+}
+
+/// The Lease of an installation, as it is to be; with `over`, only where it is in that state.
+pub(crate) fn heartbeat(installation: &str, now: Timestamp, over: Option<&State>) -> Value {
+    let mut lease = lease(&names::installation_lease(installation), over);
+    lease["spec"] = json!({
+        "holderIdentity": installation,
+        "leaseDurationSeconds": EXPIRY.as_secs(),
+        "renewTime": micros(now),
+    });
+    lease
+}
+
+fn lease(name: &str, over: Option<&State>) -> Value {
+    let mut metadata = json!({ "name": name, "namespace": CLAIMS_NAMESPACE });
+    if let Some(State { uid, version }) = over {
+        metadata["uid"] = uid.as_str().into();
+        metadata["resourceVersion"] = version.as_str().into();
+    }
+    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata })
+}
+
+/// A time as `MicroTime` has it. Source: Kubernetes API reference, `Lease v1 coordination`.
+fn micros(time: Timestamp) -> String {
+    format!("{time:.6}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(lease: Value) -> Option<(String, Record)> {
+        Record::read(&serde_json::from_value(lease).unwrap())
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let katalog = KatalogRef {
+            namespace: "shop".to_owned(),
+            name: "waters".to_owned(),
+        };
+        let claimant = Claimant {
+            katalog,
+            uid: "u1".to_owned(),
+        };
+        let now: Timestamp = "2026-03-01T10:00:00.5Z".parse().unwrap();
+        let name = lease_of(&GroupKind::parse("Pond.water.example"));
+        let written = claim(&name, ("east/orkestra", &claimant), now, None);
+        let (read_name, record) = read(written).unwrap();
+        assert_eq!(read_name, "kind-pond.water.example");
+        let Record::Claim(read_claim) = record else {
+            panic!("{record:?}")
+        };
+        assert_eq!(
+            (read_claim.installation.as_str(), read_claim.claimant),
+            ("east/orkestra", claimant)
+        );
+        let (_, record) = read(heartbeat("east/orkestra", now, None)).unwrap();
+        let Record::Heartbeat(read_heartbeat) = record else {
+            panic!("{record:?}")
+        };
+        assert_eq!(
+            (read_heartbeat.installation.as_str(), read_heartbeat.renewed),
+            ("east/orkestra", Some(now))
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_the_claim_of_nobody() {
+        let bare = |name: &str, spec: Value| json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": name }, "spec": spec });
+        let (_, record) = read(bare("kind-pond.water.example", json!({}))).unwrap();
+        assert!(matches!(record, Record::Claim(claim) if claim.installation.is_empty()));
+        assert_eq!(
+            read(bare("installation-1", json!({ "holderIdentity": "x" }))),
+            None
+        );
+        assert_eq!(read(bare("other", json!({ "holderIdentity": 7 }))), None);
+        let name = names::installation_lease("x");
+        let spec = json!({ "holderIdentity": "x", "renewTime": "yesterday" });
+        let (_, record) = read(bare(&name, spec)).unwrap();
+        assert!(matches!(record, Record::Heartbeat(heartbeat) if heartbeat.renewed.is_none()));
+    }
+}

@@ -1,0 +1,203 @@
+//! Operators that failed: what is reported of them, and when they start again. Pure.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use orkestra_core::plan::{Plans, Revised};
+use tokio::time::Instant;
+
+use super::ledger::SlotKey;
+use crate::runtime::Role;
+
+/// First and longest wait before an operator that failed starts again.
+const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(5)];
+/// An operator that ran for so long after a failure starts the backoff anew.
+const STEADY: Duration = Duration::from_mins(10);
+
+/// The failures of operators, by operator.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    operators: BTreeMap<SlotKey, Failure>,
+    last_serial: u64,
+}
+
+/// The failures of one operator.
+#[derive(Debug)]
+struct Failure {
+    /// How often it failed without a recovery between.
+    times: u32,
+    last: Instant,
+    /// None once it runs again.
+    down: Option<Down>,
+}
+
+/// An operator that does not run because it failed.
+#[derive(Debug)]
+struct Down {
+    error: String,
+    /// What it ran, and what it is to run when it starts again.
+    plans: Plans,
+    role: Role,
+    /// Whether writes of the one that failed may still be in flight.
+    draining: bool,
+    /// Whether it is to stop once they have ended.
+    stopping: bool,
+    serial: u64,
+}
+
+/// When an operator that failed starts again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Restart {
+    /// Which failure it follows.
+    pub(crate) serial: u64,
+    /// How long after it.
+    pub(crate) after: Duration,
+}
+
+impl Failures {
+    /// An operator failed; `draining` says that its writes may still be in flight.
+    pub(crate) fn failed(
+        &mut self,
+        key: &SlotKey,
+        error: String,
+        (plans, role): (Plans, Role),
+        draining: bool,
+        now: Instant,
+    ) -> Restart {
+        self.last_serial += 1;
+        let failure = self.operators.entry(key.clone()).or_insert(Failure {
+            times: 0,
+            last: now,
+            down: None,
+        });
+        if now.saturating_duration_since(failure.last) >= STEADY {
+            failure.times = 0;
+        }
+        let [first, longest] = BACKOFF;
+        let doubled = first.saturating_mul(2_u32.saturating_pow(failure.times));
+        failure.times = failure.times.saturating_add(1);
+        failure.last = now;
+        failure.down = Some(Down {
+            error,
+            plans,
+            role,
+            draining,
+            stopping: false,
+            serial: self.last_serial,
+        });
+        Restart {
+            serial: self.last_serial,
+            after: doubled.min(longest),
+        }
+    }
+
+    /// Why an operator is down; none if it is not.
+    pub(crate) fn error(&self, key: &SlotKey) -> Option<&str> {
+        let down = self.operators.get(key)?.down.as_ref()?;
+        Some(&down.error)
+    }
+
+    /// An operator is to follow another plan, from its next start on.
+    pub(crate) fn reconfigure(&mut self, key: &SlotKey, wanted: Revised) {
+        if let Some(down) = self.down(key) {
+            down.plans.want(wanted);
+        }
+    }
+
+    /// An operator that does not run is to stop: whether it has.
+    pub(crate) fn stop(&mut self, key: &SlotKey) -> bool {
+        if let Some(down) = self.down(key)
+            && down.draining
+        {
+            down.stopping = true;
+            return false;
+        }
+        self.operators.remove(key);
+        true
+    }
+
+    /// The writes of an operator that failed have ended: whether it was to stop, and has now.
+    pub(crate) fn drained(&mut self, key: &SlotKey, serial: u64) -> bool {
+        let Some(down) = self.down(key).filter(|down| down.serial == serial) else {
+            return false;
+        };
+        down.draining = false;
+        let stopped = down.stopping;
+        if stopped {
+            self.operators.remove(key);
+        }
+        stopped
+    }
+
+    /// The backoff after that failure has passed: what to start, if it is still down.
+    pub(crate) fn due(&mut self, key: &SlotKey, serial: u64) -> Option<(Plans, Role)> {
+        let down = &mut self.operators.get_mut(key)?.down;
+        let down = down.take_if(|down| down.serial == serial && !down.draining)?;
+        Some((down.plans, down.role))
+    }
+
+    fn down(&mut self, key: &SlotKey) -> Option<&mut Down> {
+        self.operators.get_mut(key)?.down.as_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::testing::operator;
+
+    fn key() -> SlotKey {
+        let plan = operator("Pond");
+        (plan.katalog.clone(), plan.name.clone())
+    }
+
+    fn fail(failures: &mut Failures, draining: bool, now: Instant) -> Restart {
+        let wanted = Revised {
+            plan: operator("Pond"),
+            revision: "r-1".into(),
+        };
+        let what = (Plans::new(wanted), Role::Reconciles);
+        failures.failed(&key(), "no".to_owned(), what, draining, now)
+    }
+
+    #[test]
+    fn the_backoff_doubles_up_to_five_minutes_and_starts_anew_after_ten() {
+        let (mut failures, now) = (Failures::default(), Instant::now());
+        let waits: Vec<_> = (0..11)
+            .map(|_| fail(&mut failures, false, now).after.as_secs())
+            .collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        let later = now + STEADY;
+        assert_eq!(fail(&mut failures, false, later).after.as_secs(), 1);
+    }
+
+    #[test]
+    fn an_operator_starts_once_for_its_last_failure_and_not_before_its_writes_have_ended() {
+        let (mut failures, now) = (Failures::default(), Instant::now());
+        let first = fail(&mut failures, true, now);
+        assert_eq!(failures.error(&key()), Some("no"));
+        assert!(failures.due(&key(), first.serial).is_none(), "it drains");
+        assert!(!failures.drained(&key(), first.serial));
+        assert!(failures.due(&key(), first.serial).is_some());
+        assert_eq!(failures.error(&key()), None);
+        assert!(failures.due(&key(), first.serial).is_none(), "it runs");
+        let second = fail(&mut failures, false, now);
+        assert!(
+            failures.due(&key(), first.serial).is_none(),
+            "another failure"
+        );
+        assert!(failures.due(&key(), second.serial).is_some());
+    }
+
+    #[test]
+    fn an_operator_that_is_to_stop_stops_when_its_writes_have_ended_and_never_starts_again() {
+        let (mut failures, now) = (Failures::default(), Instant::now());
+        assert!(failures.stop(&key()), "nothing is known of it");
+        let restart = fail(&mut failures, true, now);
+        assert!(!failures.stop(&key()));
+        assert!(failures.drained(&key(), restart.serial));
+        assert!(failures.due(&key(), restart.serial).is_none());
+        let restart = fail(&mut failures, false, now);
+        assert!(failures.stop(&key()));
+        assert!(failures.due(&key(), restart.serial).is_none());
+    }
+}

@@ -1,0 +1,63 @@
+//! What the accepted revisions of a Katalog declared, as its status records it: what of the marks on custom resources may be
+//! true.
+
+use std::sync::Arc;
+
+use orkestra_core::{
+    api::OperatedKind,
+    plan::{OperatorPlan, Plan},
+    reconcile::inventory::Declared,
+};
+
+use super::{
+    super::{calls::CallError, release::operated},
+    Katalog, group_kind,
+};
+
+impl Katalog {
+    /// The record of an operated kind, with what earlier revisions declared.
+    pub(super) fn record_of(&self, operator: &OperatorPlan) -> OperatedKind {
+        let mut kind = operated(operator);
+        let mut declared = Declared::of(operator);
+        if let Some(before) = self.operated.get(&operator.resource.group_kind()) {
+            declared.extend(Declared::recorded(before));
+        }
+        declared.record(&mut kind);
+        kind
+    }
+
+    /// Tells operators, before they run it, what a plan and the revisions before it declare.
+    pub(super) fn note_declared(&self, plan: &Plan) {
+        let accepted = &self.shared.context.accepted;
+        for operator in &plan.operators {
+            let kind = operator.resource.group_kind();
+            accepted.add(&self.reference, kind, Declared::of(operator));
+        }
+        // A follower has what the leader wrote.
+        for kind in self.operated.values().chain(&self.object.status.operated) {
+            accepted.add(&self.reference, group_kind(kind), Declared::recorded(kind));
+        }
+    }
+
+    /// Records what stored revisions declare, where a release of Orkestra operated a kind that did not record it.
+    pub(super) async fn record_earlier(&mut self) -> Result<(), CallError> {
+        let is_recorded = |kind: &OperatedKind| kind.children.is_some();
+        if self.operated.values().all(is_recorded) {
+            return Ok(());
+        }
+        let stored = self.revisions.list().await?;
+        let plans: Vec<Arc<Plan>> = stored
+            .iter()
+            .filter_map(|revision| Some(self.judge_stored(revision)?.plan))
+            .collect();
+        let operators = || plans.iter().flat_map(|plan| &plan.operators);
+        for (group_kind, kind) in &mut self.operated {
+            let mut declared = Declared::recorded(kind);
+            for operator in operators().filter(|one| one.resource.group_kind() == *group_kind) {
+                declared.extend(Declared::of(operator));
+            }
+            declared.record(kind);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! Katalogs and Motifs of the cluster, followed by informers: one that cannot be read is reported, and stops no other.
+
+use std::sync::Arc;
+
+use kube::api::DynamicObject;
+use orkestra_core::{
+    api::names,
+    plan::{KatalogRef, ObjectKey},
+    reconcile::record::Identity,
+    value::{Cause, Fault, Node, Path, Sieve},
+};
+use tokio::sync::mpsc;
+
+use super::{
+    feed::{Namespaces, Scope},
+    katalog::Shared,
+};
+use crate::runtime::{
+    watch::{Change, Handle, Record, Spec, Unrecorded, WatchProblem, WatchState, Watched},
+    wire::{self, Served},
+};
+
+/// Why our own kinds cannot be watched where the API server does not serve them.
+const NOT_INSTALLED: &str =
+    "Orkestra's CRDs are not installed: run `ork crds | kubectl apply -f -`";
+
+/// What is kept of an object's content.
+pub(crate) trait Content: Send + Sync + Sized + 'static {
+    /// Keeps it. Of one that cannot be read whole the data has [`Fault::MARK`], and lacks what that names.
+    fn new(object: DynamicObject) -> Self;
+}
+
+/// A Katalog or a Motif.
+#[derive(Debug)]
+pub(crate) struct Written<T> {
+    id: Identity,
+    pub(crate) content: Arc<T>,
+    pub(crate) unread: Option<Fault>,
+}
+
+impl<T: Content> Record for Written<T> {
+    fn read(object: &Node, _: &Spec) -> Result<Self, Unrecorded> {
+        let id = Identity::read(object)?;
+        let unread = Fault::first_beside_managed_fields(Fault::all_of(object));
+        let object = serde_json::from_value(object.to_json()).map_err(|_| Fault {
+            path: Path::of_fields(["metadata"]),
+            cause: Cause::Syntax,
+        })?;
+        Ok(Self {
+            id,
+            content: Arc::new(T::new(object)),
+            unread,
+        })
+    }
+
+    fn fault(&self) -> Option<&Fault> {
+        self.unread.as_ref()
+    }
+
+    fn looks_at(_: &Spec) -> Sieve {
+        Sieve::whole()
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.id
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of::<T>()
+    }
+
+    fn differs(&self, before: &Self) -> bool {
+        self.id != before.id
+    }
+}
+
+/// What happened to an object: look it up in the watch of that number.
+pub(crate) struct Told {
+    pub(crate) watch: usize,
+    pub(crate) key: ObjectKey,
+    /// Whether the API server was put back to an older state: what was known of it counts no more.
+    pub(crate) rewound: bool,
+}
+
+/// The watches of a kind of ours, one for each scope.
+pub(crate) struct Watches<T: Content> {
+    pub(crate) handles: Vec<(Scope, Handle<Written<T>>)>,
+    pub(crate) told: mpsc::UnboundedReceiver<Told>,
+    /// What was last logged of each.
+    troubles: Vec<Option<WatchProblem>>,
+}
+
+impl<T: Content> Watches<T> {
+    /// Starts to watch the objects of that kind and plural in all of `namespaces`.
+    pub(crate) fn start(
+        shared: &Shared,
+        namespaces: &Namespaces,
+        (kind, plural): (&str, &str),
+    ) -> Self {
+        let (sender, told) = mpsc::unbounded_channel();
+        let watch = |(watch, scope): (usize, Scope)| {
+            let sender = sender.clone();
+            let subscriber = move |change: &Change<Written<T>>| {
+                let versions = change.before.as_ref().zip(change.after.as_ref());
+                let rewound = versions.is_some_and(|(before, after)| {
+                    let (before, after) = (&before.id, &after.id);
+                    after.resource_version.is_behind(&before.resource_version)
+                });
+                // An error says that nobody follows any more.
+                let _ = sender.send(Told {
+                    watch,
+                    key: change.key.clone(),
+                    rewound,
+                });
+            };
+            let watched = Watched {
+                served: Served {
+                    group: names::GROUP.into(),
+                    version: names::VERSION.into(),
+                    kind: kind.into(),
+                    plural: plural.into(),
+                    namespaced: true,
+                },
+                scope: wire::Scope {
+                    namespace: scope.clone(),
+                    ..wire::Scope::default()
+                },
+            };
+            let informers = &shared.context.informers;
+            (scope, informers.alone(watched, Arc::new(subscriber)))
+        };
+        let handles: Vec<_> = scopes(namespaces)
+            .into_iter()
+            .enumerate()
+            .map(watch)
+            .collect();
+        Self {
+            troubles: vec![None; handles.len()],
+            handles,
+            told,
+        }
+    }
+
+    /// The object that was told of, if it is there.
+    pub(crate) fn get(&self, told: &Told) -> Option<Arc<Written<T>>> {
+        let (_, handle) = self.handles.get(told.watch)?;
+        handle.store().get(&told.key)
+    }
+
+    /// Everything that a watch shows.
+    pub(crate) fn all(&self, watch: usize) -> Vec<Arc<T>> {
+        let handle = self.handles.get(watch);
+        let records = handle.map(|(_, handle)| handle.store().snapshot());
+        let records = records.unwrap_or_default();
+        records
+            .iter()
+            .map(|record| record.content.clone())
+            .collect()
+    }
+
+    /// Whether a watch has shown everything there is at some time.
+    pub(crate) fn was_synced(&self, watch: usize) -> bool {
+        let handle = self.handles.get(watch);
+        handle.is_some_and(|(_, handle)| match &*handle.state().borrow() {
+            WatchState::Synced => true,
+            WatchState::Starting => false,
+            WatchState::Failing { was_synced, .. } => *was_synced,
+        })
+    }
+
+    /// Returns when any watch changes its state.
+    pub(crate) async fn changed(states: &mut [tokio::sync::watch::Receiver<WatchState>]) {
+        let changes = states.iter_mut().map(|state| {
+            Box::pin(async {
+                if state.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            })
+        });
+        futures::future::select_all(changes).await;
+    }
+
+    /// The watches' states.
+    pub(crate) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
+        self.handles
+            .iter()
+            .map(|(_, handle)| handle.state())
+            .collect()
+    }
+
+    /// What keeps a watch from its work.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let mut troubles = self
+            .handles
+            .iter()
+            .filter_map(|(_, handle)| handle.trouble());
+        troubles.next().map(|(_, problem)| words(&problem))
+    }
+
+    /// What keeps a watch from its work and was not told of yet.
+    pub(crate) fn new_trouble(&mut self) -> Option<String> {
+        let mut new = None;
+        for (told, (_, handle)) in self.troubles.iter_mut().zip(&self.handles) {
+            let trouble = handle.trouble().map(|(_, problem)| problem);
+            if *told != trouble {
+                new = trouble.as_ref().map(words).or(new);
+                *told = trouble;
+            }
+        }
+        new
+    }
+}
+
+fn words(problem: &WatchProblem) -> String {
+    match problem {
+        WatchProblem::NotServed => NOT_INSTALLED.to_owned(),
+        WatchProblem::Forbidden { message } | WatchProblem::Unavailable { message } => {
+            message.clone()
+        }
+    }
+}
+
+/// Namespace and name of an object.
+pub(crate) fn reference(key: &ObjectKey) -> KatalogRef {
+    KatalogRef {
+        namespace: key.namespace.as_deref().unwrap_or_default().to_owned(),
+        name: key.name.to_string(),
+    }
+}
+
+fn scopes(namespaces: &Namespaces) -> Vec<Scope> {
+    match namespaces {
+        Namespaces::All => vec![None],
+        Namespaces::Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+    }
+}

@@ -1,0 +1,385 @@
+//! The task that leads an operator through the life of its CRD.
+//!
+//! ```text
+//!  wait for the CRD ──► bind: kinds, watches ──► synced ──► workers run ──► CRD gone, or not served as it runs
+//!        ▲                                          │  ▲                              │
+//!        │                                          └──┘ another plan, other kinds:   │
+//!        │                                               bind anew beside, then swap  │
+//!        └────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A plan is in force from its swap on ([`Plans`]). Until all that it needs can be read, the plan before it works on.
+
+mod rollout;
+
+use std::{
+    future::pending,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use orkestra_core::{
+    plan::{ObjectKey, OperatorPlan, Plans, Revised},
+    reconcile::crd::CrdRecord,
+};
+use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use self::rollout::{Next, is_same_work};
+use super::{
+    bound::Bound,
+    kinds,
+    operator::{Phase, Role},
+    queue::{Lane, Workers},
+    shared::Shared,
+    sources::{
+        cross,
+        moods::{self, Moods},
+    },
+    work,
+};
+
+/// How soon kinds are looked up again after the API server did not answer, or did not serve one of them.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
+/// Resync periods are cut by up to this fraction, so that operators do not resync in step.
+const RESYNC_JITTER: f64 = 0.1;
+
+/// Leads one operator.
+pub(super) struct Driver {
+    pub(super) shared: Arc<Shared>,
+    pub(super) plans: watch::Receiver<Plans>,
+    /// Whether its workers are to run.
+    pub(super) duty: watch::Receiver<bool>,
+    pub(super) stop: CancellationToken,
+}
+
+/// Why a life of the CRD is over.
+#[derive(PartialEq, Eq)]
+enum Over {
+    /// The operator stops.
+    Stopped,
+    /// The CRD is gone, is another one, or does not serve the version that runs.
+    Anew,
+}
+
+/// What one life of the CRD holds.
+struct Life {
+    crd: Arc<CrdRecord>,
+    /// The plan that was bound last, be it in force or not.
+    latest: Option<Arc<OperatorPlan>>,
+    /// Bound, but not in force yet.
+    next: Option<Next>,
+    workers: Option<Workers<ObjectKey>>,
+    /// The resync period that counts.
+    resync: Duration,
+    resync_at: Option<Instant>,
+    look_again_at: Option<Instant>,
+    /// Whether what is bound is `next`, which works on deletions alone.
+    ends_only: bool,
+    /// What all custom resources were last told of what they read.
+    moods: Moods,
+}
+
+impl Life {
+    fn next(&self) -> Option<&Bound> {
+        self.next.as_ref().map(|next| &*next.bound)
+    }
+}
+
+impl Driver {
+    /// Runs until `stop` is cancelled; then writes in flight have ended.
+    pub(super) async fn run(mut self) {
+        while let Some(crd) = self.await_crd().await {
+            let mut life = Life {
+                crd,
+                latest: None,
+                next: None,
+                workers: None,
+                resync: Duration::ZERO,
+                resync_at: None,
+                look_again_at: None,
+                ends_only: false,
+                moods: Moods::default(),
+            };
+            let over = self.live(&mut life).await;
+            if let Some(workers) = life.workers.take() {
+                workers.stop().await;
+            }
+            self.shared.plans.send_modify(Plans::stop);
+            self.shared.bound.store(None);
+            self.shared.set_pending(None, None);
+            self.shared.clear();
+            if over == Over::Stopped {
+                return;
+            }
+        }
+    }
+
+    /// The CRD, once it serves the plan's version; none when the operator stops first.
+    async fn await_crd(&mut self) -> Option<Arc<CrdRecord>> {
+        let mut crds = self.shared.context.crds.changed();
+        loop {
+            crds.mark_unchanged();
+            let plan = self.wanted().plan;
+            if let Some(crd) = self.shared.context.crds.get(&plan.resource.group_kind())
+                && crd.serves(&plan.resource.version)
+            {
+                return Some(crd);
+            }
+            self.shared.set_phase(Phase::Waiting);
+            tokio::select! {
+                () = self.stop.cancelled() => return None,
+                _ = crds.changed() => {}
+                _ = self.plans.changed() => {}
+            }
+        }
+    }
+
+    async fn live(&mut self, life: &mut Life) -> Over {
+        let mut crds = self.shared.context.crds.changed();
+        let mut operators = self.shared.context.operators.changed();
+        self.shared.set_phase(Phase::Starting);
+        self.shared.ends_only.store(false, Ordering::Relaxed);
+        self.bind(life).await;
+        loop {
+            self.shared.changed.notify_one();
+            let current = self.shared.bound.load_full();
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Over::Stopped,
+                _ = crds.changed() => {
+                    crds.mark_unchanged();
+                    if !self.follow_crd(life).await {
+                        return Over::Anew;
+                    }
+                    self.follow_targets(life).await;
+                }
+                _ = operators.changed() => {
+                    operators.mark_unchanged();
+                    self.follow_targets(life).await;
+                }
+                () = targets_changed(current.as_deref(), &life.moods) => self.follow_targets(life).await,
+                changed = self.plans.changed() => {
+                    if changed.is_err() {
+                        return Over::Stopped;
+                    }
+                    if !self.follow_plan(life).await {
+                        return Over::Anew;
+                    }
+                }
+                () = synced(life.next.as_ref()) => self.swap(life),
+                () = deletable(life.next()), if current.is_none() && self.works() => self.end_only(life),
+                Ok(()) = self.duty.changed() => self.employ(life),
+                () = self.shared.rebind.notified() => self.rebind(life).await,
+                () = self.shared.rescale.notified() => self.adopt_figures(life),
+                () = sleep_until(life.look_again_at) => self.bind(life).await,
+                () = returned(&self.shared, life.look_again_at.is_some()) => self.bind(life).await,
+                () = sleep_until(life.resync_at) => self.resync(life),
+                () = changed(current.as_deref()) => {}
+                () = changed(life.next()) => {}
+            }
+        }
+    }
+
+    /// The plan that the newest accepted revision declares; it counts as looked at.
+    fn wanted(&mut self) -> Revised {
+        self.plans.borrow_and_update().wanted().clone()
+    }
+
+    /// Follows the CRD; false when this life is over.
+    async fn follow_crd(&mut self, life: &mut Life) -> bool {
+        let [runs, wanted] = {
+            let plans = self.shared.plans.borrow();
+            [plans.effective(), plans.wanted()].map(|of| of.plan.resource.clone())
+        };
+        let Some(crd) = self.shared.context.crds.get(&runs.group_kind()) else {
+            return false;
+        };
+        // A terminating CRD is served until its last object is gone: their deletions are work.
+        if crd.id.uid != life.crd.id.uid || !(crd.serves(&runs.version) || crd.deleting) {
+            return false;
+        }
+        let differs = |version: &str| {
+            let now = (crd.serves(version), crd.facts(version));
+            now != (life.crd.serves(version), life.crd.facts(version))
+        };
+        let facts_differ = differs(&runs.version) || differs(&wanted.version);
+        life.crd = crd;
+        if life.crd.deleting && *self.duty.borrow() {
+            self.shared.set_phase(Phase::Deleting);
+        }
+        let lacks = |bound: &Bound| !bound.absent.is_empty() || bound.observed.follow(&self.shared);
+        let absent = self.shared.bound.load().as_deref().is_some_and(lacks);
+        if facts_differ || absent || life.next().is_some_and(lacks) {
+            self.bind(life).await;
+        }
+        true
+    }
+
+    /// Follows what the plan reads of other operators: where that is another kind now, it is bound anew; where it can be
+    /// read or not any more, all custom resources look again.
+    async fn follow_targets(&mut self, life: &mut Life) {
+        let current = self.shared.bound.load_full();
+        let Some(latest) = life.next().or(current.as_deref()) else {
+            return;
+        };
+        let resolved = cross::resolve(&self.shared.context, &latest.plan);
+        if !latest.targets.are(&resolved) {
+            return self.bind(life).await;
+        }
+        let Some(bound) = current else { return };
+        let moods = Moods::of(&bound);
+        if life.moods != moods {
+            life.moods = moods;
+            for key in bound.crs.store().keys() {
+                self.shared.enqueue(key, Lane::Changed);
+            }
+        }
+    }
+
+    /// Follows what is wanted; false when this life is over.
+    async fn follow_plan(&mut self, life: &mut Life) -> bool {
+        let wanted = self.wanted();
+        let plan = &wanted.plan;
+        // Under another name of its revision it is the same plan.
+        if life
+            .latest
+            .as_ref()
+            .is_some_and(|latest| Arc::ptr_eq(latest, plan))
+        {
+            return true;
+        }
+        let current = self.shared.bound.load_full();
+        if current.is_none() && !life.crd.serves(&plan.resource.version) {
+            return false;
+        }
+        if current.is_some_and(|current| is_same_work(&current, plan)) && life.next.is_none() {
+            life.latest = Some(plan.clone());
+            self.put_in_force(wanted);
+            self.adopt_figures(life);
+        } else {
+            self.bind(life).await;
+        }
+        true
+    }
+
+    /// Workers, resync and backoff: nothing of a pass depends on them.
+    fn adopt_figures(&self, life: &mut Life) {
+        let plan = self.shared.plan();
+        let pace = self.shared.pace(&plan);
+        if let Some(workers) = &life.workers {
+            workers.resize(pace.crew);
+        }
+        self.shared.queue.set_backoff(plan.queue.backoff);
+        // More workers do not put off what is due.
+        if life.resync != pace.resync {
+            life.resync = pace.resync;
+            self.schedule_resync(life);
+        }
+        self.shared.changed.notify_one();
+    }
+
+    async fn rebind(&mut self, life: &mut Life) {
+        let Some(bound) = self.shared.bound.load_full() else {
+            return;
+        };
+        let needed = kinds::needed(&bound.plan, &bound.declared, Some(&bound));
+        let known = bound.kinds.len() + bound.absent.len();
+        if needed.len() != known || !needed.iter().all(|kind| bound.knows(kind)) {
+            self.bind(life).await;
+        }
+    }
+
+    /// Has workers run or not, as the operator is to work, and tells so.
+    fn employ(&self, life: &mut Life) {
+        let Some(bound) = self.shared.bound.load_full() else {
+            return;
+        };
+        let duty = *self.duty.borrow();
+        if !duty {
+            // Nobody waits for their passes: they end with the lease.
+            if let Some(workers) = life.workers.take() {
+                workers.resize(0);
+            }
+            self.shared.stand_by();
+        } else if life.workers.is_none() && self.shared.role == Role::Reconciles {
+            let pace = self.shared.pace(&bound.plan);
+            let name = format!("{}/{}", bound.plan.katalog, bound.plan.name);
+            life.workers = Some(work::start(&self.shared, &name, pace.crew));
+        }
+        if life.ends_only {
+            return;
+        }
+        if duty {
+            self.shared.take_over(&bound);
+            self.shared.notice_orphans(&bound);
+        }
+        self.shared.set_phase(match (duty, life.crd.deleting) {
+            (false, _) => Phase::Standby,
+            (true, true) => Phase::Deleting,
+            (true, false) => Phase::Running,
+        });
+        self.adopt_figures(life);
+    }
+
+    fn resync(&self, life: &mut Life) {
+        let Some(bound) = self.shared.bound.load_full() else {
+            return;
+        };
+        for key in bound.cr_keys() {
+            self.shared.enqueue(key, Lane::Resync);
+        }
+        self.schedule_resync(life);
+    }
+
+    fn schedule_resync(&self, life: &mut Life) {
+        let (period, entropy) = (life.resync, &self.shared.context.entropy);
+        life.resync_at =
+            (!period.is_zero()).then(|| Instant::now() + entropy.shorten(period, RESYNC_JITTER));
+    }
+}
+
+async fn synced(next: Option<&Next>) {
+    match next {
+        Some(next) if !next.waits => next.bound.synced().await,
+        _ => pending().await,
+    }
+}
+
+/// Ends when a plan that cannot take over yet can work on deletions.
+async fn deletable(bound: Option<&Bound>) {
+    match bound {
+        Some(bound) => bound.deletable().await,
+        None => pending().await,
+    }
+}
+
+async fn targets_changed(bound: Option<&Bound>, moods: &Moods) {
+    match bound {
+        Some(bound) => moods::changed(bound, moods).await,
+        None => pending().await,
+    }
+}
+
+async fn changed(bound: Option<&Bound>) {
+    match bound {
+        Some(bound) => bound.changed().await,
+        None => pending().await,
+    }
+}
+
+/// Ends when the API server is back, where that is waited for.
+async fn returned(shared: &Shared, wanted: bool) {
+    if !wanted {
+        return pending().await;
+    }
+    let reach = shared.context.wire.reach();
+    reach.back(reach.returns()).await;
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,147 @@
+//! Autoscalers of children: who holds `spec.replicas`, and when that ends.
+//!
+//! ```text
+//!  replicas are not ours ── list ──► no autoscaler names the child: they are drift
+//!                            └─────► one does ──► watch of all autoscalers ──► its end, or another target, queues the owner
+//! ```
+//!
+//! The watch starts with the first child that an autoscaler scales, and ends with the last one.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use orkestra_core::{
+    plan::{ChildKey, GroupKind, ObjectKey},
+    reconcile::{record::Uid, scaler::Scaler},
+};
+
+use super::objects::until_listed;
+use crate::runtime::{
+    queue::{Lane, Queue},
+    shared::{Shared, lock},
+    watch::{Change, Handle, Subscriber, WatchProblem, Watched},
+    wire::{Scope, WireError, served},
+};
+
+/// The autoscalers that scale children of one operator.
+#[derive(Default)]
+pub(in crate::runtime) struct Scalers {
+    watch: Mutex<Option<Arc<Handle<Scaler>>>>,
+    scaled: Arc<Mutex<Scaled>>,
+}
+
+/// The children that are scaled, as [`Scaler::of_target`] names them, with their custom resources.
+type Scaled = HashMap<Uid, ObjectKey>;
+
+impl fmt::Debug for Scalers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scalers").finish_non_exhaustive()
+    }
+}
+
+impl Scalers {
+    /// The name of an autoscaler that scales `child` of the custom resource `owner`, which has a pass once there is none.
+    ///
+    /// # Errors
+    /// What the API server answers where autoscalers cannot be listed.
+    pub(in crate::runtime) async fn find(
+        &self,
+        shared: &Shared,
+        owner: &ObjectKey,
+        child: &ChildKey,
+    ) -> Result<Option<String>, WireError> {
+        let target = Scaler::of_target(child);
+        let known = lock(&self.watch).clone();
+        let watch = match known {
+            Some(watch) => watch,
+            None if list(shared, child, &target).await?.is_none() => return Ok(None),
+            None => self.watch(shared),
+        };
+        // Noted before it is read, so that no change is missed in between.
+        lock(&self.scaled).insert(target.clone(), owner.clone());
+        let found = if until_listed(&watch).await.is_none() {
+            let found = watch.store().owned_by(&target);
+            Ok(found.first().map(|(key, _)| key.name.to_string()))
+        } else {
+            list(shared, child, &target).await
+        };
+        if !matches!(found, Ok(Some(_))) {
+            lock(&self.scaled).remove(&target);
+        }
+        found
+    }
+
+    /// A pass over `owner` has found these children scaled, and no others of it.
+    pub(in crate::runtime) fn settle(&self, owner: &ObjectKey, children: &[(ChildKey, String)]) {
+        let mut scaled = lock(&self.scaled);
+        if scaled.is_empty() {
+            return;
+        }
+        let children = children.iter();
+        let now: Vec<Uid> = children
+            .map(|(child, _)| Scaler::of_target(child))
+            .collect();
+        scaled.retain(|target, of| of != owner || now.contains(target));
+        if scaled.is_empty() {
+            drop(scaled);
+            *lock(&self.watch) = None;
+        }
+    }
+
+    /// What keeps the watch from its work.
+    pub(in crate::runtime) fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
+        lock(&self.watch).as_ref().and_then(|watch| watch.trouble())
+    }
+
+    fn watch(&self, shared: &Shared) -> Arc<Handle<Scaler>> {
+        let start = || {
+            let all = Watched {
+                served: served::autoscalers(),
+                scope: Scope::default(),
+            };
+            let told = told(&self.scaled, shared.queue.clone());
+            Arc::new(shared.context.informers.scalers(all, told))
+        };
+        lock(&self.watch).get_or_insert_with(start).clone()
+    }
+}
+
+/// Queues the owner of a child that an autoscaler began or ceased to scale.
+fn told(scaled: &Arc<Mutex<Scaled>>, queue: Queue<ObjectKey>) -> Subscriber<Scaler> {
+    let scaled = Arc::downgrade(scaled);
+    Arc::new(move |change: &Change<Scaler>| {
+        let Some(scaled) = scaled.upgrade() else {
+            return;
+        };
+        for scaler in [&change.before, &change.after].into_iter().flatten() {
+            let target = scaler.target.as_ref();
+            let owner = target.and_then(|target| lock(&scaled).get(target).cloned());
+            if let Some(owner) = owner {
+                queue.add(owner, Lane::Changed);
+            }
+        }
+    })
+}
+
+/// The name of an autoscaler of the child's namespace that scales it, asked of the API server.
+async fn list(
+    shared: &Shared,
+    child: &ChildKey,
+    target: &Uid,
+) -> Result<Option<String>, WireError> {
+    let scope = Scope {
+        namespace: child.object.namespace.as_deref().map(str::to_owned),
+        ..Scope::default()
+    };
+    let objects = match shared.list(&served::autoscalers(), &scope).await {
+        Ok(objects) => objects,
+        Err(WireError::NotFound(_) | WireError::NotServed(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut all = objects.iter().filter_map(|one| Scaler::read(one).ok());
+    let found = all.find(|one| one.target.as_ref() == Some(target));
+    Ok(found.map(|one| one.id.key.name.to_string()))
+}

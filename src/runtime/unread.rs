@@ -1,0 +1,75 @@
+//! Custom resources and children of which a part cannot be read: nothing is concluded from the rest.
+
+use std::sync::Arc;
+
+use orkestra_core::{
+    plan::ChildKey,
+    reconcile::{
+        reason::Reason,
+        record::{CrRecord, ObservedChild},
+        sources::Sources,
+        step::Failure,
+        verdict::{Executed, verdict},
+    },
+    value::{Fault, Path, Step},
+};
+
+use super::{
+    bound::Bound,
+    memory::Memory,
+    metadata::failure_of_cr,
+    pass::{self, Failed, Passed, observe, soonest},
+    shared::Shared,
+    wire::WireError,
+};
+
+/// Reports on a custom resource why it cannot be reconciled, where its status can be written. Its change leads to the next
+/// pass.
+pub(super) async fn report(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &Arc<CrRecord>,
+    fault: &Fault,
+    memory: &mut Memory,
+) -> Passed {
+    memory.ready = false;
+    let failure = failure_of_cr(bound, cr, &WireError::Unreadable(fault.to_string()));
+    let mut executed = Executed {
+        failures: vec![failure],
+        ..Executed::default()
+    };
+    let observed = observe(bound, cr);
+    let error = Failed::of(&executed, verdict(&observed, &executed).message);
+    let mut next = pass::next(&executed, None);
+    if !hides_status(&fault.path) {
+        let now = shared.context.clock.now();
+        let about = (&observed, &Sources::default());
+        let written = pass::report(shared, bound, about, &mut executed, now).await;
+        next = soonest(next, written);
+    }
+    Passed { next, error }
+}
+
+/// Whether the status cannot be told from what is known: a patch of it might take away what others wrote.
+fn hides_status(path: &Path) -> bool {
+    match path.steps().first() {
+        None => true,
+        Some(Step::Field(key)) => &**key == "status",
+        Some(Step::Index(_)) => false,
+    }
+}
+
+/// How a child is reported that cannot be read.
+pub(super) fn failure_of(child: &ObservedChild) -> Option<Failure> {
+    let fault = child.record.unread()?;
+    Some(failure(&child.key, fault))
+}
+
+/// How a child that cannot be read is reported.
+pub(super) fn failure(key: &ChildKey, fault: &Fault) -> Failure {
+    Failure {
+        reason: Reason::Unreadable,
+        at: key.to_string(),
+        message: fault.to_string(),
+    }
+}

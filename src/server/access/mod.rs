@@ -1,0 +1,319 @@
+//! Who may read metrics and pages: whom the API server knows by a bearer token, and lets `get` the path.
+//!
+//! ```text
+//!  token ─► hash ─► cache ─┬─ known ─────────────────────────────────────────► yes, 401 or 403
+//!                          └─ unknown ─► Quota of the peer ─► a turn ─► TokenReview, SubjectAccessReview
+//!                                           │ 429              │ 503        │ 503
+//! ```
+//!
+//! A token is never kept, only its hash. What the API server said holds for a minute, a refusal for ten seconds. A peer
+//! whose tokens are refused again and again causes no more reviews for a while, and all reviews together have few turns, on an
+//! account of their own in the flow of requests.
+
+mod cache;
+mod review;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use sha2::{Digest as _, Sha256};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
+
+use self::{
+    cache::Cache,
+    review::{Reviewer, User},
+};
+use super::{ApiError, listen::Peer};
+
+/// How long a user or a permission is remembered.
+const KNOWN: Duration = Duration::from_mins(1);
+/// How long a refusal is remembered.
+const REFUSED: Duration = Duration::from_secs(10);
+/// Tokens, and permissions, that are remembered.
+const ENTRIES: usize = 1024;
+/// Reviews at a time.
+const AT_ONCE: usize = 4;
+/// Requests that wait for a review.
+const WAITING: usize = 32;
+/// How long a request may wait for its reviews.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Refusals within [`REFUSED`] after which a peer causes no more reviews.
+const REFUSALS: u32 = 10;
+/// Longest token that is looked at, in bytes.
+const LONGEST_TOKEN: usize = 16 * 1024;
+
+/// Who may read metrics and pages. Cheap to clone.
+#[derive(Clone)]
+pub struct Access(Option<Arc<Guard>>);
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = if self.0.is_some() { "reviewed" } else { "open" };
+        f.debug_tuple("Access").field(&how).finish()
+    }
+}
+
+type TokenHash = [u8; 32];
+
+struct Guard {
+    reviewer: Reviewer,
+    /// Requests that wait or are reviewed.
+    room: Semaphore,
+    turns: Semaphore,
+    known: Mutex<Known>,
+}
+
+/// What the API server said.
+struct Known {
+    /// Whose token it is; none where it is nobody's.
+    users: Cache<TokenHash, Option<Arc<User>>>,
+    /// Whether a token's user may get a path.
+    permissions: Cache<(TokenHash, Arc<str>), bool>,
+    /// Refusals by peer.
+    refusals: Cache<IpAddr, u32>,
+}
+
+/// Why a request is not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// It has no bearer token.
+    Anonymous,
+    /// Its token is nobody's.
+    Unknown,
+    /// Its user may not do that.
+    Forbidden { user: Arc<User> },
+    /// Its peer has been refused too often.
+    TooMany,
+    /// There is no review now.
+    Unreviewed(String),
+}
+
+impl Access {
+    /// Everybody may, for ports that only the machine's own users reach.
+    pub fn open() -> Self {
+        Self(None)
+    }
+
+    /// Those may whom the API server behind `client` knows and lets.
+    pub fn reviewed(client: kube::Client) -> Self {
+        Self(Some(Arc::new(Guard {
+            reviewer: Reviewer::new(client),
+            room: Semaphore::new(AT_ONCE + WAITING),
+            turns: Semaphore::new(AT_ONCE),
+            known: Mutex::new(Known {
+                users: Cache::new(ENTRIES),
+                permissions: Cache::new(ENTRIES),
+                refusals: Cache::new(ENTRIES),
+            }),
+        })))
+    }
+}
+
+/// Answers a request only if its token's user may `get` its path.
+pub(super) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
+    let Some(guard) = &access.0 else {
+        return next.run(request).await;
+    };
+    let peer = request.extensions().get::<Peer>();
+    let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |peer| peer.0);
+    let path = match percent_encoding::percent_decode_str(request.uri().path()).decode_utf8() {
+        Ok(path) => path.into_owned(),
+        Err(_) => return ApiError::bad_request("the path is not UTF-8", "").into_response(),
+    };
+    match guard.may(request.headers(), &path, network(peer)).await {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(&path),
+    }
+}
+
+/// Addresses that one machine can take as it likes count as one.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+/// The token of `Authorization: Bearer <token>`.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    let is_one = scheme.eq_ignore_ascii_case("bearer")
+        && !token.is_empty()
+        && token.len() <= LONGEST_TOKEN
+        && !token.contains(' ');
+    is_one.then_some(token)
+}
+
+impl Guard {
+    async fn may(&self, headers: &HeaderMap, path: &str, peer: IpAddr) -> Result<(), Refusal> {
+        let token = bearer(headers).ok_or(Refusal::Anonymous)?;
+        let hash: TokenHash = Sha256::digest(token.as_bytes()).into();
+        let path: Arc<str> = path.into();
+        if let Some(known) = self.known().answer(hash, &path) {
+            return known;
+        }
+        if self.known().refusals.get(&peer, Instant::now()) >= Some(REFUSALS) {
+            return Err(Refusal::TooMany);
+        }
+        let busy = || Refusal::Unreviewed("too many tokens wait for their review".to_owned());
+        let _place = self.room.try_acquire().map_err(|_| busy())?;
+        let deadline = Instant::now() + DEADLINE;
+        let late = |_| {
+            let seconds = DEADLINE.as_secs();
+            Refusal::Unreviewed(format!(
+                "the API server did not review it within {seconds} s"
+            ))
+        };
+        // The semaphore is never closed; if it were, there would be no bound to keep.
+        let turn = timeout_at(deadline, self.turns.acquire()).await;
+        let _turn = turn.map_err(late)?.ok();
+        // Another request may have asked the same meanwhile.
+        if let Some(known) = self.known().answer(hash, &path) {
+            return known;
+        }
+        let mut attempt = Attempt {
+            guard: self,
+            peer,
+            is_over: false,
+        };
+        let reviewed = timeout_at(deadline, self.review(token, hash, &path)).await;
+        attempt.is_over = !matches!(
+            reviewed,
+            Ok(Err(Refusal::Unknown | Refusal::Forbidden { .. }))
+        );
+        reviewed.map_err(late)?
+    }
+
+    /// Asks the API server what is not known.
+    async fn review(&self, token: &str, hash: TokenHash, path: &Arc<str>) -> Result<(), Refusal> {
+        let user = self.known().users.get(&hash, Instant::now()).flatten();
+        let user = if let Some(user) = user {
+            user
+        } else {
+            let user = self.reviewer.user(token).await;
+            let user = user.map_err(Refusal::Unreviewed)?.map(Arc::new);
+            self.known().learn_user(hash, user.clone());
+            user.ok_or(Refusal::Unknown)?
+        };
+        let allowed = self.reviewer.may_get(&user, path).await;
+        let allowed = allowed.map_err(Refusal::Unreviewed)?;
+        self.known().learn_permission((hash, path.clone()), allowed);
+        allowed.then_some(()).ok_or(Refusal::Forbidden { user })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A review on behalf of a peer, which counts as refused unless it ended otherwise: also where the peer did not wait for it.
+struct Attempt<'g> {
+    guard: &'g Guard,
+    peer: IpAddr,
+    /// It ended without a refusal.
+    is_over: bool,
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.guard.known().count_refusal(self.peer, Instant::now());
+        }
+    }
+}
+
+impl Known {
+    /// What is known of a request; none where the API server has to be asked.
+    fn answer(&mut self, hash: TokenHash, path: &Arc<str>) -> Option<Result<(), Refusal>> {
+        let now = Instant::now();
+        let Some(user) = self.users.get(&hash, now)? else {
+            return Some(Err(Refusal::Unknown));
+        };
+        let allowed = self.permissions.get(&(hash, path.clone()), now)?;
+        Some(allowed.then_some(()).ok_or(Refusal::Forbidden { user }))
+    }
+
+    fn learn_user(&mut self, hash: TokenHash, user: Option<Arc<User>>) {
+        let now = Instant::now();
+        let lasts = if user.is_some() { KNOWN } else { REFUSED };
+        self.users.put(hash, user, now + lasts, now);
+    }
+
+    fn learn_permission(&mut self, what: (TokenHash, Arc<str>), allowed: bool) {
+        let now = Instant::now();
+        let lasts = if allowed { KNOWN } else { REFUSED };
+        self.permissions.put(what, allowed, now + lasts, now);
+    }
+
+    /// The time begins anew with each refusal: it is ten seconds of peace that clear the count.
+    fn count_refusal(&mut self, peer: IpAddr, now: Instant) {
+        let count = self.refusals.get(&peer, now).unwrap_or(0).saturating_add(1);
+        self.refusals.put(peer, count, now + REFUSED, now);
+    }
+}
+
+impl Refusal {
+    fn into_response(self, path: &str) -> Response {
+        let later = [(header::RETRY_AFTER, HeaderValue::from_static("10"))];
+        let soon = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
+        match self {
+            Self::Anonymous => unauthorized(
+                "Bearer realm=\"orkestra\"",
+                "a bearer token is required",
+                "send `Authorization: Bearer <token>`, such as one of `kubectl create token`",
+            ),
+            Self::Unknown => unauthorized(
+                "Bearer realm=\"orkestra\", error=\"invalid_token\"",
+                "the bearer token is not valid",
+                "it may have expired; `kubectl create token` makes one",
+            ),
+            Self::Forbidden { user } => {
+                let path = super::instances::short(path);
+                let hint = format!(
+                    "grant a ClusterRole with the rule nonResourceURLs: [\"{path}\"], verbs: [\"get\"]"
+                );
+                let error = format!("user {:?} cannot get path {path:?}", user.name());
+                ApiError::new(StatusCode::FORBIDDEN, error, hint).into_response()
+            }
+            Self::TooMany => {
+                let error = "too many requests of this address were refused";
+                let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error, "try again later");
+                (later, error).into_response()
+            }
+            Self::Unreviewed(why) => {
+                let error = format!("the bearer token cannot be reviewed: {why}");
+                let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error, "try again");
+                (soon, error).into_response()
+            }
+        }
+    }
+}
+
+fn unauthorized(challenge: &'static str, error: &str, hint: &str) -> Response {
+    let challenge = [(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static(challenge),
+    )];
+    let error = ApiError::new(StatusCode::UNAUTHORIZED, error, hint);
+    (challenge, error).into_response()
+}

@@ -1,0 +1,112 @@
+//! The two questions to the API server: whose token it is, and what that user may do.
+//!
+//! Source: Kubernetes API reference, `TokenReview v1 authentication` and `SubjectAccessReview v1 authorization`.
+
+use http::Request;
+use k8s_openapi::api::{
+    authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
+    authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::client::flow::Share;
+
+/// Where a `TokenReview` is sent.
+pub(super) const TOKENS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+/// Where a `SubjectAccessReview` is sent.
+pub(super) const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+/// Whose token it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct User(UserInfo);
+
+// The parts of a `UserInfo` are texts, and lists and maps of texts.
+impl Eq for User {}
+
+impl User {
+    /// The name that the API server knows the user by.
+    pub(super) fn name(&self) -> &str {
+        self.0.username.as_deref().unwrap_or_default()
+    }
+}
+
+/// Asks the API server.
+pub(super) struct Reviewer {
+    client: kube::Client,
+    share: Share,
+}
+
+impl Reviewer {
+    /// Asks through `client`, on an account of its own.
+    pub(super) fn new(client: kube::Client) -> Self {
+        Self {
+            client,
+            share: Share::new("http"),
+        }
+    }
+
+    /// Whose token it is; none where the API server knows nobody by it.
+    pub(super) async fn user(&self, token: &str) -> Result<Option<User>, String> {
+        let review = TokenReview {
+            spec: TokenReviewSpec {
+                token: Some(token.to_owned()),
+                ..TokenReviewSpec::default()
+            },
+            ..TokenReview::default()
+        };
+        let status = self.ask(TOKENS, &review).await?.status.unwrap_or_default();
+        let user = (status.authenticated == Some(true)).then_some(status.user);
+        Ok(user.flatten().map(User))
+    }
+
+    /// Whether the user may get that path.
+    pub(super) async fn may_get(&self, user: &User, path: &str) -> Result<bool, String> {
+        let UserInfo {
+            username,
+            groups,
+            uid,
+            extra,
+        } = user.0.clone();
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: username,
+                groups,
+                uid,
+                extra,
+                non_resource_attributes: Some(NonResourceAttributes {
+                    path: Some(path.to_owned()),
+                    verb: Some("get".to_owned()),
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let status = self.ask(ACCESS, &review).await?.status.unwrap_or_default();
+        Ok(status.allowed && status.denied != Some(true))
+    }
+
+    async fn ask<T: Serialize + DeserializeOwned>(
+        &self,
+        path: &str,
+        review: &T,
+    ) -> Result<T, String> {
+        let resource = path.rsplit('/').next().unwrap_or_default();
+        let body = serde_json::to_vec(review).map_err(|error| error.to_string())?;
+        let request = Request::post(path)
+            .header("content-type", "application/json")
+            .extension(self.share.clone())
+            .body(body)
+            .map_err(|error| error.to_string())?;
+        self.client.request(request).await.map_err(|error| {
+            // An answer of the API server says what is missing; what else there is, is about connections.
+            if let kube::Error::Api(status) = error {
+                return format!(
+                    "the API server refused to create {resource}: {}",
+                    status.message
+                );
+            }
+            tracing::warn!(%error, resource, "a review could not be made");
+            "the API server did not answer".to_owned()
+        })
+    }
+}

@@ -1,0 +1,382 @@
+//! The answers of the HTTP surface, as types: what is sent, `docs/openapi.json` and the tables of `docs/http-api.md` come
+//! from here. The first line of each field's documentation is its description there.
+
+mod instances;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub(super) use self::instances::{Child, Instance, Instances, Item};
+
+/// Everything that runs, in short.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Summary {
+    /// False while an operator is degraded.
+    pub(super) healthy: bool,
+    /// Whether `/readyz` answers 200.
+    #[serde(rename = "OrkReady")]
+    pub(super) ork_ready: bool,
+    /// Whether the API server can be reached. While it cannot, all operators wait.
+    pub(super) api_server: ApiServer,
+    /// 503 while an operator is degraded, else 200; the answer's own HTTP status is 200 all the same.
+    pub(super) status: u16,
+    /// The first degraded operator, and why.
+    pub(super) degraded_reason: Option<String>,
+    /// Entries of all Katalogs, disabled ones included.
+    pub(super) total: usize,
+    /// Operators.
+    pub(super) total_enabled: usize,
+    /// Degraded operators.
+    pub(super) total_degraded: usize,
+    /// Operators by state.
+    pub(super) status_counts: BTreeMap<&'static str, usize>,
+    /// Entries by the namespace of their Katalog.
+    pub(super) namespaces: BTreeMap<String, Vec<String>>,
+    /// Whether this process is the leader, and so reconciles.
+    pub(super) is_konductor: bool,
+    /// Name of this process in the election.
+    pub(super) identity: String,
+    /// Name of the process that leads; null while none does.
+    pub(super) leader: Option<String>,
+    /// Why this process can take no part in the election.
+    pub(super) election_problem: Option<String>,
+    /// Version of `ork`.
+    pub(super) runtime_version: &'static str,
+    /// The Katalogs, sorted by namespace and name.
+    pub(super) katalogs: Vec<Katalog>,
+    /// The operators of all Katalogs.
+    pub(super) crds: Vec<OperatorRow>,
+    /// Name of the Katalog, if there is exactly one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    /// Description of the Katalog, if there is exactly one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) description: Option<String>,
+    /// Version of the Katalog, if there is exactly one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
+    /// Author of the Katalog, if there is exactly one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) author: Option<String>,
+    /// License of the Katalog, if there is exactly one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) license: Option<String>,
+}
+
+/// Whether the API server can be reached.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ApiServer {
+    /// False once requests and a probe of it got no answer.
+    pub(super) reachable: bool,
+    /// How long it has been unreachable.
+    pub(super) away_seconds: Option<u64>,
+    /// What the last probe of it ran into.
+    pub(super) reason: Option<String>,
+}
+
+/// A Katalog.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Katalog {
+    /// Its namespace; `default` for Katalogs from files.
+    pub(super) namespace: String,
+    /// Its name.
+    pub(super) name: String,
+    /// Its description.
+    pub(super) description: String,
+    /// Its own version.
+    pub(super) version: String,
+    /// Its author.
+    pub(super) author: String,
+    /// Its license.
+    pub(super) license: String,
+    /// Status of its condition `Ready`; null is `Unknown`.
+    pub(super) ready: Option<bool>,
+    /// Reason of that condition.
+    pub(super) reason: String,
+    /// Message of that condition.
+    pub(super) message: String,
+    /// Name of the revision that runs; null until one was accepted.
+    pub(super) revision: Option<String>,
+    /// Entries with `enabled: false`.
+    pub(super) disabled: Vec<String>,
+}
+
+/// An operator, in short.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OperatorRow {
+    /// Its entry in `spec.crds`.
+    pub(super) name: String,
+    /// Namespace of its Katalog.
+    pub(super) namespace: String,
+    /// Name of its Katalog.
+    pub(super) katalog: String,
+    /// Path of its page.
+    pub(super) path: String,
+    /// The kind that it reconciles.
+    pub(super) gvk: Gvk,
+    /// Its state.
+    pub(super) state: StateWord,
+    /// Whether the state is `started`, `healthy` or `standby`.
+    pub(super) healthy: bool,
+    /// Why it is not as it should be; null where nothing is known to be wrong.
+    pub(super) reason: Option<String>,
+    /// Workers that run.
+    pub(super) workers: usize,
+    /// Custom resources that wait for a worker.
+    pub(super) queue_depth: usize,
+    /// Custom resources.
+    pub(super) resource_count: usize,
+    /// Custom resources that are ready.
+    pub(super) ready_count: usize,
+    /// Always true: entries that are disabled have no operator.
+    pub(super) enabled: bool,
+}
+
+/// State of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum StateWord {
+    /// Workers do not run yet.
+    Pending,
+    /// Another version of the CRD, or another process, does the work.
+    Standby,
+    /// Workers run; no pass has succeeded yet.
+    Started,
+    /// Passes succeed.
+    Healthy,
+    /// Too many passes fail, or something that it needs is missing.
+    Degraded,
+}
+
+/// A kind.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Gvk {
+    /// API group; empty for the core group.
+    pub(super) group: String,
+    /// Version.
+    pub(super) version: String,
+    /// Kind.
+    pub(super) kind: String,
+}
+
+/// A resource.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Gvr {
+    /// API group; empty for the core group.
+    pub(super) group: String,
+    /// Version.
+    pub(super) version: String,
+    /// Plural; null while the kind is not known to the cluster.
+    pub(super) resource: Option<String>,
+}
+
+/// An operator.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Operator {
+    /// Its entry in `spec.crds`.
+    pub(super) name: String,
+    /// Namespace of its Katalog.
+    pub(super) namespace: String,
+    /// Name of its Katalog.
+    pub(super) katalog: String,
+    /// Path of this page.
+    pub(super) path: String,
+    /// The kind that it reconciles.
+    pub(super) gvk: Gvk,
+    /// The same as a resource.
+    pub(super) gvr: Gvr,
+    /// `Namespaced` or `Cluster`; null while it is not known.
+    pub(super) scope: Option<&'static str>,
+    /// Always `dynamic`.
+    pub(super) mode: &'static str,
+    /// Its state.
+    pub(super) state: StateWord,
+    /// Whether the state is `started`, `healthy` or `standby`.
+    pub(super) healthy: bool,
+    /// Why it is not as it should be; null where nothing is known to be wrong.
+    pub(super) reason: Option<String>,
+    /// The revision that it runs; null while it runs none.
+    pub(super) revision: Option<String>,
+    /// The revision that it is to run, while that is another one.
+    pub(super) wanted_revision: Option<String>,
+    /// Its workers.
+    pub(super) workers: Workers,
+    /// What `autoscale` declares; null where it declares nothing.
+    pub(super) autoscaler: Option<Autoscaler>,
+    /// How often each custom resource is reconciled without a change.
+    pub(super) resync: String,
+    /// Its queue.
+    pub(super) queue: Queue,
+    /// Custom resources that wait for a worker.
+    pub(super) queue_depth: usize,
+    /// Custom resources.
+    pub(super) resource_count: usize,
+    /// Custom resources that are ready.
+    pub(super) ready_count: usize,
+    /// Always true: entries that are disabled have no operator.
+    pub(super) enabled: bool,
+    /// `started` or `healthy`, by the entry that it waits for.
+    pub(super) depends_on: BTreeMap<String, &'static str>,
+    /// Whether custom resources get a finalizer.
+    pub(super) finalizer: bool,
+    /// Kinds of children that it declares.
+    pub(super) children: Vec<String>,
+    /// The entry of another version that reconciles in its place.
+    pub(super) yields_to: Option<String>,
+    /// The Katalog that holds the kind, as `namespace/name`.
+    pub(super) conflicts_with: Option<String>,
+    /// What is wrong, the gravest first.
+    pub(super) problems: Vec<Problem>,
+    /// Counts and rates.
+    pub(super) metrics: Rates,
+    /// Further pages.
+    pub(super) endpoints: Endpoints,
+}
+
+/// Workers of an operator.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Workers {
+    /// Workers that run.
+    pub(super) current: usize,
+    /// How many are declared, or the default.
+    pub(super) configured: usize,
+    /// How many there may be.
+    pub(super) most: usize,
+    /// What decides: `autoscaler`, `default` or `configured`.
+    pub(super) source: &'static str,
+}
+
+/// What `autoscale` declares.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Autoscaler {
+    /// Whether `do` is in force.
+    pub(super) active: bool,
+    /// How often its conditions are evaluated.
+    pub(super) interval: String,
+    /// How long `do` stays in force after its conditions turn false.
+    pub(super) cooldown: String,
+    /// What is in force while its conditions are true.
+    #[serde(rename = "do")]
+    pub(super) capacity: Capacity,
+}
+
+/// What an autoscaler changes; null is left as it is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Capacity {
+    /// Workers.
+    pub(super) workers: Option<usize>,
+    /// Depth of the queue that counts as full.
+    pub(super) queue_depth: Option<u32>,
+    /// Interval of the resync.
+    pub(super) resync: Option<String>,
+}
+
+/// Queue of an operator.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Queue {
+    /// Custom resources that wait for a worker.
+    pub(super) depth: usize,
+    /// Depth that counts as full; 0 is none.
+    pub(super) max_depth: u32,
+    /// Failed passes in a row that degrade the operator.
+    pub(super) failure_threshold: u64,
+}
+
+/// Something that is wrong with an operator.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Problem {
+    /// One of the reasons of [reasons.md](reasons.md).
+    pub(super) reason: &'static str,
+    /// A sentence.
+    pub(super) message: String,
+}
+
+/// Counts and rates of an operator.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Rates {
+    /// Workers that run.
+    pub(super) workers: usize,
+    /// Custom resources that wait for a worker.
+    pub(super) queue_depth: usize,
+    /// Failed passes of all since the start, from 0 to 1; null where another process leads.
+    pub(super) error_rate: Option<f64>,
+    /// Successful passes of all since the start, from 0 to 1; null where another process leads.
+    pub(super) success_rate: Option<f64>,
+}
+
+/// Further pages of an operator.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Endpoints {
+    /// Path of its health.
+    pub(super) health: String,
+    /// Path of its custom resources.
+    pub(super) cr: String,
+}
+
+/// Health of an operator.
+// Each is a field of the answer.
+#[allow(clippy::struct_excessive_bools)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Health {
+    /// Its entry in `spec.crds`.
+    pub(super) name: String,
+    /// Namespace of its Katalog.
+    pub(super) namespace: String,
+    /// Name of its Katalog.
+    pub(super) katalog: String,
+    /// Its state.
+    pub(super) state: StateWord,
+    /// The answer's HTTP status: 200, or 503 when it is degraded or pending.
+    pub(super) status: u16,
+    /// Whether this process is the leader.
+    pub(super) is_konductor: bool,
+    /// Whether the state is `started`, `healthy` or `standby`.
+    pub(super) healthy: bool,
+    /// Whether workers run; null where another process leads.
+    pub(super) started: Option<bool>,
+    /// Whether the state is `pending`.
+    pub(super) pending: bool,
+    /// Why it is not as it should be; null where nothing is known to be wrong.
+    pub(super) reason: Option<String>,
+    /// When its workers started here.
+    pub(super) started_at: Option<String>,
+    /// How long its workers have run here.
+    pub(super) uptime_seconds: Option<i64>,
+    /// Custom resources that wait for a worker.
+    pub(super) queue_depth: usize,
+    /// Failed passes of all since the start, from 0 to 1; null where another process leads.
+    pub(super) error_rate: Option<f64>,
+    /// Failed passes since the last success; null where another process leads.
+    pub(super) consecutive_fails: Option<u64>,
+    /// Since when it has been degraded by failed passes.
+    pub(super) degraded_since: Option<String>,
+    /// Passes since the start; null where another process leads.
+    pub(super) total_reconciles: Option<u64>,
+    /// Failed passes since the start; null where another process leads.
+    pub(super) total_failed: Option<u64>,
+    /// Custom resources.
+    pub(super) resource_count: usize,
+    /// Custom resources that are ready.
+    pub(super) ready_count: usize,
+    /// Custom resources that a reconcile gate holds back; null where another process leads.
+    pub(super) gated: Option<usize>,
+    /// Whether it waits for an operator that it depends on.
+    pub(super) has_unhealthy_dependencies: bool,
+    /// Message of the last failed pass; kept after recovery.
+    pub(super) last_error: Option<String>,
+    /// When the last pass ended.
+    pub(super) last_reconcile: Option<String>,
+    /// What is wrong, the gravest first.
+    pub(super) problems: Vec<Problem>,
+}

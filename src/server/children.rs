@@ -1,0 +1,176 @@
+//! The children of a custom resource, read live.
+
+use std::collections::BTreeMap;
+
+use orkestra_core::{
+    api::names,
+    plan::{ChildPlan, GroupKind, OperatorPlan, ResourceType},
+    reconcile::{kstatus, record::child_mark},
+    value::Node,
+};
+use serde_json::Value;
+
+use super::{
+    ApiError, Pages,
+    answers::{Child, Instance},
+    instances::{TEXT, VALUE, conditions, cut, is_secret, owned, text},
+    live::{Ask, Place, Select},
+    project::Want,
+};
+
+/// Children of one kind that an instance shows.
+const CHILDREN: usize = 100;
+
+/// Reads the children of every kind that the plan declares. A kind that is not served has none.
+pub(super) async fn add_children(
+    pages: &Pages,
+    plan: &OperatorPlan,
+    owner: &Value,
+    instance: &mut Instance,
+) {
+    let Some(uid) = text(owner, "/metadata/uid") else {
+        return;
+    };
+    let mut kinds: BTreeMap<GroupKind, (&ResourceType, bool)> = BTreeMap::new();
+    for child in &plan.children {
+        let near = stays_near(child, plan);
+        kinds
+            .entry(child.kind.group_kind())
+            .or_insert((&child.kind, true))
+            .1 &= near;
+    }
+    let labels = format!("{}={uid}", names::LABEL_OWNER_UID);
+    for (group_kind, (kind, near)) in kinds {
+        let namespace = text(owner, "/metadata/namespace").filter(|_| near);
+        let taken = instance.children.contains_key(&*group_kind.kind);
+        let key = if taken {
+            group_kind.to_string()
+        } else {
+            group_kind.kind.to_string()
+        };
+        match children_of(pages, kind, namespace, &labels).await {
+            Ok((rows, truncated)) => {
+                instance.truncated |= truncated;
+                instance.children.insert(key, rows);
+            }
+            Err(error) if error.is_not_found() => {
+                instance.children.insert(key, Vec::new());
+            }
+            Err(error) => {
+                instance.unavailable.insert(key, error.to_string());
+            }
+        }
+    }
+}
+
+/// The children of one kind, and whether some are left out. Of Secrets only metadata is fetched.
+async fn children_of(
+    pages: &Pages,
+    kind: &ResourceType,
+    namespace: Option<&str>,
+    labels: &str,
+) -> Result<(Vec<Child>, bool), ApiError> {
+    let place = served(pages, kind, namespace).await?;
+    let group_kind = kind.group_kind();
+    let ask = Ask {
+        select: Select::Labels(labels),
+        most: CHILDREN,
+        metadata_only: is_secret(kind),
+        want: &of_child(),
+        value: None,
+    };
+    let found = pages.reader.list(&place, ask, None).await?;
+    let rows = found
+        .items
+        .iter()
+        .filter(|object| is_secret(kind) || is_child(&group_kind, object))
+        .map(|object| row(kind, &group_kind, object));
+    Ok((rows.collect(), found.truncated))
+}
+
+/// What is read of a child: its mark, and what tells how far it has come.
+fn of_child() -> Want {
+    let metadata = ["name", "namespace", "generation", "deletionTimestamp"];
+    let metadata = metadata.map(|field| (field, Want::All(TEXT)));
+    let mark = Want::fields([(names::ANNOTATION_CHILD, Want::All(TEXT))]);
+    let spec = ["replicas", "type"].map(|field| (field, Want::All(TEXT)));
+    let counts = [
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "desiredNumberScheduled",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "phase",
+    ];
+    let status = counts.map(|field| (field, Want::All(TEXT))).into_iter();
+    let status = status.chain([
+        ("conditions", conditions()),
+        ("loadBalancer", Want::at(&["ingress"], VALUE)),
+    ]);
+    Want::fields([
+        (
+            "metadata",
+            Want::fields(metadata.into_iter().chain([("annotations", mark)])),
+        ),
+        ("spec", Want::fields(spec)),
+        ("status", Want::fields(status)),
+    ])
+}
+
+/// Whether a child is in its custom resource's namespace.
+fn stays_near(child: &ChildPlan, plan: &OperatorPlan) -> bool {
+    child.namespace.is_none() && plan.resource.namespaced == Some(true)
+}
+
+/// Where the kind is served; asks the cluster where the plan does not know.
+async fn served(
+    pages: &Pages,
+    kind: &ResourceType,
+    namespace: Option<&str>,
+) -> Result<Place, ApiError> {
+    let near = |namespaced: bool| namespace.filter(|_| namespaced);
+    if let Some(namespaced) = kind.namespaced
+        && let Some(place) = Place::of(kind, near(namespaced))
+    {
+        return Ok(place);
+    }
+    let gvk = kube::core::GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
+    let (resource, capabilities) = kube::discovery::pinned_kind(&pages.client, &gvk).await?;
+    let namespaced = capabilities.scope == kube::discovery::Scope::Namespaced;
+    let version = (&*kind.group, &*kind.version);
+    Ok(Place::at(version, &resource.plural, near(namespaced)))
+}
+
+/// Labels get copied, to `EndpointSlices` for one; a child's own mark names itself.
+fn is_child(kind: &GroupKind, object: &Value) -> bool {
+    let annotations = &object["metadata"]["annotations"];
+    let name = text(object, "/metadata/name").unwrap_or_default();
+    annotations[names::ANNOTATION_CHILD] == child_mark(kind, name)
+}
+
+fn row(kind: &ResourceType, group_kind: &GroupKind, object: &Value) -> Child {
+    let (ready, message) = if is_secret(kind) {
+        (true, None)
+    } else {
+        match kstatus::readiness(group_kind, &Node::from(object)) {
+            kstatus::Readiness::Current => (true, None),
+            kstatus::Readiness::InProgress(why) | kstatus::Readiness::Failed(why) => {
+                (false, Some(why))
+            }
+            kstatus::Readiness::Unreadable(fault) => (false, Some(fault.to_string().into())),
+        }
+    };
+    let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
+    let replicas = number("/spec/replicas");
+    Child {
+        name: owned(object, "/metadata/name"),
+        namespace: owned(object, "/metadata/namespace"),
+        ready,
+        message: message.map(|message| cut(&message, TEXT)),
+        replicas,
+        ready_replicas: replicas.map(|_| number("/status/readyReplicas").unwrap_or(0)),
+    }
+}

@@ -1,0 +1,72 @@
+//! Health of an operator, as a probe takes it.
+
+use axum::{
+    Json,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use orkestra_core::reasons::KatalogReason;
+
+use super::{
+    answers::Health,
+    operators::{error_rate, problems, ready_count, reason, state_of},
+};
+use crate::{
+    meta::{KatalogView, OperatorView},
+    runtime::{Problem, health::State},
+};
+
+/// Whether it is as it should be, as a probe takes it.
+fn code(state: State) -> StatusCode {
+    if state.is_well() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    }
+}
+
+/// `/katalog/{…}/{entry}/health`: 200 or 503.
+pub(super) fn health(
+    katalog: &KatalogView,
+    operator: &OperatorView,
+    leads: bool,
+    now: jiff::Timestamp,
+) -> Response {
+    let status = operator.status.borrow();
+    let state = state_of(operator, &status);
+    let code = code(state);
+    let text = |time: jiff::Timestamp| time.to_string();
+    let uptime = status
+        .started_at
+        .map(|start| now.duration_since(start).as_secs().max(0));
+    let is_dependency = |problem: &Problem| problem.reason == KatalogReason::DependencyNotReady;
+    // What passes found is known where they run.
+    let page = Health {
+        name: operator.name().to_owned(),
+        namespace: katalog.reference.namespace.clone(),
+        katalog: katalog.reference.name.clone(),
+        state: state.into(),
+        status: code.as_u16(),
+        is_konductor: leads,
+        healthy: state.is_well(),
+        started: leads.then_some(status.started_at.is_some()),
+        pending: state == State::Pending,
+        reason: reason(operator, &status),
+        started_at: status.started_at.map(text),
+        uptime_seconds: uptime,
+        queue_depth: status.queue_depth,
+        error_rate: leads.then(|| error_rate(&status)),
+        consecutive_fails: leads.then_some(status.consecutive_failures),
+        degraded_since: (status.degraded.as_ref()).map(|degraded| text(degraded.since)),
+        total_reconciles: leads.then_some(status.passes),
+        total_failed: leads.then_some(status.failures),
+        resource_count: status.instances,
+        ready_count: ready_count(operator, &status),
+        gated: leads.then_some(status.gated),
+        has_unhealthy_dependencies: status.problems.iter().any(is_dependency),
+        last_error: status.last_error.clone(),
+        last_reconcile: status.last_pass.map(text),
+        problems: problems(&status),
+    };
+    (code, Json(page)).into_response()
+}

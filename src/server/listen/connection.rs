@@ -1,0 +1,203 @@
+//! One connection: TLS where it is on, then HTTP/1.1, under the eyes of its [`Place`].
+
+use std::{
+    convert::Infallible,
+    io,
+    net::IpAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{Router, body::Body};
+use bytes::Bytes;
+use http::Request;
+use http_body::{Frame, SizeHint};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+use super::{Limits, place::Place};
+use crate::server::tls::Tls;
+
+/// Longest head of a request, in bytes.
+const HEAD_BYTES: usize = 32 * 1024;
+
+/// Address of whoever sent a request; an extension of each request that came over a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
+
+/// Serves a connection until it ends, one of its deadlines passes, or another one needs its place.
+pub(super) async fn run(
+    stream: TcpStream,
+    place: Place,
+    (limits, tls): (Limits, Option<Tls>),
+    router: Router,
+    stop: CancellationToken,
+) {
+    let place = Arc::new(place);
+    let io = Watched {
+        stream,
+        place: place.clone(),
+    };
+    let work = async {
+        let Some(tls) = tls else {
+            return speak(io, &place, limits.keep_alive, router, stop).await;
+        };
+        match tls.accept(io).await {
+            Ok(io) => speak(io, &place, limits.keep_alive, router, stop).await,
+            Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        why = place.until_closed(&limits) => tracing::debug!(peer = %place.peer, why, "a connection was closed"),
+    }
+}
+
+async fn speak(
+    io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    place: &Arc<Place>,
+    keep_alive: bool,
+    router: Router,
+    stop: CancellationToken,
+) {
+    let peer = Peer(place.peer);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (router, working) = (router.clone(), Working::begin(place.clone()));
+        async move {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(peer);
+            let Ok(answer) = router.oneshot(request).await;
+            let answer = answer.map(|body| {
+                Body::new(Answer {
+                    body,
+                    _working: working,
+                })
+            });
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let connection = http1::Builder::new()
+        .keep_alive(keep_alive)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(io), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// A request is worked on, until this is dropped.
+struct Working(Arc<Place>);
+
+impl Working {
+    fn begin(place: Arc<Place>) -> Self {
+        place.begin();
+        Self(place)
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// The body of an answer; dropped once it was handed on whole.
+struct Answer {
+    body: Body,
+    _working: Working,
+}
+
+impl http_body::Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A socket that tells its place what goes through it.
+struct Watched {
+    stream: TcpStream,
+    place: Arc<Place>,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.place.received();
+        }
+        read
+    }
+}
+
+impl Watched {
+    fn noted<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.place.wrote(written.is_pending());
+        written
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.noted(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.noted(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

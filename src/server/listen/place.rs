@@ -1,0 +1,234 @@
+//! The places of a port's connections: how far each one is, and which one gives way.
+//!
+//! ```text
+//!            first bytes          end of the head               end of the answer
+//!   Waiting ────────────► Head ────────────────────► Answering ───────────────────┐
+//!      ▲                                                                          │
+//!      └──────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A connection may give way unless its request is being worked on: also one that sends its head byte by byte, since only the
+//! end of an answer makes it young again, and one that takes no byte of its answer.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::{sync::Notify, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::Limits;
+
+/// How far a connection is with its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing of a request has come.
+    Waiting,
+    /// A part of a request's head has come.
+    Head,
+    /// A request is worked on, or its answer is written.
+    Answering,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    phase: Phase,
+    /// When the phase began.
+    since: Instant,
+    /// When the connection was made, or its last answer ended.
+    idle_since: Instant,
+    /// Since when the peer takes no byte.
+    stalled_since: Option<Instant>,
+}
+
+/// A connection's place in its port's [`Room`]; it is free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) peer: IpAddr,
+    serial: u64,
+    state: Arc<State>,
+    room: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct State {
+    progress: Mutex<Progress>,
+    /// Another connection needs the place.
+    closed: CancellationToken,
+}
+
+impl State {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Since when it could give way; none while a request is worked on.
+    fn idle_since(&self) -> Option<Instant> {
+        let progress = self.progress();
+        let idle = (progress.phase != Phase::Answering).then_some(progress.idle_since);
+        progress.stalled_since.or(idle)
+    }
+}
+
+/// The connections of one port.
+#[derive(Debug)]
+pub(super) struct Room(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    most: usize,
+    places: Mutex<Places>,
+    left: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    last: u64,
+    taken: HashMap<u64, (IpAddr, Arc<State>)>,
+}
+
+impl Places {
+    /// Of the peer with the most connections, the one that has been idle for longest.
+    fn longest_idle(&self) -> Option<u64> {
+        let mut of_peer: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for (peer, _) in self.taken.values() {
+            *of_peer.entry(*peer).or_default() += 1;
+        }
+        let idle = self.taken.iter().filter_map(|(serial, (peer, state))| {
+            let since = state.idle_since()?;
+            Some((std::cmp::Reverse(of_peer.get(peer)), since, *serial))
+        });
+        idle.min().map(|(_, _, serial)| serial)
+    }
+}
+
+impl Room {
+    /// A room with that many places.
+    pub(super) fn new(most: usize) -> Self {
+        Self(Arc::new(Shared {
+            most,
+            places: Mutex::default(),
+            left: Notify::new(),
+        }))
+    }
+
+    /// Takes a place, that of an idle connection if it has to be; none while all are taken and none is idle.
+    pub(super) fn enter(&self, peer: IpAddr) -> Option<Place> {
+        let mut places = self.0.places();
+        if places.taken.len() >= self.0.most {
+            let idle = places.longest_idle()?;
+            if let Some((_, state)) = places.taken.remove(&idle) {
+                state.closed.cancel();
+            }
+        }
+        places.last += 1;
+        let serial = places.last;
+        let now = Instant::now();
+        let state = Arc::new(State {
+            progress: Mutex::new(Progress {
+                phase: Phase::Head,
+                since: now,
+                idle_since: now,
+                stalled_since: None,
+            }),
+            closed: CancellationToken::new(),
+        });
+        places.taken.insert(serial, (peer, state.clone()));
+        Some(Place {
+            peer,
+            serial,
+            state,
+            room: self.0.clone(),
+        })
+    }
+
+    /// Waits until a connection has left.
+    pub(super) async fn left(&self) {
+        self.0.left.notified().await;
+    }
+}
+
+impl Shared {
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.room.places().taken.remove(&self.serial);
+        self.room.left.notify_one();
+    }
+}
+
+impl Place {
+    /// Bytes came from the peer.
+    pub(super) fn received(&self) {
+        let mut progress = self.state.progress();
+        if progress.phase == Phase::Waiting {
+            (progress.phase, progress.since) = (Phase::Head, Instant::now());
+        }
+    }
+
+    /// The peer took bytes, or would not.
+    pub(super) fn wrote(&self, stalled: bool) {
+        let mut progress = self.state.progress();
+        progress.stalled_since = match (stalled, progress.stalled_since) {
+            (false, _) => None,
+            (true, None) => Some(Instant::now()),
+            (true, since) => since,
+        };
+    }
+
+    /// The head of a request is complete.
+    pub(super) fn begin(&self) {
+        let mut progress = self.state.progress();
+        (progress.phase, progress.since) = (Phase::Answering, Instant::now());
+    }
+
+    /// The answer is complete.
+    pub(super) fn end(&self) {
+        let now = Instant::now();
+        let mut progress = self.state.progress();
+        (progress.phase, progress.since, progress.idle_since) = (Phase::Waiting, now, now);
+    }
+
+    /// Whether another connection has taken it.
+    #[cfg(test)]
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.closed.is_cancelled()
+    }
+
+    /// Which deadline has passed.
+    fn overdue(&self, limits: &Limits) -> Option<&'static str> {
+        let progress = *self.state.progress();
+        let (limit, what) = match progress.phase {
+            Phase::Waiting => (limits.idle, "idle"),
+            Phase::Head => (limits.head, "the head of its request did not come in time"),
+            Phase::Answering => (limits.answer, "its answer took too long"),
+        };
+        if progress.since.elapsed() >= limit {
+            return Some(what);
+        }
+        let stalled = progress.stalled_since?;
+        (stalled.elapsed() >= limits.stall).then_some("its peer does not read the answer")
+    }
+
+    /// Waits until the connection has to end: a deadline passed, or another connection needs the place. Says why.
+    pub(super) async fn until_closed(&self, limits: &Limits) -> &'static str {
+        // A tenth late is in time.
+        let shortest = [limits.head, limits.idle, limits.answer, limits.stall];
+        let look = shortest.into_iter().min().unwrap_or(limits.head) / 10;
+        loop {
+            if let Some(why) = self.overdue(limits) {
+                return why;
+            }
+            tokio::select! {
+                () = self.state.closed.cancelled() => return "another connection needs its place",
+                () = tokio::time::sleep(look) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The certificate of HTTPS, from files that are read again when they change.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use rustls::{
+    ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use crate::{
+    runtime::wire::chain,
+    tasks::{self, Task},
+};
+
+/// How often the files are read: a mounted Secret follows its object within a minute or so.
+const READ_AGAIN: Duration = Duration::from_secs(30);
+
+/// Why there is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file that cannot be read.
+    #[error("cannot read {path}")]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file that is not what it should be.
+    #[error("{path} does not hold {expected} in PEM")]
+    Pem {
+        /// Which one.
+        path: PathBuf,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The two do not belong together, or the key is of an unknown kind.
+    #[error("cannot use the key in {path} with its certificate")]
+    Key {
+        /// Where the key is.
+        path: PathBuf,
+        /// Why.
+        source: rustls::Error,
+    },
+}
+
+/// HTTPS with a certificate from files. Clones are the same one.
+#[derive(Clone)]
+pub struct Tls {
+    acceptor: TlsAcceptor,
+    current: Arc<Current>,
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+/// The certificate that handshakes use.
+#[derive(Debug)]
+struct Current(ArcSwap<CertifiedKey>);
+
+impl ResolvesServerCert for Current {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.load_full())
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tls").field(&self.certificate).finish()
+    }
+}
+
+impl Tls {
+    /// Reads a certificate, with its chain, and its private key, both in PEM.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn read(certificate: &Path, key: &Path) -> Result<Self, Error> {
+        let current = Arc::new(Current(ArcSwap::from_pointee(load(certificate, key)?)));
+        let mut config = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_cert_resolver(current.clone());
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self {
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            current,
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+        })
+    }
+
+    /// Reads the files again and again, for ever. What cannot be used is logged, and the certificate before it stays.
+    pub async fn follow(self) {
+        loop {
+            tokio::time::sleep(READ_AGAIN).await;
+            let tls = self.clone();
+            let named = tasks::named(Task::HttpCertificate, "");
+            let read = named.start_blocking(move || tls.renew());
+            if let Ok(Err(error)) = read.await {
+                tracing::warn!(error = chain(&error), "the certificate cannot be renewed");
+            }
+        }
+    }
+
+    /// Takes what the files hold now; whether it is another certificate.
+    fn renew(&self) -> Result<bool, Error> {
+        let loaded = load(&self.certificate, &self.key)?;
+        let is_other = self.current.0.load().cert != loaded.cert;
+        if is_other {
+            self.current.0.store(Arc::new(loaded));
+            tracing::info!(file = %self.certificate.display(), "the certificate is renewed");
+        }
+        Ok(is_other)
+    }
+
+    /// Takes part in a handshake.
+    pub(super) async fn accept<I: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        io: I,
+    ) -> io::Result<TlsStream<I>> {
+        self.acceptor.accept(io).await
+    }
+}
+
+fn load(certificate: &Path, key: &Path) -> Result<CertifiedKey, Error> {
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|source| Error::Read {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    let pem = |path: &Path, expected| Error::Pem {
+        path: path.to_owned(),
+        expected,
+    };
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(&read(certificate)?)
+        .collect::<Result<_, _>>()
+        .map_err(|_| pem(certificate, "certificates"))?;
+    if chain.is_empty() {
+        return Err(pem(certificate, "certificates"));
+    }
+    let private =
+        PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| pem(key, "a private key"))?;
+    let unusable = |source| Error::Key {
+        path: key.to_owned(),
+        source,
+    };
+    let signer = rustls::crypto::ring::sign::any_supported_type(&private).map_err(unusable)?;
+    let certified = CertifiedKey::new(chain, signer);
+    certified.keys_match().map_err(unusable)?;
+    Ok(certified)
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertifiedKey as Made, generate_simple_self_signed};
+
+    use super::*;
+
+    fn make() -> Made<rcgen::KeyPair> {
+        generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap()
+    }
+
+    #[test]
+    fn files_are_checked_and_a_renewed_pair_is_taken() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
+        let absent = Tls::read(&certificate, &key).unwrap_err();
+        assert!(absent.to_string().contains("tls.crt"), "{absent}");
+        let (first, second) = (make(), make());
+        let write = |certificate_of: &Made<rcgen::KeyPair>, key_of: &Made<rcgen::KeyPair>| {
+            std::fs::write(&certificate, certificate_of.cert.pem()).unwrap();
+            std::fs::write(&key, key_of.signing_key.serialize_pem()).unwrap();
+        };
+        write(&first, &second);
+        let other = Tls::read(&certificate, &key).unwrap_err();
+        assert!(matches!(other, Error::Key { .. }), "{other}");
+        write(&first, &first);
+        let tls = Tls::read(&certificate, &key).unwrap();
+        assert!(!tls.renew().unwrap(), "nothing has changed");
+        // Half of a change is no certificate: the one before it stays.
+        write(&second, &first);
+        assert!(tls.renew().is_err());
+        assert_eq!(tls.current.0.load().cert[0], *first.cert.der());
+        write(&second, &second);
+        assert!(tls.renew().unwrap());
+        assert_eq!(tls.current.0.load().cert[0], *second.cert.der());
+        for junk in ["", "no PEM", "-----BEGIN CERTIFICATE-----\nx"] {
+            std::fs::write(&certificate, junk).unwrap();
+            assert!(matches!(tls.renew(), Err(Error::Pem { .. })), "{junk}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A tenant who may write ponds in a namespace of their own, and writes what does harm: deep nesting where the CRD keeps unknown
+//! fields, and annotations that only the controller has a use for. Nobody else may notice.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use super::{CONVERGED, GROUP};
+use crate::scenario::Objects;
+
+/// How many ponds of theirs there are.
+const PONDS: u64 = 6;
+/// A step this often.
+const PAUSE: Duration = Duration::from_millis(250);
+/// How deep maps are nested: more than JSON readers of Rust take by default.
+const DEPTHS: [usize; 3] = [200, 1_000, 9_000];
+/// Values of the controller's own annotations that it never wrote.
+const FORGED: [(&str, &str); 6] = [
+    ("orkestra.orkspace.io/inventory", "Secret"),
+    ("orkestra.orkspace.io/inventory", "Widget.nowhere.example"),
+    ("orkestra.orkspace.io/inventory", "{[}"),
+    ("orkestra.orkspace.io/child", "ConfigMap/p00-kept"),
+    ("orkestra.orkspace.io/applied", "0000000000000000"),
+    (
+        "orkestra.orkspace.io/owner-uid",
+        "00000000-0000-0000-0000-000000000000",
+    ),
+];
+
+/// The tenant, with a seed.
+pub(super) struct Tenant {
+    ponds: Objects,
+    dice: StdRng,
+    /// What was done, by name.
+    pub(super) done: BTreeMap<&'static str, u64>,
+}
+
+impl Tenant {
+    pub(super) fn new(ponds: Objects, seed: u64) -> Self {
+        Self {
+            ponds,
+            dice: StdRng::seed_from_u64(seed),
+            done: BTreeMap::new(),
+        }
+    }
+
+    /// Writes until `ended`. Whether the API server answers is chance.
+    pub(super) async fn run(mut self, ended: tokio::sync::watch::Receiver<bool>) -> Self {
+        while !*ended.borrow() {
+            let name = format!("h{}", self.dice.random_range(0..PONDS));
+            let (what, done) = match self.dice.random_range(0..10) {
+                0..2 => ("deleted", self.ponds.delete(&name).await.is_ok()),
+                2..5 => {
+                    let (key, value) = FORGED[self.dice.random_range(0..FORGED.len())];
+                    let pond = pond(&name, &json!({ key: value }), &json!({ "colour": "grey" }));
+                    ("forged", self.ponds.create(&pond).await.is_ok())
+                }
+                5..7 => {
+                    let depth = DEPTHS[self.dice.random_range(0..DEPTHS.len())];
+                    let spec = json!({ "spec": { "unread": null } });
+                    // Without the last one, the two together would be too large.
+                    let _ = self.ponds.patch(&name, &spec).await;
+                    ("deepened", self.deepen(&name, depth).await.is_ok())
+                }
+                _ => {
+                    let colour = format!("h{}", self.dice.random_range(0..1000));
+                    let patch = json!({ "spec": { "colour": colour } });
+                    ("changed", self.ponds.patch(&name, &patch).await.is_ok())
+                }
+            };
+            if done {
+                *self.done.entry(what).or_default() += 1;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        self
+    }
+
+    /// Nests maps in a field that no template reads. As text: a value that deep could not be written by our own JSON library.
+    async fn deepen(&self, name: &str, depth: usize) -> Result<()> {
+        let text = format!(
+            "{{\"spec\":{{\"unread\":{}1{}}}}}",
+            "{\"a\":".repeat(depth),
+            "}".repeat(depth)
+        );
+        self.ponds.patch_text(name, text).await
+    }
+
+    /// Deletes whatever they have, and waits until it is gone: nothing that they wrote keeps it.
+    pub(super) async fn leave(&self) -> Result<()> {
+        eventually("the tenant is gone", CONVERGED, async || {
+            let mut left = Vec::new();
+            for number in 0..PONDS {
+                let name = format!("h{number}");
+                // It may be too deep to be read here.
+                match self.ponds.delete(&name).await {
+                    Err(error) if crate::scenario::code(&error) == Some(404) => {}
+                    _ => left.push(name),
+                }
+            }
+            ensure!(left.is_empty(), "{left:?}");
+            Ok(Some(()))
+        })
+        .await
+    }
+}
+
+fn pond(name: &str, annotations: &Value, spec: &Value) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "Pond",
+        "metadata": { "name": name, "annotations": annotations }, "spec": spec,
+    })
+}

@@ -1,0 +1,108 @@
+//! The examples and what `ork init` writes as custom resources in a cluster: applied as they are, without their files.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::api::ObjectMeta;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::folders;
+use crate::scenario::{Scenario, condition};
+
+/// How long all of them may take together: they compile and start side by side.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// Examples that cannot be custom resources, with the reason that their Katalog gives.
+const FROM_FILES_ONLY: [(&str, &str); 2] = [
+    ("15-includes", "InvalidRevision"),
+    ("20-motif", "MotifNotFound"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_example_and_a_new_katalog_run_as_custom_resources() -> Result<()> {
+    let new = TempDir::new()?;
+    let made = Command::new(env!("CARGO_BIN_EXE_ork"))
+        .args(["init", "frog-pond", "--dir"])
+        .arg(new.path().join("frog-pond"))
+        .output()?;
+    ensure!(made.status.success(), "{made:?}");
+    let mut all = folders()?;
+    all.push(new.path().join("frog-pond"));
+
+    // A cluster of its own: the examples share one API group.
+    let mut scenario = Scenario::on_its_own("examples").await?;
+    let documents = documents(&all)?;
+    // What the examples need is tested where they run from files.
+    let admin = ClusterRole {
+        metadata: ObjectMeta {
+            name: Some("cluster-admin".to_owned()),
+            ..ObjectMeta::default()
+        },
+        ..ClusterRole::default()
+    };
+    scenario.bind_to(&admin, scenario.identity.user()).await?;
+    scenario.start().await?;
+    for wanted in ["CustomResourceDefinition", "Motif", "Katalog"] {
+        for document in documents.values().flatten() {
+            if document["kind"] == wanted {
+                scenario.apply(&serde_json::to_string(document)?)?;
+            }
+        }
+    }
+    let katalogs = scenario.objects("katalogs");
+    for (folder, documents) in &documents {
+        let reason = FROM_FILES_ONLY
+            .iter()
+            .find(|(name, _)| name == folder)
+            .map_or("Running", |(_, reason)| reason);
+        for katalog in documents.iter().filter(|one| one["kind"] == "Katalog") {
+            let name = katalog["metadata"]["name"].as_str().context("no name")?;
+            let is = |katalog: &Value| {
+                condition(katalog, "Ready").is_some_and(|ready| ready["reason"] == reason)
+            };
+            katalogs
+                .until(name, &format!("is {reason}"), LIMIT, is)
+                .await
+                .with_context(|| folder.clone())?;
+        }
+    }
+    scenario.terminate()
+}
+
+/// The documents of each folder, those of its Katalogs, Motifs and definitions.
+fn documents(folders: &[PathBuf]) -> Result<BTreeMap<String, Vec<Value>>> {
+    let mut all = BTreeMap::new();
+    for folder in folders {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        let mut documents = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "yaml")
+            {
+                documents.extend(read(&path).with_context(|| path.display().to_string())?);
+            }
+        }
+        all.insert(
+            name.context("a folder without a name")?.to_owned(),
+            documents,
+        );
+    }
+    Ok(all)
+}
+
+fn read(path: &Path) -> Result<Vec<Value>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&fs::read_to_string(path)?)?;
+    let ours = ["Katalog", "Motif", "CustomResourceDefinition"];
+    let is_ours = |one: &Value| ours.iter().any(|kind| one["kind"] == *kind);
+    Ok(documents.into_iter().filter(is_ours).collect())
+}

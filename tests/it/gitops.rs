@@ -1,0 +1,291 @@
+//! What `GitOps` tools and other tenants rely on: requests that are repeated, output that is the same each time, few Events,
+//! and a neighbour that cannot be felt.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use orkestra::runtime::queue::BREAKER_BURST;
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::waters;
+
+/// How long nothing must happen.
+const QUIET: Duration = Duration::from_secs(2);
+/// How many instances converge at once.
+const INSTANCES: usize = 300;
+
+/// A `ConfigMap` for each pond.
+const PONDS: &str = r#"{
+    "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog",
+    "metadata": { "name": "waters", "namespace": "NAMESPACE" },
+    "spec": { "crds": { "pond": {
+        "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
+        "resync": "0s",
+        "operatorBox": { "onReconcile": { "configMaps": [
+            { "name": "{{ .metadata.name }}", "data": { "depth": "{{ .spec.depth }}" } }
+        ] } }
+    } } }
+}"#;
+
+async fn ponds(prefix: &str) -> Result<Scenario> {
+    Scenario::with_katalog(prefix, &["kinds/crds.yaml"], PONDS).await
+}
+
+/// Annotates an object of that plural, and waits until its status repeats what was asked.
+async fn asked_and_handled(
+    scenario: &Scenario,
+    (plural, name): (&str, &str),
+    (annotation, value): (&str, &str),
+) -> Result<()> {
+    let objects = scenario.objects(plural);
+    let asks = json!({ "metadata": { "annotations": { annotation: value } } });
+    objects.patch(name, &asks).await?;
+    objects
+        .until_equal(name, "/status/lastHandledReconcileAt", json!(value), LIMIT)
+        .await?;
+    Ok(())
+}
+
+const OURS: &str = "orkestra.orkspace.io/reconcile";
+const FLUX: &str = "reconcile.fluxcd.io/requestedAt";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_annotation_forces_a_pass_and_the_status_repeats_it() -> Result<()> {
+    let scenario = ponds("asked").await?;
+    waters::pond(&scenario, "deep", &json!({ "depth": "3" })).await?;
+    scenario.objects("ponds").until_ready("deep").await?;
+    let passes = scenario.passes("pond").await?;
+    let requests = [
+        (OURS, "2026-11-23T08:00:00Z"),
+        (FLUX, "2026-11-23T08:00:01.5Z"),
+        (OURS, "2026-11-23T08:00:02Z"),
+    ];
+    for request in requests {
+        asked_and_handled(&scenario, ("ponds", "deep"), request).await?;
+    }
+    eventually("each had a pass", LIMIT, async || {
+        Ok((scenario.passes("pond").await? >= passes + 3.0).then_some(()))
+    })
+    .await?;
+    for request in requests {
+        asked_and_handled(&scenario, ("katalogs", "waters"), request).await?;
+    }
+    scenario.katalog_is("waters", "True", "Running").await?;
+    scenario.until_settled(QUIET, LIMIT).await?;
+    // It was a pass, and nothing of the pond changed: the child was not written.
+    let pond = scenario.objects("ponds").fetch("deep").await?;
+    ensure!(condition(&pond, "Ready").is_some(), "{pond}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_definition_that_does_not_keep_the_answer_costs_no_write() -> Result<()> {
+    let scenario = Scenario::running("pruned", &["website/crd.yaml"], "drift/katalog.yaml").await?;
+    scenario.apply(&input("website/cr.yaml")?)?;
+    let websites = scenario.objects("websites");
+    websites.until_ready("hello").await?;
+    scenario.until_settled(QUIET, LIMIT).await?;
+    let (mark, passes) = (Scenario::mark()?, scenario.passes("website").await?);
+    for (annotation, value) in [(OURS, "one"), (FLUX, "two")] {
+        let asks = json!({ "metadata": { "annotations": { annotation: value } } });
+        websites.patch("hello", &asks).await?;
+    }
+    eventually("it had a pass", LIMIT, async || {
+        Ok((scenario.passes("website").await? > passes).then_some(()))
+    })
+    .await?;
+    tokio::time::sleep(QUIET).await;
+    let mut writes = scenario.writes_since(mark)?;
+    // Counts in the Katalog's status are written a few seconds later.
+    writes.retain(|write| write.resource != "katalogs");
+    ensure!(writes.is_empty(), "{}", waters::lines(&writes));
+    let website = websites.fetch("hello").await?;
+    ensure!(
+        website["status"].get("lastHandledReconcileAt").is_none(),
+        "{website}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_generated_is_the_same_in_each_process() -> Result<()> {
+    let scenario = Scenario::new("same").await?;
+    let file = scenario.file("katalog.yaml", PONDS)?;
+    let katalog = file.to_str().unwrap_or_default().to_owned();
+    let pond = waters::resource(&scenario, "Pond", "deep", &json!({ "depth": "3" }));
+    let pond = scenario.file("pond.json", &pond.to_string())?;
+    let pond = pond.to_str().unwrap_or_default().to_owned();
+    for args in [
+        &["crds"][..],
+        &["generate", "rbac", "-k", &katalog],
+        &["render", "-k", &katalog, "--cr", &pond],
+    ] {
+        let first = scenario.ork(args)?;
+        ensure!(!first.trim().is_empty(), "{args:?} prints nothing");
+        for turn in 1..10 {
+            ensure!(
+                scenario.ork(args)? == first,
+                "{args:?} differs in turn {turn}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_definition_and_the_instances_outlive_their_katalog() -> Result<()> {
+    let scenario = ponds("outlived").await?;
+    waters::pond(&scenario, "deep", &json!({ "depth": "3" })).await?;
+    scenario.objects("ponds").until_ready("deep").await?;
+    let crds = crate::scenario::Objects::of_cluster(&scenario.client, "customresourcedefinitions");
+    let name = format!("ponds.{}", scenario.group);
+    let before = crds.fetch(&name).await?;
+    let katalogs = scenario.objects("katalogs");
+    katalogs.delete("waters").await?;
+    katalogs.until_gone("waters", LIMIT).await?;
+    let after = crds.fetch(&name).await?;
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+    ensure!(
+        after["metadata"].get("ownerReferences").is_none(),
+        "{after}"
+    );
+    ensure!(
+        after["metadata"].get("deletionTimestamp").is_none(),
+        "{after}"
+    );
+    let pond = scenario.objects("ponds").fetch("deep").await?;
+    ensure!(pond["metadata"].get("finalizers").is_none(), "{pond}");
+    scenario.objects("configmaps").fetch("deep").await?;
+    Ok(())
+}
+
+/// How often each object was reported on, in each reason: an Event that comes again is counted up.
+async fn told(scenario: &Scenario) -> Result<BTreeMap<(String, String), u64>> {
+    let mut told = BTreeMap::new();
+    for event in scenario.objects("events").list().await? {
+        if event["involvedObject"]["kind"] == "Pond" {
+            let text = |pointer| waters::text(&event, pointer).to_owned();
+            let key = (text("/involvedObject/name"), text("/reason"));
+            let times = event["series"]["count"].as_u64().unwrap_or(1);
+            *told.entry(key).or_default() += times;
+        }
+    }
+    Ok(told)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_hundred_instances_converge_with_an_event_each() -> Result<()> {
+    let mut scenario = ponds("events").await?;
+    let objects = scenario.objects("ponds");
+    stream::iter(0..INSTANCES)
+        .map(|n| {
+            let scenario = &scenario;
+            async move { waters::pond(scenario, &format!("p{n:03}"), &json!({ "depth": "1" })).await }
+        })
+        .buffer_unordered(8)
+        .try_collect::<Vec<Value>>()
+        .await?;
+    let rows = json!({ "instances": INSTANCES, "ready": INSTANCES });
+    scenario.operator_tells("waters", "pond", &rows).await?;
+    let wanted = INSTANCES;
+    eventually("each has its Event", LIMIT, async || {
+        Ok((told(&scenario).await?.len() >= wanted).then_some(()))
+    })
+    .await?;
+    // One transition each, from nothing to what is declared; what happens again to nobody is told to nobody.
+    let resynced = json!({ "metadata": { "annotations": { OURS: "again" } } });
+    objects.patch("p000", &resynced).await?;
+    scenario.terminate()?;
+    scenario.start().await?;
+    scenario.operator_tells("waters", "pond", &rows).await?;
+    scenario.until_settled(QUIET, LIMIT).await?;
+    let after = told(&scenario).await?;
+    let more: Vec<_> = after.iter().filter(|(_, times)| **times > 1).collect();
+    ensure!(more.is_empty(), "{more:?}");
+    assert_eq!(after.len(), INSTANCES, "{after:?}");
+    let dropped = scenario
+        .metric("orkestra_events_dropped_total", &[])
+        .await?;
+    ensure!(dropped < 0.5, "{dropped} Events were dropped");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resource_that_changes_a_hundred_times_a_second_takes_nothing_from_its_neighbours()
+-> Result<()> {
+    const NEIGHBOURS: usize = 20;
+    let scenario = ponds("toggled").await?;
+    waters::pond(&scenario, "hot", &json!({ "depth": "0" })).await?;
+    for n in 0..NEIGHBOURS {
+        waters::pond(&scenario, &format!("calm-{n}"), &json!({ "depth": "0" })).await?;
+    }
+    let rows = json!({ "instances": NEIGHBOURS + 1, "ready": NEIGHBOURS + 1 });
+    scenario.operator_tells("waters", "pond", &rows).await?;
+    let (objects, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    let (mark, started) = (Scenario::mark()?, Instant::now());
+    let stop = tokio_util::sync::CancellationToken::new();
+    let toggles = {
+        let (objects, stop) = (objects.clone(), stop.clone());
+        tokio::spawn(async move {
+            let mut toggles = 0_u64;
+            while !stop.is_cancelled() {
+                let change = json!({ "spec": { "depth": toggles.to_string() } });
+                objects.patch("hot", &change).await?;
+                toggles += 1;
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            anyhow::Ok(toggles)
+        })
+    };
+    for round in 1..=3 {
+        for n in 0..NEIGHBOURS {
+            let change = json!({ "spec": { "depth": round.to_string() } });
+            objects.patch(&format!("calm-{n}"), &change).await?;
+        }
+        for n in 0..NEIGHBOURS {
+            maps.until_equal(
+                &format!("calm-{n}"),
+                "/data/depth",
+                json!(round.to_string()),
+                LIMIT,
+            )
+            .await?;
+        }
+    }
+    // Its passes are counted by what they write: far fewer than the changes, once its share is used up.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    stop.cancel();
+    let toggles = toggles.await??;
+    let written = |name: &str| -> Result<usize> {
+        let writes = scenario.writes_since(mark)?;
+        let of =
+            |write: &&testbed::AuditEvent| write.resource == "configmaps" && write.name == name;
+        Ok(writes.iter().filter(of).count())
+    };
+    let hot = written("hot")? as u64;
+    println!("{toggles} changes led to {hot} writes");
+    for n in 0..NEIGHBOURS {
+        let calm = written(&format!("calm-{n}"))?;
+        ensure!(calm == 3, "calm-{n} was written {calm} times");
+    }
+    // A burst, and then one pass a second.
+    let allowed = u64::from(BREAKER_BURST) + started.elapsed().as_secs() + 2;
+    ensure!(
+        hot <= allowed,
+        "{toggles} changes led to {hot} writes, more than {allowed}"
+    );
+    ensure!(
+        toggles > 2 * hot,
+        "only {toggles} changes, and {hot} writes: it was no storm"
+    );
+    // And it comes to rest where it was left.
+    let last = json!((toggles - 1).to_string());
+    maps.until_equal("hot", "/data/depth", last, LIMIT).await?;
+    Ok(())
+}

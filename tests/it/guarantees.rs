@@ -1,0 +1,82 @@
+//! `docs/guarantees.md`: every row of it has a proof, and every test that it names exists.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::traps::is_a_test;
+
+/// A row: its name, the guarantee and what proves it.
+struct Row<'a> {
+    name: &'a str,
+    guarantee: &'a str,
+    proof: &'a str,
+}
+
+fn rows(text: &str) -> Vec<Row<'_>> {
+    let is_row = |line: &&str| line.starts_with("| G") || line.starts_with("| S");
+    let row = |line| {
+        let mut cells = str::split(line, " | ").map(|cell| cell.trim_matches(['|', ' ']));
+        Some(Row {
+            name: cells.next()?,
+            guarantee: cells.next()?,
+            proof: cells.next()?,
+        })
+    };
+    text.lines().filter(is_row).filter_map(row).collect()
+}
+
+/// The tests that a proof names, as file and test.
+fn tests(proof: &str) -> impl Iterator<Item = (&str, &str)> {
+    let named = proof.split('`').skip(1).step_by(2);
+    named.filter_map(|named| named.split_once("::"))
+}
+
+#[test]
+fn every_guarantee_has_a_proof_and_every_test_that_is_named_exists() -> Result<()> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guarantees.md");
+    let text = std::fs::read_to_string(&file).context("cannot read docs/guarantees.md")?;
+    let rows = rows(&text);
+    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    let expected: Vec<String> = (1..=30)
+        .map(|row| format!("G{row}"))
+        .chain((1..=27).map(|row| format!("S{row}")))
+        .collect();
+    ensure!(names == expected, "the rows are {names:?}");
+    let mut count = 0;
+    for Row {
+        name,
+        guarantee,
+        proof,
+    } in rows
+    {
+        ensure!(guarantee.ends_with('.'), "{name}: {guarantee}");
+        let mut proofs = 0;
+        for (file, test) in tests(proof) {
+            is_a_test(file, test).with_context(|| format!("{name} of docs/guarantees.md"))?;
+            proofs += 1;
+        }
+        let is_partly = proof.starts_with("partly: ");
+        let is_planned = proof.starts_with("planned: ");
+        ensure!(proofs > 0 || is_partly || is_planned, "{name} has no proof");
+        ensure!(
+            proofs == 0 || !is_planned,
+            "{name} is planned, and has tests"
+        );
+        count += proofs;
+    }
+    ensure!(count > 40, "only {count} tests are named");
+    Ok(())
+}
+
+#[test]
+fn a_test_that_is_gone_is_noticed() {
+    let row = "| G1 | It works. | `tests/it/guarantees.rs::no_such_test_exists_here` |";
+    let rows = rows(row);
+    let named: Vec<_> = tests(rows[0].proof).collect();
+    assert_eq!(
+        named,
+        [("tests/it/guarantees.rs", "no_such_test_exists_here")]
+    );
+    assert!(is_a_test(named[0].0, named[0].1).is_err());
+}

@@ -1,0 +1,319 @@
+//! Objects that are made to break whoever reads them: each is its own trouble, and its neighbours are handled.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use crate::scenario::{LIMIT, Scenario, condition};
+use crate::waters;
+
+/// How long a neighbour may wait: a second, and more where the machine compiles and runs other tests meanwhile.
+const NEIGHBOUR: Duration = Duration::from_secs(5);
+const KATALOG: &str = "panic/katalog.yaml";
+
+/// A JSON map so deep.
+fn deep(levels: usize) -> String {
+    let (open, close) = (r#"{"d":"#.repeat(levels), "}".repeat(levels));
+    format!("{open}1{close}")
+}
+
+/// A Pond as text; `metadata` and `spec` are the fields in their braces.
+fn pond(scenario: &Scenario, name: &str, metadata: &str, spec: &str) -> String {
+    let group = &scenario.group;
+    format!(
+        r#"{{"apiVersion":"{group}/v1alpha1","kind":"Pond","metadata":{{"name":"{name}"{metadata}}},"spec":{{{spec}}}}}"#
+    )
+}
+
+/// Sends a request with a text that no JSON value of a test could hold; whether it was accepted.
+async fn send(scenario: &Scenario, method: &str, path: &str, body: String) -> Result<bool> {
+    let path = format!(
+        "/apis/{}/v1alpha1/namespaces/{}/ponds{path}",
+        scenario.group, scenario.namespace
+    );
+    let content_type = match method {
+        "PATCH" => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", content_type)
+        .body(body.into_bytes())?;
+    match scenario.client.request_text(request).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if (400..500).contains(&status.code) => {
+            println!(
+                "refused: {}",
+                status.message.chars().take(200).collect::<String>()
+            );
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The neighbour follows its spec in time; what that took.
+async fn ensure_neighbour(scenario: &Scenario, colour: &str) -> Result<Duration> {
+    let started = Instant::now();
+    let change = json!({ "spec": { "colour": colour } });
+    scenario
+        .objects("ponds")
+        .patch("neighbour", &change)
+        .await?;
+    let maps = scenario.objects("configmaps");
+    maps.until_equal("neighbour-pond", "/data/colour", json!(colour), LIMIT)
+        .await?;
+    let took = started.elapsed();
+    ensure!(took <= NEIGHBOUR, "the neighbour waited {took:?}");
+    Ok(took)
+}
+
+/// What the API server lets in: name, metadata, spec, and whether the operator can read it.
+fn objects(owner: &Value) -> Vec<(&'static str, String, String, bool)> {
+    let green = r#""colour":"green""#;
+    let unread = |levels| format!(r#"{green},"deep":{}"#, deep(levels));
+    let reference = format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":{}}}"#,
+        owner["metadata"]["uid"]
+    );
+    let references = vec![reference; 5_000].join(",");
+    let managers: Vec<String> = (0..3_000)
+        .map(|number| {
+            format!(
+                r#"{{"manager":"m{number}","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{{"f:spec":{{"f:a{number}":{{}}}}}}}}"#
+            )
+        })
+        .collect();
+    let key = format!("{}/{}", vec!["k".repeat(63); 3].join("."), "n".repeat(63));
+    let none = String::new;
+    vec![
+        ("deep-200", none(), unread(200), true),
+        ("deep-9000", none(), unread(9_000), true),
+        ("deep-9990", none(), unread(9_990), true),
+        (
+            "deep-read",
+            none(),
+            format!(r#""colour":{}"#, deep(300)),
+            false,
+        ),
+        (
+            "deep-read-9000",
+            none(),
+            format!(r#""colour":{}"#, deep(9_000)),
+            false,
+        ),
+        (
+            "annotations",
+            format!(r#","annotations":{{"{key}":"{}"}}"#, "x".repeat(200_000)),
+            green.to_owned(),
+            true,
+        ),
+        (
+            "large",
+            none(),
+            format!(r#"{green},"text":"{}""#, "x".repeat(1_400_000)),
+            true,
+        ),
+        (
+            "owners",
+            format!(r#","ownerReferences":[{references}]"#),
+            green.to_owned(),
+            true,
+        ),
+        (
+            "managers",
+            format!(r#","managedFields":[{}]"#, managers.join(",")),
+            green.to_owned(),
+            true,
+        ),
+        (
+            "twice",
+            none(),
+            format!(r#""colour":"red",{green},"deep":{{"a":1,"a":2}}"#),
+            true,
+        ),
+        ("number", none(), format!(r#"{green},"n":1e400"#), true),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
+    let mut scenario = Scenario::running("hostile", &["kinds/crds.yaml"], KATALOG).await?;
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    waters::pond(&scenario, "neighbour", &json!({ "colour": "white" })).await?;
+    ponds.until_ready("neighbour").await?;
+    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "owner" } });
+    let owner = maps.create(&owner).await?;
+    let mut accepted = Vec::new();
+    for (number, (name, metadata, spec, is_readable)) in objects(&owner).into_iter().enumerate() {
+        let body = pond(&scenario, name, &metadata, &spec);
+        let is_accepted = send(&scenario, "POST", "", body).await?;
+        let took = ensure_neighbour(&scenario, &format!("c{number}")).await?;
+        println!("{name}: accepted {is_accepted}, the neighbour took {took:?}");
+        if is_accepted {
+            accepted.push((name, is_readable));
+        }
+    }
+    let long = [
+        "n".repeat(63),
+        "a".repeat(63),
+        "m".repeat(63),
+        "e".repeat(61),
+    ]
+    .join(".");
+    let body = pond(&scenario, &long, "", r#""colour":"green""#);
+    ensure!(
+        send(&scenario, "POST", "", body).await?,
+        "a name of 253 characters"
+    );
+    ensure_neighbour(&scenario, "long").await?;
+    for name in [
+        "deep-200",
+        "deep-9000",
+        "deep-read",
+        "large",
+        "owners",
+        "managers",
+    ] {
+        ensure!(
+            accepted.iter().any(|(known, _)| *known == name),
+            "{name} was refused"
+        );
+    }
+
+    for (name, is_readable) in &accepted {
+        if *is_readable {
+            maps.until_equal(
+                &format!("{name}-pond"),
+                "/data/colour",
+                json!("green"),
+                LIMIT,
+            )
+            .await?;
+        } else {
+            ensure_unreadable(&scenario, name).await?;
+        }
+    }
+    // A child cannot have so long a name, which its owner says.
+    eventually("the long one says why it has no child", LIMIT, async || {
+        let warnings = waters::warnings(&scenario, &long).await?;
+        Ok(warnings
+            .iter()
+            .any(|event| event["reason"] == "InvalidName")
+            .then_some(()))
+    })
+    .await?;
+    let unreadable = accepted
+        .iter()
+        .filter(|(_, is_readable)| !is_readable)
+        .count();
+    let unreadable = f64::from(u32::try_from(unreadable)?);
+    let counted = scenario.metric("orkestra_unreadable_objects", &[]).await?;
+    ensure!(
+        (counted - unreadable).abs() < 0.5,
+        "{counted} of {unreadable}"
+    );
+    let katalog = scenario.katalog_is("waters", "True", "Running").await?;
+    ensure!(
+        !katalog["status"].to_string().contains("HTTP 0"),
+        "{katalog}"
+    );
+
+    // All of them in one list.
+    scenario.kill9()?;
+    scenario.start().await?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    ensure_neighbour(&scenario, "listed").await?;
+    ensure_the_way_back(&scenario).await?;
+    for (name, _) in &accepted {
+        ensure_deletion(&scenario, name).await?;
+    }
+    ensure_neighbour(&scenario, "alone").await?;
+    eventually("nothing is unreadable any more", LIMIT, async || {
+        let counted = scenario.metric("orkestra_unreadable_objects", &[]).await?;
+        Ok((counted < 0.5).then_some(()))
+    })
+    .await?;
+    scenario.check_running()
+}
+
+/// The object says why it is not handled: in the log, an Event and its own condition.
+async fn ensure_unreadable(scenario: &Scenario, name: &str) -> Result<()> {
+    let path = format!(
+        "/apis/{}/v1alpha1/namespaces/{}/ponds/{name}/status",
+        scenario.group, scenario.namespace
+    );
+    eventually(&format!("{name} has a condition"), LIMIT, async || {
+        // As a table: the rest of it is too deep for this test as well.
+        let request = http::Request::get(&path).body(Vec::new())?;
+        let text = scenario.client.request_text(request).await?;
+        let at = text
+            .find(r#""status":{"conditions""#)
+            .context("no status yet")?;
+        let status = text.get(at..).unwrap_or_default();
+        ensure!(status.contains(r#""reason":"Unreadable""#), "{status}");
+        Ok(Some(()))
+    })
+    .await?;
+    eventually(&format!("an Event names {name}"), LIMIT, async || {
+        let warnings = waters::warnings(scenario, name).await?;
+        Ok(warnings
+            .iter()
+            .any(|event| event["reason"] == "Unreadable")
+            .then_some(()))
+    })
+    .await?;
+    let log = scenario.log();
+    let mut lines = log.lines().filter(|line| line.contains("cannot be read"));
+    ensure!(
+        lines.any(|line| line.contains(name)),
+        "the log does not name {name}"
+    );
+    Ok(())
+}
+
+/// An object that was read becomes unreadable and readable again: its child stays, and it can be deleted at any time.
+async fn ensure_the_way_back(scenario: &Scenario) -> Result<()> {
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    waters::pond(scenario, "turns", &json!({ "colour": "green" })).await?;
+    ponds.until_ready("turns").await?;
+    let child = maps.fetch("turns-pond").await?;
+    let worse = format!(r#"{{"spec":{{"colour":{}}}}}"#, deep(300));
+    ensure!(
+        send(scenario, "PATCH", "/turns", worse.clone()).await?,
+        "refused"
+    );
+    ensure_unreadable(scenario, "turns").await?;
+    let same = maps.fetch("turns-pond").await?;
+    ensure!(
+        same["metadata"]["uid"] == child["metadata"]["uid"],
+        "{same}"
+    );
+    ponds
+        .patch("turns", &json!({ "spec": { "colour": "blue" } }))
+        .await?;
+    maps.until_equal("turns-pond", "/data/colour", json!("blue"), LIMIT)
+        .await?;
+    let ready = ponds.until_ready("turns").await?;
+    ensure!(condition(&ready, "Stalled").is_none(), "{ready}");
+    ensure!(send(scenario, "PATCH", "/turns", worse).await?, "refused");
+    ensure_unreadable(scenario, "turns").await?;
+    ensure_deletion(scenario, "turns").await
+}
+
+/// The object can be deleted, and goes.
+async fn ensure_deletion(scenario: &Scenario, name: &str) -> Result<()> {
+    let path = format!("/{name}");
+    ensure!(
+        send(scenario, "DELETE", &path, String::new()).await?,
+        "{name} cannot be deleted"
+    );
+    eventually(&format!("{name} is gone"), LIMIT, async || {
+        let is_there = send(scenario, "GET", &path, String::new()).await?;
+        Ok((!is_there).then_some(()))
+    })
+    .await
+}

@@ -1,0 +1,415 @@
+//! Several installations of one cluster: a kind is operated by one of them, and by nobody's word but its claim.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::{Options, eventually, free_port, spawn_guarded};
+
+use crate::private::Private;
+use crate::scenario::{CLAIMS, LIMIT, Objects, Scenario, condition};
+use crate::waters;
+
+/// The Leases by which installations claim kinds.
+fn leases(scenario: &Scenario) -> Objects {
+    scenario.objects_in(CLAIMS, "leases")
+}
+
+/// The name of the Lease of the claim on the scenario's ponds.
+fn claim(scenario: &Scenario) -> String {
+    format!("kind-pond.{}", scenario.group)
+}
+
+fn lease(name: &str, spec: &Value) -> Value {
+    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": name }, "spec": spec })
+}
+
+/// A Katalog of that name for the ponds of `scenario`.
+fn katalog(scenario: &Scenario, name: &str) -> Result<String> {
+    Ok(waters::filled("claims/katalog.yaml", "NAME", name)?.replace("GROUP", &scenario.group))
+}
+
+/// Two installations without a controller, and a pond.
+async fn two() -> Result<(Scenario, Scenario)> {
+    let mut east = Scenario::new("east").await?;
+    let mut west = Scenario::new("west").await?;
+    east.grant(&katalog(&east, "eastern")?).await?;
+    west.grant(&katalog(&east, "western")?).await?;
+    east.install(&waters::crds()?).await?;
+    waters::pond(&east, "north", &json!({ "colour": "green" })).await?;
+    Ok((east, west))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_installations_with_one_kind_the_first_runs_it_and_the_other_says_who_and_takes_over()
+-> Result<()> {
+    let (mut east, mut west) = two().await?;
+    let maps = east.objects("configmaps");
+    east.start().await?;
+    east.apply(&katalog(&east, "eastern")?)?;
+    east.katalog_is("eastern", "True", "Running").await?;
+    maps.until_equal("north-pond", "/data/by", json!("eastern"), LIMIT)
+        .await?;
+
+    let mark = Scenario::mark()?;
+    west.start().await?;
+    west.apply(&katalog(&east, "western")?)?;
+    let refused = west.katalog_is("western", "False", "Conflict").await?;
+    let message = waters::row(&refused, "pond").map_or("", |row| waters::text(row, "/message"));
+    for part in [
+        format!("{}/eastern", east.namespace),
+        "installation".to_owned(),
+    ] {
+        ensure!(message.contains(&part), "no {part} in: {message}");
+    }
+    maps.patch("north-pond", &json!({ "data": { "by": "somebody" } }))
+        .await?;
+    maps.until_equal("north-pond", "/data/by", json!("eastern"), LIMIT)
+        .await?;
+    let mut writes = west.writes_since(mark)?;
+    let own = ["katalogs", "controllerrevisions"];
+    writes.retain(|write| !own.contains(&write.resource.as_str()));
+    ensure!(writes.is_empty(), "{}", waters::lines(&writes));
+
+    // A restart of either decides as before.
+    west.kill9()?;
+    west.start().await?;
+    west.katalog_is("western", "False", "Conflict").await?;
+    let before = maps.fetch("north-pond").await?["metadata"]["uid"].clone();
+    east.objects("katalogs").delete("eastern").await?;
+    west.katalog_is("western", "True", "Running").await?;
+    let after = maps
+        .until_equal("north-pond", "/data/by", json!("western"), LIMIT)
+        .await?;
+    assert_eq!(after["metadata"]["uid"], before);
+    east.objects("katalogs")
+        .until_gone("eastern", LIMIT)
+        .await?;
+    east.check_running()?;
+    west.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_run_claim_their_kinds_and_give_them_back_when_they_end() -> Result<()> {
+    let (mut east, mut west) = two().await?;
+    let maps = east.objects("configmaps");
+    east.file("katalog.yaml", &katalog(&east, "eastern")?)?;
+    east.run(&[]).await?;
+    maps.until_equal("north-pond", "/data/by", json!("eastern"), LIMIT)
+        .await?;
+    west.start().await?;
+    west.apply(&katalog(&east, "western")?)?;
+    let refused = west.katalog_is("western", "False", "Conflict").await?;
+    let message = waters::row(&refused, "pond").map_or("", |row| waters::text(row, "/message"));
+    ensure!(message.contains("ork run on"), "{message}");
+
+    // One that was killed goes on with its claims.
+    east.kill9()?;
+    east.run(&[]).await?;
+    maps.patch("north-pond", &json!({ "data": { "by": "somebody" } }))
+        .await?;
+    maps.until_equal("north-pond", "/data/by", json!("eastern"), LIMIT)
+        .await?;
+    east.terminate()?;
+    west.katalog_is("western", "True", "Running").await?;
+    maps.until_equal("north-pond", "/data/by", json!("western"), LIMIT)
+        .await?;
+    west.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forged_and_stale_claims_block_nobody_and_a_claim_goes_with_its_katalog() -> Result<()> {
+    let mut scenario = Scenario::new("forged").await?;
+    let text = katalog(&scenario, "waters")?;
+    scenario.grant(&text).await?;
+    scenario.install(&waters::crds()?).await?;
+    let (leases, name) = (leases(&scenario), claim(&scenario));
+    // An installation that was last alive long ago.
+    let gone = format!("gone/{}", scenario.namespace);
+    let mut forged = lease(&name, &json!({ "holderIdentity": gone }));
+    forged["metadata"]["annotations"] = json!({ "orkestra.orkspace.io/katalog": "///\u{7f}", "orkestra.orkspace.io/katalog-uid": "x".repeat(4096) });
+    leases.create(&forged).await?;
+    let own = orkestra_core::api::names::installation_lease(&gone);
+    let spec = json!({ "holderIdentity": gone, "renewTime": "2020-01-01T00:00:00.000000Z", "leaseDurationSeconds": i32::MAX });
+    leases.create(&lease(&own, &spec)).await?;
+
+    scenario.start().await?;
+    scenario.apply(&text)?;
+    let running = scenario.katalog_is("waters", "True", "Running").await?;
+    let uid = waters::text(&running, "/metadata/uid").to_owned();
+    let is_ours = |lease: &Value| {
+        waters::text(
+            lease,
+            "/metadata/annotations/orkestra.orkspace.io~1katalog-uid",
+        ) == uid
+    };
+    let held = leases.until(&name, "is ours", LIMIT, is_ours).await?;
+    let holder = held["spec"]["holderIdentity"].clone();
+
+    // Whoever writes it while it runs, or deletes it, does not stop the operator for long.
+    let forge = json!({ "spec": { "holderIdentity": "nobody/there" } });
+    leases.patch(&name, &forge).await?;
+    leases
+        .until(&name, "is held again", LIMIT, |lease| {
+            lease["spec"]["holderIdentity"] == holder
+        })
+        .await?;
+    leases.delete(&name).await?;
+    leases.until(&name, "is back", LIMIT, is_ours).await?;
+    waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
+    let maps = scenario.objects("configmaps");
+    maps.until_equal("north-pond", "/data/by", json!("waters"), LIMIT)
+        .await?;
+
+    scenario.objects("katalogs").delete("waters").await?;
+    leases.until_gone(&name, LIMIT).await?;
+    leases.delete(&own).await?;
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_permission_to_claim_nothing_runs_and_the_katalog_says_why() -> Result<()> {
+    let mut scenario = Scenario::new("unclaimed").await?;
+    let text = katalog(&scenario, "waters")?;
+    scenario.grant(&text).await?;
+    scenario.install(&waters::crds()?).await?;
+    let binding = format!("claims-{}", scenario.identity.user());
+    scenario.kubectl(&["delete", "rolebinding", &binding, "--namespace", CLAIMS])?;
+    waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
+    scenario.start().await?;
+    scenario.apply(&text)?;
+    let refused = scenario.katalog_is("waters", "False", "Forbidden").await?;
+    let message = condition(&refused, "Ready").map_or("", |ready| waters::text(ready, "/message"));
+    ensure!(
+        message.contains("leases") && message.contains(CLAIMS),
+        "{message}"
+    );
+    // It never ran: there is nothing to let go.
+    scenario.objects("katalogs").delete("waters").await?;
+    let katalogs = scenario.objects("katalogs");
+    katalogs.until_gone("waters", LIMIT).await?;
+    let pond = scenario.objects("ponds").fetch("north").await?;
+    assert_eq!(pond["metadata"].get("finalizers"), None);
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_katalog_in_conflict_that_is_deleted_with_its_resources_takes_none_of_the_olders()
+-> Result<()> {
+    let mut scenario = Scenario::new("younger").await?;
+    let elder = katalog(&scenario, "elder")?;
+    let younger =
+        katalog(&scenario, "younger")?.replace("spec:\n", "spec:\n  deletionPolicy: delete\n");
+    ensure!(younger.contains("deletionPolicy"), "{younger}");
+    scenario.grant(&elder).await?;
+    scenario.grant(&younger).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    scenario.apply(&elder)?;
+    scenario.katalog_is("elder", "True", "Running").await?;
+    let pond = waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
+    let (maps, katalogs) = (scenario.objects("configmaps"), scenario.objects("katalogs"));
+    let child = maps
+        .until_equal("north-pond", "/data/by", json!("elder"), LIMIT)
+        .await?;
+    // A creation timestamp counts whole seconds.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    scenario.apply(&younger)?;
+    scenario.katalog_is("younger", "False", "Conflict").await?;
+    // Whoever may write a status makes nobody's kinds its own.
+    let operated = json!([{ "group": scenario.group, "kind": "Pond", "plural": "ponds", "version": "v1alpha1" }]);
+    let forged = json!({ "status": { "operated": operated } }).to_string();
+    scenario.kubectl(&[
+        "patch",
+        "katalog",
+        "younger",
+        "--subresource=status",
+        "--type=merge",
+        "--patch",
+        &forged,
+    ])?;
+    katalogs.delete("younger").await?;
+    katalogs.until_gone("younger", LIMIT).await?;
+
+    let after = scenario.objects("ponds").fetch("north").await?;
+    assert_eq!(after["metadata"]["uid"], pond["metadata"]["uid"]);
+    assert_eq!(after["metadata"].get("deletionTimestamp"), None);
+    assert_eq!(
+        after["metadata"]["finalizers"],
+        json!(["orkestra.orkspace.io/cleanup"])
+    );
+    maps.patch("north-pond", &json!({ "data": { "by": "somebody" } }))
+        .await?;
+    let repaired = maps
+        .until_equal("north-pond", "/data/by", json!("elder"), LIMIT)
+        .await?;
+    assert_eq!(repaired["metadata"]["uid"], child["metadata"]["uid"]);
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_katalog_that_never_ran_goes_at_once() -> Result<()> {
+    let mut scenario = Scenario::new("never").await?;
+    let text = katalog(&scenario, "waters")?;
+    // The install role, and the permissions on another kind.
+    let lakes = text.replace("Pond", "Lake").replace("ponds", "lakes");
+    scenario.grant(&lakes).await?;
+    scenario.start().await?;
+    let katalogs = scenario.objects("katalogs");
+    // Neither the CRD nor the permissions; then the CRD; then a revision that is invalid.
+    scenario.apply(&text)?;
+    scenario.katalog_is("waters", "False", "Waiting").await?;
+    katalogs.delete("waters").await?;
+    katalogs.until_gone("waters", LIMIT).await?;
+
+    scenario.install(&waters::crds()?).await?;
+    for policy in ["keep", "delete"] {
+        let text = text.replace("spec:\n", &format!("spec:\n  deletionPolicy: {policy}\n"));
+        scenario.apply(&text)?;
+        scenario.katalog_is("waters", "False", "Forbidden").await?;
+        katalogs.delete("waters").await?;
+        katalogs.until_gone("waters", LIMIT).await?;
+    }
+
+    scenario.apply(&text.replace("onReconcile", "onRekoncile"))?;
+    scenario
+        .katalog_is("waters", "False", "InvalidRevision")
+        .await?;
+    katalogs.delete("waters").await?;
+    katalogs.until_gone("waters", LIMIT).await?;
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_katalog_that_cannot_be_released_says_why_and_how_to_let_it_go() -> Result<()> {
+    let mut scenario = Scenario::new("stuck").await?;
+    let text = katalog(&scenario, "waters")?;
+    let roles = scenario.grant(&text).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    let (katalogs, ponds) = (scenario.objects("katalogs"), scenario.objects("ponds"));
+    let group = scenario.group.clone();
+    for way in ["annotation", "command"] {
+        for role in &roles {
+            scenario.put_role(role).await?;
+        }
+        scenario
+            .wait_for_right("patch", &group, "ponds", true)
+            .await?;
+        scenario.apply(&text)?;
+        scenario.katalog_is("waters", "True", "Running").await?;
+        waters::pond(&scenario, way, &json!({ "colour": "green" })).await?;
+        ponds.until_ready(way).await?;
+        // The finalizer can no longer be taken off.
+        for role in &roles {
+            let mut less = role.clone();
+            for rule in less.rules.iter_mut().flatten() {
+                if rule.resources.iter().flatten().any(|one| one == "ponds") {
+                    rule.verbs.retain(|verb| verb != "patch");
+                }
+            }
+            scenario.put_role(&less).await?;
+        }
+        scenario
+            .wait_for_right("patch", &group, "ponds", false)
+            .await?;
+        katalogs.delete("waters").await?;
+        let stuck = katalogs
+            .until("waters", "says why it stays", LIMIT, |katalog| {
+                let ready = condition(katalog, "Ready");
+                let message = ready.map_or("", |ready| waters::text(ready, "/message"));
+                ["Pond", "ponds", "orkestra.orkspace.io/release=true"]
+                    .iter()
+                    .filter(|part| message.contains(**part))
+                    .count()
+                    > 1
+            })
+            .await?;
+        let ready = condition(&stuck, "Ready").context("no condition Ready")?;
+        assert_eq!(ready["reason"], "Terminating", "{ready}");
+        if way == "annotation" {
+            scenario.kubectl(&[
+                "annotate",
+                "katalog",
+                "waters",
+                "orkestra.orkspace.io/release=true",
+            ])?;
+            katalogs.until_gone("waters", LIMIT).await?;
+            said_what_is_left(&scenario).await?;
+            let patch = json!({ "metadata": { "finalizers": null } });
+            ponds.patch(way, &patch).await?;
+        } else {
+            let mut command = scenario.command_as(&scenario.cluster.admin());
+            let output = command
+                .args(["release", "katalog/waters", "-n", &scenario.namespace])
+                .output()?;
+            ensure!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            katalogs.until_gone("waters", LIMIT).await?;
+            let pond = ponds.fetch(way).await?;
+            assert_eq!(pond["metadata"].get("finalizers"), None, "{pond}");
+        }
+        leases(&scenario)
+            .until_gone(&claim(&scenario), LIMIT)
+            .await?;
+    }
+    scenario.check_running()
+}
+
+/// Waits for the Event that says what a Katalog has left behind.
+async fn said_what_is_left(scenario: &Scenario) -> Result<()> {
+    let path = format!(
+        "/apis/events.k8s.io/v1/namespaces/{}/events",
+        scenario.namespace
+    );
+    let events = Objects::at(&scenario.client, &path);
+    eventually("an Event says what is left behind", LIMIT, async || {
+        let events = events.list().await?;
+        let told = events.iter().any(|event| {
+            event["reason"] == "LeftBehind" && waters::text(event, "/note").contains("ponds")
+        });
+        Ok(told.then_some(()))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_our_own_crds_the_log_names_the_command_and_retries_become_rare() -> Result<()> {
+    let options = Options {
+        without_controllers: true,
+        ..Options::default()
+    };
+    let private = Private::start(options, "bare.example.org")?;
+    let mark = private.cluster.mark()?;
+    let log = private.cluster.folder().join("controller.log");
+    let listen = format!("127.0.0.1:{}", free_port()?);
+    let admin = private.cluster.admin();
+    let arguments = ["controller", "--leader-elect=false", "--listen", &listen];
+    let command = Private::ork(admin.kubeconfig_path(), &arguments);
+    let mut controller = spawn_guarded(&command, &log)?;
+    let command = "ork crds | kubectl apply -f -";
+    eventually("the log names the command", LIMIT, async || {
+        Ok(controller.log().contains(command).then_some(()))
+    })
+    .await?;
+    let times = eventually("it was tried five times", LIMIT, async || {
+        let events = private.cluster.audit_since(mark)?;
+        let tries = events
+            .iter()
+            .filter(|event| (&*event.resource, &*event.verb) == ("katalogs", "list"));
+        let times: Vec<jiff::Timestamp> = tries.map(|event| event.timestamp).collect();
+        Ok((times.len() > 4).then_some(times))
+    })
+    .await?;
+    // Each wait is about twice as long as the one before.
+    let (first, fourth) = (
+        times[1].duration_since(times[0]),
+        times[4].duration_since(times[3]),
+    );
+    ensure!(fourth > first * 2, "{times:?}");
+    ensure!(controller.status()?.is_none(), "{}", controller.log());
+    Ok(())
+}

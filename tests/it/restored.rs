@@ -1,0 +1,76 @@
+//! etcd is restored from a backup while the controller runs: resourceVersions begin anew from an older one.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::scenario::{LIMIT, Scenario, input};
+use crate::waters;
+
+/// Writes that the restored etcd has not seen: more than happen by themselves afterwards.
+const LOST_WRITES: usize = 400;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restored_etcd_is_followed_and_children_are_as_its_state_declares() -> Result<()> {
+    let mut scenario = Scenario::on_its_own("restored").await?;
+    let katalog = input("panic/katalog.yaml")?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.cluster.relearn_kinds()?;
+    scenario.start().await?;
+    scenario.apply(&katalog)?;
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    for name in ["kept", "edited", "replaced"] {
+        waters::pond(&scenario, name, &json!({ "colour": "green" })).await?;
+        ponds.until_ready(name).await?;
+    }
+    let backup = scenario.cluster.back_up_etcd("backup")?;
+
+    // All of this is lost.
+    let noise = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "noise" } });
+    maps.create(&noise).await?;
+    for number in 0..LOST_WRITES {
+        let change = json!({ "data": { "number": number.to_string() } });
+        maps.patch("noise", &change).await?;
+    }
+    ponds
+        .patch("edited", &json!({ "spec": { "colour": "blue" } }))
+        .await?;
+    maps.until_equal("edited-pond", "/data/colour", json!("blue"), LIMIT)
+        .await?;
+    waters::pond(&scenario, "lost", &json!({ "colour": "blue" })).await?;
+    ponds.until_ready("lost").await?;
+    ponds.delete("replaced").await?;
+    ponds.until_gone("replaced", LIMIT).await?;
+    waters::pond(&scenario, "replaced", &json!({ "colour": "blue" })).await?;
+    ponds.until_ready("replaced").await?;
+
+    scenario.cluster.restore_etcd(&backup)?;
+    // Its children are as they were, and watched: one that is deleted now comes back.
+    for name in ["kept", "edited", "replaced"] {
+        let child = format!("{name}-pond");
+        maps.until_equal(&child, "/data/colour", json!("green"), LIMIT)
+            .await?;
+        maps.delete(&child).await?;
+        maps.until_equal(&child, "/data/colour", json!("green"), LIMIT)
+            .await?;
+        ponds
+            .patch(name, &json!({ "spec": { "colour": "red" } }))
+            .await?;
+        maps.until_equal(&child, "/data/colour", json!("red"), LIMIT)
+            .await?;
+        ponds.until_ready(name).await?;
+    }
+    // What was made after the backup never was.
+    assert!(ponds.get("lost").await?.is_none());
+    waters::pond(&scenario, "lost", &json!({ "colour": "green" })).await?;
+    maps.until_equal("lost-pond", "/data/colour", json!("green"), LIMIT)
+        .await?;
+    // The Katalog is followed too.
+    let taller = katalog.replace("{{ .spec.colour }}", "{{ .spec.colour }}, tall");
+    scenario.apply(&taller)?;
+    maps.until_equal("kept-pond", "/data/colour", json!("red, tall"), LIMIT)
+        .await?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    assert!(scenario.log().contains("is in an older state than it was"));
+    scenario.check_running()
+}
