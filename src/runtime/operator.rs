@@ -191,7 +191,7 @@ impl Operator {
         failed: impl FnOnce(String) + Send + 'static,
     ) -> Self {
         let plan = wanted.plan.clone();
-        let name = format!("{}/{}", plan.katalog, plan.name);
+        let name = plan.full_name();
         tasks::fault_point("operator-start", &name);
         let metrics = OperatorMetrics::new(&context.metrics, &plan);
         let queue = Queue::new(context.entropy.clone());

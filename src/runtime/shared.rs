@@ -147,7 +147,7 @@ impl Shared {
         queue: Queue<ObjectKey>,
         wanted: Revised,
     ) -> Self {
-        let share = format!("{}/{}", wanted.plan.katalog, wanted.plan.name);
+        let share = wanted.plan.full_name();
         Self {
             calls: Calls::new(context.external.of_operator(&share), queue.clone()),
             wire: context.wire.on_account_of(Share::new(share)).in_part(),

@@ -7,13 +7,13 @@ use std::{
 };
 
 use futures::FutureExt;
-use orkestra_core::plan::ObjectKey;
+use orkestra_core::plan::{ObjectKey, OperatorPlan};
 use tokio::time::Instant;
 
 use super::{
     bound::Bound,
     pass::{Next, Passed, pass},
-    queue::{Cause, Crew, Lane, Taken, Workers},
+    queue::{Cause, Lane, Taken, Workers},
     requests::watched,
     shared::Shared,
 };
@@ -22,8 +22,9 @@ use crate::metrics::{Outcome, Trigger};
 /// How long a key rests whose pass ended with the lease: workers stop within that.
 const LOST: Duration = Duration::from_secs(1);
 
-/// Starts the workers of an operator.
-pub(super) fn start(shared: &Arc<Shared>, name: &str, crew: Crew) -> Workers<ObjectKey> {
+/// Starts the workers of an operator, as many as `plan` declares and the autoscaler permits.
+pub(super) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Workers<ObjectKey> {
+    let (name, crew) = (plan.full_name(), shared.pace(plan).crew);
     let (shared, told) = (shared.clone(), Arc::downgrade(shared));
     let counted = move |count| {
         if let Some(shared) = told.upgrade() {
@@ -31,7 +32,7 @@ pub(super) fn start(shared: &Arc<Shared>, name: &str, crew: Crew) -> Workers<Obj
             shared.changed.notify_one();
         }
     };
-    Workers::start(name, shared.queue.clone(), crew, counted, move |taken| {
+    Workers::start(&name, shared.queue.clone(), crew, counted, move |taken| {
         let shared = shared.clone();
         Box::pin(async move { one(&shared, taken).await })
     })

@@ -52,6 +52,7 @@ mod policies;
 mod private;
 mod prune;
 mod quiet;
+mod replaced;
 mod restarts;
 mod restored;
 mod revisions;

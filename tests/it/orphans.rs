@@ -9,7 +9,8 @@ use crate::scenario::{LIMIT, condition, input};
 
 const OWNER: &str = "orkestra.orkspace.io/owner-uid";
 
-fn uid(object: &Value) -> &str {
+/// The object's uid.
+pub(crate) fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap_or_default()
 }
 
@@ -37,10 +38,20 @@ impl Far {
         Ok(orchard)
     }
 
-    async fn sign_is_of(&self, orchard: &Value) -> Result<Value> {
+    /// Waits until the marks of the sign name that orchard.
+    pub(crate) async fn sign_is_of(&self, orchard: &Value) -> Result<Value> {
         self.signs
             .until("north-sign", "has its new owner", LIMIT, |sign| {
                 owned_by(sign, orchard)
+            })
+            .await
+    }
+
+    /// Waits until the marks of the cluster-scoped child name that orchard.
+    pub(crate) async fn class_is_of(&self, orchard: &Value) -> Result<Value> {
+        self.classes
+            .until(&self.class, "has its owner", LIMIT, |class| {
+                owned_by(class, orchard)
             })
             .await
     }

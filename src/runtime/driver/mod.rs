@@ -303,9 +303,7 @@ impl Driver {
             }
             self.shared.stand_by();
         } else if life.workers.is_none() && self.shared.role == Role::Reconciles {
-            let pace = self.shared.pace(&bound.plan);
-            let name = format!("{}/{}", bound.plan.katalog, bound.plan.name);
-            life.workers = Some(work::start(&self.shared, &name, pace.crew));
+            life.workers = Some(work::start(&self.shared, &bound.plan));
         }
         if life.ends_only {
             return;

@@ -127,10 +127,8 @@ impl Driver {
                 self.shared.enqueue(key.clone(), Lane::Changed);
             }
         }
-        let crew = self.shared.pace(&next.plan).crew;
-        let name = format!("{}/{}", next.plan.katalog, next.plan.name);
         life.workers
-            .get_or_insert_with(|| work::start(&self.shared, &name, crew));
+            .get_or_insert_with(|| work::start(&self.shared, &next.plan));
     }
 
     /// Everything that the bound plan needs can be read: it is in force from now on.

@@ -92,6 +92,11 @@ pub struct OperatorPlan {
 }
 
 impl OperatorPlan {
+    /// The name that no other operator of the process has: `<namespace of the Katalog>/<Katalog>/<entry>`.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.katalog, self.name)
+    }
+
     /// A plan that does nothing, for nothing: what compiling starts from.
     pub(crate) fn of_nothing() -> Self {
         Self {
