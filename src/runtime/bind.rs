@@ -16,6 +16,7 @@ use orkestra_core::{
 use super::{
     bound::Bound,
     kinds::Found,
+    orphans::mark_of,
     queue::Lane,
     shared::Shared,
     sources::{
@@ -140,19 +141,23 @@ fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
         let Some(shared) = shared.upgrade() else {
             return;
         };
+        // What is bound later looks at every child itself.
+        let bound = shared.bound.load();
+        let Some(bound) = bound.as_deref() else {
+            return;
+        };
         let mut owned = false;
         for record in [&change.before, &change.after].into_iter().flatten() {
             if let Some(key) = record.owner().and_then(|uid| shared.owner(uid)) {
                 shared.enqueue(key, Lane::Changed);
                 owned = true;
-            } else if let Some(mark) = record.mark().filter(|_| change.after.is_none()) {
+            } else if let Some(mark) = mark_of(bound, record).filter(|_| change.after.is_none()) {
                 // A custom resource of the name may wait for it to be gone.
                 shared.enqueue(mark.key.clone(), Lane::Changed);
             }
         }
-        let bound = shared.bound.load_full().filter(|_| !owned);
-        if let (Some(bound), Some(after)) = (bound, &change.after) {
-            shared.notice_orphan(&bound, after);
+        if let Some(after) = change.after.as_ref().filter(|_| !owned) {
+            shared.notice_orphan(bound, after);
         }
     })
 }

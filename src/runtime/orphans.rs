@@ -40,13 +40,22 @@ pub(super) struct Orphaned(BTreeMap<ObjectKey, BTreeMap<Uid, Proven>>);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Proven(bool);
 
+/// The owner annotation of a child, if it names a custom resource of the operator's kind. Watches show the children of other
+/// operators too.
+pub(super) fn mark_of<'a>(bound: &Bound, child: &'a ChildRecord) -> Option<&'a OwnerMark> {
+    child.mark().filter(|mark| {
+        mark.kind == bound.plan.resource.group_kind()
+            && mark.key.namespace.is_some() == bound.facts.namespaced
+    })
+}
+
 impl Shared {
     /// Looks whether the owner of a child is gone; then the owner's key is queued, and sees to the child.
     pub(super) fn notice_orphan(&self, bound: &Bound, child: &ChildRecord) {
-        let Some(mark) = child.mark() else { return };
-        let is_ours = mark.kind == bound.plan.resource.group_kind()
-            && mark.key.namespace.is_some() == bound.facts.namespaced
-            && child.is_uncollected(&mark.uid, &bound.manager);
+        let Some(mark) = mark_of(bound, child) else {
+            return;
+        };
+        let is_ours = child.is_uncollected(&mark.uid, &bound.manager);
         if !is_ours || child.deleting || self.owner(&mark.uid).is_some() {
             return;
         }

@@ -48,7 +48,8 @@ impl ControlPlane {
     }
 
     /// Puts etcd back to a backup, as after the loss of its data: its servers are killed and start over what it holds.
-    /// resourceVersions begin anew from the backup's.
+    /// resourceVersions begin anew from the backup's. The garbage collector is started anew too, as etcd's documentation asks of
+    /// every client that keeps what it has seen: it would wait for the resourceVersions that are lost.
     pub fn restore_etcd(&self, backup: &Backup) -> Result<()> {
         self.stop_api_server()?;
         let data = self.folder().join(DATA);
@@ -59,7 +60,8 @@ impl ControlPlane {
             copy(&backup.0, &data)?;
             servers.etcd = self.site().etcd(self.ports)?;
         }
-        self.start_api_server()
+        self.start_api_server()?;
+        self.relearn_kinds()
     }
 }
 
