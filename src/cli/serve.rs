@@ -243,7 +243,8 @@ fn elect(candidate: Candidate, context: &Context) -> Result<Elector, Failure> {
         }
     };
     let sources = (context.clock.clone(), context.entropy.clone());
-    let elector = Elector::start(connect, candidacy, sources, context.metrics.leader());
+    let reach = context.wire.reach().clone();
+    let elector = Elector::start(connect, candidacy, sources, reach, context.metrics.leader());
     Ok(elector.context("cannot start a thread for leader election")?)
 }
 

@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
-use orkestra_core::reconcile::record::Version;
 use prometheus::IntGauge;
 use tokio::{
     sync::{Notify, mpsc, oneshot},
@@ -17,7 +16,7 @@ use super::{
     watch::{News, SPREAD, Watcher, bounded},
 };
 use crate::{
-    runtime::{context::Clock, entropy::Entropy, wire::chain},
+    runtime::{context::Clock, entropy::Entropy, reach::Reach, wire::chain},
     tasks::{self, Ends, Task},
 };
 
@@ -79,6 +78,8 @@ pub(super) struct Candidate {
     anew: Arc<Notify>,
     clock: Clock,
     entropy: Entropy,
+    /// Takes in that etcd was restored to an older state, which the Lease shows first.
+    reach: Reach,
     gauge: IntGauge,
 }
 
@@ -87,6 +88,7 @@ impl Candidate {
         client: Client,
         candidacy: Candidacy,
         (clock, entropy): (Clock, Entropy),
+        reach: Reach,
         gauge: IntGauge,
     ) -> Self {
         let leases = Api::namespaced(client, &candidacy.namespace);
@@ -102,6 +104,7 @@ impl Candidate {
             anew: Arc::default(),
             clock,
             entropy,
+            reach,
             gauge,
         }
     }
@@ -189,7 +192,7 @@ impl Candidate {
             }
             News::Absent if self.lease.is_none() => self.miss(),
             // It was made after the question, or has gone since.
-            News::Absent => self.look_again().await,
+            News::Absent | News::Older => self.look_again().await,
             News::Trouble(error) => {
                 if !std::mem::replace(&mut self.blind, true) {
                     tracing::warn!(error = %chain(&error), "the Lease cannot be watched");
@@ -206,14 +209,24 @@ impl Candidate {
         self.election.see(None, now);
     }
 
+    /// Takes in the Lease as it was read after all that is known of it. If that is an older state, etcd was restored from a
+    /// backup: what is known counts no more, or every write would be refused over a state that is gone.
+    fn see_read(&mut self, lease: Lease) {
+        let known = self.lease.as_ref().map(lease::version);
+        let state = lease::version(&lease);
+        if let Some(known) = known.filter(|known| state.is_behind(known)) {
+            tracing::warn!(%known, %state, "the Lease is in an older state than it was (etcd restored from a backup?); everything is listed anew");
+            self.lease = None;
+            self.reach.note_rewind();
+        }
+        self.see(lease);
+    }
+
     /// Takes in a state of the Lease, unless a newer one is known.
     fn see(&mut self, lease: Lease) {
-        let version = |lease: &Lease| {
-            let text = lease.metadata.resource_version.as_deref();
-            Version::from(text.unwrap_or_default())
-        };
         let known = self.lease.as_ref();
-        let is_news = known.is_none_or(|known| version(&lease).is_newer_than(&version(known)));
+        let is_news =
+            known.is_none_or(|known| lease::version(&lease).is_newer_than(&lease::version(known)));
         if is_news {
             let record = lease::record(&lease);
             self.lease = Some(lease);
@@ -281,7 +294,7 @@ impl Candidate {
     async fn look_again(&mut self) {
         let asked = self.leases.get_opt(&self.candidacy.name);
         match bounded(self.candidacy.timing.renew, asked).await {
-            Ok(Some(lease)) => self.see(lease),
+            Ok(Some(lease)) => self.see_read(lease),
             Ok(None) => self.miss(),
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "the Lease could not be read");

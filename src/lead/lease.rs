@@ -8,6 +8,8 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 
+use orkestra_core::reconcile::record::Version;
+
 use super::Record;
 
 /// What of a Lease matters to the election.
@@ -26,6 +28,17 @@ pub(super) fn record(lease: &Lease) -> Record {
             .map(Duration::from_secs),
         transitions: spec.lease_transitions.unwrap_or_default(),
     }
+}
+
+/// Which state of the Lease it is.
+pub(super) fn version(lease: &Lease) -> Version {
+    Version::from(
+        lease
+            .metadata
+            .resource_version
+            .as_deref()
+            .unwrap_or_default(),
+    )
 }
 
 /// A Lease that does not exist yet, held by nobody.

@@ -8,7 +8,7 @@ use tokio::{sync::oneshot, time::sleep};
 
 use super::{Candidacy, elector::Candidate};
 use crate::{
-    runtime::{context::Clock, entropy::Entropy, wire::chain},
+    runtime::{context::Clock, entropy::Entropy, reach::Reach, wire::chain},
     tasks::{self, Ends, Task},
 };
 
@@ -24,7 +24,7 @@ pub struct Elector {
 
 impl Elector {
     /// Begins. `connect` builds the client that makes the requests for the Lease, on the elector's runtime, so that the
-    /// connections are its own; the client has no gate.
+    /// connections are its own; the client has no gate. `reach` takes in that the Lease was found in an older state.
     ///
     /// # Errors
     /// The operating system has no thread for it.
@@ -32,6 +32,7 @@ impl Elector {
         connect: impl Fn() -> C + Send + 'static,
         candidacy: Candidacy,
         (clock, entropy): (Clock, Entropy),
+        reach: Reach,
         gauge: IntGauge,
     ) -> io::Result<Self>
     where
@@ -49,7 +50,8 @@ impl Elector {
                     client = connected(connect) => client,
                     _ = &mut ending => return,
                 };
-                let candidate = Candidate::new(client, candidacy, (clock, entropy), gauge);
+                let sources = (clock, entropy);
+                let candidate = Candidate::new(client, candidacy, sources, reach, gauge);
                 let elector = tasks::named(Task::Elector, "");
                 // What it knows outlives a failure: it goes on as if it had stood still for a moment.
                 elector

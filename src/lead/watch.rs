@@ -13,7 +13,9 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::Timing;
+use orkestra_core::reconcile::record::Version;
+
+use super::{Timing, lease};
 use crate::runtime::entropy::Entropy;
 
 /// How much of a rest jitter may take off.
@@ -28,6 +30,8 @@ pub(super) enum News {
     Gone(Box<Lease>),
     /// There was none when it was asked for.
     Absent,
+    /// It was read in an older state than the watch had shown.
+    Older,
     /// It cannot be read or watched.
     Trouble(kube::Error),
 }
@@ -46,16 +50,16 @@ pub(super) struct Watcher {
 impl Watcher {
     /// Tells what happens until nobody listens.
     pub(super) async fn run(&self) {
-        let mut version = None;
+        let (mut version, mut newest) = (None, None);
         loop {
             let at = match version.take() {
                 Some(version) => Ok(version),
-                None => self.read().await,
+                None => self.read(&mut newest).await,
             };
             let followed = match at {
                 Ok(at) => tokio::select! {
                     () = self.anew.notified() => Ok(None),
-                    followed = self.follow(at) => followed,
+                    followed = self.follow(at, &mut newest) => followed,
                 },
                 Err(error) => Err(error),
             };
@@ -76,9 +80,16 @@ impl Watcher {
         }
     }
 
-    /// The Lease as it is now; gives the resourceVersion to watch from.
-    async fn read(&self) -> Result<String, kube::Error> {
+    /// The Lease as it is now; gives the resourceVersion to watch from. `newest` is the last state that was shown.
+    async fn read(&self, newest: &mut Option<Version>) -> Result<String, kube::Error> {
         let found = bounded(self.timing.renew, self.leases.get_opt(&self.name)).await?;
+        if let Some(state) = found.as_ref().map(lease::version) {
+            let before = newest.replace(state.clone());
+            if before.is_some_and(|before| state.is_behind(&before)) {
+                // Nobody listens at the end.
+                let _ = self.told.send(News::Older).await;
+            }
+        }
         let version = found
             .as_ref()
             .and_then(|lease| lease.metadata.resource_version.clone());
@@ -90,7 +101,11 @@ impl Watcher {
     }
 
     /// Follows it from a resourceVersion until the watch ends; gives where to go on, none where that is not known.
-    async fn follow(&self, from: String) -> Result<Option<String>, kube::Error> {
+    async fn follow(
+        &self,
+        from: String,
+        newest: &mut Option<Version>,
+    ) -> Result<Option<String>, kube::Error> {
         let this = WatchParams::default().fields(&format!("metadata.name={}", self.name));
         let events = self.leases.watch(&this, &from).await?;
         let mut events = events.boxed();
@@ -99,6 +114,7 @@ impl Watcher {
             let news = match event {
                 WatchEvent::Added(lease) | WatchEvent::Modified(lease) => {
                     at.clone_from(&lease.metadata.resource_version);
+                    *newest = Some(lease::version(&lease));
                     News::Is(Box::new(lease))
                 }
                 WatchEvent::Deleted(lease) => {

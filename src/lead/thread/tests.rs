@@ -25,17 +25,20 @@ fn cluster(lease: Arc<Mutex<Option<Value>>>) -> Client {
                 .is_some_and(|query| query.contains("watch"));
             let mut lease = lease.lock().unwrap();
             let refused = |code: u16| {
-                let reason = if code == 404 {
-                    "NotFound"
-                } else {
-                    "InternalError"
+                let reason = match code {
+                    404 => "NotFound",
+                    409 => "Conflict",
+                    _ => "InternalError",
                 };
                 let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                     "message": "no", "reason": reason, "code": code });
                 (code, status)
             };
+            let version = |lease: &Value| lease["metadata"]["resourceVersion"].clone();
+            let over = || version(&serde_json::from_slice(&body).unwrap());
             let (code, answer) = match (parts.method, &mut *lease) {
                 _ if is_watch => refused(500),
+                (Method::PUT, Some(lease)) if over() != version(lease) => refused(409),
                 (Method::GET, Some(lease)) => (200, lease.clone()),
                 (Method::GET, None) => refused(404),
                 (_, known) => {
@@ -64,15 +67,9 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-#[test]
-fn the_lease_is_renewed_while_every_worker_of_the_process_is_busy() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+fn candidacy() -> Candidacy {
     let gate = Gate::default();
-    let candidacy = Candidacy {
+    Candidacy {
         namespace: "default".to_owned(),
         name: "orkestra".to_owned(),
         timing: Timing {
@@ -83,18 +80,74 @@ fn the_lease_is_renewed_while_every_worker_of_the_process_is_busy() {
         },
         leadership: Leadership::candidate("me".into(), gate.clone()),
         gate,
-    };
-    let leadership = candidacy.leadership.clone();
-    let lease = Arc::new(Mutex::new(None));
-    let served = Arc::clone(&lease);
+    }
+}
+
+/// A candidate in that cluster, on that runtime.
+fn elector(
+    runtime: &tokio::runtime::Runtime,
+    candidacy: Candidacy,
+    lease: &Arc<Mutex<Option<Value>>>,
+    reach: Reach,
+) -> Elector {
+    let served = Arc::clone(lease);
     let connect = move || {
         let served = Arc::clone(&served);
         async move { Ok::<_, io::Error>(cluster(served)) }
     };
     let gauge = IntGauge::new("leader", "leader").unwrap();
     let sources = (Clock::system(), Entropy::seeded(3));
-    let elector = runtime.block_on(async { Elector::start(connect, candidacy, sources, gauge) });
-    let elector = elector.unwrap();
+    runtime
+        .block_on(async { Elector::start(connect, candidacy, sources, reach, gauge) })
+        .unwrap()
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// Which state of the Lease the cluster has.
+fn version(lease: &Mutex<Option<Value>>) -> u64 {
+    let lease = lease.lock().unwrap();
+    let text = lease
+        .as_ref()
+        .and_then(|lease| lease["metadata"]["resourceVersion"].as_str());
+    text.map_or(0, |text| text.parse().unwrap())
+}
+
+#[test]
+fn a_lease_that_reads_back_older_than_it_was_written_shows_a_restored_store() {
+    let (runtime, candidacy) = (runtime(), candidacy());
+    let leadership = candidacy.leadership.clone();
+    let (lease, reach) = (Arc::new(Mutex::new(None)), Reach::unquestioned());
+    let elector = elector(&runtime, candidacy, &lease, reach.clone());
+    until("it has written the Lease", || version(&lease) >= 1);
+    let backup = lease.lock().unwrap().clone();
+    let saved = version(&lease);
+    until("the Lease is renewed", || version(&lease) >= saved + 4);
+    assert_eq!(reach.rewinds(), 0);
+    lease.lock().unwrap().clone_from(&backup);
+    until("the rewind is noted", || reach.rewinds() == 1);
+    // And the candidate renews the Lease of that past: it does not insist on what is gone.
+    until("the Lease is renewed again", || {
+        version(&lease) >= saved + 2
+    });
+    assert!(leadership.leads());
+    assert_eq!(reach.rewinds(), 1);
+    runtime.block_on(elector.end(true));
+    runtime.shutdown_background();
+}
+
+#[test]
+fn the_lease_is_renewed_while_every_worker_of_the_process_is_busy() {
+    let (runtime, candidacy) = (runtime(), candidacy());
+    let leadership = candidacy.leadership.clone();
+    let lease = Arc::new(Mutex::new(None));
+    let elector = elector(&runtime, candidacy, &lease, Reach::unquestioned());
     until("it leads", || leadership.leads());
 
     let (release, held) = blocking::channel::<()>();

@@ -197,17 +197,18 @@ impl Keeper {
         let leases = self.leases.clone();
         let client = self.context.wire.client().clone();
         let installation = self.book.installation().to_owned();
+        let reach = self.context.wire.reach().clone();
         async move {
-            let (name, lease, is_new) = match action {
+            let (name, lease, over) = match action {
                 Action::Renew(over) => {
                     let lease = record::heartbeat(&installation, now, over.as_ref());
                     let name = names::installation_lease(&installation);
-                    (name, lease, over.is_none())
+                    (name, lease, over)
                 }
                 Action::Claim(name, claimant, over) => {
                     let lease =
                         record::claim(&name, (&installation, &claimant), now, over.as_ref());
-                    (name, lease, over.is_none())
+                    (name, lease, over)
                 }
                 Action::Drop(name, state) => {
                     let dropped = leases
@@ -217,12 +218,21 @@ impl Keeper {
                     return (name, result);
                 }
             };
-            let written = if is_new {
+            let written = if over.is_none() {
                 create(&client, &leases, &name, &lease).await
             } else {
                 leases.merge(Some(CLAIMS_NAMESPACE), &name, &lease).await
             };
             let result = settle(&leases, &name, written.map(Some)).await;
+            if let (Some(over), Ok(Some(record))) = (&over, &result)
+                && record.state().is_behind(over)
+            {
+                tracing::warn!(
+                    lease = name,
+                    "a claim is in an older state than it was (etcd restored from a backup?); everything is listed anew"
+                );
+                reach.note_rewind();
+            }
             (name, result)
         }
     }

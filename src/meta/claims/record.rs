@@ -12,6 +12,7 @@ use kube::api::DynamicObject;
 use orkestra_core::{
     api::names,
     plan::{GroupKind, KatalogRef, rbac::CLAIMS_NAMESPACE},
+    reconcile::record::Version,
 };
 use serde_json::{Value, json};
 
@@ -36,6 +37,13 @@ pub(crate) struct State {
     pub(crate) uid: String,
     /// `metadata.resourceVersion`.
     pub(crate) version: String,
+}
+
+impl State {
+    /// Whether it is older than another one of the same Lease, for certain.
+    pub(crate) fn is_behind(&self, other: &Self) -> bool {
+        Version::from(&*self.version).is_behind(&Version::from(&*other.version))
+    }
 }
 
 /// A claim on a kind.
@@ -65,6 +73,14 @@ pub(crate) enum Record {
 }
 
 impl Record {
+    /// Which state of its Lease it was read from.
+    pub(crate) fn state(&self) -> &State {
+        match self {
+            Self::Claim(claim) => &claim.state,
+            Self::Heartbeat(heartbeat) => &heartbeat.state,
+        }
+    }
+
     /// Reads a Lease, whose name is the first part of the result; none where it is neither.
     pub(crate) fn read(lease: &DynamicObject) -> Option<(String, Self)> {
         let name = lease.metadata.name.clone()?;

@@ -89,6 +89,8 @@ struct Inner {
     waiting: AtomicU32,
     /// None where nobody ever doubts.
     probing: Option<Probing>,
+    /// How often its store was found restored to an older state by an object that does not say so to a watch.
+    rewinds: watch::Sender<u64>,
 }
 
 struct Probing {
@@ -137,6 +139,7 @@ impl Reach {
             machine: Mutex::new(machine),
             waiting: AtomicU32::new(0),
             probing,
+            rewinds: watch::Sender::new(0),
         }))
     }
 
@@ -193,6 +196,25 @@ impl Reach {
             .await;
         }
         drop(waiting);
+    }
+
+    /// An object reads back in an older state than this process has written or seen: etcd was restored from a backup. Every
+    /// watch lists anew, whichever resourceVersion the API server has reached since.
+    pub fn note_rewind(&self) {
+        self.0.rewinds.send_modify(|rewinds| *rewinds += 1);
+    }
+
+    /// How often that was noted, for [`Reach::rewound`].
+    pub fn rewinds(&self) -> u64 {
+        *self.0.rewinds.borrow()
+    }
+
+    /// Waits until it was noted more often than `seen`.
+    pub async fn rewound(&self, seen: u64) {
+        // The sender lives as long as `self`.
+        let _ = (self.0.rewinds.subscribe())
+            .wait_for(|rewinds| *rewinds > seen)
+            .await;
     }
 
     /// Probes until the API server is up.

@@ -11,7 +11,8 @@
 //! An API server that was away may be back in an older state: etcd was restored from a backup. A watch from a resourceVersion
 //! that it has not reached again shows nothing, and without an error. So after a failure its state is compared first: a list of
 //! one object tells the resourceVersion, and everything is listed anew where that is behind what was known. The same happens
-//! when an event, a bookmark or the answer to a request is older than what was known before it.
+//! when an event, a bookmark or the answer to a request is older than what was known before it, and when a Lease of the process
+//! reads back older than it was written: that also shows a restored state which has passed the known resourceVersion since.
 //!
 //! The pause is this watch's own: 200 ms, doubled up to 10 s; 1 s to 30 s for a kind that is not served; 30 s for a right
 //! that is missing. A nudge ends it. While the API server cannot be reached at all, everything waits for its return, and goes
@@ -58,6 +59,7 @@ pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: 
             from: None,
             doubt: false,
             compared: Instant::now(),
+            rewinds: wire.reach().rewinds(),
         };
         if AssertUnwindSafe(reflector.reflect())
             .catch_unwind()
@@ -86,6 +88,8 @@ struct Reflector<'a, R> {
     doubt: bool,
     /// When its state was last compared because of an answer.
     compared: Instant,
+    /// The rewinds of the API server that were known when the last list began.
+    rewinds: u64,
 }
 
 /// How a watch ended.
@@ -107,6 +111,11 @@ enum End {
 impl<R: Record> Reflector<'_, R> {
     async fn reflect(&mut self) {
         loop {
+            let rewinds = self.wire.reach().rewinds();
+            if rewinds > self.rewinds {
+                (self.rewinds, self.from) = (rewinds, None);
+                self.set_doubt(true);
+            }
             if self.from.is_none() || self.shared.wants_list() {
                 // Large and rare, as all that lists and starts: in memory of its own, while it lasts.
                 match Box::pin(self.list()).await {
@@ -267,6 +276,7 @@ impl<R: Record> Reflector<'_, R> {
             Err(error) => return refused(error),
         };
         let mut returned = pin!(reach.back(seen));
+        let mut rewound = pin!(reach.rewound(self.rewinds));
         let mut steady = pin!(sleep(SHORT));
         let mut is_steady = false;
         let mut compare_at = None;
@@ -299,6 +309,10 @@ impl<R: Record> Reflector<'_, R> {
                     continue;
                 }
                 () = &mut returned => return End::Returned,
+                () = &mut rewound => {
+                    count(&self.shared.counts.rewinds);
+                    return End::Rewound;
+                }
                 () = sleep_until(dead_at) => {
                     return End::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
                 }

@@ -1,6 +1,7 @@
 //! An API server that is back in an older state: its etcd was restored from a backup.
 
 use super::*;
+use crate::runtime::{reach::Reach, wire::Wire};
 
 fn spec(size: u8) -> String {
     format!(r#","spec":{{"size":{size}}}"#)
@@ -138,4 +139,27 @@ async fn a_list_is_right_about_everything_up_to_its_version() {
         (version(&handle, "a"), names(&handle)),
         ("25".to_owned(), vec!["a".to_owned()])
     );
+}
+
+/// The restored server has passed everything that is known here, which a Lease of the process shows all the same.
+#[tokio::test(start_paused = true)]
+async fn a_rewind_that_another_object_shows_has_everything_listed_anew() {
+    let (server, reach) = (Server::new(), Reach::unquestioned());
+    let wire = Wire::reaching(server.client(), reach.clone());
+    let informers = Informers::new(wire, Entropy::seeded(7));
+    server.answer(200, list(20, "", &[object("a", 10, "")]));
+    let _feed = server.watch();
+    let handle = informers.crs(watched(), &[], None);
+    handle.synced().await;
+    server.answer(200, list(40, "", &[object("c", 35, "")]));
+    settle().await;
+    assert_eq!(names(&handle), ["a"]);
+    reach.note_rewind();
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(
+        (names(&handle), informers.stats()[0].rewinds),
+        (vec!["c".to_owned()], 1)
+    );
+    // Once: it is followed from there.
+    assert_eq!(server.times(false).len(), 2);
 }
