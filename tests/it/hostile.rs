@@ -1,5 +1,7 @@
 //! Objects that are made to break whoever reads them: each is its own trouble, and its neighbours are handled.
 
+mod own;
+
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -9,8 +11,12 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Scenario, condition};
 use crate::waters;
 
-/// How long a neighbour may wait: a second, and more where the machine compiles and runs other tests meanwhile.
-const NEIGHBOUR: Duration = Duration::from_secs(5);
+/// How soon a neighbour is handled while hostile objects exist.
+const SOON: Duration = Duration::from_secs(1);
+/// How often it is tried to see that, after each hostile object.
+const PROBES: usize = 5;
+/// How long a single probe may take: the machine compiles and runs other tests meanwhile.
+const BOUND: Duration = Duration::from_secs(15);
 const KATALOG: &str = "panic/katalog.yaml";
 
 /// A JSON map so deep.
@@ -27,12 +33,14 @@ fn pond(scenario: &Scenario, name: &str, metadata: &str, spec: &str) -> String {
     )
 }
 
+/// The path of the Ponds, or of what lies below.
+fn ponds(scenario: &Scenario, below: &str) -> String {
+    let (group, namespace) = (&scenario.group, &scenario.namespace);
+    format!("/apis/{group}/v1alpha1/namespaces/{namespace}/ponds{below}")
+}
+
 /// Sends a request with a text that no JSON value of a test could hold; whether it was accepted.
-async fn send(scenario: &Scenario, method: &str, path: &str, body: String) -> Result<bool> {
-    let path = format!(
-        "/apis/{}/v1alpha1/namespaces/{}/ponds{path}",
-        scenario.group, scenario.namespace
-    );
+async fn send(scenario: &Scenario, method: &str, path: String, body: String) -> Result<bool> {
     let content_type = match method {
         "PATCH" => "application/merge-patch+json",
         _ => "application/json",
@@ -55,20 +63,50 @@ async fn send(scenario: &Scenario, method: &str, path: &str, body: String) -> Re
     }
 }
 
-/// The neighbour follows its spec in time; what that took.
-async fn ensure_neighbour(scenario: &Scenario, colour: &str) -> Result<Duration> {
-    let started = Instant::now();
-    let change = json!({ "spec": { "colour": colour } });
-    scenario
-        .objects("ponds")
-        .patch("neighbour", &change)
-        .await?;
-    let maps = scenario.objects("configmaps");
-    maps.until_equal("neighbour-pond", "/data/colour", json!(colour), LIMIT)
-        .await?;
-    let took = started.elapsed();
-    ensure!(took <= NEIGHBOUR, "the neighbour waited {took:?}");
-    Ok(took)
+/// A Pond beside the hostile ones, and how long it took to follow its spec each time.
+#[derive(Default)]
+struct Neighbour {
+    took: Vec<Duration>,
+}
+
+impl Neighbour {
+    /// The neighbour follows a new spec within a second.
+    ///
+    /// A single probe may take longer for reasons that no object causes: the machine has two cores and compiles other things
+    /// meanwhile. A hostile object that held its neighbours up would hold up every probe, since it stays. So one of a few has to
+    /// be in time, each has a generous bound, and in the end so has the median of all.
+    async fn follows(&mut self, scenario: &Scenario) -> Result<()> {
+        let maps = scenario.objects("configmaps");
+        for _ in 0..PROBES {
+            let colour = json!(format!("c{}", self.took.len()));
+            let change = json!({ "spec": { "colour": colour } });
+            let started = Instant::now();
+            scenario
+                .objects("ponds")
+                .patch("neighbour", &change)
+                .await?;
+            maps.until_equal("neighbour-pond", "/data/colour", colour, LIMIT)
+                .await?;
+            let took = started.elapsed();
+            ensure!(took <= BOUND, "the neighbour waited {took:?}");
+            self.took.push(took);
+            if took <= SOON {
+                return Ok(());
+            }
+        }
+        anyhow::bail!(
+            "the neighbour is not handled within {SOON:?}: {:?}",
+            self.took
+        )
+    }
+
+    fn ensure_median(mut self) -> Result<()> {
+        self.took.sort_unstable();
+        let median = self.took[self.took.len() / 2];
+        ensure!(median <= SOON, "half of all took more than {median:?}");
+        println!("{} probes, the median is {median:?}", self.took.len());
+        Ok(())
+    }
 }
 
 /// What the API server lets in: name, metadata, spec, and whether the operator can read it.
@@ -147,12 +185,11 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     ponds.until_ready("neighbour").await?;
     let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "owner" } });
     let owner = maps.create(&owner).await?;
-    let mut accepted = Vec::new();
-    for (number, (name, metadata, spec, is_readable)) in objects(&owner).into_iter().enumerate() {
+    let (mut accepted, mut neighbour) = (Vec::new(), Neighbour::default());
+    for (name, metadata, spec, is_readable) in objects(&owner) {
         let body = pond(&scenario, name, &metadata, &spec);
-        let is_accepted = send(&scenario, "POST", "", body).await?;
-        let took = ensure_neighbour(&scenario, &format!("c{number}")).await?;
-        println!("{name}: accepted {is_accepted}, the neighbour took {took:?}");
+        let is_accepted = send(&scenario, "POST", self::ponds(&scenario, ""), body).await?;
+        neighbour.follows(&scenario).await.context(name)?;
         if is_accepted {
             accepted.push((name, is_readable));
         }
@@ -166,10 +203,10 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     .join(".");
     let body = pond(&scenario, &long, "", r#""colour":"green""#);
     ensure!(
-        send(&scenario, "POST", "", body).await?,
+        send(&scenario, "POST", self::ponds(&scenario, ""), body).await?,
         "a name of 253 characters"
     );
-    ensure_neighbour(&scenario, "long").await?;
+    neighbour.follows(&scenario).await?;
     for name in [
         "deep-200",
         "deep-9000",
@@ -226,12 +263,13 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     scenario.kill9()?;
     scenario.start().await?;
     scenario.katalog_is("waters", "True", "Running").await?;
-    ensure_neighbour(&scenario, "listed").await?;
+    neighbour.follows(&scenario).await?;
     ensure_the_way_back(&scenario).await?;
     for (name, _) in &accepted {
         ensure_deletion(&scenario, name).await?;
     }
-    ensure_neighbour(&scenario, "alone").await?;
+    neighbour.follows(&scenario).await?;
+    neighbour.ensure_median()?;
     eventually("nothing is unreadable any more", LIMIT, async || {
         let counted = scenario.metric("orkestra_unreadable_objects", &[]).await?;
         Ok((counted < 0.5).then_some(()))
@@ -242,22 +280,30 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
 
 /// The object says why it is not handled: in the log, an Event and its own condition.
 async fn ensure_unreadable(scenario: &Scenario, name: &str) -> Result<()> {
-    let path = format!(
-        "/apis/{}/v1alpha1/namespaces/{}/ponds/{name}/status",
-        scenario.group, scenario.namespace
-    );
-    eventually(&format!("{name} has a condition"), LIMIT, async || {
-        // As a table: the rest of it is too deep for this test as well.
-        let request = http::Request::get(&path).body(Vec::new())?;
+    let path = ponds(scenario, &format!("/{name}/status"));
+    ensure_condition(scenario, &path, "Unreadable").await?;
+    ensure_reported(scenario, name).await
+}
+
+/// The object at that path has a condition with that reason. It is read as text: the rest of it is too deep for this test as
+/// well.
+async fn ensure_condition(scenario: &Scenario, path: &str, reason: &str) -> Result<()> {
+    let wanted = format!(r#""reason":"{reason}""#);
+    eventually(&format!("{path} has a condition"), LIMIT, async || {
+        let request = http::Request::get(path).body(Vec::new())?;
         let text = scenario.client.request_text(request).await?;
         let at = text
             .find(r#""status":{"conditions""#)
             .context("no status yet")?;
         let status = text.get(at..).unwrap_or_default();
-        ensure!(status.contains(r#""reason":"Unreadable""#), "{status}");
+        ensure!(status.contains(&wanted), "{status}");
         Ok(Some(()))
     })
-    .await?;
+    .await
+}
+
+/// An Event and the log name the object that cannot be read.
+async fn ensure_reported(scenario: &Scenario, name: &str) -> Result<()> {
     eventually(&format!("an Event names {name}"), LIMIT, async || {
         let warnings = waters::warnings(scenario, name).await?;
         Ok(warnings
@@ -283,7 +329,13 @@ async fn ensure_the_way_back(scenario: &Scenario) -> Result<()> {
     let child = maps.fetch("turns-pond").await?;
     let worse = format!(r#"{{"spec":{{"colour":{}}}}}"#, deep(300));
     ensure!(
-        send(scenario, "PATCH", "/turns", worse.clone()).await?,
+        send(
+            scenario,
+            "PATCH",
+            self::ponds(scenario, "/turns"),
+            worse.clone()
+        )
+        .await?,
         "refused"
     );
     ensure_unreadable(scenario, "turns").await?;
@@ -299,20 +351,23 @@ async fn ensure_the_way_back(scenario: &Scenario) -> Result<()> {
         .await?;
     let ready = ponds.until_ready("turns").await?;
     ensure!(condition(&ready, "Stalled").is_none(), "{ready}");
-    ensure!(send(scenario, "PATCH", "/turns", worse).await?, "refused");
+    ensure!(
+        send(scenario, "PATCH", self::ponds(scenario, "/turns"), worse).await?,
+        "refused"
+    );
     ensure_unreadable(scenario, "turns").await?;
     ensure_deletion(scenario, "turns").await
 }
 
 /// The object can be deleted, and goes.
 async fn ensure_deletion(scenario: &Scenario, name: &str) -> Result<()> {
-    let path = format!("/{name}");
+    let path = ponds(scenario, &format!("/{name}"));
     ensure!(
-        send(scenario, "DELETE", &path, String::new()).await?,
+        send(scenario, "DELETE", path.clone(), String::new()).await?,
         "{name} cannot be deleted"
     );
     eventually(&format!("{name} is gone"), LIMIT, async || {
-        let is_there = send(scenario, "GET", &path, String::new()).await?;
+        let is_there = send(scenario, "GET", path.clone(), String::new()).await?;
         Ok((!is_there).then_some(()))
     })
     .await
