@@ -134,7 +134,7 @@ async fn release_free(
             "Katalog {holder} operates it; delete it or stop it first"
         ));
     }
-    Ok(meta::release_kind(client, operated).await?)
+    Ok(meta::release_kind(client, operated, &meta::Progress::default()).await?)
 }
 
 fn note(kind: &GroupKind, released: meta::Released) {

@@ -12,7 +12,7 @@ use super::{
     calls::{CallError, Resource},
     claims::{Claim, EXPIRY, Record, lease_of},
     katalog::{KatalogObject, group_kind},
-    release::{ReleaseError, Released, release_kind},
+    release::{Progress, ReleaseError, Released, release_kind},
 };
 
 /// What became of one kind of a Katalog.
@@ -30,7 +30,7 @@ pub enum Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum LetGoError {
     /// There is no such Katalog.
-    #[error("there is no Katalog {0}")]
+    #[error("Katalog {0} does not exist")]
     NotFound(KatalogRef),
     /// Its controller would put everything back.
     #[error(
@@ -75,7 +75,7 @@ pub async fn release_katalog(
             }
             claim => {
                 own.extend(claim.map(|claim| (lease, claim.state)));
-                let released = release_kind(client, kind).await;
+                let released = release_kind(client, kind, &Progress::default()).await;
                 released.map_or_else(Outcome::Failed, Outcome::Released)
             }
         };

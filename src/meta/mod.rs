@@ -40,7 +40,7 @@ pub use self::{
     feed::Namespaces,
     files::{FileError, Files, Notice, compile_files},
     let_go::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
-    release::{ReleaseError, Released, operated, release_kind},
+    release::{Progress, ReleaseError, Released, operated, release_kind},
 };
 use self::{claims::Keeper, katalog::Shared, supervisor::Supervisor};
 use crate::{

@@ -12,7 +12,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures::{StreamExt, stream};
@@ -53,7 +53,7 @@ pub enum ReleaseError {
     #[error(transparent)]
     Read(#[from] CallError),
     /// Some of them could not be written; the others were.
-    #[error("{failed} objects keep marks of ours, the first because: {first}")]
+    #[error("{failed} objects could not be cleaned up; first error: {first}")]
     Write {
         /// How many.
         failed: usize,
@@ -62,17 +62,47 @@ pub enum ReleaseError {
     },
 }
 
+/// How many custom resources a release has left, as it goes on. Clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<Mutex<Option<(usize, usize)>>>);
+
+impl Progress {
+    /// Custom resources that are left, and how many there were; none before they were listed.
+    pub fn left(&self) -> Option<(usize, usize)> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, all: usize) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((all, all));
+    }
+
+    fn one_is_done(&self) {
+        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((left, _)) = &mut *progress {
+            *left = left.saturating_sub(1);
+        }
+    }
+}
+
 /// Takes our finalizer, label and inventory off every resource of `kind`, and our labels off their children that have
-/// no controller. A kind that is not served any more has nothing to release.
-pub async fn release_kind(client: &Client, kind: &OperatedKind) -> Result<Released, ReleaseError> {
+/// no controller. A kind that is not served any more has nothing to release. `progress` follows the resources.
+///
+/// # Errors
+/// [`ReleaseError`]: some marks are still there.
+pub async fn release_kind(
+    client: &Client,
+    kind: &OperatedKind,
+    progress: &Progress,
+) -> Result<Released, ReleaseError> {
     let declared = Declared::recorded(kind);
     let unmark = |meta: &ObjectMeta| unmark(meta, &declared);
     let Some((resource, mut marked)) = list(client, kind).await? else {
         return Ok(Released::default());
     };
     marked.retain(|meta| unmark(meta).is_some());
+    progress.begin(marked.len());
     let children = release_children(client, &marked, &declared).await?;
-    let resources = write_all(&resource, marked, &unmark).await?;
+    let resources = write_all(&resource, marked, &unmark, &|| progress.one_is_done()).await?;
     Ok(Released {
         resources,
         children,
@@ -147,7 +177,7 @@ async fn release_children(
             label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid))
                 && free(meta).is_some()
         });
-        released += write_all(&resource, labelled, &free).await?;
+        released += write_all(&resource, labelled, &free, &|| {}).await?;
     }
     Ok(released)
 }
@@ -155,17 +185,24 @@ async fn release_children(
 /// What is to be written to an object of that metadata; none is nothing.
 type Change<'a> = &'a (dyn Fn(&ObjectMeta) -> Option<Value> + Sync);
 
-/// Writes what `change` says, a few objects at a time and each to its end; the result counts those that changed.
+/// Writes what `change` says, a few objects at a time and each to its end; the result counts those that changed. `done_one`
+/// is called for each that has no mark left.
 async fn write_all(
     resource: &Resource,
     objects: Vec<ObjectMeta>,
     change: Change<'_>,
+    done_one: &(dyn Fn() + Sync),
 ) -> Result<usize, ReleaseError> {
     let writes = objects
         .into_iter()
         .map(|meta| write(resource, meta, change));
     let results: Vec<_> = stream::iter(writes)
         .buffer_unordered(WRITES)
+        .inspect(|result| {
+            if result.is_ok() {
+                done_one();
+            }
+        })
         .collect()
         .await;
     let (mut done, mut failed, mut first) = (0, 0, None);

@@ -1,6 +1,7 @@
 //! A Katalog's status, computed from what is known of it and of its operators: pure.
 
 mod operating;
+mod releasing;
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,8 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::operating::Operating;
 use self::operating::{count, state};
+pub(crate) use self::{operating::Operating, releasing::Releasing};
 use super::directory::Readiness;
 use crate::runtime::Phase;
 
@@ -55,8 +56,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) disabled: &'a [String],
     /// Kinds operated, or not released yet.
     pub(crate) operated: &'a [OperatedKind],
-    /// Those of `operated` that are to be released, with what last hindered it.
-    pub(crate) releasing: &'a BTreeMap<OperatedKind, Option<String>>,
+    /// Those of `operated` that are to be released, and how far that has come.
+    pub(crate) releasing: &'a BTreeMap<OperatedKind, Releasing>,
     /// What the deletion of the Katalog waits for, beside `releasing`.
     pub(crate) waits: Option<&'a str>,
     /// Why the deletion could not go on.
@@ -203,14 +204,17 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
             return not(reason, lines(&lacking));
         }
     }
-    if facts.releasing.values().any(Option::is_some) {
+    if is_release_hindered(facts) {
         return not(
             KatalogReason::ReleaseFailed,
-            release_message(facts.releasing),
+            releasing::message(facts.releasing),
         );
     }
     if !facts.releasing.is_empty() {
-        return not(KatalogReason::Releasing, release_message(facts.releasing));
+        return not(
+            KatalogReason::Releasing,
+            releasing::message(facts.releasing),
+        );
     }
     let total = facts.operators.len();
     let message = if total == 1 {
@@ -258,31 +262,25 @@ fn lines(operators: &[&Operating<'_>]) -> String {
     lines.join("; ")
 }
 
+fn is_release_hindered(facts: &Facts<'_>) -> bool {
+    let mut releases = facts.releasing.values();
+    releases.any(|release| release.problem.is_some())
+}
+
 /// What a Katalog that is being deleted waits for; where something hinders it, with the way out.
 fn terminating_message(facts: &Facts<'_>) -> String {
     let waits = facts.waits.into_iter().chain(facts.trouble);
     let mut parts: Vec<_> = waits.map(str::to_owned).collect();
     if parts.is_empty() || !facts.releasing.is_empty() {
-        parts.push(release_message(facts.releasing));
+        parts.push(releasing::message(facts.releasing));
     }
-    if facts.trouble.is_some() || facts.releasing.values().any(Option::is_some) {
+    if facts.trouble.is_some() || is_release_hindered(facts) {
         parts.push(format!(
             "remove the cause, or annotate the Katalog with {}=true to delete it without that",
             names::ANNOTATION_RELEASE
         ));
     }
     parts.join("; ")
-}
-
-fn release_message(releasing: &BTreeMap<OperatedKind, Option<String>>) -> String {
-    if releasing.is_empty() {
-        return "everything is released".to_owned();
-    }
-    let lines = releasing.iter().map(|(kind, problem)| match problem {
-        None => format!("letting go of {}.{}", kind.plural, kind.group),
-        Some(problem) => format!("letting go of {}.{}: {problem}", kind.plural, kind.group),
-    });
-    lines.collect::<Vec<_>>().join("; ")
 }
 
 /// Custom resources of all operators; versions of one kind have the same ones.
@@ -340,6 +338,13 @@ pub(crate) fn is_rollout(written: &KatalogStatus, wanted: &KatalogStatus) -> boo
 fn without_counts(status: &KatalogStatus) -> KatalogStatus {
     let mut status = status.clone();
     status.instances = 0;
+    // How many custom resources are left, while they are deleted or released.
+    let counting = [KatalogReason::Terminating, KatalogReason::Releasing];
+    for condition in &mut status.conditions {
+        if counting.iter().any(|one| one.as_str() == condition.reason) {
+            condition.message.clear();
+        }
+    }
     for row in &mut status.operators {
         (row.instances, row.ready, row.workers) = (0, 0, 0);
         if row.state == state(Phase::Running) {

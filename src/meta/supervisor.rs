@@ -420,7 +420,7 @@ impl State {
         match decision {
             Decision::Conflict(holder) => {
                 let message = format!(
-                    "Katalog {holder} is older and has {}; this entry takes over when it lets go",
+                    "Katalog {holder} is older and has {}; this entry takes over when that Katalog releases the kind",
                     plan.resource.group_kind()
                 );
                 let katalog = holder.to_string();

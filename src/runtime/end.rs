@@ -112,7 +112,7 @@ fn awaits(ending: &Ending) -> (Reason, String) {
     };
     if ending.late {
         let mend = format!(
-            "the annotation {}: \"true\" lets the resource go",
+            "the annotation {}: \"true\" removes the finalizer without waiting",
             names::ANNOTATION_SKIP_ON_DELETE
         );
         let left = if keys.is_empty() {

@@ -11,10 +11,11 @@ use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reasons::Again,
     reconcile::{
+        held::Held,
         record::{CrRecord, Observed, ObservedChild},
         sources::{Answer, Answers, ROUNDS, Read, Sources},
-        status::{reported, status},
-        step::{Cycle, Step, step},
+        status::{StatusPatch, gated, reported, status},
+        step::{Cycle, Failure, Step, step},
         verdict::{Executed, verdict},
     },
     template,
@@ -220,15 +221,8 @@ async fn reconcile(
     let read = observed.answers.keys();
     shared.read(key, read.filter(|read| read.may_change()));
     memory.held_back = cycle.held_back;
-    if cycle.held_back.is_some() {
-        let woken = cycle
-            .wake
-            .map(|moment| due(&shared.context.clock, now, moment));
-        let next = woken.into_iter().chain(cycle.requeue).min();
-        return Passed {
-            next: next.map_or(Next::Settled, Next::After),
-            error: None,
-        };
+    if let Some(held) = cycle.held_back {
+        return hold(shared, bound, &observed, (held, &cycle), now).await;
     }
     let mut sources = std::mem::take(&mut cycle.sources);
     let normalization = sources.prepared.normalization.as_mut();
@@ -301,6 +295,29 @@ async fn reconcile(
     }
 }
 
+/// Reports that a gate is closed; nothing else is done.
+async fn hold(
+    shared: &Shared,
+    bound: &Bound,
+    observed: &Observed,
+    (held, cycle): (Held, &Cycle),
+    now: Timestamp,
+) -> Passed {
+    let closed = (held, cycle.unmet.as_deref());
+    let patch = gated(&bound.plan, &bound.facts, observed, closed, now);
+    let written = match write_status(shared, bound, observed, patch).await {
+        Ok(next) => next,
+        Err(failed) => return Passed::failed(Next::Retry, failed.message),
+    };
+    let woken = cycle.wake.into_iter();
+    let woken = woken.map(|moment| due(&shared.context.clock, now, moment));
+    let due = woken.chain(cycle.requeue).min();
+    Passed {
+        next: soonest(due.map_or(Next::Settled, Next::After), written),
+        error: None,
+    }
+}
+
 /// How long until a moment that a pass at `now` was told. One that had passed by then would be told again and again.
 fn due(clock: &Clock, now: Timestamp, moment: Timestamp) -> Duration {
     if moment <= now {
@@ -359,52 +376,66 @@ pub(super) async fn report(
     executed: &mut Executed,
     now: Timestamp,
 ) -> Next {
-    let Some(patch) = status(&bound.plan, &bound.facts, after, sources, executed, now) else {
-        return Next::Settled;
-    };
-    let key = &after.cr.id.key;
-    match shared
-        .patch_status(
-            bound.served(),
-            key,
-            patch.subresource,
-            &patch.body,
-            &bound.manager,
-        )
-        .await
-    {
-        Ok(answer) => {
-            shared.status_refused(None);
-            let Some(now) = bound.crs.store().answer(&answer) else {
-                return Next::Settled;
-            };
-            // Only a path that a template reads is worth another pass: a state machine goes on without a timer.
-            let read = |record: &CrRecord| project(&record.view, &bound.plan.reads.cr);
-            if read(&now) == read(&after.cr) {
-                Next::Settled
-            } else {
-                Next::Again
-            }
-        }
-        Err(WireError::NotFound(_)) => Next::Settled,
-        Err(WireError::Conflict { .. }) => Next::Retry,
-        Err(WireError::Forbidden { .. }) => Next::After(WAIT),
-        Err(error @ WireError::Invalid { .. }) => {
-            let words = if bound.plan.status_shows_secrets() {
-                WITHHELD.to_owned()
-            } else {
-                error.to_string()
-            };
-            shared.status_refused(Some(words));
-            Next::Settled
-        }
-        Err(error) => {
-            executed
-                .failures
-                .push(failure_of_cr(bound, &after.cr, &error));
+    let patch = status(&bound.plan, &bound.facts, after, sources, executed, now);
+    match write_status(shared, bound, after, patch).await {
+        Ok(next) => next,
+        Err(failed) => {
+            executed.failures.push(failed);
             Next::Retry
         }
     }
+}
+
+/// Writes a patch of the status, if there is one.
+async fn write_status(
+    shared: &Shared,
+    bound: &Bound,
+    after: &Observed,
+    patch: Option<StatusPatch>,
+) -> Result<Next, Failure> {
+    let Some(patch) = patch else {
+        return Ok(Next::Settled);
+    };
+    let key = &after.cr.id.key;
+    Ok(
+        match shared
+            .patch_status(
+                bound.served(),
+                key,
+                patch.subresource,
+                &patch.body,
+                &bound.manager,
+            )
+            .await
+        {
+            Ok(answer) => {
+                shared.status_refused(None);
+                let Some(now) = bound.crs.store().answer(&answer) else {
+                    return Ok(Next::Settled);
+                };
+                // Only a path that a template reads is worth another pass: a state machine goes on without a timer.
+                let read = |record: &CrRecord| project(&record.view, &bound.plan.reads.cr);
+                if read(&now) == read(&after.cr) {
+                    Next::Settled
+                } else {
+                    Next::Again
+                }
+            }
+            Err(WireError::NotFound(_)) => Next::Settled,
+            Err(WireError::Conflict { .. }) => Next::Retry,
+            Err(WireError::Forbidden { .. }) => Next::After(WAIT),
+            Err(error @ WireError::Invalid { .. }) => {
+                let words = if bound.plan.status_shows_secrets() {
+                    WITHHELD.to_owned()
+                } else {
+                    error.to_string()
+                };
+                shared.status_refused(Some(words));
+                Next::Settled
+            }
+            Err(error) => return Err(failure_of_cr(bound, &after.cr, &error)),
+        },
+    )
 }
 
 /// What follows, by the failures' reasons: a permanent one waits for another input, a missing right for whoever grants it.
@@ -434,7 +465,7 @@ pub(super) fn soonest(a: Next, b: Next) -> Next {
 
 #[cfg(test)]
 mod tests {
-    use orkestra_core::{reasons::Reason, reconcile::step::Failure};
+    use orkestra_core::reasons::Reason;
 
     use super::*;
 

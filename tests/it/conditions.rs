@@ -85,8 +85,8 @@ async fn what_is_no_number_is_told_once_and_fails_nothing() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_gated_resource_is_left_alone_shown_in_health_and_looked_at_when_its_gate_opens()
--> Result<()> {
+async fn a_gated_resource_is_left_alone_says_so_and_is_looked_at_when_its_gate_opens() -> Result<()>
+{
     let scenario = running("gated").await?;
     let ponds = scenario.objects("ponds");
     waters::pond(&scenario, "shut", &json!({ "closed": true, "depth": 9 })).await?;
@@ -97,13 +97,15 @@ async fn a_gated_resource_is_left_alone_shown_in_health_and_looked_at_when_its_g
     .await?;
     waters::ensure_no_writes(&scenario, QUIET).await?;
     let shut = ponds.fetch("shut").await?;
-    ensure!(shut.get("status").is_none(), "{shut}");
+    let closed = |kind| condition(&shut, kind).is_some_and(|one| one["reason"] == "GateClosed");
+    ensure!(closed("Gated") && closed("Reconciling"), "{shut}");
     ensure!(shut["metadata"].get("finalizers").is_none(), "{shut}");
 
     ponds
         .patch("shut", &json!({ "spec": { "closed": false } }))
         .await?;
     let open = ponds.until_ready("shut").await?;
+    ensure!(condition(&open, "Gated").is_none(), "{open}");
     let deep = condition(&open, "Deep").context("no condition Deep")?;
     ensure!(
         deep["status"] == "True" && deep["message"] == "9 m",
@@ -118,7 +120,12 @@ async fn a_gated_resource_is_left_alone_shown_in_health_and_looked_at_when_its_g
     ponds
         .patch("shut", &json!({ "spec": { "closed": true, "depth": 1 } }))
         .await?;
-    tokio::time::sleep(QUIET).await;
+    ponds
+        .until("shut", "is gated", LIMIT, |pond| {
+            condition(pond, "Gated").is_some() && condition(pond, "Stalled").is_none()
+        })
+        .await?;
+    waters::ensure_no_writes(&scenario, QUIET).await?;
     let maps = scenario.objects("configmaps");
     ensure!(maps.fetch("shut-deep").await?["data"]["depth"] == "9");
     ponds.delete("shut").await?;

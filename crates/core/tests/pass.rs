@@ -25,6 +25,7 @@ mod pass {
     mod failures;
     mod first;
     mod for_each;
+    mod gated;
     mod gates;
     mod genuine;
     mod holds;

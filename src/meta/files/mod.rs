@@ -36,7 +36,7 @@ use super::{
     directory::{KatalogView, OperatorView},
     katalog::{Shared, any_changed, group_kind, kinds_of, known, whole_schemas},
     ledger::Wanted,
-    release::release_kind,
+    release::{Progress, release_kind},
     status::{self, Facts, Operating, Verdict},
     supervisor::Holding,
 };
@@ -420,21 +420,24 @@ async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind) {
                     return;
                 }
             }
-            Holding::Held(_held) => match release_kind(shared.context.wire.client(), kind).await {
-                Ok(released) => {
-                    tracing::info!(
-                        kind = kind.kind,
-                        resources = released.resources,
-                        children = released.children,
-                        "kind is released"
-                    );
-                    return;
+            Holding::Held(_held) => {
+                let client = shared.context.wire.client();
+                match release_kind(client, kind, &Progress::default()).await {
+                    Ok(released) => {
+                        tracing::info!(
+                            kind = kind.kind,
+                            resources = released.resources,
+                            children = released.children,
+                            "kind is released"
+                        );
+                        return;
+                    }
+                    Err(error) => {
+                        tracing::warn!(kind = kind.kind, error = %error, "kind could not be released");
+                        tokio::time::sleep(Duration::from_secs(10)).await;
+                    }
                 }
-                Err(error) => {
-                    tracing::warn!(kind = kind.kind, error = %error, "kind could not be released");
-                    tokio::time::sleep(Duration::from_secs(10)).await;
-                }
-            },
+            }
         }
     }
 }

@@ -2,10 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use kube::api::DynamicObject;
 use orkestra_core::{
-    api::{OperatedKind, names},
+    api::{
+        OperatedKind,
+        conditions::{READY, cut},
+        names,
+    },
     plan::GroupKind,
 };
+use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
 use super::{
@@ -15,6 +21,9 @@ use super::{
 
 /// How soon it is looked again whether the last one is gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Longest text about the first custom resource that is left: users write what it is made of.
+const FIRST_BYTES: usize = 1024;
 
 impl Katalog {
     /// Whether nothing of the Katalog is wanted any more: it is being deleted, and what goes with it is gone.
@@ -38,9 +47,8 @@ impl Katalog {
         let (mut left, mut unclaimed) = (BTreeMap::new(), false);
         for (of, kind) in &self.operated {
             if held.contains(of) {
-                let resources = self.delete_all(kind).await?;
-                if resources > 0 {
-                    left.insert(of.clone(), resources);
+                if let Some(rest) = self.delete_all(kind).await? {
+                    left.insert(of.clone(), rest);
                 }
             } else if wanted.contains(of) && !supervisor.is_foreign(of) {
                 unclaimed = true;
@@ -51,14 +59,14 @@ impl Katalog {
         Ok((!self.cleared).then(|| Instant::now() + LOOK_AGAIN))
     }
 
-    /// Deletes the custom resources of a kind that are ours; says how many are left.
-    async fn delete_all(&self, kind: &OperatedKind) -> Result<usize, CallError> {
+    /// Deletes the custom resources of a kind that are ours; says which are left, if any are.
+    async fn delete_all(&self, kind: &OperatedKind) -> Result<Option<Left>, CallError> {
         let known = Resource::operated(self.shared.context.wire.client(), kind);
         let listed = match known.list_metadata(None).await {
-            Err(error) if error.is_not_found() => return Ok(0),
+            Err(error) if error.is_not_found() => return Ok(None),
             listed => listed?,
         };
-        let mut left = 0;
+        let (mut count, mut first) = (0, None);
         for meta in listed {
             let label = meta
                 .labels
@@ -68,22 +76,114 @@ impl Katalog {
             if label.is_none() && !finalizers.iter().any(|name| name == names::FINALIZER) {
                 continue;
             }
-            left += 1;
+            count += 1;
             if meta.deletion_timestamp.is_none() {
                 let name = meta.name.as_deref().unwrap_or_default();
                 known.delete_in(meta.namespace.as_deref(), name).await?;
             }
+            first.get_or_insert(meta);
         }
-        Ok(left)
+        let Some(first) = first else {
+            return Ok(None);
+        };
+        let (namespace, name) = (first.namespace, first.name.unwrap_or_default());
+        // What it waits for is only said: without it the deletion goes on.
+        let found = known.get(namespace.as_deref(), &name).await;
+        let found = found.ok().flatten();
+        let name =
+            namespace.map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"));
+        let first = found.and_then(|object| Some(format!("{name}: {}", waits_for(&object)?)));
+        Ok(Some(Left { count, first }))
     }
 }
 
-/// `waiting for the deletion of 2 Pond.water.example`.
-fn waiting(left: &BTreeMap<GroupKind, usize>) -> String {
+/// The custom resources of a kind that are left.
+#[derive(Debug)]
+struct Left {
+    count: usize,
+    /// The first of them, and what it waits for, if it says so.
+    first: Option<String>,
+}
+
+/// What a custom resource that is being deleted waits for, as its own condition says, or its finalizers do.
+fn waits_for(object: &DynamicObject) -> Option<String> {
+    object.metadata.deletion_timestamp.as_ref()?;
+    let conditions = object.data.pointer("/status/conditions");
+    let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    let ready = conditions.find(|one| one["type"] == READY && one["status"] == "False");
+    let message = ready.and_then(|ready| ready["message"].as_str());
+    let message = message.filter(|message| !message.is_empty());
+    if let Some(message) = message {
+        return Some(cut(message, FIRST_BYTES));
+    }
+    let finalizers = object.metadata.finalizers.as_deref().unwrap_or_default();
+    (!finalizers.is_empty()).then(|| {
+        let text = format!("waiting for the finalizers {}", finalizers.join(", "));
+        cut(&text, FIRST_BYTES)
+    })
+}
+
+/// `deletionPolicy is delete: waiting for the deletion of 2 Pond.water.example (first shop/one: …)`.
+fn waiting(left: &BTreeMap<GroupKind, Left>) -> String {
     if left.is_empty() {
         return "waiting for the claims on its kinds".to_owned();
     }
-    let kinds = left.iter().map(|(kind, count)| format!("{count} {kind}"));
+    let kinds = left.iter().map(|(kind, Left { count, first })| {
+        let first = first.as_ref().map(|first| format!(" (first {first})"));
+        format!("{count} {kind}{}", first.unwrap_or_default())
+    });
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     format!("deletionPolicy is delete: waiting for the deletion of {kinds}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(metadata: &Value, status: &Value) -> DynamicObject {
+        let object = json!({ "metadata": metadata, "status": status });
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn the_deletion_says_how_many_are_left_and_what_the_first_waits_for() {
+        let going = json!({ "name": "one", "deletionTimestamp": "2026-03-02T09:00:00Z", "finalizers": ["a/b", "c/d"] });
+        let says = |status: &str| {
+            json!({ "conditions": [
+            { "type": "Other", "status": "False", "message": "x" },
+            { "type": "Ready", "status": status, "message": "`drain` of `onDelete` waits for Job shop/drain" },
+        ] })
+        };
+        let of = |status: &Value| waits_for(&object(&going, status));
+        let drain = of(&says("False")).unwrap();
+        assert_eq!(drain, "`drain` of `onDelete` waits for Job shop/drain");
+        let finalizers = "waiting for the finalizers a/b, c/d";
+        assert_eq!(of(&says("True")).unwrap(), finalizers);
+        assert_eq!(of(&json!({ "conditions": "none" })).unwrap(), finalizers);
+        assert_eq!(waits_for(&object(&json!({}), &says("False"))), None);
+        let long = json!({ "conditions": [{ "type": "Ready", "status": "False", "message": "x".repeat(9000) }] });
+        assert_eq!(of(&long).unwrap().len(), FIRST_BYTES);
+
+        let first = Some(format!("shop/one: {drain}"));
+        let left = BTreeMap::from([
+            (
+                GroupKind::parse("Lake.water.example"),
+                Left {
+                    count: 3,
+                    first: None,
+                },
+            ),
+            (
+                GroupKind::parse("Pond.water.example"),
+                Left { count: 2, first },
+            ),
+        ]);
+        assert_eq!(
+            waiting(&left),
+            "deletionPolicy is delete: waiting for the deletion of 3 Lake.water.example, 2 Pond.water.example \
+             (first shop/one: `drain` of `onDelete` waits for Job shop/drain)"
+        );
+    }
 }

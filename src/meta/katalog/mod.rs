@@ -45,7 +45,7 @@ use super::{
     directory::{OperatorView, Publisher},
     ledger::Wanted,
     motifs::Motifs,
-    release::{ReleaseError, Released},
+    release::{Progress, ReleaseError, Released},
     revisions::Revisions,
     status::Verdict,
     supervisor::{Snapshot, Supervisor},
@@ -165,6 +165,7 @@ struct Release {
     failures: u32,
     problem: Option<String>,
     retry_at: Option<Instant>,
+    progress: Progress,
 }
 
 impl Katalog {

@@ -1,12 +1,15 @@
 //! What a Katalog operated and no longer wants is let go, kind by kind.
 
 use orkestra_core::{api::OperatedKind, plan::GroupKind, reasons::KatalogReason};
-use tokio::{task::JoinError, time::Instant};
+use tokio::{
+    task::JoinError,
+    time::{Duration, Instant},
+};
 
 use super::{
     super::{
         calls::CallError,
-        release::{ReleaseError, Released, release_kind},
+        release::{Progress, ReleaseError, Released, release_kind},
         supervisor::Holding,
     },
     Katalog, Release, group_kind,
@@ -15,6 +18,9 @@ use super::{
 use crate::tasks::{self, Task};
 
 use crate::events::Severity;
+
+/// How often it is looked how far a release has come.
+const PROGRESS_PERIOD: Duration = Duration::from_secs(5);
 
 impl Katalog {
     /// Whether something beside the status, which others may write too, says that this Katalog operated the kind: the claim, or
@@ -68,10 +74,12 @@ impl Katalog {
                 }
                 Holding::Held(held) => {
                     release.under_way = true;
+                    release.progress = Progress::default();
+                    let progress = release.progress.clone();
                     let client = self.shared.context.wire.client().clone();
                     let named = tasks::named(Task::Release, group_kind(&kind));
                     named.start_in(&mut self.releases, async move {
-                        let result = release_kind(&client, &kind).await;
+                        let result = release_kind(&client, &kind, &progress).await;
                         drop(held);
                         (kind, result)
                     });
@@ -150,6 +158,7 @@ impl Katalog {
                         failures,
                         problem: Some(error.to_string()),
                         retry_at,
+                        progress: Progress::default(),
                     },
                 );
             }
@@ -166,21 +175,25 @@ impl Katalog {
                         failures: 1,
                         problem: Some("internal error".to_owned()),
                         retry_at,
+                        progress: Progress::default(),
                     };
                 }
             }
         }
     }
 
-    /// When the next release is tried again.
+    /// When the next release is tried again, or how far one has come is reported.
     pub(super) fn next_release(&self) -> Option<Instant> {
         if !self.leads {
             return None;
         }
-        self.releasing
-            .values()
-            .filter(|release| !release.under_way)
-            .filter_map(|release| release.retry_at)
-            .min()
+        let due = |release: &Release| {
+            if release.under_way {
+                Some(Instant::now() + PROGRESS_PERIOD)
+            } else {
+                release.retry_at
+            }
+        };
+        self.releasing.values().filter_map(due).min()
     }
 }

@@ -12,7 +12,7 @@ use super::{
     super::{
         calls::CallError,
         directory::{KatalogView, OperatorView},
-        status::{self, Facts, Operating, Urgency},
+        status::{self, Facts, Operating, Releasing, Urgency},
     },
     Katalog,
 };
@@ -235,7 +235,11 @@ impl Katalog {
         let releasing: BTreeMap<_, _> = self
             .releasing
             .iter()
-            .map(|(kind, release)| (kind.clone(), release.problem.clone()))
+            .map(|(kind, release)| {
+                let problem = release.problem.clone();
+                let left = release.progress.left().filter(|_| release.under_way);
+                (kind.clone(), Releasing { problem, left })
+            })
             .collect();
         let running = self.running.as_ref();
         let facts = Facts {

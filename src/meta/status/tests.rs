@@ -115,7 +115,16 @@ fn status_over(
     };
     let releasing = releasing
         .iter()
-        .map(|(plural, problem)| (kind(plural), problem.map(str::to_owned)))
+        .map(|(plural, problem)| {
+            let problem = problem.map(str::to_owned);
+            (
+                kind(plural),
+                Releasing {
+                    problem,
+                    left: None,
+                },
+            )
+        })
         .collect();
     let facts = Facts {
         generation: Some(3),
@@ -309,7 +318,7 @@ fn a_katalog_that_goes_says_what_it_lets_go_of() {
     );
     assert_eq!(
         status.conditions[0].message,
-        "letting go of ponds.water.example: cannot list; remove the cause, or annotate the Katalog with \
+        "releasing ponds.water.example: cannot list; remove the cause, or annotate the Katalog with \
          orkestra.orkspace.io/release=true to delete it without that"
     );
 }
@@ -492,6 +501,11 @@ fn counts_wait_and_states_do_not() {
         ),
         Urgency::Counts
     );
+    let ending = status_over(&written, &Verdict::Deleted, &[], &[]);
+    assert_eq!(urgency(&written, &ending), Urgency::Prompt);
+    let mut later = ending.clone();
+    later.conditions[0].message = "1 of 2 left".to_owned();
+    assert_eq!(urgency(&ending, &later), Urgency::Counts);
     let lost = status_over(
         &written,
         &Verdict::Accepted,

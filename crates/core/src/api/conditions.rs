@@ -27,8 +27,11 @@ pub const MUTATED: &str = "Mutated";
 /// The resource does not keep a rule that only warns. Present only while true.
 pub const VALIDATION_WARNING: &str = "ValidationWarning";
 
+/// A gate of `preReconcile` is closed, so no pass runs. Present only while true.
+pub const GATED: &str = "Gated";
+
 /// Conditions that are there only while they are true.
-const ABNORMAL_TRUE: [&str; 8] = [
+const ABNORMAL_TRUE: [&str; 9] = [
     RECONCILING,
     STALLED,
     DEGRADED,
@@ -37,6 +40,7 @@ const ABNORMAL_TRUE: [&str; 8] = [
     NORMALIZED,
     MUTATED,
     VALIDATION_WARNING,
+    GATED,
 ];
 
 /// Operators of the Katalog are degraded. Present only while true.

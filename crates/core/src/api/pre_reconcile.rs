@@ -15,11 +15,11 @@ use super::scalar::Text;
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Refused(&["sentinels"], "a pass follows from what is, not from what changed: compare `metadata.generation` with `status.observedGeneration`"))]
 pub struct PreReconcile {
-    /// What must hold for a resource to be queued. While it doesn't, nothing is done and nothing is shown.
+    /// What must hold for a resource to be queued. While it doesn't, no pass runs, and the condition `Gated` of the resource says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enqueue_gate: Option<Hold>,
-    /// What must hold for a queued resource to be reconciled. While it doesn't, nothing is done, and the operator's health
-    /// shows the resource as gated.
+    /// What must hold for a queued resource to be reconciled. While it doesn't, no pass runs: the condition `Gated` of the
+    /// resource says so, and the operator's health shows it as gated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconcile_gate: Option<Hold>,
     /// Calls before either gate.

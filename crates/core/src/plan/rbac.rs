@@ -312,7 +312,7 @@ pub fn roles_for_people() -> Vec<Value> {
             &[
                 "create", "delete", "get", "list", "patch", "update", "watch",
             ],
-            "Grants the power of Orkestra itself: whoever writes Katalogs, or Motifs that Katalogs import, decides what \
+            "Grants the power of Orkestra itself: authors of Katalogs, and of Motifs that Katalogs import, decide what \
              operators do with Orkestra's permissions. Bind it to administrators only.",
         ),
         role(

@@ -236,7 +236,7 @@ pub(super) fn check(at: &At<'_>, plan: &mut OperatorPlan, owner: Option<&Resourc
             at.place(&leaf.path).error_hint(
                 Code::OpenTarget,
                 format!(
-                    "whoever writes a custom resource chooses the namespace of this {}",
+                    "the author of a custom resource chooses the namespace of this {}",
                     child.kind.kind
                 ),
                 "permit namespaces in the entry of `spec.crds`: `allowedTargets: [team-*]`",

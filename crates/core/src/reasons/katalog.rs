@@ -17,49 +17,49 @@ super::reasons! {
             "";
         Waiting, Waiting, OnChange,
             "An operator waits for something outside, such as its CRD.",
-            "See to what the message names.";
+            "Check what the message names.";
         Predecessor, Waiting, OnChange,
             "The operator that had the kind has not stopped.",
             "";
         Releasing, Waiting, OnChange,
-            "Kinds that are no longer wanted are let go.",
+            "Kinds that are no longer declared are released.",
             "";
         Terminating, Waiting, OnChange,
             "The Katalog is being deleted.",
             "";
         CrdMissing, Waiting, OnChange,
-            "The CRD is not there, not established, or does not serve the version.",
+            "The CRD does not exist, is not established, or does not serve the version.",
             "Apply the CRD.";
         KindNotServed, Waiting, OnChange,
             "A kind that the Katalog declares children of, or watches, is not served.",
             "Install its CRD.";
         DependencyNotReady, Waiting, OnChange,
-            "An operator of `dependsOn` is not as it must be.",
-            "See to that operator.";
+            "An operator of `dependsOn` does not meet its condition.",
+            "Check that operator.";
         Conflict, Waiting, OnChange,
             "Another Katalog, which is older or belongs to another installation, has the same kind.",
             "Delete one of the two entries.";
         PassesFail, Transient, Backoff,
             "The operator is degraded: too many of its passes fail.",
-            "See to what the message and the custom resources' conditions say.";
+            "Check what the message and the conditions of the custom resources name.";
         OperatorFailed, Transient, Backoff,
             "A fault in Orkestra ended the operator; it is restarted with backoff, and the other operators go on.",
             "Report the fault with the message and the log; nothing needs to be done if the operator runs again.";
         Forbidden, Transient, Slowly,
-            "A right is missing.",
+            "A permission is missing.",
             "Grant the rule that the message names; `ork generate rbac` prints all.";
         Unavailable, Transient, Backoff,
             "The API server does not answer, or not for this kind.",
-            "Nothing, if the API server comes back; otherwise see to it.";
+            "Nothing, if the API server comes back; otherwise check the API server.";
         RevisionNotStored, Transient, Backoff,
             "The API server refused or did not answer when a revision was to be stored.",
-            "See to what the message names.";
+            "Check what the message names.";
         ReleaseFailed, Transient, Backoff,
-            "Finalizers or labels of ours could not be taken off.",
-            "See to what the message names.";
+            "Finalizers or labels of Orkestra could not be removed.",
+            "Check what the message names.";
         LeftBehind, Fine, OnChange,
             "A Katalog was deleted by its annotation `orkestra.orkspace.io/release`, and a kind could not be released.",
-            "`ork release -k FILE` takes the finalizers and labels off.";
+            "`ork release -k FILE` removes the finalizers and labels.";
         InvalidRevision, Permanent, OnChange,
             "The new revision has errors; the last good one stays in charge.",
             "Correct the Katalog as the message says.";
@@ -67,7 +67,7 @@ super::reasons! {
             "An entry names no API types, and none can be read.",
             "Write `apiTypes`.";
         MotifNotFound, Permanent, OnChange,
-            "A Motif that the Katalog imports is not there; it runs as before until the Motif comes.",
+            "A Motif that the Katalog imports does not exist; the Katalog runs as before until it does.",
             "Apply the Motif.";
         StatusNotWritable, Permanent, OnChange,
             "The CRD cannot hold the status that the Katalog declares.",

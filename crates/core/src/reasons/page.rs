@@ -9,18 +9,17 @@ const INTRODUCTION: &str = "\
 <!-- Generated from crates/core/src/reasons: UPDATE=1 cargo test -p orkestra-core --test reference -->
 # Reasons
 
-A reason is one word from a fixed set: scripts may compare with it. What exactly is wrong, and where, says the message
-beside it.
+A reason is one word from a fixed set, so scripts can compare it. The message beside it says what is wrong, and where.
 
 | class | is |
 | --- | --- |
 | fine | nothing is wrong |
-| waiting | nothing has failed, but something is not there yet |
+| waiting | nothing has failed, but something does not exist or is not ready yet |
 | transient | it failed, and the same input may succeed later |
 | permanent | it failed, and only another input helps: it is reported once |
 
-*Tried again* says when another try comes by itself. A change of anything that was read, and the resync, lead to one in
-any case. While the API server cannot be reached nothing is tried at all: everything waits, and goes on when it is back.
+*Retried* says when the controller retries by itself. It always retries at a resync, and when anything that it has read changes.
+While the API server is unreachable, nothing is retried: everything waits until it is back.
 ";
 
 /// The page, in Markdown.
@@ -45,7 +44,7 @@ pub fn page() -> String {
     let own: Vec<_> = own.map(|reason| format!("`{reason}`")).collect();
     let _ = write!(
         text,
-        "\nThe custom resource's own input is to blame for {}. Such a failure counts for that custom resource alone: it never \
+        "\nThe custom resource's own input causes {}. Such a failure counts for that custom resource alone: it never \
          degrades the operator, and never pauses operators that depend on it. All other failures count towards \
          `queue.failureThreshold`.\n",
         own.join(", ")
@@ -59,7 +58,7 @@ pub fn page() -> String {
     table(
         &mut text,
         "Remarks",
-        "Of Events and conditions of custom resources that tell of no failure.",
+        "Of Events and conditions of custom resources that report no failure.",
         &remarks,
     );
     text
@@ -68,7 +67,7 @@ pub fn page() -> String {
 fn table(text: &mut String, title: &str, of: &str, reasons: &[&About]) {
     let _ = write!(
         text,
-        "\n## {title}\n\n{of}\n\n| reason | class | tried again | meaning | mend |\n| --- | --- | --- | --- | --- |\n"
+        "\n## {title}\n\n{of}\n\n| reason | class | retried | meaning | remedy |\n| --- | --- | --- | --- | --- |\n"
     );
     for about in reasons {
         let About {

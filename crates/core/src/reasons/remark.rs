@@ -16,13 +16,13 @@ super::reasons! {
             "What differs from the resource is known to the operator alone.",
             "";
         ValidationWarning, Fine, OnChange,
-            "A rule that only warns is not kept.",
+            "The resource violates a rule that only warns.",
             "Change the custom resource as the message says.";
         InventoryIgnored, Fine, OnChange,
             "The annotation `orkestra.orkspace.io/inventory` names what no accepted revision of the Katalog declares. It is ignored.",
             "";
         ValidationFailed, Fine, OnChange,
-            "The condition `ValidationWarning` is there: a rule that only warns is not kept.",
+            "The condition `ValidationWarning` is set: the resource violates a rule that only warns.",
             "Change the custom resource as the message says.";
     }
 }

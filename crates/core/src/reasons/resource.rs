@@ -34,13 +34,13 @@ super::reasons! {
             "An object of that name exists, and it is not ours.",
             "Delete it, choose another name, or say `adopt: true`.";
         Forbidden, Transient, Slowly,
-            "A right is missing.",
+            "A permission is missing.",
             "Grant the rule that the message names; `ork generate rbac` prints all.";
         Denied, Transient, Backoff,
             "Admission, a quota or a terminating namespace refused the write.",
-            "Ask whoever runs the policy, or make room in the quota.";
+            "Ask the owner of the policy, or raise the quota.";
         NamespaceMissing, Transient, Slowly,
-            "The namespace that a child is to be made in is not there.",
+            "The namespace of a child does not exist.",
             "Create the namespace, or choose another one.";
         KindNotServed, Transient, Slowly,
             "The child's kind is not served.",
@@ -50,10 +50,10 @@ super::reasons! {
             "Correct the field that the message names; the object is read again when it changes.";
         Unavailable, Transient, Backoff,
             "The API server could not be reached, did not answer in time, or asked for fewer requests.",
-            "Nothing, if the API server comes back; otherwise see to it.";
+            "Nothing, if the API server comes back; otherwise check the API server.";
         ExternalCallFailed, Transient, Backoff,
             "A call to the outside failed.",
-            "See to the service that is called.";
+            "Check the service that is called.";
         ExternalCallRefused, Permanent, OnChange,
             "A call to the outside is one that may not or cannot be made.",
             "Correct the URL, or allow it with `--external-allow`.";
@@ -77,7 +77,7 @@ super::reasons! {
             "Report it, with the log's lines about it.";
         FieldConflict, Waiting, OnChange,
             "Another manager holds a field that the Katalog declares.",
-            "Let one of the two go of the field, or say `forceConflict: true`.";
+            "Remove the field from one of the two, or set `forceConflict: true`.";
         Autoscaled, Fine, OnChange,
             "A `HorizontalPodAutoscaler` sets the replicas of a child.",
             "";
@@ -86,19 +86,22 @@ super::reasons! {
             "";
         Terminating, Waiting, OnChange,
             "The custom resource is being deleted, and waits for children to be deleted first.",
-            "See to the finalizers that the message names, or set the annotation `orkestra.orkspace.io/skip-on-delete`.";
+            "Check the finalizers that the message names, or set the annotation `orkestra.orkspace.io/skip-on-delete`.";
         EndTimedOut, Waiting, OnChange,
-            "What its end waits for has taken too long: it stays until that is done, or the annotation lets it go.",
-            "See to what the message names, or set the annotation `orkestra.orkspace.io/skip-on-delete`.";
+            "A step of `onDelete` has taken longer than its timeout. The finalizer stays until the step completes or the annotation is set.",
+            "Check what the message names, or set the annotation `orkestra.orkspace.io/skip-on-delete`.";
         ChildrenNotReady, Waiting, OnChange,
             "A child is on its way.",
             "";
+        GateClosed, Waiting, OnChange,
+            "A gate of `preReconcile` is closed, so no pass runs. `Ready` has this reason only where no pass has seen the present spec.",
+            "Nothing, if the gate opens by itself; otherwise change what the condition of the gate reads.";
         ConditionsNotMet, Waiting, OnChange,
             "What the Katalog asks of a ready custom resource does not hold yet.",
             "";
         ChildFailed, Permanent, OnChange,
             "A child will not get ready without a change.",
-            "See to the child that the message names.";
+            "Check the child that the message names.";
         ChildMissing, Permanent, OnChange,
             "A child that was created once is gone, and is not created again.",
             "Create an object of that name, or declare `reconcile: true`.";
@@ -146,6 +149,7 @@ impl Reason {
             | Self::Terminating
             | Self::EndTimedOut
             | Self::ChildrenNotReady
+            | Self::GateClosed
             | Self::ConditionsNotMet
             | Self::ReconcileSucceeded => false,
         }

@@ -11,6 +11,7 @@ use super::{
     record::Observed,
     render::{Renderer, Setting},
     sources::Sources,
+    status::unmet,
     step::{Cycle, Step},
 };
 use crate::{
@@ -25,10 +26,25 @@ const LEAST: Duration = Duration::from_secs(1);
 /// Why no pass runs over a custom resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// It is not to be queued: nothing is shown.
+    /// It is not to be queued.
     NotQueued,
-    /// It is not to be reconciled: the operator's health shows it.
+    /// It is not to be reconciled: the operator's health shows it too.
     Gated,
+}
+
+impl Held {
+    /// What the condition `Gated` says; `unmet` is the path of the condition that does not hold.
+    pub(super) fn message(self, unmet: Option<&str>) -> String {
+        let gate = match self {
+            Self::NotQueued => "enqueueGate",
+            Self::Gated => "reconcileGate",
+        };
+        let unmet = unmet.map(|path| format!(": {path} does not hold"));
+        format!(
+            "no pass runs while `preReconcile.{gate}` is closed{}",
+            unmet.unwrap_or_default()
+        )
+    }
 }
 
 /// Makes the calls for the gates before a pass, and asks those.
@@ -90,8 +106,10 @@ fn closed(
             let requeue = plan
                 .gates_ask_outside()
                 .then(|| requeue(plan, &mut renderer));
+            *renderer.budget = Budget::default();
             Some(Cycle {
                 held_back: Some(held),
+                unmet: unmet(&mut renderer, gate).ok().flatten(),
                 inventory: observed.inventory.as_ref().clone(),
                 requeue: requeue.flatten(),
                 ..Cycle::default()

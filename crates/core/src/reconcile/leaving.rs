@@ -57,7 +57,7 @@ pub fn unread(kind: &GroupKind, why: &Unread) -> Failure {
 
 fn skip() -> String {
     format!(
-        "the annotation {}: \"true\" lets the resource go without waiting",
+        "the annotation {}: \"true\" removes the finalizer without waiting",
         names::ANNOTATION_SKIP_ON_DELETE
     )
 }

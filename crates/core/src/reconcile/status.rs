@@ -1,7 +1,10 @@
 //! What a pass reports on the custom resource: what was done, not what was wanted.
 
+mod gated;
 mod own;
 
+pub use self::gated::gated;
+pub(super) use self::own::unmet;
 use super::{
     children::children_data,
     facts::{CONDITIONS, CrdFacts, GENERATION},
@@ -122,7 +125,12 @@ pub fn status(
         write_conditions(plan, facts, (observed, told, own), &mut wanted, now);
     }
     write_handled(plan, facts, observed, &mut wanted);
-    let patch = merge_patch(&live, &wanted)?;
+    patch(facts, observed, &live, &wanted)
+}
+
+/// The patch that makes the status `wanted`, over the state that was seen; none where it is that already.
+fn patch(facts: &CrdFacts, observed: &Observed, live: &Node, wanted: &Node) -> Option<StatusPatch> {
+    let patch = merge_patch(live, wanted)?;
     let metadata = Node::object([(
         "resourceVersion",
         Node::from(&observed.cr.id.resource_version),
@@ -215,7 +223,7 @@ fn own_conditions(
         }
     }
     *renderer.budget = Budget::default();
-    match own::unmet(renderer, &plan.status.ready_when) {
+    match unmet(renderer, &plan.status.ready_when) {
         Ok(unmet) => executed.unmet = unmet,
         Err(error) => fail(executed, error),
     }
@@ -334,7 +342,7 @@ fn field(name: &str) -> Path {
 
 /// The type of a condition of ours.
 fn own_type(item: &Node) -> Option<&str> {
-    const OURS: [&str; 8] = [
+    const OURS: [&str; 9] = [
         conditions::READY,
         conditions::RECONCILING,
         conditions::STALLED,
@@ -343,6 +351,7 @@ fn own_type(item: &Node) -> Option<&str> {
         conditions::NORMALIZED,
         conditions::MUTATED,
         conditions::VALIDATION_WARNING,
+        conditions::GATED,
     ];
     item.get("type")
         .and_then(Node::as_str)

@@ -13,7 +13,7 @@ use crate::api::scalar::Text;
 /// A `ConfigMap`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Refused(&["fromSecret"], "whoever may read `ConfigMaps` could read the Secret: copy it to a Secret"))]
+#[schemars(transform = Refused(&["fromSecret"], "every reader of `ConfigMaps` could read the Secret: copy it to a Secret"))]
 pub struct ConfigMap {
     /// Name, metadata and handling. Default name: `<cr>-config`.
     #[serde(flatten)]

@@ -76,7 +76,7 @@ impl Surroundings<'_> {
             let place = if is_fixed(&name) { &from_at } else { &name_at };
             place.error_hint(
                 Code::OpenSource,
-                "whoever writes a custom resource says what is copied from another namespace",
+                "the author of a custom resource chooses what is copied from another namespace",
                 "list what may be copied: `allowedSources: [infra/*-login]`",
             );
         }

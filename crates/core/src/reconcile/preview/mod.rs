@@ -22,7 +22,7 @@ use super::{
     facts::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
     sources::{Answers, Read},
-    status::{reported, status, written_paths},
+    status::{gated, reported, status, written_paths},
     step::{Cycle, Failure, Intent, Scopes, Step, step},
     verdict::{Action, Done, Executed},
 };
@@ -117,12 +117,14 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     for (path, value) in &cycle.sources.prepared.changes {
         set(&mut cr, path, value.clone());
     }
-    // Who is held back is told nothing, and nothing is written there.
-    let patch = cycle.held_back.is_none().then(|| {
+    let patch = if let Some(held) = cycle.held_back {
+        let closed = (held, cycle.unmet.as_deref());
+        gated(plan, &facts, &observed, closed, assumed.now)
+    } else {
         let sources = &cycle.sources;
         status(plan, &facts, &after, sources, &mut executed, assumed.now)
-    });
-    if let Some(patch) = patch.flatten() {
+    };
+    if let Some(patch) = patch {
         merge(&mut cr, &patch.body);
     }
     assume::forget(&mut cr, nameless);

@@ -70,7 +70,7 @@ fn wrong(path: &str, source: &str, wanted: &str) -> RenderError {
 }
 
 /// The first condition of the gate that does not hold, where there is one.
-pub(super) fn unmet(
+pub(in crate::reconcile) fn unmet(
     renderer: &mut Renderer<'_, '_>,
     gate: &Gate,
 ) -> Result<Option<Box<str>>, RenderError> {

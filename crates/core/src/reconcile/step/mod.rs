@@ -86,8 +86,10 @@ pub struct Cycle {
     pub labels: Labels,
     /// When another pass is due though nothing changes.
     pub wake: Option<Timestamp>,
-    /// Why nothing is done, where the custom resource is held back: then nothing is written at all, its status neither.
+    /// Why nothing is done, where the custom resource is held back: then nothing is written but its condition `Gated`.
     pub held_back: Option<Held>,
+    /// The condition of that gate that does not hold.
+    pub unmet: Option<Box<str>>,
     /// How long after the pass another one follows, if it goes well.
     pub requeue: Option<Duration>,
     /// Children that were created once, are declared, and are gone.

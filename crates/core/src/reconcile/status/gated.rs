@@ -1,0 +1,65 @@
+//! What a custom resource says that is held back by a gate.
+
+use super::{StatusPatch, own_condition, own_type, patch, write_conditions};
+use crate::{
+    api::conditions::{self, Condition, ConditionStatus},
+    plan::OperatorPlan,
+    reconcile::{
+        facts::{CONDITIONS, CrdFacts, GENERATION},
+        held::Held,
+        reason::Reason,
+        record::Observed,
+    },
+    value::{Map, Node},
+};
+
+/// The patch that makes the status say that a gate is closed; none where it says so already, or cannot.
+///
+/// `Ready` and the others stay as the last pass wrote them, since they are still true of what it did. Where no pass has seen
+/// the present spec, `Ready` is false: what that spec declares does not exist yet.
+pub fn gated(
+    plan: &OperatorPlan,
+    facts: &CrdFacts,
+    observed: &Observed,
+    (held, unmet): (Held, Option<&str>),
+    now: jiff::Timestamp,
+) -> Option<StatusPatch> {
+    if !plan.status.conditions || !facts.status.holds_conditions() {
+        return None;
+    }
+    let live = observed.cr.view.get("status").cloned();
+    let live = live.unwrap_or_else(|| Node::Map(Map::default()));
+    let said = live.get(CONDITIONS).and_then(Node::as_list);
+    let said = said.unwrap_or_default().iter();
+    let said = said.filter(|item| own_type(item).is_some());
+    let mut said: Vec<Condition> = said.filter_map(|item| own_condition(plan, item)).collect();
+    let message = held.message(unmet);
+    let closed =
+        |kind: &str, status| Condition::new(kind, status, Reason::GateClosed.as_str(), &message);
+    if !is_handled(facts, observed, &live, &said) {
+        let stale = [
+            conditions::READY,
+            conditions::RECONCILING,
+            conditions::STALLED,
+        ];
+        said.retain(|one| !stale.contains(&&*one.type_));
+        said.push(closed(conditions::READY, ConditionStatus::False));
+        said.push(closed(conditions::RECONCILING, ConditionStatus::True));
+    }
+    said.retain(|one| one.type_ != conditions::GATED);
+    said.push(closed(conditions::GATED, ConditionStatus::True));
+    let mut wanted = live.clone();
+    write_conditions(plan, facts, (observed, said, Vec::new()), &mut wanted, now);
+    patch(facts, observed, &live, &wanted)
+}
+
+/// Whether a pass has seen the present spec, as far as the status can tell.
+fn is_handled(facts: &CrdFacts, observed: &Observed, live: &Node, said: &[Condition]) -> bool {
+    let Some(ready) = said.iter().find(|one| one.type_ == conditions::READY) else {
+        return false;
+    };
+    let noted = live.get(GENERATION).and_then(Node::as_i64);
+    let noted = noted.or(ready.observed_generation);
+    // Elsewhere the generation moves with every write.
+    !facts.has_status || noted.is_none_or(|noted| noted == observed.cr.generation)
+}
