@@ -1,0 +1,74 @@
+//! Which pods an object selects: those of a workload that the short form finds, or those with labels.
+
+use serde_json::{Map, Value};
+
+use super::{Context, key, network, title};
+use crate::scaffold::text;
+
+impl Context {
+    /// The workloads whose pods have these labels.
+    pub(super) fn matching(
+        &self,
+        selector: &Map<String, Value>,
+    ) -> Vec<&(String, String, Map<String, Value>)> {
+        let has_all = |labels: &Map<String, Value>| {
+            selector
+                .iter()
+                .all(|(key, value)| labels.get(key) == Some(value))
+        };
+        let all = self.workloads.iter();
+        all.filter(|(_, _, labels)| !selector.is_empty() && has_all(labels))
+            .collect()
+    }
+
+    /// Whether the short form finds the workload of a selector by itself: it is named alike, or the only one.
+    pub(super) fn is_found(
+        &self,
+        name: &str,
+        endings: &[&str],
+        selector: &Map<String, Value>,
+    ) -> bool {
+        let served: Vec<_> = self
+            .workloads
+            .iter()
+            .filter(|(kind, _, _)| network::is_served(kind))
+            .collect();
+        let [(_, only, _)] = self.matching(selector)[..] else {
+            return false;
+        };
+        let alike = endings
+            .iter()
+            .any(|ending| name == format!("{only}{ending}"));
+        let same = served.iter().filter(|(_, one, _)| one == only).count() == 1;
+        same && (alike || served.len() == 1)
+    }
+
+    /// Notes the workloads that an object selects by labels.
+    pub(super) fn select(&mut self, object: &Value) {
+        let name = text(object, &["metadata", "name"]).unwrap_or_default();
+        let Some((selector, endings)) = network::selector(object) else {
+            return;
+        };
+        if self.is_found(name, endings, &selector) {
+            return;
+        }
+        let found = self.matching(&selector);
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|(kind, name, _)| (kind.clone(), name.clone()))
+            .collect();
+        if found.is_empty() {
+            let note = format!(
+                "{}: it selects pods that no object of the input creates",
+                title(object)
+            );
+            self.left.push(note);
+        }
+        self.selected.extend(found);
+    }
+
+    /// Whether pods of the object need the label that tells instances apart.
+    pub(super) fn is_selected_by_labels(&self, object: &Value) -> bool {
+        self.selected.contains(&key(object))
+    }
+}

@@ -1,0 +1,172 @@
+//! Katalogs to begin with, from what somebody has: a `CustomResourceDefinition`, manifests, a chart, a definition of kro.
+//!
+//! ```text
+//!  text ── input ──► objects ── crd, manifests, kro, helm ──► Draft ── text ──► katalog.yaml, crd.yaml, a sample
+//!                                                              └── left: what was not converted, and why
+//! ```
+//!
+//! A draft is a beginning: it compiles, and its sample is valid. Input is hostile: it is bounded where it is parsed, and
+//! whatever it holds gives a draft or an [`Error`].
+
+mod crd;
+mod definition;
+mod fields;
+mod helm;
+mod input;
+mod kro;
+mod manifests;
+mod naming;
+mod sample;
+mod simple;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+use serde_json::{Value, json};
+
+pub use crd::from_crd;
+pub use helm::from_helm;
+pub use input::{Error, Input};
+pub use kro::from_kro;
+pub use manifests::from_manifests;
+pub use naming::{camel_case, plural};
+
+use crate::api::names;
+
+/// A Katalog to begin with, its definition, and a custom resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// Name of the Katalog and of its entry.
+    pub name: String,
+    /// The kind that it operates.
+    pub kind: Kind,
+    /// The `CustomResourceDefinition`.
+    pub crd: Value,
+    /// The entry's `operatorBox`.
+    pub operator_box: Value,
+    /// Further fields of the entry.
+    pub entry: Value,
+    /// The custom resource.
+    pub sample: Value,
+    /// What was not converted, or needs a look, and why: a line each.
+    pub left: Vec<String>,
+}
+
+/// A kind of custom resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kind {
+    /// API group.
+    pub group: String,
+    /// The version that the Katalog names.
+    pub version: String,
+    /// The kind.
+    pub kind: String,
+    /// Plural, in lower case.
+    pub plural: String,
+    /// Singular, in lower case.
+    pub singular: String,
+}
+
+impl Kind {
+    /// A kind that is made up; without a kind it is the name in CamelCase.
+    fn made_up(name: &str, kind: Option<&str>, group: &str) -> Self {
+        let kind = kind.map_or_else(|| camel_case(name), str::to_owned);
+        let singular = kind.to_lowercase();
+        Self {
+            group: group.to_owned(),
+            version: definition::VERSION.to_owned(),
+            plural: plural(&singular),
+            kind,
+            singular,
+        }
+    }
+}
+
+impl Draft {
+    /// The Katalog as an object.
+    pub fn katalog(&self) -> Value {
+        let Kind {
+            group,
+            version,
+            kind,
+            plural,
+            singular: _,
+        } = &self.kind;
+        let mut entry = json!({
+            "crdFile": "crd.yaml",
+            "apiTypes": { "group": group, "version": version, "kind": kind, "plural": plural },
+            "operatorBox": self.operator_box,
+        });
+        if let (Some(fields), Some(more)) = (entry.as_object_mut(), self.entry.as_object()) {
+            fields.extend(more.clone());
+        }
+        let mut crds = serde_json::Map::new();
+        crds.insert(self.name.clone(), entry);
+        json!({
+            "apiVersion": names::API_VERSION,
+            "kind": "Katalog",
+            "metadata": { "name": self.name },
+            "spec": { "crds": crds },
+        })
+    }
+
+    /// `katalog.yaml`: the Katalog under a line for editors and what to check by hand.
+    ///
+    /// # Errors
+    /// [`Error::Write`], a bug of Orkestra.
+    pub fn katalog_text(&self) -> Result<String, Error> {
+        let mut text = String::from("# yaml-language-server: $schema=katalog.schema.json\n");
+        text.push_str(&yaml::comment(&format!(
+            "The operator of the kind {}: the children of each custom resource.",
+            self.kind.kind
+        )));
+        if !self.left.is_empty() {
+            text.push_str("#\n# To check by hand:\n");
+        }
+        for left in &self.left {
+            text.push_str(&yaml::comment(&format!("- {left}")));
+        }
+        text.push_str(&yaml::write(&self.katalog())?);
+        Ok(text)
+    }
+
+    /// `crd.yaml`.
+    ///
+    /// # Errors
+    /// [`Error::Write`], a bug of Orkestra.
+    pub fn crd_text(&self) -> Result<String, Error> {
+        yaml::write(&self.crd)
+    }
+
+    /// The custom resource.
+    ///
+    /// # Errors
+    /// [`Error::Write`], a bug of Orkestra.
+    pub fn sample_text(&self) -> Result<String, Error> {
+        yaml::write(&self.sample)
+    }
+}
+
+/// A text as a literal of the template language: `{{` begins no action.
+fn literal(text: &str) -> String {
+    text.replace("{{", "{{ \"{{\" }}")
+}
+
+/// Whether a field can be read with dots: `.spec.name`.
+fn is_plain(key: &str) -> bool {
+    let mut chars = key.chars();
+    chars
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The value at a path of plain keys.
+fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, key| value.get(key))
+}
+
+/// The text at a path of plain keys.
+fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
+    at(value, path)?.as_str()
+}

@@ -1,0 +1,1 @@
+{{- define "echo.fullname" -}}{{ .Release.Name }}{{- end -}}
