@@ -1,0 +1,176 @@
+//! `ork convert`
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, anyhow};
+use orkestra_core::{
+    diagnostics::{Diagnostic, Diagnostics},
+    document::{self, Converted},
+};
+
+use super::{Failure, output};
+use crate::files::{self, STDIN, TextFile};
+
+/// Rewrites Katalogs, Motifs and Komposers to today's spelling
+///
+/// Renames keys and moves blocks where a document has an old spelling. Comments, blank lines, quotes and the order of keys
+/// stay, and the result means the same. Documents of other kinds are not changed. Without a flag, the result is printed.
+/// Old spellings that cannot be rewritten are reported on standard error, with their place in the result. A file that cannot
+/// be parsed is reported and not changed, and the exit code is 1.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// Files to convert; `-` is standard input. Of a folder, every *.yaml and *.yml in it and below it
+    #[arg(value_name = "FILE", required = true)]
+    paths: Vec<PathBuf>,
+    /// Write the result to each file, instead of printing it
+    #[arg(short, long, conflicts_with = "check")]
+    in_place: bool,
+    /// Change and print nothing; report the old spellings, and exit with 1 if a file has any
+    #[arg(long)]
+    check: bool,
+}
+
+pub(super) fn execute(args: &Args) -> Result<(), Failure> {
+    if args.in_place && args.paths.iter().any(|path| path == Path::new(STDIN)) {
+        let error = anyhow!("standard input cannot be converted in place; leave out `--in-place`");
+        return Err(Failure::Input(error));
+    }
+    let mut seen = BTreeSet::new();
+    let mut has_failed = false;
+    let mut printed = String::new();
+    for path in &args.paths {
+        for file in files::find(path, &mut seen) {
+            let file = match file {
+                Ok(file) => file,
+                Err(problem) => {
+                    output::diagnostics(&[*problem]);
+                    has_failed = true;
+                    continue;
+                }
+            };
+            match document::convert(&file.name, &file.text) {
+                Ok(converted) => has_failed |= finish(args, &file, converted, &mut printed)?,
+                Err(problems) => {
+                    report(&problems, &file.name, &file.text);
+                    has_failed = true;
+                }
+            }
+        }
+    }
+    output::print(&printed)?;
+    if has_failed {
+        return Err(Failure::Reported);
+    }
+    Ok(())
+}
+
+/// Prints, writes or compares what a file becomes. True when that is a failure.
+fn finish(
+    args: &Args,
+    file: &TextFile,
+    converted: Converted,
+    printed: &mut String,
+) -> Result<bool, Failure> {
+    let is_changed = converted.text != file.text;
+    if args.check {
+        report(&Diagnostics(converted.found), &file.name, &file.text);
+        if is_changed {
+            output::note(&format!("{} would be changed", file.name));
+        }
+        return Ok(is_changed);
+    }
+    report(&Diagnostics(converted.left), &file.name, &converted.text);
+    if !args.in_place {
+        append(printed, &converted.text);
+    } else if is_changed {
+        replace(&file.path, &converted.text)
+            .with_context(|| format!("cannot write {}", file.name))?;
+        output::note(&format!("converted {}", file.name));
+    }
+    Ok(false)
+}
+
+/// Adds the documents of a file to those before it.
+fn append(printed: &mut String, text: &str) {
+    if !printed.is_empty() {
+        if !printed.ends_with('\n') {
+            printed.push('\n');
+        }
+        if !text.starts_with("---") {
+            printed.push_str("---\n");
+        }
+    }
+    printed.push_str(text);
+}
+
+fn report(problems: &Diagnostics, name: &str, text: &str) {
+    if !problems.is_empty() {
+        let texts = BTreeMap::from([(name.to_owned(), text.to_owned())]);
+        let problems: Vec<Diagnostic> = problems.iter().cloned().collect();
+        output::snippets(&problems, &texts);
+    }
+}
+
+/// Replaces a file at once: whoever reads it finds the old text or the new one. Its permissions stay, and so does a link.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let permissions = fs::metadata(&path)?.permissions();
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(name);
+    let mut file = fs::File::create_new(&beside)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.set_permissions(permissions))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&beside, &path));
+    if written.is_err() {
+        // The error that is reported says more.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_keeps_its_permissions_and_its_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&file, &link).unwrap();
+        replace(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(link.is_symlink());
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            2,
+            "nothing is left beside"
+        );
+    }
+
+    #[test]
+    fn texts_of_several_files_become_one_stream() {
+        let mut printed = String::new();
+        append(&mut printed, "a: 1");
+        append(&mut printed, "b: 1\n");
+        append(&mut printed, "---\nc: 1\n");
+        assert_eq!(printed, "a: 1\n---\nb: 1\n---\nc: 1\n");
+    }
+}

@@ -1,0 +1,92 @@
+//! `ork diff`
+
+use std::path::PathBuf;
+
+use super::{
+    Failure,
+    options::{Cluster, Files, parse_namespace},
+    output::{self, Counts},
+};
+use crate::{
+    client,
+    diff::{self, Diffed, Request},
+};
+
+/// Exit code where nothing could be compared: 1 means differences.
+const TROUBLE: u8 = 2;
+
+/// Shows what a Katalog would change in the cluster, as `kubectl diff` does
+///
+/// The objects that the custom resources of the cluster have are compared with those that these files would make. With
+/// --cr, the custom resources come from files: live ones get the content of the file. Each object is applied as a dry run,
+/// so defaults and admission count; nothing is written. Without a path, katalog.yaml of the current folder is used.
+///
+/// Exit codes: 0 no difference, 1 differences, 2 an error, 3 the cluster could not be reached.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    #[command(flatten)]
+    files: Files,
+    /// Custom resources to compare instead of those in the cluster; may be repeated
+    #[arg(short, long = "cr", value_name = "FILE", num_args = 1..)]
+    crs: Vec<PathBuf>,
+    /// Namespace of the custom resources in the cluster [default: all namespaces]
+    #[arg(short, long, value_name = "NS", value_parser = parse_namespace, conflicts_with = "crs")]
+    namespace: Option<String>,
+    /// Answers to `external` calls, as `ork render --external` takes them; no call is made
+    #[arg(long, value_name = "FILE")]
+    external: Option<PathBuf>,
+    /// Show the values of Secrets instead of `***`
+    #[arg(long)]
+    show_secrets: bool,
+    #[command(flatten)]
+    cluster: Cluster,
+}
+
+pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+    let found = compare(args).await.map_err(|failure| match failure {
+        Failure::Input(error) => {
+            output::error(&error);
+            Failure::Code(TROUBLE)
+        }
+        Failure::Reported => Failure::Code(TROUBLE),
+        failure => failure,
+    })?;
+    if found.changes.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Reported)
+}
+
+async fn compare(args: Args) -> Result<Diffed, Failure> {
+    let request = Request {
+        katalogs: args.files.or_default()?,
+        resources: args.crs,
+        namespace: args.namespace,
+        calls: args.external,
+        secrets: args.show_secrets,
+        now: jiff::Timestamp::now(),
+    };
+    let connection = client::connect(&args.cluster.options()).await?;
+    let comparing = diff::diff(&connection.client, &request);
+    let diffed = output::progress("comparing with the cluster", comparing).await;
+    let diffed = diffed.map_err(|error| {
+        if error.is_unreachable() {
+            Failure::Cluster(error.into())
+        } else {
+            Failure::Input(error.into())
+        }
+    })?;
+    output::snippets(&diffed.problems.0, &diffed.texts);
+    output::print(&diff::unified(&diffed.changes).map_err(anyhow::Error::new)?)?;
+    let counts = Counts::of(&diffed.problems);
+    if counts.errors > 0 {
+        output::note(&counts.to_string());
+        return Err(Failure::Reported);
+    }
+    if diffed.changes.is_empty() {
+        let resources = output::count(diffed.resources, "custom resource");
+        output::note(&format!("no differences in the objects of {resources}"));
+    }
+    Ok(diffed)
+}

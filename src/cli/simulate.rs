@@ -1,0 +1,232 @@
+//! `ork simulate`
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use clap::ValueEnum;
+use orkestra_core::value;
+
+use super::{
+    Failure,
+    output::{self, Counts},
+};
+use crate::simulate::{self, Init, Options, Simulated};
+
+/// The file where none is given.
+const FILE: &str = "simulate.yaml";
+/// How often files are looked at.
+const POLL: Duration = Duration::from_millis(500);
+
+/// Runs Katalogs over custom resources in memory, without a cluster, and checks what is expected
+///
+/// A Simulate names a Katalog, custom resources and what is expected: operations by cycle, a steady state, no failures, the
+/// status. The passes are those of the operator; clock and random values are fixed, so that equal files give equal output.
+/// What is not met is printed with what was seen, and the command ends with 1.
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Simulate files and folders; `./...` is this folder and all below it [default: simulate.yaml]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The same; may be repeated
+    #[arg(short, long = "file", value_name = "PATH", num_args = 1..)]
+    files: Vec<PathBuf>,
+    /// Custom resources instead of those that the documents name; may be repeated
+    #[arg(long = "cr", value_name = "FILE", num_args = 1..)]
+    crs: Vec<PathBuf>,
+    /// Definitions instead of those that the documents name; may be repeated
+    #[arg(long = "crd", value_name = "FILE", num_args = 1..)]
+    crds: Vec<PathBuf>,
+    /// How many cycles run, instead of what the documents say
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    cycles: Option<u32>,
+    /// Answer calls that have no answer with an empty body
+    #[arg(long)]
+    skip_external: bool,
+    /// How results are printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Format,
+    /// Run again whenever a file changes, until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// One object
+    Json,
+    /// `JUnit` XML
+    Junit,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Write a Simulate whose expectations are what is seen
+    Init(InitArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct InitArgs {
+    /// The file to write
+    #[arg(value_name = "FILE", default_value = FILE)]
+    file: PathBuf,
+    /// The Katalog, relative to that file
+    #[arg(short, long, value_name = "FILE", default_value = "katalog.yaml")]
+    katalog: String,
+    /// Custom resources, relative to that file; may be repeated
+    #[arg(long = "cr", value_name = "FILE", num_args = 1.., default_value = "cr.yaml")]
+    crs: Vec<String>,
+    /// Definitions, relative to that file; may be repeated
+    #[arg(long = "crd", value_name = "FILE", num_args = 1..)]
+    crds: Vec<String>,
+    /// Replace the expectations of a file that exists; the rest of it stays
+    #[arg(long)]
+    force: bool,
+    /// Print the file instead of writing it
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+    if let Some(Command::Init(args)) = args.command {
+        return init(args).await;
+    }
+    let mut paths = args.paths;
+    paths.extend(args.files);
+    if paths.is_empty() {
+        paths.push(PathBuf::from(FILE));
+    }
+    let options = Options {
+        resources: args.crs,
+        definitions: args.crds,
+        cycles: args.cycles,
+        skip_external: args.skip_external,
+    };
+    loop {
+        let simulated = once(&paths, &options, args.output).await?;
+        if !args.watch {
+            return if simulated.is_passed() {
+                Ok(())
+            } else {
+                Err(Failure::Reported)
+            };
+        }
+        output::note("waiting for changes");
+        if !changed(&paths, &simulated.files).await {
+            return Ok(());
+        }
+    }
+}
+
+/// Simulates and prints.
+async fn once(paths: &[PathBuf], options: &Options, format: Format) -> Result<Simulated, Failure> {
+    let started = Instant::now();
+    let simulated = simulate::simulate(paths, options).await;
+    let took = started.elapsed();
+    output::snippets(&simulated.problems.0, &simulated.texts);
+    match format {
+        Format::Text => output::print(&simulate::to_text(&simulated))?,
+        Format::Junit => output::print(&simulate::to_junit(&simulated))?,
+        Format::Json => {
+            let value = simulate::to_json(&simulated);
+            let text = serde_json::to_string_pretty(&value).map_err(anyhow::Error::new)?;
+            output::print(&format!("{text}\n"))?;
+        }
+    }
+    let all = simulated.suites.len();
+    let passed = simulated
+        .suites
+        .iter()
+        .filter(|suite| suite.is_passed())
+        .count();
+    let counts = Counts::of(&simulated.problems);
+    let errors = if counts == Counts::default() {
+        String::new()
+    } else {
+        format!(", {counts}")
+    };
+    let all = output::count(all, "simulation");
+    output::note(&format!(
+        "{passed} of {all} passed{errors} in {} ms",
+        took.as_millis()
+    ));
+    Ok(simulated)
+}
+
+/// Waits until a file has another text, or a folder another file; false on Ctrl-C.
+async fn changed(paths: &[PathBuf], files: &BTreeSet<PathBuf>) -> bool {
+    let before = digest(paths, files);
+    let interrupted = tokio::signal::ctrl_c();
+    tokio::pin!(interrupted);
+    loop {
+        tokio::select! {
+            _ = &mut interrupted => return false,
+            () = tokio::time::sleep(POLL) => {}
+        }
+        if digest(paths, files) != before {
+            return true;
+        }
+    }
+}
+
+/// Hash over the texts of files, and which files the folders hold.
+fn digest(paths: &[PathBuf], files: &BTreeSet<PathBuf>) -> String {
+    let mut all = String::new();
+    let folders = paths.iter().map(|path| match path.file_name() {
+        Some(name) if name == "..." => path.parent().unwrap_or(Path::new(".")).to_owned(),
+        _ => path.clone(),
+    });
+    let found = folders.filter(|path| path.is_dir()).flat_map(|folder| {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
+    });
+    for path in files.iter().cloned().chain(found.collect::<BTreeSet<_>>()) {
+        all.push_str(&path.display().to_string());
+        all.push_str(&value::hash_text(
+            &std::fs::read_to_string(path).unwrap_or_default(),
+        ));
+    }
+    value::hash_text(&all)
+}
+
+async fn init(args: InitArgs) -> Result<(), Failure> {
+    let dry_run = args.dry_run;
+    let wanted = Init {
+        file: args.file,
+        katalog: args.katalog,
+        resources: args.crs,
+        definitions: args.crds,
+        force: args.force,
+        dry_run,
+    };
+    let text = match simulate::init(&wanted).await {
+        Ok(text) => text,
+        Err(error) => {
+            if let Some(problems) = error.problems() {
+                output::diagnostics(&problems.0);
+            }
+            return Err(anyhow::Error::new(error).into());
+        }
+    };
+    if dry_run {
+        output::print(&text)?;
+    } else {
+        output::note(&format!(
+            "wrote {}; read what it expects",
+            wanted.file.display()
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,372 @@
+//! What a Katalog would change in a cluster: `ork diff`. Reads only.
+//!
+//! ```text
+//!  files ── files::validate ──► plans ─┐
+//!  custom resources: files, or live ───┼─► pass (as `render`) ──► objects ── dry-run apply ──► Change ── print ──► unified diff
+//!  live children, objects that are read ┘     ▲ asks for more │
+//!                                             └───────────────┘
+//! ```
+
+mod cluster;
+mod print;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jiff::Timestamp;
+use orkestra_core::{
+    diagnostics::Diagnostics,
+    plan::{ChildKey, OperatorPlan},
+    value::Node,
+};
+use serde_json::Value;
+
+use self::cluster::Cluster;
+pub use self::{cluster::Error, print::unified};
+use crate::{
+    files::{self, Compiled},
+    render::{
+        Given, MASK, Object, Pass, Rendered, is_secret, pass, pick, read_calls, read_objects,
+    },
+};
+
+/// How many requests are under way at a time.
+const SIDE_BY_SIDE: usize = 8;
+/// How often an object is compared that is written meanwhile.
+const ATTEMPTS: usize = 3;
+/// How often a pass asks for further objects at most.
+const ROUNDS: usize = 8;
+
+/// What is compared, from which files; `-` is standard input.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Katalogs, and definitions that they do not name.
+    pub katalogs: Vec<PathBuf>,
+    /// Custom resources; those of the cluster if there are none.
+    pub resources: Vec<PathBuf>,
+    /// The namespace of the cluster's custom resources; all namespaces if there is none.
+    pub namespace: Option<String>,
+    /// Answers to calls: a map by the call's name.
+    pub calls: Option<PathBuf>,
+    /// Whether values of Secrets are shown.
+    pub secrets: bool,
+    /// What templates take for the present time.
+    pub now: Timestamp,
+}
+
+/// What comparing came to.
+#[derive(Debug, Default)]
+pub struct Diffed {
+    /// The objects that would change, in the order of the custom resources and then of their creation.
+    pub changes: Vec<Change>,
+    /// How many custom resources were compared.
+    pub resources: usize,
+    /// What is wrong with the files, or cannot be rendered; warnings too.
+    pub problems: Diagnostics,
+    /// Texts of the files by their name.
+    pub texts: BTreeMap<String, String>,
+}
+
+/// An object that would change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Which one: `Deployment.apps shop/web`.
+    pub object: String,
+    /// As it is; nothing if it would be created.
+    pub before: Option<Value>,
+    /// As it would be; nothing if it would be deleted.
+    pub after: Option<Value>,
+    /// What the API server says of fields that other field managers applied; they are shown as taken over.
+    pub conflict: Option<String>,
+}
+
+/// Compares what is rendered for custom resources with the objects of a cluster.
+///
+/// # Errors
+/// When the cluster does not answer, or refuses a request.
+pub async fn diff(client: &kube::Client, request: &Request) -> Result<Diffed, Error> {
+    let found = files::validate(&request.katalogs).await;
+    let mut rendered = Rendered {
+        passes: Vec::new(),
+        problems: found.problems,
+        texts: found.texts,
+    };
+    let given = read_objects(&request.resources, &mut rendered);
+    let calls = read_calls(request.calls.as_slice(), &found.katalogs, &mut rendered);
+    let mut diffed = Diffed {
+        problems: rendered.problems,
+        texts: rendered.texts,
+        ..Diffed::default()
+    };
+    if diffed.problems.has_errors() {
+        return Ok(diffed);
+    }
+    let desk = Desk {
+        cluster: Cluster::new(client.clone()),
+        katalogs: &found.katalogs,
+        calls: &calls,
+        request,
+    };
+    let resources = if request.resources.is_empty() {
+        desk.live_resources().await?
+    } else {
+        desk.with_live(given).await?
+    };
+    diffed.resources = resources.len();
+    let cross = desk.cross(&resources).await?;
+    for resource in &resources {
+        desk.compare(resource, &cross, &mut diffed).await?;
+    }
+    Ok(diffed)
+}
+
+/// What every comparison needs.
+struct Desk<'a> {
+    cluster: Cluster,
+    katalogs: &'a [Compiled],
+    calls: &'a BTreeMap<String, Node>,
+    request: &'a Request,
+}
+
+impl Desk<'_> {
+    fn operators(&self) -> impl Iterator<Item = &OperatorPlan> {
+        let all = self
+            .katalogs
+            .iter()
+            .flat_map(|katalog| &katalog.plan.operators);
+        all.map(AsRef::as_ref)
+    }
+
+    /// The custom resources of the cluster that the Katalogs operate and that are not being deleted.
+    async fn live_resources(&self) -> Result<Vec<Object>, Error> {
+        let (mut seen, mut resources) = (BTreeSet::new(), Vec::new());
+        for operator in self.operators() {
+            if !seen.insert(operator.resource.group_kind()) {
+                continue;
+            }
+            let served = self.cluster.kind(&operator.resource).await?;
+            let labels: Vec<String> = (operator.watched.labels.iter())
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            let namespace = self.request.namespace.as_deref();
+            let all = self
+                .cluster
+                .list(&served, namespace, &labels.join(","))
+                .await?;
+            let all = all.into_iter().map(Object::live);
+            resources.extend(all.filter(|resource| {
+                let metadata = resource.node.get("metadata");
+                let namespace = metadata.and_then(|metadata| metadata.get("namespace")?.as_str());
+                operator.watched.admits(namespace) && !resource.is_deleting()
+            }));
+        }
+        Ok(resources)
+    }
+
+    /// Custom resources of files, each with what the cluster adds to it.
+    async fn with_live(&self, given: Vec<Object>) -> Result<Vec<Object>, Error> {
+        let mut resources = Vec::with_capacity(given.len());
+        for mut resource in given {
+            // What nobody operates is reported by the pass.
+            if let Ok(picked) = pick(self.katalogs, &resource) {
+                let served = self.cluster.kind(&picked.operator.resource).await?;
+                self.cluster.place(&served, &mut resource.node);
+                if let Some(live) = self.cluster.same(&served, &resource.node).await? {
+                    resource.node = merged(&live, &resource.node);
+                }
+            }
+            resources.push(resource);
+        }
+        Ok(resources)
+    }
+
+    /// What `cross` may read: the custom resources of these Katalogs.
+    async fn cross(&self, resources: &[Object]) -> Result<Vec<Node>, Error> {
+        if self.operators().all(|operator| operator.cross.is_empty()) {
+            return Ok(Vec::new());
+        }
+        let mut all: Vec<Node> = resources.iter().map(|one| one.node.clone()).collect();
+        if !self.request.resources.is_empty() {
+            let live = self.live_resources().await?;
+            all.extend(live.into_iter().map(|one| one.node));
+        }
+        Ok(all)
+    }
+
+    /// Adds the changes of one custom resource's objects.
+    async fn compare(
+        &self,
+        resource: &Object,
+        cross: &[Node],
+        diffed: &mut Diffed,
+    ) -> Result<(), Error> {
+        let operator = match pick(self.katalogs, resource) {
+            Ok(picked) => picked.operator,
+            Err(problem) => {
+                diffed.problems.push(*problem);
+                return Ok(());
+            }
+        };
+        let mut children = self.children(operator, resource).await?;
+        let mut absent = BTreeSet::new();
+        for round in 1..=ROUNDS {
+            let given = Given {
+                resource,
+                status: None,
+                children: &children,
+                cross,
+                calls: self.calls,
+                now: self.request.now,
+            };
+            let (pass, problems) = match pass(self.katalogs, &given) {
+                Ok(passed) => passed,
+                Err(problem) => {
+                    diffed.problems.push(*problem);
+                    return Ok(());
+                }
+            };
+            let mut asked = pass.preview.asked.clone();
+            asked.retain(|key| !absent.contains(key));
+            if asked.is_empty() || round == ROUNDS {
+                diffed.problems.extend(problems);
+                let changes = self.changes(operator, &pass).await?;
+                diffed.changes.extend(changes);
+                break;
+            }
+            for key in asked {
+                match self.cluster.object(operator, &key).await? {
+                    Some(object) => children.push(object),
+                    None => {
+                        absent.insert(key);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The children that a live custom resource has.
+    async fn children(
+        &self,
+        operator: &OperatorPlan,
+        resource: &Object,
+    ) -> Result<Vec<Node>, Error> {
+        let metadata = resource.node.get("metadata");
+        let Some(uid) = metadata.and_then(|metadata| metadata.get("uid")?.as_str()) else {
+            return Ok(Vec::new());
+        };
+        let label = format!("{}={uid}", orkestra_core::api::names::LABEL_OWNER_UID);
+        let (mut seen, mut children) = (BTreeSet::new(), Vec::new());
+        for kind in operator.kinds() {
+            if seen.insert(kind.group_kind()) {
+                let served = self.cluster.kind(kind).await?;
+                children.extend(self.cluster.list(&served, None, &label).await?);
+            }
+        }
+        Ok(children)
+    }
+
+    /// What a pass would change.
+    async fn changes(&self, operator: &OperatorPlan, pass: &Pass) -> Result<Vec<Change>, Error> {
+        let manager = operator.field_manager();
+        let objects = pass.preview.objects.iter().zip(&pass.hidden.objects);
+        let changes =
+            objects.map(|(object, hidden)| self.change(operator, &manager, object, hidden));
+        let changes = stream::iter(changes).buffered(SIDE_BY_SIDE);
+        let mut changes: Vec<Option<Change>> = changes.try_collect().await?;
+        changes.extend(pass.preview.deleted.iter().map(|key| Some(deleted(key))));
+        Ok(changes.into_iter().flatten().collect())
+    }
+
+    /// What would become of one object; nothing if it stays as it is.
+    async fn change(
+        &self,
+        operator: &OperatorPlan,
+        manager: &str,
+        object: &Node,
+        hidden: &Node,
+    ) -> Result<Option<Change>, Error> {
+        let served = self.cluster.kind_of(operator, object).await?;
+        let (mut before, mut after, mut conflict) = (None, Value::Null, None);
+        for _ in 0..ATTEMPTS {
+            before = self
+                .cluster
+                .same(&served, object)
+                .await?
+                .map(|live| live.to_json());
+            (after, conflict) = self.cluster.dry_run(&served, manager, object).await?;
+            // What somebody else wrote between the two requests is not a difference.
+            let is_one_state = |live: &Value| print::version(live) == print::version(&after);
+            if before.as_ref().is_none_or(is_one_state) {
+                break;
+            }
+        }
+        let mut before = before.map(|live| print::cleaned(&live));
+        let mut after = print::cleaned(&after);
+        if let Some(before) = &before {
+            print::keep_katalog(before, &mut after);
+        }
+        let mut after = Some(after);
+        if before == after {
+            return Ok(None);
+        }
+        if !self.request.secrets {
+            if is_secret(object) {
+                print::mask_secret(before.as_mut(), after.as_mut());
+            } else if object != hidden {
+                print::mask(hidden, MASK, before.as_mut(), after.as_mut());
+            }
+        }
+        Ok(Some(Change {
+            object: print::name(&object.to_json()),
+            before,
+            after,
+            conflict,
+        }))
+    }
+}
+
+/// A child that would be deleted. Of its content nothing is shown: it may hold values of a Secret.
+fn deleted(key: &ChildKey) -> Change {
+    let namespace = key.object.namespace.as_deref();
+    let metadata = serde_json::json!({ "name": &*key.object.name, "namespace": namespace });
+    let before = serde_json::json!({ "kind": &*key.kind.kind, "metadata": metadata });
+    Change {
+        object: key.to_string(),
+        before: Some(before),
+        after: None,
+        conflict: None,
+    }
+}
+
+/// The live custom resource with the content of the file: its labels and annotations are added to the live ones, and its other
+/// fields but the metadata replace them.
+fn merged(live: &Node, file: &Node) -> Node {
+    let (Value::Object(mut live), Value::Object(file)) = (live.to_json(), file.to_json()) else {
+        return file.clone();
+    };
+    for (key, value) in file {
+        match (key.as_str(), live.get_mut(&key)) {
+            ("metadata", Some(Value::Object(metadata))) => {
+                for field in ["labels", "annotations"] {
+                    let added = value.get(field).and_then(Value::as_object);
+                    let all = metadata
+                        .entry(field)
+                        .or_insert_with(|| serde_json::json!({}));
+                    if let (Some(added), Some(all)) = (added, all.as_object_mut()) {
+                        all.extend(added.clone());
+                    }
+                }
+            }
+            _ => {
+                live.insert(key, value);
+            }
+        }
+    }
+    Node::from(&Value::Object(live))
+}
