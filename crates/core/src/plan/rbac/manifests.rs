@@ -1,0 +1,116 @@
+//! The manifests that grant permissions.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{
+    CLAIMS_NAMESPACE, NAMESPACE, Permissions, PolicyRule, SERVICE_ACCOUNT, claims, election,
+    install, permissions,
+};
+use crate::{api::names, plan::Plan};
+
+/// Manifests for the runtime and for `plans`, to apply in order: Namespaces, `ServiceAccount`, the Roles for leader election and
+/// for claims, then for the install role and for each Katalog a `ClusterRole`, and a `Role` for each namespace that it fixes;
+/// each role with its binding to the service account. The runtime runs the Katalogs of `namespaces`; without any, of all.
+pub fn manifests(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> Vec<Value> {
+    let mut manifests = vec![
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }),
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS_NAMESPACE } }),
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": { "name": SERVICE_ACCOUNT, "namespace": NAMESPACE },
+        }),
+    ];
+    let elects = format!("{SERVICE_ACCOUNT}-leader-election");
+    manifests.extend(grant(Some(NAMESPACE), &elects, &election()));
+    manifests.extend(grant(Some(CLAIMS_NAMESPACE), CLAIMS_NAMESPACE, &claims()));
+    manifests.extend(grants(SERVICE_ACCOUNT, &install(namespaces)));
+    for plan in plans {
+        manifests.extend(grants(&role_name(plan), &permissions(plan)));
+    }
+    manifests
+}
+
+/// The roles of that name, where there are rules for them, and their bindings.
+fn grants(name: &str, permissions: &Permissions) -> Vec<Value> {
+    let mut manifests = Vec::new();
+    if !permissions.cluster.is_empty() {
+        manifests.extend(grant(None, name, &permissions.cluster));
+    }
+    for (namespace, rules) in &permissions.namespaces {
+        manifests.extend(grant(Some(namespace), name, rules));
+    }
+    manifests
+}
+
+/// Cluster roles for people, which are bound to nobody and added to no role of Kubernetes' own: who writes Katalogs and Motifs,
+/// and who reads them. Both kinds go together, since a Motif is a part of each Katalog that imports it.
+pub fn roles_for_people() -> Vec<Value> {
+    let role = |name: &str, verbs: &[&str], description: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {
+                "name": format!("{SERVICE_ACCOUNT}-{name}"),
+                "annotations": { "kubernetes.io/description": description },
+            },
+            "rules": [{
+                "apiGroups": [names::GROUP],
+                "resources": ["katalogs", "motifs"],
+                "verbs": verbs,
+            }],
+        })
+    };
+    vec![
+        role(
+            "author",
+            &[
+                "create", "delete", "get", "list", "patch", "update", "watch",
+            ],
+            "Grants the power of Orkestra itself: authors of Katalogs, and of Motifs that Katalogs import, decide what \
+             operators do with Orkestra's permissions. Bind it to administrators only.",
+        ),
+        role(
+            "viewer",
+            &["get", "list", "watch"],
+            "Permits reading Katalogs and Motifs.",
+        ),
+    ]
+}
+
+/// The name of the roles with what a Katalog needs: `orkestra:<namespace>:<name>`.
+pub fn role_name(plan: &Plan) -> String {
+    format!(
+        "{SERVICE_ACCOUNT}:{}:{}",
+        plan.katalog.namespace, plan.katalog.name
+    )
+}
+
+/// A role of that name and its binding: a `Role` of `namespace`, or a `ClusterRole`.
+fn grant(namespace: Option<&str>, name: &str, rules: &[PolicyRule]) -> [Value; 2] {
+    const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
+    let mut metadata = json!({ "name": name });
+    let kind = match namespace {
+        Some(namespace) => {
+            metadata["namespace"] = namespace.into();
+            "Role"
+        }
+        None => "ClusterRole",
+    };
+    let role = json!({
+        "apiVersion": API_VERSION,
+        "kind": kind,
+        "metadata": metadata,
+        "rules": rules,
+    });
+    let binding = json!({
+        "apiVersion": API_VERSION,
+        "kind": format!("{kind}Binding"),
+        "metadata": metadata,
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name },
+        "subjects": [{ "kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": NAMESPACE }],
+    });
+    [role, binding]
+}

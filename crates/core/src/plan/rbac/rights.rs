@@ -1,0 +1,123 @@
+//! Rights being gathered, and the rules that they become.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::plan::Places;
+
+/// One rule of a role: every verb on every resource of one group.
+///
+/// Source: Kubernetes API reference, `PolicyRule v1 rbac`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRule {
+    /// The API group; always exactly one, empty for the core group.
+    pub api_groups: Vec<String>,
+    /// Plurals, with subresources such as `websites/status`; sorted.
+    pub resources: Vec<String>,
+    /// Verbs, sorted.
+    pub verbs: Vec<String>,
+    /// The objects that it is about, sorted; none is all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_names: Vec<String>,
+}
+
+/// The rules that a Katalog needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// In all namespaces, and outside of them; sorted.
+    pub cluster: Vec<PolicyRule>,
+    /// In single namespaces, where the Katalog fixes them; sorted.
+    pub namespaces: BTreeMap<Box<str>, Vec<PolicyRule>>,
+}
+
+/// A right's namespace, group, resource and names of objects.
+type About = (Option<Box<str>>, String, String, Vec<String>);
+
+/// Rights being gathered: verbs by what they are about.
+#[derive(Default)]
+pub(super) struct Rights(BTreeMap<About, BTreeSet<String>>);
+
+impl Rights {
+    pub(super) fn add(&mut self, group: &str, resource: impl Into<String>, verbs: &[&'static str]) {
+        self.add_in(&Places::All, group, resource, verbs);
+    }
+
+    pub(super) fn add_in(
+        &mut self,
+        places: &Places,
+        group: &str,
+        resource: impl Into<String>,
+        verbs: &[&'static str],
+    ) {
+        let verbs = verbs.iter().copied();
+        self.add_named(places, group, &resource.into(), &[], verbs);
+    }
+
+    /// Adds rights on some objects only; without names, on all.
+    pub(super) fn add_named<'a>(
+        &mut self,
+        places: &Places,
+        group: &str,
+        resource: &str,
+        names: &[String],
+        verbs: impl IntoIterator<Item = &'a str>,
+    ) {
+        let mut names = names.to_vec();
+        names.sort();
+        let verbs: Vec<String> = verbs.into_iter().map(str::to_owned).collect();
+        for namespace in places.scopes() {
+            let about = (
+                namespace.map(Into::into),
+                group.to_owned(),
+                resource.to_owned(),
+                names.clone(),
+            );
+            self.0.entry(about).or_default().extend(verbs.clone());
+        }
+    }
+
+    /// Rules for all namespaces and for single ones, one for each group and set of verbs, sorted. What is granted everywhere
+    /// is not granted again.
+    pub(super) fn into_permissions(self) -> Permissions {
+        type Merged = BTreeMap<(String, Vec<String>, Vec<String>), Vec<String>>;
+        let everywhere = self.0.clone();
+        let mut merged: BTreeMap<Option<Box<str>>, Merged> = BTreeMap::new();
+        for ((namespace, group, resource, names), mut verbs) in self.0 {
+            let about = (None, group.clone(), resource.clone(), names.clone());
+            if let Some(more) = everywhere.get(&about).filter(|_| namespace.is_some()) {
+                verbs.retain(|verb| !more.contains(verb));
+            }
+            if verbs.is_empty() {
+                continue;
+            }
+            let verbs = verbs.into_iter().collect();
+            let rules = merged.entry(namespace).or_default();
+            rules
+                .entry((group, verbs, names))
+                .or_default()
+                .push(resource);
+        }
+        let mut permissions = Permissions::default();
+        for (namespace, rules) in merged {
+            let rule = |((group, verbs, resource_names), resources)| PolicyRule {
+                api_groups: vec![group],
+                resources,
+                verbs,
+                resource_names,
+            };
+            let rules = rules.into_iter().map(rule).collect();
+            match namespace {
+                None => permissions.cluster = rules,
+                Some(namespace) => drop(permissions.namespaces.insert(namespace, rules)),
+            }
+        }
+        permissions
+    }
+
+    /// One rule for each group and set of verbs, sorted.
+    pub(super) fn into_rules(self) -> Vec<PolicyRule> {
+        self.into_permissions().cluster
+    }
+}

@@ -1,0 +1,46 @@
+//! Roots of templates elsewhere, and what to read instead.
+
+/// Names of the root elsewhere, and what to read here.
+const ROOTS: &[(&[&str], &str)] = &[
+    // Helm.
+    (
+        &["Values"],
+        "values come from the custom resource: read `.spec`, with `default` for what may be missing",
+    ),
+    (
+        &["Release"],
+        "an instance is a custom resource: read `.metadata.name` and `.metadata.namespace`",
+    ),
+    (
+        &["Chart", "Template", "Subcharts"],
+        "there is no chart: write the text out",
+    ),
+    (
+        &["Capabilities"],
+        "templates read nothing of the cluster's version: put what differs into the custom resource's `.spec`",
+    ),
+    (
+        &["Files"],
+        "templates read no files: write the text under `data` of an entry in `configMaps`",
+    ),
+    // kro.
+    (
+        &["schema"],
+        "the custom resource itself is read as `.metadata`, `.spec` and `.status`",
+    ),
+    // Metacontroller, Crossplane's functions.
+    (
+        &["parent", "object", "observed", "composite", "xr", "context"],
+        "the custom resource itself is read as `.metadata`, `.spec` and `.status`, its children as `.children`",
+    ),
+    (
+        &["desired", "resources"],
+        "children are read as they are in the cluster: `.children`",
+    ),
+];
+
+/// What to read instead of the root `name` of another template language.
+pub(super) fn instead(name: &str) -> Option<&'static str> {
+    let found = ROOTS.iter().find(|(names, _)| names.contains(&name));
+    found.map(|(_, instead)| *instead)
+}
