@@ -9,7 +9,8 @@
 //!
 //! Of several such processes one works; `lead` decides which, and keeps the others from writing.
 //!
-//! At the desk, without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, and
+//! At the desk, without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would change in a
+//! cluster, and
 //! `init` writes one to begin with.
 //!
 //! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
@@ -17,6 +18,7 @@
 mod certificates;
 pub mod cli;
 pub mod client;
+pub mod diff;
 pub mod events;
 pub mod external;
 pub mod files;
@@ -27,6 +29,7 @@ pub mod metrics;
 pub mod render;
 pub mod runtime;
 pub mod server;
+pub mod simulate;
 pub mod tasks;
 pub mod telemetry;
 
@@ -35,3 +38,6 @@ mod testing;
 
 /// The version of this build.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The versions of Kubernetes that the tests run against.
+pub const KUBERNETES: [&str; 1] = ["1.34"];

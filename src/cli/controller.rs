@@ -8,13 +8,10 @@ use std::{
 
 use super::{
     Failure,
-    options::{Election, Http, Process, parse_namespace},
+    options::{Cluster, Election, Http, Process, parse_namespace},
     serve::{Service, serve},
 };
-use crate::{
-    client::ClusterOptions,
-    meta::{Feed, Installation, Namespaces},
-};
+use crate::meta::{Feed, Installation, Namespaces};
 
 /// The kubelet and Prometheus come from other machines.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8080));
@@ -38,9 +35,11 @@ pub(super) struct Args {
     http: Http,
     #[command(flatten)]
     election: Election,
+    #[command(flatten)]
+    cluster: Cluster,
 }
 
-pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
+pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     args.process.start_logging();
     let installation = Installation {
         name: alone(&args.namespaces).into(),
@@ -58,7 +57,7 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
         process: &args.process,
         http: &args.http,
         listen: args.http.listen.unwrap_or(LISTEN),
-        cluster,
+        cluster: &args.cluster.options(),
         patience: PATIENCE,
         election: args.election.elect.then_some(&args.election),
         feed,

@@ -1,11 +1,15 @@
 //! `ork generate`
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 
 use clap::Subcommand;
 use orkestra_core::plan::{Plan, rbac};
 
-use super::{Failure, files, output};
+use super::{
+    Failure, files,
+    options::{Files, parse_namespace},
+    output,
+};
 
 /// Prints manifests
 #[derive(Debug, clap::Args)]
@@ -22,15 +26,20 @@ enum What {
 
 /// Prints the rights that Orkestra and the Katalogs need, and nothing more
 ///
-/// A namespace, a service account, cluster roles and their bindings, for `kubectl apply --filename -`. Without a file: what
-/// `ork controller` itself needs, and the cluster roles `orkestra-author` and `orkestra-viewer`, which are bound to nobody.
-/// Whoever may write Katalogs or Motifs has the permissions of Orkestra.
+/// A namespace, a service account, roles and their bindings, for `kubectl apply --filename -`. Where a Katalog fixes the
+/// namespaces of its custom resources (`allowedNamespaces`) and of their children, it needs Roles in these namespaces, which must
+/// exist; everything else is in cluster roles. Without a file: what `ork controller` itself needs, and the cluster roles
+/// `orkestra-author` and `orkestra-viewer`, which are bound to nobody. Whoever may write Katalogs or Motifs has the permissions
+/// of Orkestra.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 struct Rbac {
-    /// Katalog files; may be repeated
-    #[arg(short = 'k', long = "katalog", value_name = "FILE", num_args = 1..)]
-    katalogs: Vec<PathBuf>,
+    #[command(flatten)]
+    files: Files,
+    /// Namespace whose Katalogs are run, as for `ork controller`; may be repeated. Access to Katalogs is then limited to these
+    /// namespaces [default: all]
+    #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
+    namespaces: Vec<String>,
 }
 
 pub(super) async fn execute(
@@ -38,13 +47,14 @@ pub(super) async fn execute(
         what: What::Rbac(args),
     }: Args,
 ) -> Result<(), Failure> {
-    let plans = files::compile(&args.katalogs).await?;
+    let plans = files::compile(&args.files.given()).await?;
     let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
-    Ok(output::print(&rbac_yaml(&plans)?)?)
+    let namespaces = args.namespaces.into_iter().map(Into::into).collect();
+    Ok(output::print(&rbac_yaml(&plans, &namespaces)?)?)
 }
 
-fn rbac_yaml(plans: &[&Plan]) -> anyhow::Result<String> {
-    let mut manifests = rbac::manifests(plans);
+fn rbac_yaml(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> anyhow::Result<String> {
+    let mut manifests = rbac::manifests(plans, namespaces);
     if plans.is_empty() {
         manifests.extend(rbac::roles_for_people());
     }
@@ -57,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_roles_for_people_treat_motifs_as_katalogs_and_are_bound_to_nobody() {
-        let text = rbac_yaml(&[]).unwrap();
+        let text = rbac_yaml(&[], &BTreeSet::new()).unwrap();
         let manifests: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
         let mut roles = 0;
         for manifest in &manifests {
@@ -87,7 +97,7 @@ mod tests {
                       # `ork generate rbac -k FILE` prints this and what a Katalog needs.\n";
         crate::testing::assert_document(
             "config/rbac.yaml",
-            &format!("{header}{}", rbac_yaml(&[]).unwrap()),
+            &format!("{header}{}", rbac_yaml(&[], &BTreeSet::new()).unwrap()),
         );
     }
 }

@@ -1,22 +1,22 @@
 //! `ork init`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use super::{Failure, output};
-use crate::init::Scaffold;
+use crate::init::{Origin, Scaffold, name_of_folder, write_draft};
 
-/// Writes the files that a new Katalog begins with
+/// Writes the files of a new Katalog
 ///
-/// A definition, a Katalog, a custom resource, a README, and a test that compares what is made with what is expected.
-/// Nothing is overwritten.
+/// The folder gets a Katalog, the definition of its kind, a sample, a README, the schema for editors, and a test that compares
+/// the rendered children with the expected ones. The result runs as it is, at your desk and in a cluster. No file is overwritten.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// Name of the Katalog, such as frog-pond
-    name: String,
-    /// Folder for the files [default: the name]
+    /// Name of the Katalog, such as frog-pond [default: the name of the folder]
+    name: Option<String>,
+    /// Folder for the files [default: the name; without a name, the current folder]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Kind of the custom resource [default: the name in CamelCase]
@@ -25,22 +25,89 @@ pub(super) struct Args {
     /// API group of the custom resource [default: example.org]
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
+    #[command(flatten)]
+    sources: Sources,
+}
+
+/// What the Katalog begins with, instead of a Deployment and a Service.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct Sources {
+    /// Begin with a definition that exists (`kind: CustomResourceDefinition`); `-` reads standard input, and --kind selects one of several
+    #[arg(long = "from-crd", value_name = "FILE", conflicts_with = "group")]
+    crd: Option<PathBuf>,
+    /// Begin with manifests, such as those of a Deployment and its Service: a file, a folder, or `-` for standard input. Each
+    /// object becomes a child; images, replicas, ports, environment variables, hosts and sizes become fields of the spec
+    #[arg(long = "from-manifests", value_name = "PATH")]
+    manifests: Option<PathBuf>,
+    /// Begin with a definition of kro (`kind: ResourceGraphDefinition`); `-` reads standard input. Expressions that are plain paths are converted
+    #[arg(long = "from-kro", value_name = "FILE", conflicts_with_all = ["group", "kind"])]
+    kro: Option<PathBuf>,
+    /// Begin with a Helm chart. Templates that read nothing but values are converted; for others, run
+    /// `helm template NAME CHART | ork init NAME --from-manifests -`
+    #[arg(long = "from-helm", value_name = "CHART")]
+    helm: Option<PathBuf>,
+}
+
+impl Sources {
+    fn origin(self) -> Option<Origin> {
+        let Self {
+            crd,
+            manifests,
+            kro,
+            helm,
+        } = self;
+        crd.map(Origin::Crd)
+            .or_else(|| manifests.map(Origin::Manifests))
+            .or_else(|| kro.map(Origin::Kro))
+            .or_else(|| helm.map(Origin::Helm))
+    }
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
-    let scaffold = Scaffold::new(&args.name, args.kind.as_deref(), args.group.as_deref())
-        .context("cannot begin a Katalog")?;
-    let folder = args.dir.unwrap_or_else(|| PathBuf::from(&args.name));
-    let written = scaffold
-        .write(&folder)
-        .await
-        .context("cannot begin a Katalog")?;
-    for file in written {
+    let Args {
+        name,
+        dir,
+        kind,
+        group,
+        sources,
+    } = args;
+    let (kind, group) = (kind.as_deref(), group.as_deref());
+    let failed = "cannot create the Katalog";
+    let (folder, written) = if let Some(origin) = sources.origin() {
+        let draft = origin
+            .convert(name.as_deref(), kind, group)
+            .context(failed)?;
+        for left in &draft.left {
+            output::note(&format!("check by hand: {left}"));
+        }
+        let folder = dir.unwrap_or_else(|| PathBuf::from(&draft.name));
+        let written = write_draft(&draft, &folder).await;
+        (folder, written)
+    } else {
+        let (name, folder) = target(name, dir)?;
+        let scaffold = Scaffold::new(&name, kind, group).context(failed)?;
+        let written = scaffold.write(&folder).await;
+        (folder, written)
+    };
+    for file in written.context(failed)? {
         output::note(&format!("wrote {}", folder.join(file).display()));
     }
-    output::note(&format!(
-        "{} tells what to do next",
-        folder.join("README.md").display()
-    ));
+    let readme = folder.join("README.md");
+    output::note(&format!("next: follow {}", readme.display()));
     Ok(())
+}
+
+/// The name of the Katalog and the folder for its files.
+fn target(name: Option<String>, dir: Option<PathBuf>) -> anyhow::Result<(String, PathBuf)> {
+    match (name, dir) {
+        (Some(name), Some(dir)) => Ok((name, dir)),
+        (Some(name), None) => Ok((name.clone(), PathBuf::from(name))),
+        (None, dir) => {
+            let dir = dir.unwrap_or_else(|| Path::new(".").to_owned());
+            let name = name_of_folder(&dir)
+                .context("the folder's name cannot name a Katalog: write `ork init NAME`")?;
+            Ok((name, dir))
+        }
+    }
 }

@@ -2,12 +2,16 @@
 //!
 //! Exit codes: 0 fine, 1 the input is wrong or a check failed, 2 usage, 3 the cluster could not be reached.
 
+mod completion;
 mod controller;
+mod convert;
 mod crds;
+mod diff;
 mod explain;
 mod files;
 mod generate;
 mod init;
+mod man;
 mod notes;
 mod options;
 mod output;
@@ -16,7 +20,10 @@ mod render;
 mod run;
 mod schema;
 mod serve;
+mod simulate;
+mod usage;
 mod validate;
+mod version;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -31,8 +38,6 @@ use crate::{client, runtime::context};
 #[derive(Debug, Parser)]
 #[command(name = "ork", version, verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Cli {
-    #[command(flatten)]
-    cluster: options::Cluster,
     #[command(subcommand)]
     command: Command,
 }
@@ -50,13 +55,19 @@ enum Command {
     Run(run::Args),
     Init(init::Args),
     Validate(validate::Args),
+    Convert(convert::Args),
     Render(render::Args),
+    Diff(diff::Args),
+    Simulate(simulate::Args),
     Notes(notes::Args),
     Explain(explain::Args),
     Schema(schema::Args),
     Generate(generate::Args),
     Release(release::Args),
     Crds(crds::Args),
+    Completion(completion::Args),
+    Man(man::Args),
+    Version(version::Args),
 }
 
 /// Why a command ended without success.
@@ -68,6 +79,8 @@ enum Failure {
     Reported,
     /// The cluster could not be reached: 3.
     Cluster(anyhow::Error),
+    /// Something that has been printed, with a code of the command's own.
+    Code(u8),
 }
 
 impl From<anyhow::Error> for Failure {
@@ -85,7 +98,7 @@ impl From<client::Error> for Failure {
 
 /// Runs the command that the process was called with.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = usage::parse();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // Pure passes take as many workers as there are cores at most: one is always left for requests, watches and timers.
     if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
@@ -101,6 +114,7 @@ pub fn main() -> ExitCode {
     let code = match runtime.block_on(execute(cli)) {
         Ok(()) => 0,
         Err(Failure::Reported) => 1,
+        Err(Failure::Code(code)) => code,
         Err(Failure::Input(error)) => {
             output::error(&error);
             1
@@ -116,19 +130,24 @@ pub fn main() -> ExitCode {
 }
 
 async fn execute(cli: Cli) -> Result<(), Failure> {
-    let cluster = cli.cluster.options();
     match cli.command {
-        Command::Controller(args) => controller::execute(args, &cluster).await,
-        Command::Run(args) => run::execute(args, &cluster).await,
+        Command::Controller(args) => controller::execute(args).await,
+        Command::Run(args) => run::execute(args).await,
         Command::Init(args) => init::execute(args).await,
         Command::Validate(args) => validate::execute(args).await,
+        Command::Convert(args) => convert::execute(&args),
         Command::Render(args) => render::execute(args).await,
+        Command::Diff(args) => diff::execute(args).await,
+        Command::Simulate(args) => simulate::execute(args).await,
         Command::Notes(args) => notes::execute(args),
         Command::Explain(args) => explain::execute(&args),
         Command::Schema(args) => schema::execute(&args),
         Command::Generate(args) => generate::execute(args).await,
-        Command::Release(args) => release::execute(args, &cluster).await,
+        Command::Release(args) => release::execute(args).await,
         Command::Crds(args) => crds::execute(args),
+        Command::Completion(args) => completion::execute(&args),
+        Command::Man(args) => man::execute(&args),
+        Command::Version(args) => version::execute(&args),
     }
 }
 
@@ -177,23 +196,40 @@ mod tests {
     }
 
     #[test]
-    fn files_are_taken_from_one_flag_or_from_several() {
+    fn files_are_taken_from_positions_and_from_either_flag() {
         for line in [
-            "ork release -k a -k b",
-            "ork release -k a b",
-            "ork release --katalog a --katalog b",
+            "ork run -k a -k b",
+            "ork run -k a b",
+            "ork run --katalog a --katalog b",
+            "ork run -f a -f b",
+            "ork run --file a --file b",
+            "ork run -f a -k b",
+            "ork run a b",
+            "ork run a -f b",
         ] {
             let cli = Cli::try_parse_from(line.split(' ')).unwrap();
-            let Command::Release(args) = cli.command else {
+            let Command::Run(args) = cli.command else {
                 panic!("{line}")
             };
-            assert_eq!(args.katalogs.len(), 2, "{line}");
+            let files = args.files.or_default().unwrap();
+            assert_eq!(files, ["a", "b"].map(std::path::PathBuf::from), "{line}");
+        }
+        for command in ["validate", "generate rbac", "render --cr c"] {
+            for files in ["-f a", "-k a", "a"] {
+                let line = match files {
+                    // What follows `--cr` are custom resources.
+                    "a" => format!("ork {}", command.replace(" --cr c", " a --cr c"))
+                        .replace("validate", "validate a")
+                        .replace("rbac", "rbac a"),
+                    _ => format!("ork {command} {files}"),
+                };
+                assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");
+            }
         }
         assert!(Cli::try_parse_from(["ork", "release"]).is_err());
+        assert!(Cli::try_parse_from(["ork", "release", "-f", "a", "-k", "b"]).is_ok());
         assert!(Cli::try_parse_from(["ork", "release", "katalog/one", "-n", "shop"]).is_ok());
         assert!(Cli::try_parse_from(["ork", "release", "one", "-k", "a"]).is_err());
-        let cli = Cli::try_parse_from(["ork", "run"]).unwrap();
-        assert!(format!("{cli:?}").contains("[\"katalog.yaml\"]"), "{cli:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use clap::Subcommand;
 use orkestra_core::{
     diagnostics::nearest,
-    template::{NoteDoc, notes},
+    template::{NoteDoc, notes, notes_instead, search_notes},
 };
 
 use super::{Failure, output};
@@ -24,10 +24,14 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Lists the notes with a word in their name or description
+    /// Lists the notes for a purpose, the best first
+    ///
+    /// WORDS are words of names and descriptions, words that mean the same, such as "join strings" and "random password",
+    /// and functions of Sprig and Helm, such as toYaml.
     Search {
         /// In upper or lower case
-        word: String,
+        #[arg(required = true)]
+        words: Vec<String>,
     },
     /// Prints all about one note, with an example
     Show {
@@ -44,15 +48,7 @@ pub(super) fn execute(args: Args) -> Result<(), Failure> {
     }
     let text = match args.what {
         None => table(&found),
-        Some(What::Search { word }) => {
-            found.retain(|note| matches(note, &word));
-            if found.is_empty() {
-                return Err(
-                    anyhow::anyhow!("no note has `{word}` in its name or description").into(),
-                );
-            }
-            table(&found)
-        }
+        Some(What::Search { words }) => search(&words.join(" "), args.domain.as_deref())?,
         Some(What::Show { name }) => show(find(&name, &found)?),
     };
     Ok(output::print(&text)?)
@@ -70,12 +66,23 @@ fn check_domain(domain: &str, notes: &[NoteDoc]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn matches(note: &NoteDoc, word: &str) -> bool {
-    let word = word.to_lowercase();
-    let texts = [note.name, note.domain, note.doc].into_iter();
-    texts
-        .chain(note.aliases.iter().copied())
-        .any(|text| text.to_lowercase().contains(&word))
+/// The notes for what `words` say, and what to write instead of functions of others among them.
+fn search(words: &str, domain: Option<&str>) -> anyhow::Result<String> {
+    let mut found = search_notes(words);
+    found.retain(|note| domain.is_none_or(|domain| note.domain == domain));
+    let instead = notes_instead(words);
+    anyhow::ensure!(
+        !(found.is_empty() && instead.is_empty()),
+        "no note is for `{words}`; `ork notes` lists them all"
+    );
+    let mut text = String::new();
+    for (name, hint) in &instead {
+        let _ = writeln!(text, "{name} of Sprig or Helm: {hint}");
+    }
+    if !instead.is_empty() && !found.is_empty() {
+        text.push('\n');
+    }
+    Ok(text + &table(&found))
 }
 
 fn find<'a>(name: &str, notes: &'a [NoteDoc]) -> anyhow::Result<&'a NoteDoc> {
@@ -87,7 +94,7 @@ fn find<'a>(name: &str, notes: &'a [NoteDoc]) -> anyhow::Result<&'a NoteDoc> {
         match nearest(name, names) {
             Some(near) => anyhow::anyhow!("there is no note `{name}`; did you mean `{near}`?"),
             None => {
-                anyhow::anyhow!("there is no note `{name}`; `ork notes search WORD` looks for one")
+                anyhow::anyhow!("there is no note `{name}`; `ork notes search WORDS` looks for one")
             }
         }
     })
@@ -149,16 +156,34 @@ mod tests {
 
     #[test]
     fn notes_are_searched_in_any_case_and_listed_in_columns() {
-        let mut found = notes();
-        found.retain(|note| matches(note, "FALLBACK"));
+        let text = search("FALLBACK", None).unwrap();
+        let found = search_notes("fallback");
         assert!(found.iter().any(|note| note.name == "default"));
-        let text = table(&found);
         let columns: Vec<_> = found
             .iter()
             .zip(text.lines())
             .map(|(note, line)| line.find(note.doc).unwrap())
             .collect();
         assert!(columns.iter().all(|column| *column == columns[0]), "{text}");
+    }
+
+    #[test]
+    fn a_function_of_others_is_found_with_what_to_write() {
+        let text = search("b64enc", None).unwrap();
+        assert!(
+            text.starts_with("b64enc of Sprig or Helm: write `toBase64`"),
+            "{text}"
+        );
+        assert!(
+            text.lines().any(|line| line.starts_with("toBase64 ")),
+            "{text}"
+        );
+        let text = search("genCA", None).unwrap();
+        assert!(text.contains("`tls` of an entry in `secrets`"), "{text}");
+        let error = search("zebra", None).unwrap_err().to_string();
+        assert!(error.contains("no note is for `zebra`"), "{error}");
+        let text = search("join", Some("string")).unwrap();
+        assert!(text.starts_with("join "), "{text}");
     }
 
     #[test]

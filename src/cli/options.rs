@@ -1,6 +1,11 @@
 //! Flags that commands share.
 
-use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
 
 use clap::ValueEnum;
 use orkestra_core::{
@@ -18,17 +23,20 @@ use crate::{
 /// Port of the probes.
 const PROBE_PORT: u16 = 8081;
 
-/// Which cluster.
+/// The cluster that a command connects to; only commands that connect to one have these flags.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub(super) struct Cluster {
     /// Kubeconfig to use instead of $KUBECONFIG, ~/.kube/config or the Pod's service account
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig to use instead of its current one
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
+
+/// The ids of the flags of [`Cluster`].
+pub(super) const CLUSTER_FLAGS: [&str; 2] = ["kubeconfig", "context"];
 
 impl Cluster {
     pub(super) fn options(&self) -> ClusterOptions {
@@ -39,12 +47,65 @@ impl Cluster {
     }
 }
 
-/// Which Katalogs, from files.
+/// The Katalog files of a command.
 #[derive(Debug, clap::Args)]
 pub(super) struct Files {
-    /// Katalog files; may be repeated
-    #[arg(short = 'k', long = "katalog", value_name = "FILE", num_args = 1.., required = true)]
-    pub(super) katalogs: Vec<PathBuf>,
+    /// Katalog files
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    flags: FileFlags,
+}
+
+/// The Katalog files of a command, as flags alone.
+#[derive(Debug, clap::Args)]
+pub(super) struct FileFlags {
+    /// Katalog file; may be repeated
+    #[arg(
+        short = 'f',
+        long = "file",
+        visible_short_alias = 'k',
+        visible_alias = "katalog",
+        value_name = "PATH",
+        num_args = 1..
+    )]
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// Files that are read if a command names none, in this order.
+const DEFAULT_FILES: [&str; 2] = ["katalog.yaml", "komposer.yaml"];
+
+impl Files {
+    /// The paths in the order of the command line: flags last.
+    pub(super) fn given(self) -> Vec<PathBuf> {
+        let Self { mut paths, flags } = self;
+        paths.extend(flags.files);
+        paths
+    }
+
+    /// The paths, or the default file of the current folder.
+    ///
+    /// # Errors
+    /// If no path is given and the folder has no default file.
+    pub(super) fn or_default(self) -> anyhow::Result<Vec<PathBuf>> {
+        let given = self.given();
+        if !given.is_empty() {
+            return Ok(given);
+        }
+        default_file(Path::new("")).map(|file| vec![file])
+    }
+}
+
+/// The default file of a folder.
+fn default_file(folder: &Path) -> anyhow::Result<PathBuf> {
+    let files = DEFAULT_FILES.map(|name| folder.join(name));
+    let found = files.into_iter().find(|file| file.exists());
+    found.ok_or_else(|| {
+        anyhow::anyhow!(
+            "no file is given, and the current folder has no {}: name a Katalog with `--file`",
+            DEFAULT_FILES.join(" or ")
+        )
+    })
 }
 
 /// Where a process listens, and who may read.
@@ -292,4 +353,26 @@ fn parse_probes(text: &str) -> Result<Probes, String> {
 /// A namespace's name.
 pub(super) fn parse_namespace(text: &str) -> Result<String, String> {
     names::check_dns1123_subdomain(text).map(|()| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn without_a_path_the_katalog_of_the_folder_is_taken_before_its_komposer() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let error = default_file(folder.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("no katalog.yaml or komposer.yaml"),
+            "{error}"
+        );
+        for name in ["komposer.yaml", "katalog.yaml"] {
+            let file = folder.path().join(name);
+            fs::write(&file, "").unwrap();
+            assert_eq!(default_file(folder.path()).unwrap(), file);
+        }
+    }
 }

@@ -11,8 +11,10 @@ use anyhow::Context as _;
 use clap::builder::styling::{AnsiColor, Style};
 use orkestra_core::diagnostics::{Diagnostic, Severity};
 
+mod progress;
 mod snippet;
 
+pub(super) use progress::progress;
 pub(super) use snippet::one_line;
 
 const RED: Style = AnsiColor::Red.on_default().bold();

@@ -8,7 +8,11 @@ use orkestra_core::{
     plan::{GroupKind, KatalogRef},
 };
 
-use super::{Failure, files, options::parse_namespace, output, run};
+use super::{
+    Failure, files,
+    options::{Cluster, FileFlags, parse_namespace},
+    output, run,
+};
 use crate::{
     client::{self, ClusterOptions, Connection},
     meta::{self, Outcome},
@@ -21,30 +25,36 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// Orkestra's labels and annotations are removed as well. The custom resources and their children stay.
 ///
-/// With `-k`, the kinds of Katalog files are released. Stop `ork run` first: kinds that are in use are refused.
+/// With `--file`, the kinds of Katalog files are released. Stop `ork run` first: kinds that are in use are refused.
 ///
 /// With the name of a Katalog in the cluster that is being deleted, the kinds that it operated are released, and then
 /// the Katalog. Use this if no controller is running, or if it lacks the permissions.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// Katalog files; may be repeated
-    #[arg(short = 'k', long = "katalog", value_name = "FILE", num_args = 1.., required_unless_present = "names")]
-    pub(super) katalogs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) katalogs: FileFlags,
     /// Katalogs in the cluster, as `waters` or `katalog/waters`
-    #[arg(value_name = "KATALOG", conflicts_with = "katalogs")]
+    #[arg(
+        value_name = "KATALOG",
+        conflicts_with = "files",
+        required_unless_present = "files"
+    )]
     names: Vec<String>,
     /// Namespace of these Katalogs [default: that of the kubeconfig's context]
     #[arg(short, long, value_name = "NS", value_parser = parse_namespace, requires = "names")]
     namespace: Option<String>,
+    #[command(flatten)]
+    cluster: Cluster,
 }
 
-pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
+pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+    let cluster = args.cluster.options();
     if args.names.is_empty() {
-        return release_files(&args.katalogs, cluster).await;
+        return release_files(&args.katalogs.files, &cluster).await;
     }
-    let connection = client::connect(cluster).await?;
-    connection.check(PATIENCE).await?;
+    let connection = client::connect(&cluster).await?;
+    output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
     let namespace = args.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| connection.client.default_namespace().to_owned());
     for name in &args.names {
@@ -66,7 +76,8 @@ fn bare(name: &str) -> &str {
 }
 
 async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Result<(), Failure> {
-    let outcomes = meta::release_katalog(&connection.client, katalog).await;
+    let releasing = meta::release_katalog(&connection.client, katalog);
+    let outcomes = output::progress("releasing custom resources", releasing).await;
     let outcomes = outcomes.with_context(|| format!("cannot release Katalog {katalog}"))?;
     let mut failed = 0;
     for (kind, outcome) in &outcomes {
@@ -98,7 +109,7 @@ async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Resul
 async fn release_files(katalogs: &[PathBuf], cluster: &ClusterOptions) -> Result<(), Failure> {
     let plans = files::compile(katalogs).await?;
     let connection = client::connect(cluster).await?;
-    connection.check(PATIENCE).await?;
+    output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
     let mut done: BTreeSet<GroupKind> = BTreeSet::new();
     let mut failed = 0;
     for operator in plans.iter().flat_map(|plan| &plan.operators) {
@@ -107,7 +118,8 @@ async fn release_files(katalogs: &[PathBuf], cluster: &ClusterOptions) -> Result
             continue;
         }
         let operated = meta::operated(operator);
-        match release_free(&connection, katalogs, (&kind, &operated)).await {
+        let releasing = release_free(&connection, katalogs, (&kind, &operated));
+        match output::progress("releasing custom resources", releasing).await {
             Ok(released) => note(&kind, released),
             Err(error) => {
                 failed += 1;

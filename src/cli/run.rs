@@ -11,12 +11,11 @@ use tokio::sync::mpsc;
 
 use super::{
     Failure,
-    options::{Http, Process},
+    options::{Cluster, Files, Http, Process},
     output,
     serve::{Service, serve},
 };
 use crate::{
-    client::ClusterOptions,
     lead,
     meta::{self, Feed, FileError, Installation, Notice},
     tasks::{self, Task},
@@ -37,18 +36,19 @@ const PATIENCE: Duration = Duration::ZERO;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// Katalog files; may be repeated
-    #[arg(short = 'k', long = "katalog", value_name = "FILE", num_args = 1.., default_value = "katalog.yaml")]
-    katalogs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) files: Files,
     #[command(flatten)]
     process: Process,
     #[command(flatten)]
     http: Http,
+    #[command(flatten)]
+    cluster: Cluster,
 }
 
-pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), Failure> {
+pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     args.process.start_logging();
-    let paths = args.katalogs;
+    let paths = args.files.or_default()?;
     // Mistakes that show without a cluster are told before one is asked.
     super::files::check(&paths).await?;
     let (notices, told) = mpsc::unbounded_channel();
@@ -66,7 +66,7 @@ pub(super) async fn execute(args: Args, cluster: &ClusterOptions) -> Result<(), 
         process: &args.process,
         http: &args.http,
         listen: args.http.listen.unwrap_or(LISTEN),
-        cluster,
+        cluster: &args.cluster.options(),
         patience: PATIENCE,
         election: None,
         feed,

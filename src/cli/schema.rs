@@ -23,6 +23,7 @@ enum Kind {
     Katalog,
     Motif,
     Komposer,
+    Simulate,
 }
 
 pub(super) fn execute(args: &Args) -> Result<(), Failure> {
@@ -30,6 +31,7 @@ pub(super) fn execute(args: &Args) -> Result<(), Failure> {
         Kind::Katalog => DocumentKind::Katalog,
         Kind::Motif => DocumentKind::Motif,
         Kind::Komposer => DocumentKind::Komposer,
+        Kind::Simulate => DocumentKind::Simulate,
     };
     let schema = reference::json_schema(kind).context("the kind has no schema")?;
     let text = serde_json::to_string_pretty(&schema).context("cannot write the schema")?;

@@ -94,6 +94,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let mut context = Context::new(connection.client.clone(), &connection.flow)
         .context("cannot set up metrics")?;
     let counted = CallMetrics::new(&context.metrics);
+    context.logs_writes = matches!(feed, Feed::Files(_));
     context.external = process.external(&connection).counting_into(counted);
     if let Some(candidate) = &candidate {
         context.leadership = candidate.candidacy.leadership.clone();

@@ -8,22 +8,23 @@ use serde::Serialize;
 
 use super::{
     Failure,
+    options::Files,
     output::{self, Counts},
 };
 use crate::files::{self, Compiled, Validated};
 
-/// Checks Katalogs without a cluster, and tells everything that is wrong with them
+/// Checks Katalogs without a cluster and reports every problem
 ///
-/// They are compiled with the definitions that they name as crdFile, and those that are among the files. Of a folder every
-/// *.yaml and *.yml in it and below it is read; objects of other kinds are passed over. A template, a field or a type that is
-/// wrong is an error; what works and is not meant so is a warning.
+/// Katalogs are compiled with the definitions that they name as crdFile and with those among the files. Without a path, the
+/// current folder is checked. A path may be a file, a folder or `-` for standard input. A folder is searched for *.yaml and
+/// *.yml files at any depth; objects of other kinds are ignored. Invalid templates, fields and types are errors; what is
+/// valid but probably a mistake is a warning.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// Katalog files and folders; `-` is standard input
-    #[arg(value_name = "PATH", required = true)]
-    paths: Vec<PathBuf>,
-    /// How problems are told
+    #[command(flatten)]
+    files: Files,
+    /// Output format of the problems
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
     /// Print every expression with its type, as far as definitions and Kubernetes' own schemas tell
@@ -36,7 +37,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people, with the lines that are meant
+    /// For people, with source lines
     #[default]
     Human,
     /// An array of objects with file, line, column, path, severity, code, message and hint; null where there is none
@@ -44,7 +45,11 @@ enum Format {
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
-    let found = files::validate(&args.paths).await;
+    let mut paths = args.files.given();
+    if paths.is_empty() {
+        paths.push(PathBuf::from("."));
+    }
+    let found = output::progress("checking files", files::validate(&paths)).await;
     if args.types {
         output::print(&types(&found.katalogs))?;
     }

@@ -11,7 +11,7 @@ use orkestra_core::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{
         DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_motif,
-        read_what_can_be,
+        read_simulate, read_what_can_be,
     },
     plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas, Typed},
     value::Node,
@@ -73,6 +73,12 @@ pub async fn check(
             checked
                 .problems
                 .extend(check_motif(path, source, given).await);
+            continue;
+        }
+        if DocumentKind::of(source) == Some(DocumentKind::Simulate) {
+            let found =
+                read_simulate(source).map_or_else(|found| found, |(_, found)| Diagnostics(found));
+            checked.problems.extend(found);
             continue;
         }
         let (document, found) = read_what_can_be(source);

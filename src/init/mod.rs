@@ -1,4 +1,11 @@
 //! The files that a new Katalog begins with: `ork init`.
+//!
+//! ```text
+//!  Scaffold (a name) ──────────────► templates ─┐
+//!  core::scaffold (somebody's files) ► Draft ───┴─► Start ── write ──► a folder
+//! ```
+
+mod draft;
 
 use std::{
     fs, io,
@@ -7,19 +14,37 @@ use std::{
 
 use jiff::Timestamp;
 use minijinja::{Environment, context, syntax::SyntaxConfig};
-use orkestra_core::{api::names, diagnostics::Diagnostics};
+use orkestra_core::{
+    api::names,
+    diagnostics::Diagnostics,
+    document::DocumentKind,
+    reference,
+    scaffold::{self, camel_case, plural},
+};
 
+pub use self::draft::{Origin, write_draft};
 use crate::render::{Request, Show, render, to_yaml};
 
-/// The templates by the files that they become. `[[ ]]` is ours: `{{ }}` is the language's.
-const TEMPLATES: [(&str, &str); 5] = [
-    ("katalog.yaml", include_str!("templates/katalog.yaml")),
-    ("crd.yaml", include_str!("templates/crd.yaml")),
-    ("samples/basic.yaml", include_str!("templates/sample.yaml")),
+/// The Katalog.
+const KATALOG: &str = "katalog.yaml";
+/// The definition of its kind.
+const CRD: &str = "crd.yaml";
+/// The custom resource to begin with.
+const SAMPLE: &str = "samples/basic.yaml";
+/// The templates of a Katalog that begins with a name. `[[ ]]` is ours: `{{ }}` is the language's.
+const TEMPLATES: [(&str, &str); 3] = [
+    (KATALOG, include_str!("templates/katalog.yaml")),
+    (CRD, include_str!("templates/crd.yaml")),
+    (SAMPLE, include_str!("templates/sample.yaml")),
+];
+/// The templates of what every folder has.
+const COMMON: [(&str, &str); 2] = [
     ("README.md", include_str!("templates/README.md")),
     ("check.sh", include_str!("templates/check.sh")),
 ];
-/// What the test compares with, rendered from the others.
+/// The schema that the first line of the Katalog names, for editors.
+const SCHEMA: &str = "katalog.schema.json";
+/// The test compares with this file, which is rendered from the others.
 const EXPECTED: &str = "expected/basic.yaml";
 /// API group where none is named. Source: RFC 2606, names reserved for documentation.
 const GROUP: &str = "example.org";
@@ -47,8 +72,8 @@ pub enum Error {
         /// Why not.
         why: String,
     },
-    /// Something is there already, and nothing is overwritten.
-    #[error("{} is there and not empty; choose another folder with --dir", .0.display())]
+    /// The folder has files, and nothing is overwritten.
+    #[error("{} is not empty: name another folder with --dir", .0.display())]
     NotEmpty(PathBuf),
     /// A file cannot be written.
     #[error("cannot write {}", .path.display())]
@@ -58,15 +83,32 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// A template of ours is wrong: a fault of Orkestra.
-    #[error("a template of Orkestra's own cannot be filled in")]
+    /// A file to begin with cannot be read.
+    #[error("cannot read {}: {why}", .path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// Nothing can be made of the files to begin with.
+    #[error(transparent)]
+    Convert(#[from] scaffold::Error),
+    /// The files are written, and the Katalog cannot run as it is.
+    #[error("the files are written, but the Katalog needs changes before it can run: {0}")]
+    Unfinished(Diagnostics),
+    /// A bug in Orkestra: a template of its own cannot be rendered.
+    #[error("cannot render a built-in template")]
     Template(#[from] minijinja::Error),
-    /// The new Katalog is refused: a fault of Orkestra.
-    #[error("the new Katalog is refused: {0}")]
+    /// A bug in Orkestra: the new Katalog is invalid.
+    #[error("the new Katalog is invalid: {0}")]
     Refused(Diagnostics),
-    /// What it makes cannot be written as YAML: a fault of Orkestra.
-    #[error("what the new Katalog makes cannot be written")]
+    /// A bug in Orkestra: the children of the sample cannot be written as YAML.
+    #[error("cannot write the expected objects as YAML")]
     Yaml(#[from] serde_saphyr::ser::Error),
+    /// A bug in Orkestra: the schema for editors cannot be written as JSON.
+    #[error("cannot write the schema of Katalogs")]
+    Schema(#[from] serde_json::Error),
 }
 
 impl Scaffold {
@@ -75,20 +117,7 @@ impl Scaffold {
     /// # Errors
     /// [`Error::Name`] for a name, kind or group that Kubernetes does not allow.
     pub fn new(name: &str, kind: Option<&str>, group: Option<&str>) -> Result<Self, Error> {
-        let refuse = |what, text: &str, why: String| {
-            Err(Error::Name {
-                what,
-                text: text.to_owned(),
-                why,
-            })
-        };
-        if name.contains('.') || name.len() > NAME_BYTES {
-            let why = format!("at most {NAME_BYTES} lower-case letters, digits and `-`");
-            return refuse("the name", name, why);
-        }
-        if let Err(why) = names::check_dns1123_subdomain(name) {
-            return refuse("the name", name, why);
-        }
+        check_name(name)?;
         let group = group.unwrap_or(GROUP);
         if let Err(why) = names::check_dns1123_subdomain(group) {
             return refuse("the group", group, why);
@@ -123,55 +152,133 @@ impl Scaffold {
         })
     }
 
-    /// Writes the files into `folder`, which is made, and returns their paths in it.
+    /// Writes the files into `folder`, which is created, and returns their paths in it.
     ///
     /// # Errors
-    /// [`Error::NotEmpty`] where the folder holds anything; [`Error::Write`].
+    /// [`Error::NotEmpty`] when the folder has files; [`Error::Write`].
     pub async fn write(&self, folder: &Path) -> Result<Vec<&'static str>, Error> {
-        if is_taken(folder) {
-            return Err(Error::NotEmpty(folder.to_owned()));
-        }
-        let mut written = Vec::new();
+        let names = self.names();
+        let mut files = Vec::new();
         for (name, template) in TEMPLATES {
-            write(folder, name, &self.fill_in(template)?)?;
-            written.push(name);
+            files.push((name, fill_in(template, &names)?));
         }
-        make_executable(&folder.join("check.sh"))?;
-        write(folder, EXPECTED, &expected(folder).await?)?;
-        written.push(EXPECTED);
-        Ok(written)
+        write_all(folder, &names, files).await
     }
 
-    fn fill_in(&self, template: &str) -> Result<String, minijinja::Error> {
-        let syntax = SyntaxConfig::builder()
-            .variable_delimiters("[[", "]]")
-            .block_delimiters("[%", "%]")
-            .comment_delimiters("[#", "#]")
-            .keep_trailing_newline(true)
-            .build()?;
-        let mut environment = Environment::new();
-        environment.set_syntax(syntax);
-        environment.add_filter("yaml", |text: &str| {
-            serde_saphyr::to_string(&text)
-                .map(|yaml| yaml.trim_end().to_owned())
-                .unwrap_or_default()
-        });
+    fn names(&self) -> Names {
         let singular = self.kind.to_lowercase();
-        environment.render_str(
-            template,
-            context! {
-                name => &self.name, kind => &self.kind, group => &self.group,
-                plural => plural(&singular), singular,
-            },
-        )
+        Names {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            group: self.group.clone(),
+            plural: plural(&singular),
+            singular,
+        }
     }
 }
 
-/// What the samples make: the test compares with it.
+/// Whether a Katalog can have the name, and children names that are made of it.
+fn check_name(name: &str) -> Result<(), Error> {
+    if name.contains('.') || name.len() > NAME_BYTES {
+        let why = format!("at most {NAME_BYTES} lower-case letters, digits and `-`");
+        return refuse("the name", name, why);
+    }
+    names::check_dns1123_subdomain(name).or_else(|why| refuse("the name", name, why))
+}
+
+fn refuse<T>(what: &'static str, text: &str, why: String) -> Result<T, Error> {
+    Err(Error::Name {
+        what,
+        text: text.to_owned(),
+        why,
+    })
+}
+
+/// A name as far as it can be that of a Katalog.
+fn shortened(name: &str) -> String {
+    let mut name = name.replace('.', "-");
+    name.truncate(name.floor_char_boundary(NAME_BYTES));
+    name.truncate(name.trim_end_matches('-').len());
+    name
+}
+
+/// What the templates are filled in with.
+#[derive(Debug)]
+struct Names {
+    /// Of the Katalog.
+    name: String,
+    kind: String,
+    group: String,
+    plural: String,
+    singular: String,
+}
+
+/// The name of a Katalog in the folder: the folder's own name as far as it can be one.
+pub fn name_of_folder(folder: &Path) -> Option<String> {
+    let folder = std::path::absolute(folder).ok()?;
+    let name = folder.file_name()?.to_str()?.to_lowercase();
+    let words = name.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let mut name = words.join("-");
+    name.truncate(NAME_BYTES);
+    let name = name.trim_end_matches('-');
+    // The kind is made of it.
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        .then(|| name.to_owned())
+}
+
+fn fill_in(template: &str, names: &Names) -> Result<String, minijinja::Error> {
+    let syntax = SyntaxConfig::builder()
+        .variable_delimiters("[[", "]]")
+        .block_delimiters("[%", "%]")
+        .comment_delimiters("[#", "#]")
+        .keep_trailing_newline(true)
+        .build()?;
+    let mut environment = Environment::new();
+    environment.set_syntax(syntax);
+    environment.add_filter("yaml", |text: &str| {
+        serde_saphyr::to_string(&text)
+            .map(|yaml| yaml.trim_end().to_owned())
+            .unwrap_or_default()
+    });
+    let Names {
+        name,
+        kind,
+        group,
+        plural,
+        singular,
+    } = names;
+    environment.render_str(template, context! { name, kind, group, plural, singular })
+}
+
+/// Writes the files of a Katalog, and what every folder has beside them.
+async fn write_all(
+    folder: &Path,
+    names: &Names,
+    mut files: Vec<(&'static str, String)>,
+) -> Result<Vec<&'static str>, Error> {
+    if is_taken(folder) {
+        return Err(Error::NotEmpty(folder.to_owned()));
+    }
+    for (name, template) in COMMON {
+        files.push((name, fill_in(template, names)?));
+    }
+    let schema = reference::json_schema(DocumentKind::Katalog);
+    files.push((SCHEMA, serde_json::to_string_pretty(&schema)? + "\n"));
+    for (name, text) in &files {
+        write(folder, name, text)?;
+    }
+    make_executable(&folder.join("check.sh"))?;
+    write(folder, EXPECTED, &expected(folder).await?)?;
+    let written = files.into_iter().map(|(name, _)| name);
+    Ok(written.chain([EXPECTED]).collect())
+}
+
+/// The children that the Katalog in the folder renders for its sample.
 async fn expected(folder: &Path) -> Result<String, Error> {
     let rendered = render(&Request {
-        katalogs: vec![folder.join("katalog.yaml")],
-        resources: vec![folder.join("samples/basic.yaml")],
+        katalogs: vec![folder.join(KATALOG)],
+        resources: vec![folder.join(SAMPLE)],
         status: None,
         children: Vec::new(),
         cross: Vec::new(),
@@ -187,7 +294,10 @@ async fn expected(folder: &Path) -> Result<String, Error> {
 
 fn is_taken(folder: &Path) -> bool {
     match fs::read_dir(folder) {
-        Ok(mut entries) => entries.next().is_some(),
+        // Hidden files, such as those of Git, are not ours to overwrite.
+        Ok(mut entries) => entries.any(|entry| {
+            entry.is_ok_and(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
+        }),
         Err(why) => why.kind() != io::ErrorKind::NotFound,
     }
 }
@@ -214,122 +324,5 @@ fn make_executable(_: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn camel_case(name: &str) -> String {
-    let capital = |word: &str| {
-        let mut chars = word.chars();
-        let first = chars.next().map(|c| c.to_ascii_uppercase());
-        first.into_iter().chain(chars).collect::<String>()
-    };
-    name.split('-').map(capital).collect()
-}
-
-/// The plural of an English word, as far as a rule gives it; the author may know better.
-fn plural(word: &str) -> String {
-    let vowel = |c: char| "aeiou".contains(c);
-    match word.strip_suffix('y') {
-        Some(stem) if !stem.ends_with(vowel) => format!("{stem}ies"),
-        _ if ["s", "x", "z", "ch", "sh"]
-            .iter()
-            .any(|end| word.ends_with(end)) =>
-        {
-            format!("{word}es")
-        }
-        _ => format!("{word}s"),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use tempfile::TempDir;
-
-    use super::*;
-    use crate::files::validate;
-
-    #[tokio::test]
-    async fn what_is_made_is_valid_and_renders_to_what_it_expects() {
-        for (name, kind, group) in [
-            ("frog-pond", None, None),
-            ("null", None, Some("water.example")),
-            ("on", Some("True"), Some("1.2")),
-            ("3d", Some("Box"), None),
-            ("city", None, None),
-            ("a", None, None),
-            ("x23456789-123456789-123456789-123456789", None, None),
-        ] {
-            let folder = TempDir::new().unwrap();
-            let root = folder.path().join("deep").join(name);
-            let written = Scaffold::new(name, kind, group)
-                .unwrap()
-                .write(&root)
-                .await
-                .unwrap();
-            assert!(
-                written.iter().all(|file| root.join(file).exists()),
-                "{name}"
-            );
-            let found = validate(std::slice::from_ref(&root)).await;
-            assert!(found.problems.is_empty(), "{name}: {}", found.problems);
-            assert_eq!(found.katalogs.len(), 1, "{name}");
-            let made = fs::read_to_string(root.join(EXPECTED)).unwrap();
-            for part in ["kind: Deployment", "kind: Service", "replicas: 2"] {
-                assert!(made.contains(part), "{name}: {made}");
-            }
-            for (file, _) in TEMPLATES {
-                let text = fs::read_to_string(root.join(file)).unwrap();
-                assert!(!text.contains("[["), "{file}: {text}");
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn nothing_is_overwritten() {
-        let folder = TempDir::new().unwrap();
-        let scaffold = Scaffold::new("pond", None, None).unwrap();
-        scaffold.write(folder.path()).await.unwrap();
-        fs::write(folder.path().join("katalog.yaml"), "mine").unwrap();
-        let again = scaffold.write(folder.path()).await;
-        assert!(matches!(again, Err(Error::NotEmpty(_))), "{again:?}");
-        let file = folder.path().join("katalog.yaml");
-        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-        assert!(scaffold.write(&file).await.is_err(), "a file is no folder");
-    }
-
-    #[test]
-    fn names_that_kubernetes_refuses_are_told() {
-        let long = "x".repeat(41);
-        for (name, kind, group) in [
-            ("Pond", None, None),
-            ("", None, None),
-            ("a.b", None, None),
-            (&*long, None, None),
-            ("-x", None, None),
-            ("3d", None, None),
-            ("pond", Some("pond"), None),
-            ("pond", Some("Po nd"), None),
-            ("pond", None, Some("nodots")),
-            ("pond", None, Some("k8s.io")),
-            ("pond", None, Some("water.kubernetes.io")),
-            ("pond", None, Some("UPPER.example")),
-        ] {
-            let made = Scaffold::new(name, kind, group);
-            assert!(
-                matches!(made, Err(Error::Name { .. })),
-                "{name} {kind:?} {group:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn plurals_follow_the_rule() {
-        for (one, many) in [
-            ("pond", "ponds"),
-            ("city", "cities"),
-            ("key", "keys"),
-            ("box", "boxes"),
-            ("branch", "branches"),
-        ] {
-            assert_eq!(plural(one), many);
-        }
-        assert_eq!(camel_case("frog-pond"), "FrogPond");
-    }
-}
+mod tests;

@@ -168,10 +168,14 @@ impl Candidate {
         match (turned, standing.leads) {
             (true, true) => tracing::info!(identity, "this process leads"),
             (true, false) => {
-                tracing::warn!(identity, leader = ?standing.leader, "the lease is lost: this process follows, and writes nothing");
+                tracing::warn!(
+                    identity,
+                    leader = standing.leader.as_deref(),
+                    "the lease is lost: this process follows, and writes nothing"
+                );
             }
             (false, false) if before.leader != standing.leader => {
-                tracing::info!(leader = ?standing.leader, "this process follows");
+                tracing::info!(leader = standing.leader.as_deref(), "this process follows");
             }
             _ => {}
         }

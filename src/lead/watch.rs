@@ -140,7 +140,8 @@ pub(super) async fn bounded<T>(
     within: Duration,
     request: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, kube::Error> {
-    let silent = || kube::Error::Service(format!("no answer within {within:?}").into());
+    let silent =
+        || kube::Error::Service(format!("no answer within {} ms", within.as_millis()).into());
     timeout(within, request)
         .await
         .unwrap_or_else(|_| Err(silent()))

@@ -6,7 +6,7 @@ use kube::{
 };
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{GroupKind, ObjectKey},
+    plan::{GroupKind, ObjectKey, Places},
     value::{Fault, Node},
 };
 use serde_json::Value;
@@ -69,7 +69,8 @@ impl CallError {
 #[derive(Clone, Debug)]
 pub(crate) struct Resource {
     wire: Wire,
-    served: Served,
+    /// The kind, as it is served.
+    pub(crate) served: Served,
 }
 
 impl Resource {
@@ -186,12 +187,21 @@ impl Resource {
         Ok(all)
     }
 
-    /// The metadata of everything that `labels` select in all namespaces; of the rest no more than a page is held.
+    /// The metadata of everything that `labels` select in `places`; of the rest no more than a page is held.
     pub(crate) async fn list_metadata(
         &self,
+        places: &Places,
         labels: Option<&str>,
     ) -> Result<Vec<ObjectMeta>, CallError> {
-        self.list_each(None, labels, |object| object.metadata).await
+        // A cluster-scoped resource is listed whole.
+        let is_whole = !self.served.namespaced;
+        let places = if is_whole { &Places::All } else { places };
+        let mut all = Vec::new();
+        for namespace in places.scopes() {
+            let listed = self.list_each(namespace, labels, |object| object.metadata);
+            all.extend(listed.await?);
+        }
+        Ok(all)
     }
 
     async fn list_each<T>(

@@ -14,7 +14,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     katalog::{Katalog, KatalogObject, Latest, Shared},
-    watched::{Told, Watches, reference},
+    watched::{Told, Watches, own_kind, reference},
 };
 use crate::tasks::{self, Ends, Task};
 
@@ -25,6 +25,16 @@ pub enum Namespaces {
     All,
     /// Those of these.
     Some(Vec<String>),
+}
+
+impl Namespaces {
+    /// One scope for each, or that of all of them.
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        match self {
+            Self::All => vec![None],
+            Self::Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+        }
+    }
 }
 
 /// Follows the Katalogs of `namespaces` until `shutdown`; then waits until their tasks have ended.
@@ -49,9 +59,11 @@ pub(crate) async fn follow(
 
 /// Watches Katalogs until the shutdown, and waits for their tasks then. What it follows outlives it: begun anew it lists.
 async fn watch_all(followed: &mut Followed) {
-    let namespaces = followed.namespaces.clone();
-    let mut watches: Watches<KatalogObject> =
-        Watches::start(&followed.shared, &namespaces, ("Katalog", "katalogs"));
+    let mut watches: Watches<KatalogObject> = Watches::start(
+        &followed.shared.context.informers,
+        &own_kind("Katalog", "katalogs"),
+        followed.namespaces.scopes(),
+    );
     let mut states = watches.states();
     let mut unlisted: BTreeSet<usize> = (0..states.len()).collect();
     let shutdown = followed.shutdown.clone();

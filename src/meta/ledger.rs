@@ -458,6 +458,7 @@ fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
     Arc::new(Plan {
         katalog: new.katalog.clone(),
         operators: new.operators.iter().map(kept).collect(),
+        stopped: new.stopped.clone(),
         deletion_policy: new.deletion_policy,
     })
 }

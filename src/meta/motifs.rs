@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     feed::Namespaces,
     katalog::Shared,
-    watched::{Content, Watches, Written, reference},
+    watched::{Content, Watches, Written, own_kind, reference},
 };
 use crate::tasks::{self, Ends, Task};
 
@@ -104,7 +104,11 @@ pub(crate) async fn follow(
 
 /// Watches Motifs until the shutdown; begun anew it lists.
 async fn watch_all(shared: &Shared, namespaces: &Namespaces, shutdown: &CancellationToken) {
-    let mut watches: Watches<Motif> = Watches::start(shared, namespaces, ("Motif", "motifs"));
+    let mut watches: Watches<Motif> = Watches::start(
+        &shared.context.informers,
+        &own_kind("Motif", "motifs"),
+        namespaces.scopes(),
+    );
     let motifs = &shared.motifs;
     let mut states = watches.states();
     loop {

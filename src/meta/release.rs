@@ -19,7 +19,7 @@ use futures::{StreamExt, stream};
 use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{GroupKind, OperatorPlan},
+    plan::{GroupKind, OperatorPlan, Places},
     reconcile::{
         inventory::{Declared, Inventory},
         record::child_mark,
@@ -96,7 +96,7 @@ pub async fn release_kind(
 ) -> Result<Released, ReleaseError> {
     let declared = Declared::recorded(kind);
     let unmark = |meta: &ObjectMeta| unmark(meta, &declared);
-    let Some((resource, mut marked)) = list(client, kind).await? else {
+    let Some((resource, mut marked)) = list(client, kind, &declared.places).await? else {
         return Ok(Released::default());
     };
     marked.retain(|meta| unmark(meta).is_some());
@@ -128,12 +128,13 @@ pub fn operated(plan: &OperatorPlan) -> OperatedKind {
 }
 
 /// The resources of a kind, and where they are served.
-async fn list(
+pub(super) async fn list(
     client: &Client,
     kind: &OperatedKind,
+    places: &Places,
 ) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
     let known = Resource::operated(client, kind);
-    let (resource, listed) = match known.list_metadata(None).await {
+    let (resource, listed) = match known.list_metadata(places, None).await {
         Err(error) if error.is_not_found() => {
             // The version may be gone while the kind is served in another.
             let any_version = group_kind(kind);
@@ -141,7 +142,7 @@ async fn list(
                 return Ok(None);
             };
             let other = other.in_part();
-            let listed = other.list_metadata(None).await?;
+            let listed = other.list_metadata(places, None).await?;
             (other, listed)
         }
         listed => (known, listed?),
@@ -171,7 +172,10 @@ async fn release_children(
         let resource = resource.in_part();
         let free = |meta: &ObjectMeta| disown(&kind, meta);
         let mut labelled = resource
-            .list_metadata(Some(&format!("{}=true", names::LABEL_MANAGED)))
+            .list_metadata(
+                &declared.places_of(&kind),
+                Some(&format!("{}=true", names::LABEL_MANAGED)),
+            )
             .await?;
         labelled.retain(|meta| {
             label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid))

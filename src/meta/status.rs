@@ -11,6 +11,7 @@ use orkestra_core::{
         conditions::{self, Condition, ConditionStatus, DEGRADED, READY, RECONCILING, STALLED},
         names,
     },
+    plan::Stopped,
     reasons::KatalogReason,
 };
 use serde_json::{Value, json};
@@ -54,6 +55,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) operators: &'a [Operating<'a>],
     /// Entries of that revision with `enabled: false`.
     pub(crate) disabled: &'a [String],
+    /// Those of `disabled` that are enabled and cannot run.
+    pub(crate) stopped: &'a [Stopped],
     /// Kinds operated, or not released yet.
     pub(crate) operated: &'a [OperatedKind],
     /// Those of `operated` that are to be released, and how far that has come.
@@ -129,10 +132,9 @@ pub(crate) fn compute(
         .map(|condition| condition.observed(facts.generation))
         .collect();
     let mut rows: Vec<Row> = facts.operators.iter().map(Operating::row).collect();
-    rows.extend(facts.disabled.iter().map(|name| Row {
-        name: name.clone(),
-        state: "Disabled".to_owned(),
-        ..Row::default()
+    rows.extend(facts.disabled.iter().map(|name| {
+        let stopped = facts.stopped.iter().find(|stopped| stopped.name == *name);
+        stopped.map_or_else(|| disabled(name), stopped_row)
     }));
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let up = facts
@@ -151,6 +153,34 @@ pub(crate) fn compute(
         operators: rows,
         operated: facts.operated.to_vec(),
         last_handled_reconcile_at: existing.last_handled_reconcile_at.clone(),
+    }
+}
+
+/// The row of an entry with `enabled: false`.
+fn disabled(name: &str) -> Row {
+    Row {
+        name: name.to_owned(),
+        state: "Disabled".to_owned(),
+        ..Row::default()
+    }
+}
+
+/// The row of an entry that is enabled and cannot run.
+fn stopped_row(stopped: &Stopped) -> Row {
+    let Stopped {
+        name,
+        kind,
+        message,
+    } = stopped;
+    Row {
+        name: name.clone(),
+        group: kind.group.to_string(),
+        version: kind.version.to_string(),
+        kind: kind.kind.to_string(),
+        state: "Stopped".to_owned(),
+        reason: KatalogReason::BuiltInKind.as_str().to_owned(),
+        message: conditions::cut_message(message),
+        ..Row::default()
     }
 }
 
@@ -222,6 +252,12 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
     } else {
         format!("{total} operators run")
     };
+    let names: Vec<&str> = facts.stopped.iter().map(|one| &*one.name).collect();
+    let message = if names.is_empty() {
+        message
+    } else {
+        conditions::cut_message(&format!("{message}; stopped: {}", names.join(", ")))
+    };
     Readiness {
         status: Some(true),
         reason: KatalogReason::Running.as_str().into(),
@@ -277,6 +313,11 @@ fn terminating_message(facts: &Facts<'_>) -> String {
     if facts.trouble.is_some() || is_release_hindered(facts) {
         parts.push(format!(
             "remove the cause, or annotate the Katalog with {}=true to delete it without that",
+            names::ANNOTATION_RELEASE
+        ));
+    } else if facts.waits.is_some() {
+        parts.push(format!(
+            "annotate the Katalog with {}=true to delete it without waiting",
             names::ANNOTATION_RELEASE
         ));
     }

@@ -1,4 +1,5 @@
-//! Katalogs and Motifs of the cluster, followed by informers: one that cannot be read is reported, and stops no other.
+//! The meta-controller's own watches, of Katalogs, Motifs and the Leases of claims: an object that cannot be read is reported,
+//! and stops no other.
 
 use std::sync::Arc;
 
@@ -11,12 +12,11 @@ use orkestra_core::{
 };
 use tokio::sync::mpsc;
 
-use super::{
-    feed::{Namespaces, Scope},
-    katalog::Shared,
-};
+use super::feed::Scope;
 use crate::runtime::{
-    watch::{Change, Handle, Record, Spec, Unrecorded, WatchProblem, WatchState, Watched},
+    watch::{
+        Change, Handle, Informers, Record, Spec, Unrecorded, WatchProblem, WatchState, Watched,
+    },
     wire::{self, Served},
 };
 
@@ -30,7 +30,7 @@ pub(crate) trait Content: Send + Sync + Sized + 'static {
     fn new(object: DynamicObject) -> Self;
 }
 
-/// A Katalog or a Motif.
+/// An object of the cluster, and what of it cannot be read.
 #[derive(Debug)]
 pub(crate) struct Written<T> {
     id: Identity,
@@ -91,11 +91,11 @@ pub(crate) struct Watches<T: Content> {
 }
 
 impl<T: Content> Watches<T> {
-    /// Starts to watch the objects of that kind and plural in all of `namespaces`.
+    /// Starts to watch the objects of a kind in each of `scopes`; must be called on a tokio runtime.
     pub(crate) fn start(
-        shared: &Shared,
-        namespaces: &Namespaces,
-        (kind, plural): (&str, &str),
+        informers: &Informers,
+        served: &Served,
+        scopes: impl IntoIterator<Item = Scope>,
     ) -> Self {
         let (sender, told) = mpsc::unbounded_channel();
         let watch = |(watch, scope): (usize, Scope)| {
@@ -114,26 +114,15 @@ impl<T: Content> Watches<T> {
                 });
             };
             let watched = Watched {
-                served: Served {
-                    group: names::GROUP.into(),
-                    version: names::VERSION.into(),
-                    kind: kind.into(),
-                    plural: plural.into(),
-                    namespaced: true,
-                },
+                served: served.clone(),
                 scope: wire::Scope {
                     namespace: scope.clone(),
                     ..wire::Scope::default()
                 },
             };
-            let informers = &shared.context.informers;
             (scope, informers.alone(watched, Arc::new(subscriber)))
         };
-        let handles: Vec<_> = scopes(namespaces)
-            .into_iter()
-            .enumerate()
-            .map(watch)
-            .collect();
+        let handles: Vec<_> = scopes.into_iter().enumerate().map(watch).collect();
         Self {
             troubles: vec![None; handles.len()],
             handles,
@@ -194,16 +183,21 @@ impl<T: Content> Watches<T> {
             .handles
             .iter()
             .filter_map(|(_, handle)| handle.trouble());
-        troubles.next().map(|(_, problem)| words(&problem))
+        troubles.next().map(|(_, problem)| words(problem))
+    }
+
+    /// What keeps a watch from its work and was not told of yet, in words.
+    pub(crate) fn new_trouble(&mut self) -> Option<String> {
+        self.new_problem().map(words)
     }
 
     /// What keeps a watch from its work and was not told of yet.
-    pub(crate) fn new_trouble(&mut self) -> Option<String> {
+    pub(crate) fn new_problem(&mut self) -> Option<WatchProblem> {
         let mut new = None;
         for (told, (_, handle)) in self.troubles.iter_mut().zip(&self.handles) {
             let trouble = handle.trouble().map(|(_, problem)| problem);
             if *told != trouble {
-                new = trouble.as_ref().map(words).or(new);
+                new = trouble.clone().or(new);
                 *told = trouble;
             }
         }
@@ -211,12 +205,11 @@ impl<T: Content> Watches<T> {
     }
 }
 
-fn words(problem: &WatchProblem) -> String {
+/// A problem of a watch of our own kinds, in words.
+fn words(problem: WatchProblem) -> String {
     match problem {
         WatchProblem::NotServed => NOT_INSTALLED.to_owned(),
-        WatchProblem::Forbidden { message } | WatchProblem::Unavailable { message } => {
-            message.clone()
-        }
+        WatchProblem::Forbidden { message } | WatchProblem::Unavailable { message } => message,
     }
 }
 
@@ -228,9 +221,13 @@ pub(crate) fn reference(key: &ObjectKey) -> KatalogRef {
     }
 }
 
-fn scopes(namespaces: &Namespaces) -> Vec<Scope> {
-    match namespaces {
-        Namespaces::All => vec![None],
-        Namespaces::Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+/// One of Orkestra's own kinds, as it is served.
+pub(crate) fn own_kind(kind: &str, plural: &str) -> Served {
+    Served {
+        group: names::GROUP.into(),
+        version: names::VERSION.into(),
+        kind: kind.into(),
+        plural: plural.into(),
+        namespaced: true,
     }
 }

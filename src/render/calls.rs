@@ -11,7 +11,7 @@ use super::{Rendered, objects::read_documents};
 use crate::files::Compiled;
 
 /// Reads the answers by the name of the call; a name that no call has is a problem.
-pub(super) fn read_calls(
+pub(crate) fn read_calls(
     paths: &[PathBuf],
     katalogs: &[Compiled],
     rendered: &mut Rendered,

@@ -9,7 +9,7 @@ use orkestra_core::{
 };
 
 /// What stands for a value that is hidden. It is no base64, so that no API server takes it for one.
-pub(super) const MASK: &str = "***";
+pub(crate) const MASK: &str = "***";
 /// Where `kubectl apply` keeps what it was given, values and all.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -23,7 +23,7 @@ enum Way {
 }
 
 /// Whether it is a Secret.
-pub(super) fn is_secret(object: &Node) -> bool {
+pub(crate) fn is_secret(object: &Node) -> bool {
     let is = |field, wanted| object.get(field).and_then(Node::as_str) == Some(wanted);
     is("apiVersion", "v1") && is("kind", "Secret")
 }

@@ -9,8 +9,8 @@ mod calls;
 #[cfg(test)]
 mod examples;
 mod hide;
-mod objects;
-mod pick;
+pub(crate) mod objects;
+pub(crate) mod pick;
 mod print;
 #[cfg(test)]
 mod tests;
@@ -29,9 +29,12 @@ use orkestra_core::{
     value::Node,
 };
 
-pub use self::print::{Show, hides, to_json, to_yaml};
-use self::{
-    objects::{Object, read_objects, status_of},
+use self::objects::status_of;
+pub use self::print::{Show, masked_objects, to_json, to_yaml};
+pub(crate) use self::{
+    calls::read_calls,
+    hide::{MASK, is_secret},
+    objects::{Object, read_objects},
     pick::{Picked, pick},
 };
 use crate::files::{self, Compiled};
@@ -45,7 +48,7 @@ pub struct Request {
     pub resources: Vec<PathBuf>,
     /// The status to assume, of the one custom resource that is given.
     pub status: Option<PathBuf>,
-    /// Children that exist.
+    /// Objects that exist: children of the custom resources, and objects that they read.
     pub children: Vec<PathBuf>,
     /// Custom resources of other operators, which `cross` reads.
     pub cross: Vec<PathBuf>,
@@ -91,7 +94,7 @@ pub async fn render(request: &Request) -> Rendered {
     let cross = read_objects(&request.cross, &mut rendered);
     let status = request.status.as_slice();
     let status = read_status(status, &resources, &mut rendered);
-    let calls = calls::read_calls(request.calls.as_slice(), &found.katalogs, &mut rendered);
+    let calls = read_calls(request.calls.as_slice(), &found.katalogs, &mut rendered);
     if rendered.problems.has_errors() {
         return rendered;
     }
@@ -120,17 +123,20 @@ pub async fn render(request: &Request) -> Rendered {
 }
 
 /// What one pass is over.
-struct Given<'a> {
-    resource: &'a Object,
-    status: Option<&'a Node>,
-    children: &'a [Node],
-    cross: &'a [Node],
-    calls: &'a BTreeMap<String, Node>,
-    now: Timestamp,
+pub(crate) struct Given<'a> {
+    pub(crate) resource: &'a Object,
+    pub(crate) status: Option<&'a Node>,
+    pub(crate) children: &'a [Node],
+    pub(crate) cross: &'a [Node],
+    pub(crate) calls: &'a BTreeMap<String, Node>,
+    pub(crate) now: Timestamp,
 }
 
 /// The pass over one custom resource, and what fails in it.
-fn pass(katalogs: &[Compiled], given: &Given<'_>) -> Result<(Pass, Diagnostics), Box<Diagnostic>> {
+pub(crate) fn pass(
+    katalogs: &[Compiled],
+    given: &Given<'_>,
+) -> Result<(Pass, Diagnostics), Box<Diagnostic>> {
     let refuse = |path: &str, message: String| {
         let path = FieldPath::parse(path);
         let problem = given.resource.problem(Code::CannotRender, path, message);
@@ -162,23 +168,36 @@ fn pass(katalogs: &[Compiled], given: &Given<'_>) -> Result<(Pass, Diagnostics),
     };
     let hidden = without_secrets(picked.operator, &assumed, &preview);
     let resource = name_of(&preview);
-    let failures = hidden.failures.iter();
-    let failures = failures
-        .map(|failure| match failure.reason {
-            Reason::ValidationFailed => {
-                let path = FieldPath::parse(&failure.at);
-                let message = format!("{}: {}", failure.at, failure.message);
-                given.resource.problem(Code::CannotRender, path, message)
-            }
-            _ => located(failure, &picked, &resource),
-        })
-        .collect();
+    let failures = problems(&hidden, &picked, (given, &resource));
     let pass = Pass {
         resource,
         preview,
         hidden,
     };
     Ok((pass, failures))
+}
+
+/// The failures of a pass, each with its place.
+fn problems(
+    hidden: &Preview,
+    picked: &Picked<'_>,
+    (given, resource): (&Given<'_>, &str),
+) -> Diagnostics {
+    let mut calls = picked.operator.calls.iter();
+    let has_unanswered = calls.any(|call| !given.calls.contains_key(&*call.name));
+    let problem = |failure: &Failure| match failure.reason {
+        Reason::ValidationFailed => {
+            let path = FieldPath::parse(&failure.at);
+            let message = format!("{}: {}", failure.at, failure.message);
+            given.resource.problem(Code::CannotRender, path, message)
+        }
+        Reason::Unavailable if has_unanswered => {
+            let hint = "give the answer in a file with `--external`";
+            located(failure, picked, resource).hint(hint)
+        }
+        _ => located(failure, picked, resource),
+    };
+    hidden.failures.iter().map(problem).collect()
 }
 
 /// What comes of the pass, with what depends on the values of Secrets hidden.

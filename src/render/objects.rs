@@ -13,8 +13,8 @@ use crate::files::find;
 
 /// An object of a file.
 #[derive(Debug)]
-pub(super) struct Object {
-    pub(super) node: Node,
+pub(crate) struct Object {
+    pub(crate) node: Node,
     file: Option<String>,
     span: Option<Span>,
 }
@@ -28,8 +28,17 @@ impl Object {
         }
     }
 
+    /// An object of no file.
+    pub(crate) fn live(node: Node) -> Self {
+        Self {
+            node,
+            file: None,
+            span: None,
+        }
+    }
+
     /// A problem of the object.
-    pub(super) fn problem(
+    pub(crate) fn problem(
         &self,
         code: Code,
         path: FieldPath,
@@ -49,7 +58,7 @@ impl Object {
     }
 
     /// Whether it is on its way out.
-    pub(super) fn is_deleting(&self) -> bool {
+    pub(crate) fn is_deleting(&self) -> bool {
         let metadata = self.node.get("metadata");
         metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
     }
@@ -62,7 +71,7 @@ impl Object {
 }
 
 /// Reads the objects of files, the items of a `List` one by one; each has `apiVersion`, `kind` and a name.
-pub(super) fn read_objects(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Object> {
+pub(crate) fn read_objects(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Object> {
     let documents = read_documents(paths, rendered);
     let mut objects = Vec::new();
     for document in documents {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use orkestra_core::{
     api::CrdEntry,
     diagnostics::{Code, Diagnostic, FieldPath},
-    plan::{CrdVersion, GroupKind, OperatorPlan, Schemas},
+    plan::{CrdVersion, GroupKind, OperatorPlan, Schemas, kind_named},
 };
 
 use super::{kind_of, objects::Object};
@@ -13,21 +13,21 @@ use crate::files::Compiled;
 
 /// The operator of a custom resource, and its Katalog.
 #[derive(Debug)]
-pub(super) struct Picked<'a> {
-    pub(super) katalog: &'a Compiled,
-    pub(super) operator: &'a OperatorPlan,
+pub(crate) struct Picked<'a> {
+    pub(crate) katalog: &'a Compiled,
+    pub(crate) operator: &'a OperatorPlan,
 }
 
-impl Picked<'_> {
+impl<'a> Picked<'a> {
     /// The definition of the version that the operator works with, where it is known.
-    pub(super) fn version(&self) -> Option<&CrdVersion> {
+    pub(crate) fn version(&self) -> Option<&'a CrdVersion> {
         let resource = &self.operator.resource;
         let shape = self.katalog.schemas.kind(&resource.group_kind())?;
         shape.version(&resource.version)
     }
 
     /// The scopes of the children that definitions tell.
-    pub(super) fn scopes(&self) -> BTreeMap<GroupKind, bool> {
+    pub(crate) fn scopes(&self) -> BTreeMap<GroupKind, bool> {
         let kinds = self.operator.children.iter();
         let known = kinds.filter_map(|child| {
             let kind = child.kind.group_kind();
@@ -42,7 +42,7 @@ impl Picked<'_> {
 ///
 /// # Errors
 /// A problem of the custom resource that says what is operated instead.
-pub(super) fn pick<'a>(
+pub(crate) fn pick<'a>(
     katalogs: &'a [Compiled],
     resource: &Object,
 ) -> Result<Picked<'a>, Box<Diagnostic>> {
@@ -104,7 +104,7 @@ fn nobody(katalogs: &[Compiled], resource: &Object, kind: &str, others: &[String
 /// Whether an entry is for a kind.
 fn declares(name: &str, entry: &CrdEntry, schemas: &Schemas, kind: &str) -> bool {
     let types = entry.api_types.as_ref();
-    let declared = types.map(|types| kind_of(&types.group, &types.kind));
+    let declared = types.and_then(kind_named).map(|kind| kind.to_string());
     let of_file = || Some(schemas.crd_file(name)?.group_kind().to_string());
     declared.or_else(of_file).as_deref() == Some(kind)
 }

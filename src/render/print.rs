@@ -10,7 +10,8 @@ use super::{
 /// What is shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Show {
-    /// The values of Secrets, and what depends on them; else each is `***`.
+    /// The values of Secrets, and what depends on them. Otherwise each is `***`, and an object that holds one is a comment:
+    /// applied, it would overwrite the value.
     pub secrets: bool,
     /// After the objects of each custom resource itself, with the status that the pass would write.
     pub status: bool,
@@ -30,44 +31,80 @@ pub fn to_yaml(passes: &[Pass], show: Show) -> Result<String, serde_saphyr::ser:
         for key in &pass.preview.deleted {
             text.push_str(&comment(&format!("deleted: {key}")));
         }
-        for object in objects(pass, show) {
-            text.push_str("---\n");
-            text.push_str(&serde_saphyr::to_string(&object)?);
+        for shown in objects(pass, show) {
+            let yaml = serde_saphyr::to_string(&shown.object)?;
+            if shown.is_whole {
+                text.push_str("---\n");
+                text.push_str(&yaml);
+            } else {
+                let why =
+                    "not printed as an object, because values are hidden; use `--show-secrets`";
+                text.push_str(&comment(&format!("{}: {why}", shown.name())));
+                yaml.lines().for_each(|line| text.push_str(&comment(line)));
+            }
         }
     }
     Ok(text)
 }
 
-/// A `List` of the same objects.
+/// A `List` of the same objects, without those that are comments in YAML.
 pub fn to_json(passes: &[Pass], show: Show) -> Value {
-    let items: Vec<Value> = passes.iter().flat_map(|pass| objects(pass, show)).collect();
+    let all = passes.iter().flat_map(|pass| objects(pass, show));
+    let items: Vec<Value> = all
+        .filter(|shown| shown.is_whole)
+        .map(|shown| shown.object)
+        .collect();
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
-/// Whether anything is hidden that [`Show::secrets`] shows.
-pub fn hides(passes: &[Pass]) -> bool {
-    passes.iter().any(|pass| {
-        let Pass {
-            preview, hidden, ..
-        } = pass;
-        preview.objects.iter().any(is_secret)
-            || (&preview.objects, &preview.cr) != (&hidden.objects, &hidden.cr)
-    })
+/// The objects that are not printed as objects, because they hold values that [`Show::secrets`] shows: `Secret shop/login`.
+pub fn masked_objects(passes: &[Pass], show: Show) -> Vec<String> {
+    let all = passes.iter().flat_map(|pass| objects(pass, show));
+    all.filter(|shown| !shown.is_whole)
+        .map(|shown| shown.name())
+        .collect()
 }
 
-fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = Value> {
-    let preview = if show.secrets {
-        &pass.preview
-    } else {
-        &pass.hidden
-    };
-    let status = show.status.then_some(&preview.cr);
-    let objects = preview.objects.iter().chain(status);
-    objects.map(move |object| {
-        if is_secret(object) && !show.secrets {
-            masked(object).to_json()
+/// An object as it is shown.
+struct Shown {
+    object: Value,
+    /// Whether nothing in it is hidden.
+    is_whole: bool,
+}
+
+impl Shown {
+    fn name(&self) -> String {
+        let text = |field| self.object.pointer(field).and_then(Value::as_str);
+        let kind = text("/kind").unwrap_or_default();
+        let name = text("/metadata/name").unwrap_or_default();
+        match text("/metadata/namespace") {
+            Some(namespace) => format!("{kind} {namespace}/{name}"),
+            None => format!("{kind} {name}"),
+        }
+    }
+}
+
+fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = Shown> {
+    let Pass {
+        preview, hidden, ..
+    } = pass;
+    let status = show.status.then_some((&preview.cr, &hidden.cr));
+    let objects = preview.objects.iter().zip(&hidden.objects).chain(status);
+    objects.map(move |(object, hidden)| {
+        if show.secrets {
+            return Shown {
+                object: object.to_json(),
+                is_whole: true,
+            };
+        }
+        let shown = if is_secret(hidden) {
+            masked(hidden)
         } else {
-            object.to_json()
+            hidden.clone()
+        };
+        Shown {
+            is_whole: shown == *object,
+            object: shown.to_json(),
         }
     })
 }

@@ -6,7 +6,7 @@ use orkestra_core::diagnostics::Code;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Rendered, Request, Show, hides, render, to_json, to_yaml};
+use super::{Rendered, Request, Show, masked_objects, render, to_json, to_yaml};
 
 const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -174,11 +174,15 @@ async fn equal_files_give_equal_text() {
 async fn secrets_are_masked_unless_they_are_asked_for() {
     let desk = Desk::new(&pond(""));
     let rendered = render(&desk.request()).await;
-    assert!(hides(&rendered.passes));
     let (hidden, shown) = (Show::default(), ALL);
+    assert_eq!(
+        masked_objects(&rendered.passes, hidden),
+        ["Secret default/north-key"]
+    );
+    assert!(masked_objects(&rendered.passes, shown).is_empty());
     let yaml = to_yaml(&rendered.passes, hidden).unwrap();
     assert!(
-        yaml.contains("key: \"***\"") || yaml.contains("key: '***'"),
+        yaml.contains("#   key: \"***\"") || yaml.contains("#   key: '***'"),
         "{yaml}"
     );
     assert!(!yaml.contains("bm9ydGg="), "{yaml}");
@@ -229,7 +233,6 @@ async fn what_depends_on_a_secret_is_masked_wherever_it_comes_to_stand() {
     };
     // One that is made.
     let rendered = render(&request).await;
-    assert!(hides(&rendered.passes));
     let made = objects(&rendered);
     let password = find(&made, "Secret", "login")["data"]["password"].as_str();
     let password = password.unwrap().to_owned();
@@ -239,15 +242,29 @@ async fn what_depends_on_a_secret_is_masked_wherever_it_comes_to_stand() {
     let live = "apiVersion: v1\nkind: Secret\nmetadata: { name: login, namespace: default }\ndata: { password: bm9ydGhlcm4= }\n";
     request.children = vec![desk.write("live.yaml", live)];
     let rendered = render(&request).await;
-    let masked = to_json(&rendered.passes, status);
-    let masked = masked["items"].as_array().unwrap();
-    let data = &find(masked, "ConfigMap", "copy")["data"];
+    // Applied, `***` would overwrite the values: kubectl gets neither the copy nor a status with them.
+    assert_eq!(
+        masked_objects(&rendered.passes, status),
+        ["ConfigMap default/copy"]
+    );
+    let list = to_json(&rendered.passes, status);
+    let kinds: Vec<&str> = (list["items"].as_array().unwrap().iter())
+        .map(|object| object["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["Pond"]);
+    let yaml = to_yaml(&rendered.passes, status).unwrap();
+    let comment = yaml.lines().filter_map(|line| line.strip_prefix("# "));
+    let comment: Vec<&str> = comment
+        .skip_while(|line| *line != "apiVersion: v1")
+        .collect();
+    let masked: Value = serde_saphyr::from_str(&comment.join("\n")).unwrap();
+    let data = &masked["data"];
     for field in ["whole", "plain", "cut"] {
         assert_eq!(data[field], "***", "{field}");
     }
     assert_eq!(data["same"], "bm9ydGhlcm4=", "it is written in the Katalog");
-    let written = &find(masked, "Pond", "north")["status"];
-    assert_eq!(written["fish"], "carp");
+    let items = list["items"].as_array().unwrap();
+    assert_eq!(find(items, "Pond", "north")["status"]["fish"], "carp");
     let shown = objects(&rendered);
     let data = &find(&shown, "ConfigMap", "copy")["data"];
     assert_eq!(data["plain"], "northern");
@@ -300,7 +317,7 @@ async fn live_children_are_seen_and_what_was_made_once_is_not_made_again() {
 kind: List
 items:
   - { apiVersion: v1, kind: Secret, metadata: { name: north-key, namespace: default } }
-  - { apiVersion: v1, kind: ConfigMap, metadata: { name: old, namespace: default }, data: { fish: pike } }
+  - { apiVersion: v1, kind: ConfigMap, metadata: { name: old, namespace: default, ownerReferences: [{ controller: true, apiVersion: water.example/v1, kind: Pond, name: north, uid: x }] } }
 ";
     let mut request = desk.request();
     request.children = vec![desk.write("live.yaml", live)];
@@ -316,15 +333,66 @@ items:
             .iter()
             .any(|object| object["kind"] == "Secret")
     );
-    // Another's child is none of ours.
-    let other = live.replace(
-        "name: old,",
-        "name: old, ownerReferences: [{ controller: true, uid: x }],",
-    );
-    desk.write("live.yaml", &other);
-    desk.write("cr.yaml", &pond(", uid: mine"));
+}
+
+#[tokio::test]
+async fn an_object_that_is_not_a_child_is_never_deleted() {
+    let desk = Desk::new(&pond(""));
+    let deletes = async |cr: &str, metadata: &str| {
+        let live = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: old, namespace: default{metadata} }}\n"
+        );
+        desk.write("cr.yaml", cr);
+        let request = Request {
+            children: vec![desk.write("live.yaml", &live)],
+            ..desk.request()
+        };
+        let yaml = to_yaml(&render(&request).await.passes, ALL).unwrap();
+        yaml.contains("# deleted: ConfigMap default/old\n")
+    };
+    let reference = |owner: &str| format!(", ownerReferences: [{{ controller: true, {owner} }}]");
+    let north = "apiVersion: water.example/v1, kind: Pond, name: north, uid: mine";
+    let annotation = |owner: &str| {
+        format!(
+            ", annotations: {{ orkestra.orkspace.io/owner: Pond.water.example/default/{owner} }}"
+        )
+    };
+    let mark = ", annotations: { orkestra.orkspace.io/child: ConfigMap/old }";
+    let label = |uid: &str| format!(", labels: {{ orkestra.orkspace.io/owner-uid: {uid} }}");
+    let (without, with) = (pond(""), pond(", uid: mine"));
+    for (cr, metadata, expected) in [
+        // A source that templates read: nothing says that it is a child.
+        (&without, String::new(), false),
+        (&with, String::new(), false),
+        (&without, reference(north), true),
+        (&with, reference(north), true),
+        (&without, reference(&north.replace("north", "south")), false),
+        (&without, reference(&north.replace("Pond", "Lake")), false),
+        (&with, reference(&north.replace("mine", "other")), false),
+        (&without, annotation("north/x"), true),
+        (&without, annotation("south/x"), false),
+        (&with, annotation("north/mine"), true),
+        (&with, annotation("north/other"), false),
+        (&with, label("mine"), true),
+        (&with, label("other"), false),
+        (&without, mark.to_owned(), true),
+    ] {
+        assert_eq!(deletes(cr, &metadata).await, expected, "{cr}{metadata}");
+    }
+}
+
+#[tokio::test]
+async fn an_unmarked_child_of_a_declared_name_is_seen_and_deleted_where_its_gate_is_closed() {
+    let desk = Desk::new(&pond(""));
+    let live =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: north-deep, namespace: default }\n";
+    let mut request = desk.request();
+    request.children = vec![desk.write("live.yaml", live)];
     let yaml = to_yaml(&render(&request).await.passes, ALL).unwrap();
-    assert!(!yaml.contains("deleted"), "{yaml}");
+    assert!(
+        yaml.contains("# deleted: ConfigMap default/north-deep\n"),
+        "{yaml}"
+    );
 }
 
 #[tokio::test]
@@ -516,15 +584,6 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
         .replace("        onReconcile:\n", "        onReconcile:\n          external: [{ name: flags, url: \"https://flags.example/{{ .metadata.name }}\", expectedStatus: 200 }]\n")
         .replace("fish: \"{{ .spec.fish }}\", was", "fish: \"{{ .external.flags.json.fish }}\", was");
     desk.write("k.yaml", &called);
-    let rendered = render(&desk.request()).await;
-    assert!(
-        rendered
-            .problems
-            .to_string()
-            .contains("the call `flags` failed: calls are not made here"),
-        "{}",
-        rendered.problems
-    );
     let given = async |text: &str| {
         let path = desk.write("calls.yaml", text);
         let request = Request {
@@ -547,4 +606,31 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
         let problems = given(text).await.problems.to_string();
         assert!(problems.contains(told), "{problems}");
     }
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_hides_only_what_depends_on_it() {
+    let desk = Desk::new(&pond("").replace("spec: {}", "spec: { deep: true }"));
+    let called = KATALOG
+        .replace("        onReconcile:\n", "        onReconcile:\n          external:\n            - { name: flags, url: \"https://flags.example/{{ .metadata.name }}\", expectedStatus: 200 }\n            - { name: next, url: \"https://flags.example/{{ .external.flags.body }}\" }\n")
+        .replace("fish: \"{{ .spec.fish }}\", was", "fish: \"{{ .external.flags.json.fish }}\", was")
+        .replace("data: { key: \"{{ .metadata.name }}\" }", "data: { key: \"{{ .external.next.body }}\" }");
+    desk.write("k.yaml", &called);
+    let rendered = render(&desk.request()).await;
+    let [secret, map] = &rendered.problems.0[..] else {
+        panic!("{}", rendered.problems)
+    };
+    let hint = Some("give the answer in a file with `--external`");
+    for (problem, call) in [(map, "flags"), (secret, "next")] {
+        let unread = format!("`.external.{call}` cannot be read");
+        assert!(problem.message.contains(&unread), "{problem}");
+        assert_eq!(problem.hint.as_deref(), hint);
+    }
+    let yaml = to_yaml(&rendered.passes, ALL).unwrap();
+    for at in ["onReconcile.configMaps[0]", "onCreate.secrets[0]"] {
+        let left_out = format!("operatorBox.{at}: `.external.");
+        assert!(yaml.contains(&left_out), "{yaml}");
+    }
+    assert!(yaml.contains("name: north-deep\n"), "{yaml}");
+    assert!(!yaml.contains("name: north-key\n"), "{yaml}");
 }

@@ -89,7 +89,9 @@ impl Autoscaler {
     ) {
         match (before.is_active(), self.scaling.is_active()) {
             (false, true) => {
-                tracing::info!(operator = %plan.name, capacity = ?capacity, "operator gets another capacity");
+                let other = capacity.clone().unwrap_or_default();
+                let resync_seconds = other.resync.map(|resync| resync.as_secs());
+                tracing::info!(operator = %plan.name, workers = other.workers, queue_depth = other.queue_depth, resync_seconds, "operator gets another capacity");
                 shared.metrics.scaled(true);
             }
             (true, false) => {

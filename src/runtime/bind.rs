@@ -1,10 +1,10 @@
 //! From a plan to its watches, and who is told what they show.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use orkestra_core::{
     api::names,
-    plan::{self, ObjectKey, OperatorPlan},
+    plan::{self, GroupKind, ObjectKey, OperatorPlan, Places},
     reconcile::{
         crd::CrdRecord,
         facts::CrdFacts,
@@ -24,7 +24,7 @@ use super::{
         observed::{self, Observed},
         related::Belongings,
     },
-    watch::{Subscriber, Watched},
+    watch::{Scoped, Subscriber, Watched},
     wire::{Scope, Served},
 };
 
@@ -45,22 +45,26 @@ pub(super) fn bind(
     let declared = shared.context.accepted.of(&plan);
     let informers = &shared.context.informers;
     let paths = kept_paths(&plan.reads.cr, written_paths(&plan).into_iter());
-    let crs = informers.crs(
-        custom_resources(&served, &plan),
-        &paths,
-        Some(on_cr(shared)),
-    );
+    let selected = custom_resources(&served, &plan);
+    let crs = Scoped::start(&selected, &plan.own_places(), |part| {
+        informers.crs(part, &paths, Some(on_cr(shared)))
+    });
+    // What earlier revisions made is watched too, wherever they did.
     let managed = format!("{}=true", names::LABEL_MANAGED);
     let marked = (plan.watched != plan::Watched::default()).then(|| {
         let marked = watched(&served, Some(managed.clone()));
-        informers.crs(marked, &[], Some(on_marked(shared)))
+        Scoped::start(&marked, &declared.places, |part| {
+            informers.crs(part, &[], Some(on_marked(shared)))
+        })
     });
     let kinds = found.served.iter().map(|(kind, child)| {
         let reads = plan.reads.children.get(kind);
-        Arc::new(informers.children(
-            watched(child, Some(managed.clone())),
-            reads.map_or(&[], |reads| reads),
-            Some(on_child(shared)),
+        let reads = reads.map_or(&[][..], Vec::as_slice);
+        let children = watched(child, Some(managed.clone()));
+        Arc::new(Scoped::start(
+            &children,
+            &declared.places_of(kind),
+            |part| informers.children(part, reads, Some(on_child(shared))),
         ))
     });
     Bound {
@@ -69,6 +73,7 @@ pub(super) fn bind(
         targets: Targets::start(shared, &plan),
         belongings: Belongings::start(shared, &plan),
         observed: Observed::start(shared, &plan, observed, facts.namespaced),
+        read_places: read_places(&plan),
         plan,
         declared,
         facts,
@@ -164,15 +169,25 @@ fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
 
 /// The custom resources that a plan looks after, as far as the API server selects them.
 fn custom_resources(served: &Served, plan: &OperatorPlan) -> Watched {
-    let pinned = plan.watched.pinned().filter(|_| served.namespaced);
     Watched {
         served: served.clone(),
         scope: Scope {
-            namespace: pinned.map(str::to_owned),
+            namespace: None,
             selector: plan.watched.label_selector(),
             fields: plan.watched.field_selector(),
         },
     }
+}
+
+/// The namespaces of what a plan reads by name, by kind.
+fn read_places(plan: &OperatorPlan) -> BTreeMap<GroupKind, Places> {
+    let kinds = plan.kinds_read_by_name().into_iter();
+    kinds
+        .map(|kind| {
+            let places = plan.read_places(&kind);
+            (kind, places)
+        })
+        .collect()
 }
 
 /// Objects in all namespaces.

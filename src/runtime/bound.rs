@@ -6,7 +6,7 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::{ChildKey, ChildPlan, GroupKind, ObjectKey, OperatorPlan},
+    plan::{ChildKey, ChildPlan, GroupKind, ObjectKey, OperatorPlan, Places},
     reconcile::{
         facts::CrdFacts,
         inventory::Declared,
@@ -19,7 +19,7 @@ use orkestra_core::{
 use super::{
     changes::{change, first},
     sources::{cross::Targets, observed::Observed, related::Belongings},
-    watch::{Handle, Held, WatchProblem, WatchState},
+    watch::{Held, Scoped, WatchProblem, WatchState},
     wire::Served,
 };
 
@@ -33,11 +33,13 @@ pub(super) struct Bound {
     /// What the CRD says of scope and status.
     pub(super) facts: CrdFacts,
     /// The custom resources.
-    pub(super) crs: Handle<CrRecord>,
+    pub(super) crs: Scoped<CrRecord>,
     /// Where not all are looked after: all that carry our label, those too that were looked after before.
-    pub(super) marked: Option<Handle<CrRecord>>,
+    pub(super) marked: Option<Scoped<CrRecord>>,
     /// The kinds that children may have: those of the plan, and those of inventories.
     pub(super) kinds: Box<[Arc<Kind>]>,
+    /// The namespaces of what is read by name, by kind.
+    pub(super) read_places: BTreeMap<GroupKind, Places>,
     /// Kinds that nobody serves: none of their objects can exist.
     pub(super) absent: BTreeSet<GroupKind>,
     /// The custom resources of other operators.
@@ -48,8 +50,8 @@ pub(super) struct Bound {
     pub(super) observed: Observed,
 }
 
-/// A kind of children: every one of them, whosever it is.
-pub(super) type Kind = Handle<ChildRecord>;
+/// A kind of children: every one of them that may be of the operator, whosever it is.
+pub(super) type Kind = Scoped<ChildRecord>;
 
 impl Scopes for Bound {
     fn is_namespaced(&self, kind: &GroupKind) -> Option<bool> {
@@ -136,12 +138,34 @@ impl Bound {
         })
     }
 
-    /// Whether the absence of an object of that kind from the stores means that there is none.
-    pub(super) fn sees(&self, kind: &GroupKind) -> bool {
+    /// Whether the absence of a child of that kind from the stores means that a custom resource of that namespace has none. In
+    /// the namespaces of other custom resources it has none anyway.
+    pub(super) fn sees(&self, kind: &GroupKind, of: Option<&str>) -> bool {
+        let is_others = |namespace: Option<&str>| namespace != of && self.is_own(namespace);
         self.absent.contains(kind)
-            || self
-                .find(kind)
-                .is_some_and(|kind| is_settled(&kind.state().borrow()))
+            || self.find(kind).is_some_and(|kind| {
+                kind.parts()
+                    .all(|(namespace, state)| is_others(namespace) || is_settled(&state.borrow()))
+            })
+    }
+
+    /// Whether custom resources are watched in that namespace, and not in all of them.
+    fn is_own(&self, namespace: Option<&str>) -> bool {
+        namespace.is_some() && self.crs.namespaces().any(|own| own == namespace)
+    }
+
+    /// Which watches of children have shown what there is.
+    pub(super) fn shown(&self) -> Vec<bool> {
+        let parts = self.kinds.iter().flat_map(|kind| kind.parts());
+        parts
+            .map(|(_, state)| is_settled(&state.borrow()))
+            .collect()
+    }
+
+    /// The namespace in which objects like that are watched that are read by name; none where that is in all.
+    pub(super) fn scope_of<'a>(&self, object: &'a ChildKey) -> Option<&'a str> {
+        let places = self.read_places.get(&object.kind)?;
+        places.scope_of(object.object.namespace.as_deref())
     }
 
     /// Whether exactly these kinds are watched.
@@ -172,16 +196,24 @@ impl Bound {
             .await;
     }
 
-    /// Returns when the custom resources are read, and the watch of each kind of children is as `is_known` says.
+    /// Returns when the custom resources are read, and the watch of each kind of children is as `is_known` says. Where custom
+    /// resources of several namespaces are looked after, the one whose permissions are gone, maybe with the namespace itself,
+    /// does not keep the others waiting.
     async fn settled(&self, is_known: impl Fn(&GroupKind, &WatchState) -> bool) {
-        // An error says that the watch is gone, and this value with it.
+        self.crs.until_any(is_settled).await;
+        let are_several = self.crs.namespaces().nth(1).is_some();
+        let lacks = |namespace: Option<&str>, state: &WatchState| {
+            are_several && self.is_own(namespace) && is_forbidden(state)
+        };
         for watch in std::iter::once(&self.crs).chain(&self.marked) {
-            let _ = watch.state().wait_for(is_settled).await;
+            watch
+                .until(|namespace, state| is_settled(state) || lacks(namespace, state))
+                .await;
         }
         for kind in &self.kinds {
             let group_kind = kind.served().group_kind();
-            let is_known = |state: &WatchState| is_known(&group_kind, state);
-            let _ = kind.state().wait_for(is_known).await;
+            kind.until(|namespace, state| is_known(&group_kind, state) || lacks(namespace, state))
+                .await;
         }
     }
 
@@ -196,12 +228,9 @@ impl Bound {
     }
 
     fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
-        let kinds = self.kinds.iter().map(|kind| kind.state());
-        let marked = self.marked.iter().map(Handle::state);
-        std::iter::once(self.crs.state())
-            .chain(marked)
-            .chain(kinds)
-            .collect()
+        let kinds = self.kinds.iter().flat_map(|kind| kind.states());
+        let marked = self.marked.iter().flat_map(Scoped::states);
+        self.crs.states().chain(marked).chain(kinds).collect()
     }
 
     /// Whether it is about to be found out that the API server was put back to an older state: meanwhile some records may be of

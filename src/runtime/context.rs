@@ -47,6 +47,8 @@ pub struct Context {
     pub accepted: Accepted,
     /// Bounds concurrent pure passes to the cores.
     pub passes: Semaphore,
+    /// Whether every write of a child is logged at info level, for a person who watches; at debug level otherwise.
+    pub logs_writes: bool,
     /// Fault points of tests.
     pub faults: Faults,
 }
@@ -75,6 +77,7 @@ impl Context {
             operators: Operators::default(),
             accepted: Accepted::default(),
             passes: Semaphore::new(cores()),
+            logs_writes: false,
             faults: Faults::default(),
             wire,
             entropy,

@@ -19,6 +19,7 @@ use orkestra_core::{
 use super::{
     bound::Bound,
     execute::{delete_child, failure},
+    log::log_write,
     memory::Memory,
     metadata::{Wanted, write_metadata},
     pass::{Failed, Next, Passed, next, observe, report, soonest},
@@ -58,8 +59,12 @@ pub(super) async fn end(
         ..Executed::default()
     };
     let skipped = make(shared, bound, observed, &ending, &mut executed).await;
+    let owner = &observed.cr.id.key;
     for deletion in &ending.delete {
         let result = delete_child(shared, bound, deletion, Propagation::Foreground).await;
+        if result.is_ok() {
+            log_write(shared, bound, owner, &deletion.key, Action::Deleted);
+        }
         note(&mut executed, &deletion.key, Action::Deleted, result);
     }
     let after = observe(bound, &observed.cr);
@@ -149,7 +154,16 @@ async fn make(
     let mut skipped = false;
     for job in &ending.make {
         match create(shared, bound, observed, job).await {
-            Ok(Made::Now) => note(executed, &job.key, Action::Created, Ok(())),
+            Ok(Made::Now) => {
+                log_write(
+                    shared,
+                    bound,
+                    &observed.cr.id.key,
+                    &job.key,
+                    Action::Created,
+                );
+                note(executed, &job.key, Action::Created, Ok(()));
+            }
             Ok(Made::Never(message)) => {
                 tracing::warn!(operator = %bound.plan.name, object = %observed.cr.id.key, job = %job.key, error = %message, "Job of the end cannot be made any more");
                 skipped = true;

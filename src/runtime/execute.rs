@@ -36,6 +36,7 @@ use tokio::time::Instant;
 use super::{
     bound::{Bound, Kind},
     decide::{Write, at_version},
+    log::log_write,
     memory::Memory,
     shared::{Shared, lock},
     wire::{Propagation, WireError},
@@ -144,10 +145,13 @@ async fn write(
         Intent::Delete(deletion) => (&deletion.key, writer.delete(deletion).await),
     };
     match result {
-        Ok(action) => writer.outcome.executed.done.push(Done {
-            key: key.clone(),
-            action,
-        }),
+        Ok(action) => {
+            log_write(shared, bound, &owner.key, key, action);
+            writer.outcome.executed.done.push(Done {
+                key: key.clone(),
+                action,
+            });
+        }
         Err(failure) => {
             let failure = writer.guarded(intent, failure);
             writer.outcome.executed.failures.push(failure);

@@ -10,15 +10,16 @@ use orkestra_core::{
         leaving::{self, Unread},
         record::{ChildRecord, CrRecord, Observed, ObservedChild},
         step::Failure,
-        verdict::Executed,
+        verdict::{Action, Executed},
     },
     value::{Key, Node},
 };
 
 use super::{
-    bound::Bound,
+    bound::{Bound, Kind},
     end::{end, wait},
     execute::failure,
+    log::log_write,
     memory::Memory,
     pass::{Next, Passed, observe, soonest},
     shared::Shared,
@@ -159,7 +160,7 @@ async fn take_down(shared: &Shared, bound: &Bound, observed: &Observed) -> Left 
         let result = if cr.orphans() {
             let_go(shared, bound, &child.key).await.map(|()| None)
         } else {
-            delete(shared, bound, child).await
+            delete(shared, bound, cr, child).await
         };
         left.note(child, result);
     }
@@ -175,15 +176,13 @@ async fn hidden(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Left {
     if cr.id.key.namespace.is_none() || cr.orphans() {
         return left;
     }
-    let scope = Scope {
-        selector: Some(format!("{}={}", names::LABEL_OWNER_UID, cr.id.uid)),
-        ..Scope::default()
-    };
-    for kind in &bound.kinds {
+    for (kind, namespace) in may_hide(bound) {
         let group_kind = kind.served().group_kind();
-        if !bound.may_leave(&group_kind) {
-            continue;
-        }
+        let scope = Scope {
+            namespace: namespace.map(str::to_owned),
+            selector: Some(format!("{}={}", names::LABEL_OWNER_UID, cr.id.uid)),
+            fields: None,
+        };
         let found = match shared.list(kind.served(), &scope).await {
             Ok(found) => found,
             // Its CRD was deleted, and all objects with it.
@@ -203,7 +202,7 @@ async fn hidden(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Left {
             };
             if child.record.is_uncollected(&cr.id.uid, &bound.manager) {
                 left.look_again = true;
-                let result = delete(shared, bound, &child).await;
+                let result = delete(shared, bound, cr, &child).await;
                 left.note(&child, result);
             } else if child.record.is_unread_and_uncollected(&cr.id.uid) {
                 left.look_again = true;
@@ -212,6 +211,13 @@ async fn hidden(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Left {
         }
     }
     left
+}
+
+/// The kinds of children that may have no owner reference, in each namespace where they are watched.
+fn may_hide(bound: &Bound) -> impl Iterator<Item = (&Kind, Option<&str>)> {
+    let kinds = bound.kinds.iter().map(|kind| &**kind);
+    let kinds = kinds.filter(|kind| bound.may_leave(&kind.served().group_kind()));
+    kinds.flat_map(|kind| kind.namespaces().map(move |namespace| (kind, namespace)))
 }
 
 fn child(kind: &GroupKind, object: &Node) -> Option<ObservedChild> {
@@ -243,6 +249,7 @@ pub(super) async fn let_stray_go(shared: &Shared, bound: &Bound, cr: &Arc<CrReco
 async fn delete(
     shared: &Shared,
     bound: &Bound,
+    cr: &CrRecord,
     child: &ObservedChild,
 ) -> Result<Option<ObservedChild>, Failure> {
     let (key, record) = (&child.key, &child.record);
@@ -253,10 +260,13 @@ async fn delete(
         return Ok(Some(child.clone()));
     }
     let background = Propagation::Background;
-    match shared
+    let answer = shared
         .delete(kind.served(), &key.object, &record.id.uid, background)
-        .await
-    {
+        .await;
+    if answer.is_ok() {
+        log_write(shared, bound, &cr.id.key, key, Action::Deleted);
+    }
+    match answer {
         Ok(None) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),
         Ok(Some(stays)) => {
             let now = self::child(&key.kind, &stays).unwrap_or_else(|| child.clone());

@@ -22,6 +22,7 @@ mod finish;
 mod generate;
 pub mod health;
 mod kinds;
+mod log;
 mod memory;
 mod metadata;
 mod meter;

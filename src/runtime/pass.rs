@@ -138,7 +138,7 @@ pub(super) fn observe(bound: &Bound, cr: &Arc<CrRecord>) -> Observed {
     let unseen = inventory
         .kinds
         .iter()
-        .filter(|kind| !bound.sees(kind))
+        .filter(|kind| !bound.sees(kind, cr.id.key.namespace.as_deref()))
         .cloned()
         .collect::<BTreeSet<_>>();
     Observed {

@@ -125,7 +125,10 @@ fn unknown(katalogs: &[KatalogView], entry: &str) -> ApiError {
         .find(|katalog| katalog.disabled.iter().any(|name| name == entry))
     {
         return ApiError::not_found(
-            format!("entry {entry} of Katalog {} is disabled", katalog.reference),
+            format!(
+                "entry {entry} of Katalog {} is disabled or stopped",
+                katalog.reference
+            ),
             "",
         );
     }

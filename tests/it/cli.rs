@@ -63,8 +63,13 @@ fn help_and_version_are_fine_and_wrong_usage_is_2() {
         "crds",
         "init",
         "validate",
+        "convert",
         "render",
+        "diff",
         "notes",
+        "completion",
+        "man",
+        "version",
         "Exit codes",
     ] {
         assert!(out.contains(command), "{command}: {out}");
@@ -83,6 +88,8 @@ fn help_and_version_are_fine_and_wrong_usage_is_2() {
         &["release"],
         &["controller", "--listen", "nowhere"],
         &["crds", "--output"],
+        &["validate", "--kubeconfig", "k"],
+        &["completion", "tcsh"],
     ] {
         assert_eq!(run(args).0, 2, "{args:?}");
     }
@@ -204,12 +211,68 @@ fn validate_fails_for_errors_and_with_strict_for_warnings() {
     assert_eq!(problems[0]["severity"], "warning");
     assert_eq!(problems[1]["file"], "not/there");
     assert_eq!(problems[1].as_object().unwrap().len(), 8);
-    assert_eq!(run(&["validate"]).0, 2);
+    let here = ork().arg("validate").current_dir(&folder).output().unwrap();
+    assert_eq!(here.status.code(), Some(0));
+    let said = String::from_utf8(here.stderr).unwrap();
+    assert!(
+        said.contains("k.yaml:") && said.contains("1 file: 1 warning"),
+        "{said}"
+    );
+    let said = run(&[
+        "validate",
+        "-f",
+        name,
+        "-k",
+        EXAMPLE,
+        "examples/02-environments",
+    ])
+    .2;
+    assert!(said.contains(" files: 1 warning"), "{said}");
     let (code, out, _) = run(&["validate", "--types", "examples/01-hello-website"]);
     assert_eq!(code, 0);
     assert!(out.contains(": .spec.replicas: integer"), "{out}");
     let (_, out, _) = run(&["validate", "--types", "examples/20-motif"]);
     assert!(out.contains("database.yaml:34:"), "places in Motifs: {out}");
+}
+
+#[test]
+fn convert_prints_checks_and_writes_and_leaves_what_is_no_yaml() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("k.yaml");
+    let example = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).unwrap();
+    let old = example.replace("onCreate:", "# made\n        onCreate:");
+    let old = old.replace("orkestra.orkspace.io/v1", "orkestra.konductor.io/v1Alpha");
+    fs::write(&file, &old).unwrap();
+    let name = file.to_str().unwrap();
+    let today = old.replace("orkestra.konductor.io/v1Alpha", "orkestra.orkspace.io/v1");
+
+    let (code, out, err) = run(&["convert", name]);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, today.as_str(), ""));
+    let (code, out, err) = run(&["convert", "--check", name]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    let said = err.contains("warning[ORK0004]") && err.contains("k.yaml would be changed");
+    assert!(said, "{err}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), old);
+    let (code, out, err) = run(&["convert", "--in-place", name]);
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), today);
+    assert_eq!(
+        run(&["convert", "--check", name]),
+        (0, String::new(), String::new())
+    );
+
+    let broken = folder.path().join("broken.yaml");
+    fs::write(&broken, "kind: Katalog\nspec: [\n").unwrap();
+    let broken = broken.to_str().unwrap();
+    let (code, _, err) = run(&["convert", "--in-place", broken, name]);
+    assert_eq!(code, 1);
+    assert!(err.contains("broken.yaml:"), "{err}");
+    assert_eq!(
+        fs::read_to_string(broken).unwrap(),
+        "kind: Katalog\nspec: [\n"
+    );
+    assert_eq!(run(&["convert", "--in-place", "-"]).0, 1);
+    assert_eq!(run(&["convert"]).0, 2);
 }
 
 #[test]
@@ -253,6 +316,62 @@ fn validate_and_render_read_standard_input() {
         feed(&["render", "-k", "-", "--cr", "-"], website).0,
         Some(1)
     );
+}
+
+#[test]
+fn versions_completions_and_pages_are_printed() {
+    let (code, out, _) = run(&["version"]);
+    let first = format!("ork {}\n", env!("CARGO_PKG_VERSION"));
+    assert!(
+        code == 0 && out.starts_with(&first) && out.contains("Kubernetes 1."),
+        "{out}"
+    );
+    let (_, out, _) = run(&["version", "--output", "json"]);
+    let version: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
+    assert!(
+        version["kubernetes"][0].is_string() && version.get("commit").is_some(),
+        "{out}"
+    );
+    let (code, out, _) = run(&["completion", "bash"]);
+    assert!(code == 0 && out.contains("complete -F _ork"), "{out}");
+    let folder = TempDir::new().unwrap();
+    let pages = folder.path().join("man");
+    assert_eq!(run(&["man", "--output", pages.to_str().unwrap()]).0, 0);
+    assert!(pages.join("ork-generate-rbac.1").exists());
+    let (code, out, _) = run(&["man"]);
+    assert!(code == 0 && out.contains(".TH"), "{out}");
+}
+
+#[test]
+fn without_a_path_the_file_of_the_folder_is_taken_and_a_komposer_is_not_supported_yet() {
+    let folder = TempDir::new().unwrap();
+    let run_in = |args: &[&str]| {
+        let out = ork().args(args).current_dir(&folder).output().unwrap();
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let render = ["render", "--cr", "cr.yaml"];
+    let (code, said) = run_in(&render);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("name a Katalog with `--file`"), "{said}");
+    let (code, said) = run_in(&["diff"]);
+    assert_eq!(code, Some(2), "1 means differences: {said}");
+    assert!(said.contains("name a Katalog with `--file`"), "{said}");
+    let komposer = "apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: { name: k }\nspec: { sources: {} }\n";
+    fs::write(folder.path().join("komposer.yaml"), komposer).unwrap();
+    let (code, said) = run_in(&["run"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        said.contains("komposer.yaml") && said.contains("not supported yet"),
+        "{said}"
+    );
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/01-hello-website");
+    for (from, to) in [("katalog", "katalog"), ("website", "cr"), ("crd", "crd")] {
+        let (from, to) = (format!("{from}.yaml"), format!("{to}.yaml"));
+        fs::copy(example.join(from), folder.path().join(to)).unwrap();
+    }
+    let (code, said) = run_in(&render);
+    assert_eq!(code, Some(0), "{said}");
 }
 
 #[test]

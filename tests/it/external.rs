@@ -337,8 +337,13 @@ async fn a_gate_opens_when_the_server_says_so() -> Result<()> {
         Ok((sink.requests("/gate").len() >= 3).then_some(()))
     })
     .await?;
-    let held = lakes.fetch("deep").await?;
-    assert_eq!(held.get("status"), None, "nothing is shown: {held}");
+    let is_held = |lake: &Value| {
+        condition(lake, "Ready")
+            .is_some_and(|ready| ready["status"] == "False" && ready["reason"] == "GateClosed")
+    };
+    lakes
+        .until("deep", "is Ready=False for GateClosed", LIMIT, is_held)
+        .await?;
     assert!(sink.requests("/work").is_empty(), "no later call is made");
     assert_eq!(maps.get("deep-lake").await?, None);
     // A server that does not answer neither opens nor closes it.

@@ -157,6 +157,12 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
     let status = run.wait(LIMIT)?;
     ensure!(status.success(), "after Ctrl-C it ended with {status}");
     let said = run.log();
+    for done in ["created", "changed"] {
+        let object = |line: &&str| line.contains("ConfigMap") && line.contains("north-pond");
+        let is_logged =
+            (said.lines().filter(object)).any(|line| line.contains(&format!(" {done} ")));
+        ensure!(is_logged, "it does not say what was {done}:\n{said}");
+    }
     ensure!(
         said.contains("Finalizers remain") && said.contains("ork release -k"),
         "it says nothing of finalizers:\n{said}"

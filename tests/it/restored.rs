@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use crate::scenario::{LIMIT, Scenario, input};
+use crate::scenario::{CLAIMS, LIMIT, Scenario, input};
 use crate::waters;
 
 /// Writes that the restored etcd has not seen: more than happen by themselves afterwards.
@@ -60,6 +60,13 @@ async fn a_restored_etcd_is_followed_and_children_are_as_its_state_declares() ->
             .await?;
         ponds.until_ready(name).await?;
     }
+    // So are the claims: one that is deleted now comes back.
+    let (leases, claim) = (
+        scenario.objects_in(CLAIMS, "leases"),
+        format!("kind-pond.{}", scenario.group),
+    );
+    leases.delete(&claim).await?;
+    leases.until(&claim, "is back", LIMIT, |_| true).await?;
     // What was made after the backup never was.
     assert!(ponds.get("lost").await?.is_none());
     waters::pond(&scenario, "lost", &json!({ "colour": "green" })).await?;

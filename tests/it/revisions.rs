@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+use testbed::eventually;
 
 use crate::scenario::{LIMIT, Scenario, condition, input};
 
@@ -57,6 +58,28 @@ fn told(katalog: &Value) -> Result<String> {
     Ok(ready["message"].as_str().context("a message")?.to_owned())
 }
 
+/// `kubectl explain`, `get -o wide` and an Event say what there is to know.
+async fn kubectl_says(scenario: &Scenario, revision: &str) -> Result<()> {
+    let wide = scenario.kubectl(&["get", "katalogs", "--output", "wide"])?;
+    for part in ["REVISION", "MESSAGE", revision, "onRekoncile"] {
+        ensure!(wide.contains(part), "no {part} in: {wide}");
+    }
+    let field = "katalog.spec.crds.operatorBox.reconciler.resync";
+    let explained = scenario.kubectl(&["explain", field])?;
+    ensure!(explained.contains("Duration."), "{explained}");
+    let is_it = |event: &Value| {
+        let note = event["message"].as_str().unwrap_or_default();
+        event["reason"] == "InvalidRevision"
+            && event["type"] == "Warning"
+            && note.contains("onRekoncile")
+    };
+    eventually("an Event of the refusal", LIMIT, async || {
+        let events = scenario.objects("events").list().await?;
+        Ok(events.iter().any(is_it).then_some(()))
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f_an_invalid_revision_is_told_with_its_place_and_the_last_good_one_stays_at_work()
 -> Result<()> {
@@ -79,6 +102,7 @@ async fn f_an_invalid_revision_is_told_with_its_place_and_the_last_good_one_stay
     assert_eq!(katalog["status"]["revision"], good);
     assert_eq!(katalog["status"]["ready"], "2/2");
     last_good_works(&scenario, "south").await?;
+    kubectl_says(&scenario, good.as_str().unwrap_or_default()).await?;
 
     // A restart finds the invalid one, and the good one among the stored.
     scenario.kill9()?;

@@ -231,6 +231,30 @@ async fn a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Res
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_kubectl_apply_declares_is_normalized_in_memory_and_applying_it_again_changes_nothing()
+-> Result<()> {
+    let scenario = running("rules/normalize.yaml").await?;
+    let spec = json!({ "schedule": { "minute": "0", "hour": "3" } });
+    let file = site(&scenario, "shop", &spec).to_string();
+    let maps = scenario.objects("configmaps");
+    for turn in 1..=3 {
+        scenario.kubectl_with(&["apply", "-f", "-"], Some(&file))?;
+        maps.until_equal("shop", "/data/schedule", json!("0 3 * * *"), LIMIT)
+            .await?;
+        let shop = scenario
+            .objects("sites")
+            .until("shop", "is normalized in memory", LIMIT, |site| {
+                told(site, "Normalized")
+                    .contains("spec.schedule in memory: `kubectl apply` declares it")
+            })
+            .await?;
+        ensure!(shop["metadata"]["generation"] == 1, "turn {turn}: {shop}");
+        ensure!(shop["spec"] == spec, "turn {turn}: {}", shop["spec"]);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resource_that_others_bring_back_is_normalized_in_memory() -> Result<()> {
     let scenario = running("rules/normalize.yaml").await?;
     let sites = scenario.objects("sites");

@@ -10,6 +10,7 @@
 //!  reasons: why something is as it is, and what follows
 //!  bytes of the API server ── decode ──► objects, for records
 //!  api ── reference ──► pages, `ork explain`, the schema for editors
+//!  somebody's manifests ── scaffold ──► a Katalog to begin with, for `ork init`
 //! ```
 //!
 //! Nothing here does I/O, reads a clock or knows a Kubernetes client.
@@ -25,6 +26,7 @@ pub mod reasons;
 pub mod reconcile;
 pub mod reference;
 pub mod resources;
+pub mod scaffold;
 pub mod schema;
 pub mod template;
 pub mod value;

@@ -206,6 +206,58 @@ fn every_mistake_is_told_at_its_place() {
     assert!(stray.is_empty(), "{stray:?}");
 }
 
+/// How the names of fixtures begin that show what people type who know other systems, or who make a slip.
+const TYPED: [&str; 16] = [
+    "amount-",
+    "cluster-scoped-",
+    "compose-",
+    "crossplane-",
+    "duration-in-",
+    "helm-",
+    "image-",
+    "kro-",
+    "metacontroller-",
+    "mount-",
+    "native-",
+    "port-",
+    "refers-",
+    "selects-",
+    "sprig-",
+    "when-expression",
+];
+
+#[test]
+fn what_people_type_has_a_place_and_a_fix() {
+    let mut seen = 0;
+    for path in files("yaml") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if !TYPED.iter().any(|start| name.starts_with(start)) {
+            continue;
+        }
+        seen += 1;
+        let found = check(name, &fs::read_to_string(&path).unwrap());
+        let is_complete = |problem: &Diagnostic| {
+            problem.line.is_some() && problem.column.is_some() && problem.hint.is_some()
+        };
+        assert!(found.iter().any(is_complete), "{name}: {found}");
+    }
+    assert!(seen >= 120, "{seen}");
+}
+
+#[test]
+fn nothing_is_said_of_what_only_looks_like_a_mistake() {
+    let folder = inputs().with_file_name("valid");
+    let mut seen = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let found = check(name, &fs::read_to_string(&path).unwrap());
+        assert!(found.is_empty(), "{name}: {found}");
+        seen += 1;
+    }
+    assert!(seen >= 8, "{seen}");
+}
+
 #[test]
 fn every_wrong_sample_has_its_problem_and_no_other_and_every_right_one_has_none() {
     let mut failures = Vec::new();

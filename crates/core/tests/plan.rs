@@ -8,7 +8,7 @@
     reason = "a case that cannot be read is a fault of the test"
 )]
 
-use std::{fs, path::Path, path::PathBuf};
+use std::{collections::BTreeSet, fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
     api::KatalogSpec,
@@ -134,7 +134,7 @@ fn one_entry_without_a_kind_is_told_from_other_problems() {
 #[test]
 fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
     let plan = with_entries(&[entry("pond", "Pond", "cold")]);
-    let manifests = plan::rbac::manifests(&[&plan]);
+    let manifests = plan::rbac::manifests(&[&plan], &BTreeSet::new());
     let kinds: Vec<String> = manifests
         .iter()
         .map(|one| format!("{} {}", one["kind"], one["metadata"]["name"]).replace('"', ""))
@@ -250,8 +250,12 @@ fn shown(plan: &Plan, warnings: &Diagnostics) -> String {
         })
         .collect();
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    let shown =
-        json!({ "operators": operators, "rights": plan::rbac::rules(plan), "warnings": warnings });
+    let rights = plan::rbac::permissions(plan);
+    let mut shown =
+        json!({ "operators": operators, "rights": rights.cluster, "warnings": warnings });
+    if !rights.namespaces.is_empty() {
+        shown["namespacedRights"] = json!(rights.namespaces);
+    }
     serde_json::to_string_pretty(&shown).unwrap() + "\n"
 }
 
@@ -327,7 +331,7 @@ fn compiling_twice_gives_the_same_hashes() {
 fn no_right_is_a_wildcard_or_grants_rights() {
     for case in cases("plans") {
         let (plan, _) = compile(&case).unwrap();
-        for manifest in plan::rbac::manifests(&[&plan]) {
+        for manifest in plan::rbac::manifests(&[&plan], &BTreeSet::new()) {
             for rule in manifest["rules"].as_array().into_iter().flatten() {
                 let text = rule.to_string();
                 assert!(

@@ -108,6 +108,35 @@ fn the_katalogs_that_documents_show_compile() {
 }
 
 #[test]
+fn each_system_that_people_come_from_has_a_table_and_a_sample_on_both_sides() {
+    let text = fs::read_to_string(root().join("docs/coming-from.md")).unwrap();
+    let sections: Vec<&str> = text.split("\n## ").skip(1).collect();
+    assert_eq!(sections.len(), 5);
+    for section in sections {
+        let name = section.lines().next().unwrap();
+        let head = format!("\n| {name} | Orkestra |\n");
+        let short = format!("\n| {} | Orkestra |\n", name.rsplit(' ').next().unwrap());
+        assert!(
+            section.contains(&head) || section.contains(&short),
+            "{name}"
+        );
+        assert_eq!(katalogs(section).len(), 1, "{name}");
+        assert!(section.contains("\nNot here: "), "{name}");
+        // What stands beside is a document that YAML reads, or Go.
+        let blocks = section.split("```yaml\n").skip(1);
+        let blocks = blocks.filter_map(|rest| rest.split("```").next());
+        let theirs: Vec<&str> = blocks
+            .filter(|block| !block.contains("kind: Katalog"))
+            .collect();
+        assert!(theirs.len() == 1 || section.contains("```go\n"), "{name}");
+        for block in theirs {
+            let stream = parse_stream(name, block);
+            assert!(stream.problems.is_empty(), "{name}: {}", stream.problems);
+        }
+    }
+}
+
+#[test]
 fn the_katalogs_of_the_examples_compile() {
     let mut compiled = 0;
     for example in fs::read_dir(root().join("examples")).unwrap() {

@@ -78,7 +78,9 @@ async fn hang(client: &Client, url: &str, callers: &[(&str, &str)]) -> JoinSet<A
     for (operator, namespace) in callers {
         for _ in 0..100 {
             let client = client.of_operator(operator).in_namespace(Some(namespace));
-            let request = get(url);
+            let mut request = get(url);
+            // However busy the machine is, none gives up its place before the test has looked.
+            request.timeout = Duration::from_mins(2);
             calls.spawn(async move { client.call(&request).await });
         }
     }
@@ -148,7 +150,7 @@ async fn where_a_redirect_leads_a_place_is_taken_too() {
     // Those that wait for the second host hold no place at the first.
     while first.seen().len() < 100 || target.seen().len() < 16 {
         assert!(
-            start.elapsed() < Duration::from_secs(4),
+            start.elapsed() < Duration::from_mins(1),
             "{}",
             first.seen().len()
         );

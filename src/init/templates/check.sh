@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the Katalog, and compares what it makes of each sample with expected/. UPDATE=1 writes expected/ anew.
+# Validates the Katalog, and compares what it renders for each sample with expected/. UPDATE=1 writes expected/ again.
 set -eu
 cd "$(dirname "$0")"
 ork=${ORK:-ork}

@@ -13,15 +13,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use kube::{
-    Api,
-    api::{ApiResource, DynamicObject},
-    core::GroupVersionKind,
-    runtime::{
-        WatchStreamExt,
-        watcher::{self, Event, watcher},
-    },
-};
+use kube::api::DynamicObject;
 use orkestra_core::{api::names, plan::rbac::CLAIMS_NAMESPACE, reasons::KatalogReason};
 use serde_json::json;
 use tokio::sync::watch;
@@ -31,14 +23,26 @@ use super::{
     record::{self, Record},
 };
 use crate::{
-    meta::calls::{CallError, Resource},
-    runtime::{Problem, context::Context, wire::chain},
+    meta::{
+        calls::{CallError, Resource},
+        watched::{Content, Told, Watches},
+    },
+    runtime::{Problem, context::Context, watch::WatchProblem},
 };
 
 /// Writes at a time.
 const WRITES: usize = 8;
 /// The clock is looked at this often: timers do not count the time that a machine sleeps.
 const TICK: Duration = Duration::from_secs(10);
+
+/// A Lease of the namespace: its name and what it says, where it is a claim or a sign of life.
+struct Lease(Option<(String, Record)>);
+
+impl Content for Lease {
+    fn new(object: DynamicObject) -> Self {
+        Self(Record::read(&object))
+    }
+}
 
 /// Keeps the claims of one installation.
 pub(crate) struct Keeper {
@@ -66,12 +70,22 @@ impl Keeper {
         }
     }
 
-    /// Keeps them; never ends.
+    /// Keeps them; never ends. Begun anew it lists.
     pub(crate) async fn run(&mut self) {
-        let mut events = std::pin::pin!(leases(&self.context));
-        let mut listing = Vec::new();
+        let namespace = Some(CLAIMS_NAMESPACE.to_owned());
+        let mut watches: Watches<Lease> =
+            Watches::start(&self.context.informers, &self.leases.served, [namespace]);
+        let mut states = watches.states();
+        let mut is_listed = false;
         let mut leadership = self.context.leadership.changed();
         loop {
+            if let Some(problem) = watches.new_problem() {
+                self.go_blind(problem);
+            }
+            if !is_listed && watches.was_synced(0) {
+                is_listed = true;
+                self.list(&watches);
+            }
             let demand = Demand::clone(&self.demand.borrow_and_update());
             self.book.need(demand);
             leadership.mark_unchanged();
@@ -82,7 +96,13 @@ impl Keeper {
                 self.until_due()
             };
             tokio::select! {
-                Some(event) = events.next() => self.take_in(event, &mut listing),
+                Some(told) = watches.told.recv() => {
+                    // Before the list is complete, what it shows is taken in together.
+                    if is_listed {
+                        self.take_in(&watches, &told);
+                    }
+                }
+                () = Watches::<Lease>::changed(&mut states) => {}
                 Ok(()) = self.demand.changed() => {}
                 Ok(()) = leadership.changed() => {}
                 () = tokio::time::sleep(due) => {}
@@ -129,38 +149,26 @@ impl Keeper {
         next.map_or(TICK, |at| self.context.clock.until(at).min(TICK))
     }
 
-    fn take_in(
-        &mut self,
-        event: watcher::Result<Event<DynamicObject>>,
-        listing: &mut Vec<(String, Record)>,
-    ) {
-        let now = self.context.clock.now();
-        match event {
-            Ok(Event::Init) => {}
-            Ok(Event::InitApply(lease)) => listing.extend(Record::read(&lease)),
-            Ok(Event::InitDone) => self.book.replace(std::mem::take(listing), now),
-            Ok(Event::Apply(lease)) => match Record::read(&lease) {
-                Some((name, record)) => self.book.take_in(name, record, now),
-                None => self.book.remove(&lease.metadata.name.unwrap_or_default()),
-            },
-            Ok(Event::Delete(lease)) => {
-                self.book.remove(&lease.metadata.name.unwrap_or_default());
-            }
-            Err(error) => {
-                listing.clear();
-                let message = format!(
-                    "cannot list leases.coordination.k8s.io in namespace {CLAIMS_NAMESPACE}, which hold the claims on kinds: {}",
-                    chain(&error)
-                );
-                tracing::warn!(message, "claims cannot be watched");
-                let reason = if is_forbidden(&error) {
-                    KatalogReason::Forbidden
-                } else {
-                    KatalogReason::Unavailable
-                };
-                self.book.go_blind(Problem { reason, message });
-            }
+    /// Takes in a complete list.
+    fn list(&mut self, watches: &Watches<Lease>) {
+        let leases = watches.all(0);
+        let records = leases.iter().filter_map(|lease| lease.0.clone()).collect();
+        self.book.replace(records, self.context.clock.now());
+    }
+
+    /// Takes in what is known now of a Lease.
+    fn take_in(&mut self, watches: &Watches<Lease>, told: &Told) {
+        let lease = watches.get(told);
+        match lease.and_then(|lease| lease.content.0.clone()) {
+            Some((name, record)) => self.book.take_in(name, record, self.context.clock.now()),
+            None => self.book.remove(&told.key.name),
         }
+    }
+
+    fn go_blind(&mut self, problem: WatchProblem) {
+        let problem = unlisted(problem);
+        tracing::warn!(message = problem.message, "claims cannot be watched");
+        self.book.go_blind(problem);
     }
 
     async fn take_all(&mut self, actions: Vec<Action>) {
@@ -289,34 +297,21 @@ fn problem(error: &CallError) -> Problem {
     Problem { reason, message }
 }
 
-fn is_forbidden(error: &watcher::Error) -> bool {
-    let inner = match error {
-        watcher::Error::InitialListFailed(inner) | watcher::Error::WatchStartFailed(inner) => inner,
-        watcher::Error::WatchError(status) => return status.code == 403,
-        _ => return false,
+/// Why the claims are not known.
+fn unlisted(problem: WatchProblem) -> Problem {
+    let (reason, why) = match problem {
+        WatchProblem::Forbidden { message } => (KatalogReason::Forbidden, message),
+        WatchProblem::Unavailable { message } => (KatalogReason::Unavailable, message),
+        WatchProblem::NotServed => (
+            KatalogReason::Unavailable,
+            "the API server does not serve them".to_owned(),
+        ),
     };
-    matches!(inner, kube::Error::Api(status) if status.code == 403)
+    let message = format!(
+        "cannot list leases.coordination.k8s.io in namespace {CLAIMS_NAMESPACE}, which hold the claims on kinds: {why}"
+    );
+    Problem { reason, message }
 }
 
-/// Events of the Leases of claims.
-fn leases(
-    context: &Context,
-) -> impl futures::Stream<Item = watcher::Result<Event<DynamicObject>>> + use<> {
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("coordination.k8s.io", "v1", "Lease"));
-    let api = Api::namespaced_with(context.wire.client().clone(), CLAIMS_NAMESPACE, &kind);
-    let reach = context.wire.reach().clone();
-    let patient = watcher(api, watcher::Config::default()).then(move |event| {
-        let reach = reach.clone();
-        async move {
-            if event.is_err() {
-                reach.up().await;
-            }
-            event
-        }
-    });
-    // That a list begins is no success, after which the next wait would be the shortest again.
-    patient
-        .filter(|event| std::future::ready(!matches!(event, Ok(Event::Init))))
-        .boxed()
-        .default_backoff()
-}
+#[cfg(test)]
+mod tests;

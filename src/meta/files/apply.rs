@@ -7,7 +7,14 @@ use std::{
 };
 
 use kube::Client;
-use orkestra_core::{diagnostics::Diagnostics, document::parse_stream, value};
+use orkestra_core::{
+    api::SetupWait,
+    diagnostics::Diagnostics,
+    document::parse_stream,
+    plan::{self, GroupKind},
+    reconcile::kstatus::{Readiness, readiness},
+    value::{self, Node},
+};
 use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 
@@ -38,11 +45,17 @@ impl Applied {
     ) -> Result<(), FileError> {
         for Entry {
             setup,
+            wait,
             crd,
             resources,
         } in &katalog.entries
         {
-            for file in setup.iter().chain(crd).chain(resources) {
+            for (file, wait) in setup {
+                self.apply_file(client, file, notices).await?;
+                wait_for(client, wait).await?;
+            }
+            wait_for(client, wait).await?;
+            for file in crd.iter().chain(resources) {
                 self.apply_file(client, file, notices).await?;
             }
         }
@@ -122,6 +135,78 @@ fn nameless(manifest: &Value) -> Diagnostics {
         format!("a {kind} without apiVersion, kind or metadata.name cannot be applied"),
     )
     .into()
+}
+
+/// Waits for the objects that `setup` names, one after the other.
+async fn wait_for(client: &Client, objects: &[SetupWait]) -> Result<(), FileError> {
+    for object in objects {
+        let SetupWait {
+            api_version,
+            kind,
+            name,
+            namespace,
+            ready,
+            timeout,
+        } = object;
+        let patience = timeout.map_or(PATIENCE, |timeout| timeout.0);
+        let built_in = || Some(plan::named(kind)?.api_version());
+        let api_version = api_version.clone().or_else(built_in).unwrap_or_default();
+        let kind = plan::named(kind)
+            .filter(|known| known.api_version() == api_version)
+            .map_or_else(|| kind.clone(), |known| known.kind.to_string());
+        let waiting = wait_one(
+            client,
+            (&api_version, &kind),
+            (namespace.as_deref(), name),
+            *ready,
+        );
+        if let Ok(done) = tokio::time::timeout(patience, waiting).await {
+            done?;
+        } else {
+            let what = if *ready == Some(true) {
+                "ready"
+            } else {
+                "there"
+            };
+            return Err(FileError::NotReady(
+                format!("{kind} {name}"),
+                what,
+                patience,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the object exists, and is ready where that is asked for.
+async fn wait_one(
+    client: &Client,
+    (api_version, kind): (&str, &str),
+    (namespace, name): (Option<&str>, &str),
+    ready: Option<bool>,
+) -> Result<(), FileError> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let group_kind = GroupKind {
+        group: group.into(),
+        kind: kind.into(),
+    };
+    loop {
+        if let Some(resource) = Resource::pinned(client, group, version, kind).await? {
+            let namespace = resource
+                .is_namespaced()
+                .then(|| namespace.unwrap_or_else(|| client.default_namespace()));
+            if let Some(object) = resource.get(namespace, name).await? {
+                let is_current = || {
+                    let object = serde_json::to_value(&object).unwrap_or_default();
+                    readiness(&group_kind, &Node::from(&object)) == Readiness::Current
+                };
+                if ready != Some(true) || is_current() {
+                    return Ok(());
+                }
+            }
+        }
+        tokio::time::sleep(PERIOD).await;
+    }
 }
 
 /// Where a kind is served, waiting for it a while: its definition may just have been applied.

@@ -8,9 +8,10 @@ use std::{
 
 use kube::Client;
 use orkestra_core::{
+    api::{ApiTypes, SetupFile, SetupWait},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Stream, parse_stream, read_stream},
-    plan::{GroupKind, KatalogRef, Library, Plan, Schemas},
+    plan::{GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
     value::{self, Node},
 };
 use serde_json::Value;
@@ -48,9 +49,20 @@ pub(super) struct Loaded {
 /// What one entry asks to be applied.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    pub(super) setup: Vec<PathBuf>,
+    /// Manifests, and what is waited for after each.
+    pub(super) setup: Vec<(PathBuf, Vec<SetupWait>)>,
+    /// What is waited for after all of them.
+    pub(super) wait: Vec<SetupWait>,
     pub(super) crd: Option<PathBuf>,
     pub(super) resources: Vec<PathBuf>,
+}
+
+impl Entry {
+    /// All files, in the order in which they are applied.
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        let setup = self.setup.iter().map(|(file, _)| file);
+        setup.chain(&self.crd).chain(&self.resources)
+    }
 }
 
 /// Reads the Katalog files.
@@ -89,7 +101,7 @@ pub(super) async fn contents_hash(contents: &[Content]) -> String {
             all.push_str(&files::take(path, missing, &given).await.digest);
         }
         for entry in named.iter().flat_map(|document| entries(path, document)) {
-            for file in entry.setup.iter().chain(&entry.crd).chain(&entry.resources) {
+            for file in entry.files() {
                 all.push_str(&value::hash_text(
                     &read_text(file).await.unwrap_or_default(),
                 ));
@@ -182,7 +194,7 @@ impl Loaded {
             revision: format!("{}-{hash}", plan.katalog.name),
             reference: plan.katalog.clone(),
             storage: kinds_of(&plan).into_iter().filter_map(stored).collect(),
-            disabled: disabled(&document.spec),
+            disabled: disabled(&document.spec, &plan),
             about: About::read(&written),
             entries: entries(path, &document),
             plan,
@@ -197,12 +209,14 @@ fn entries(katalog: &Path, document: &KatalogDocument) -> Vec<Entry> {
         .crds
         .values()
         .filter(|entry| entry.is_enabled());
+    let setup = |file: &SetupFile| (beside(katalog, file.path()), file.wait().to_vec());
     enabled
         .map(|entry| Entry {
-            setup: entry
-                .setup
-                .iter()
-                .map(|file| beside(katalog, file))
+            setup: (entry.setup.iter())
+                .flat_map(|declared| declared.files().iter().map(setup))
+                .collect(),
+            wait: (entry.setup.iter())
+                .flat_map(|declared| declared.wait().to_vec())
                 .collect(),
             crd: entry.crd_file.as_ref().map(|file| beside(katalog, file)),
             resources: entry
@@ -265,10 +279,9 @@ fn declared(object: &Value) -> Vec<(String, String)> {
         });
     types
         .filter_map(|types| {
-            Some((
-                types.get("group")?.as_str()?.to_owned(),
-                types.get("kind")?.as_str()?.to_owned(),
-            ))
+            let types: ApiTypes = serde_json::from_value(types.clone()).ok()?;
+            let kind = kind_named(&types)?;
+            Some((kind.group.to_string(), kind.kind.to_string()))
         })
         .collect()
 }

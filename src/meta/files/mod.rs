@@ -111,8 +111,11 @@ pub enum FileError {
     #[error(transparent)]
     Call(#[from] CallError),
     /// A CRD was applied and is not served.
-    #[error("{0} is applied, and after {1:?} the API server does not serve it")]
+    #[error("{0} is applied, and after {seconds} s the API server does not serve it", seconds = .1.as_secs())]
     NotServed(String, Duration),
+    /// An object that `setup` waits for is missing or not ready.
+    #[error("`setup` waits for {0}, which is not {1} after {2:?}")]
+    NotReady(String, &'static str, Duration),
 }
 
 impl FileError {
@@ -362,6 +365,7 @@ impl State {
                 revision: Some(&katalog.revision),
                 operators: &operators,
                 disabled: &katalog.disabled,
+                stopped: &katalog.plan.stopped,
                 operated: &[],
                 releasing: &BTreeMap::new(),
                 waits: None,

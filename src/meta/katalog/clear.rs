@@ -10,12 +10,13 @@ use orkestra_core::{
         names,
     },
     plan::GroupKind,
+    reconcile::inventory::Declared,
 };
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
 use super::{
-    super::calls::{CallError, Resource},
+    super::{calls::CallError, release},
     Katalog,
 };
 
@@ -61,10 +62,10 @@ impl Katalog {
 
     /// Deletes the custom resources of a kind that are ours; says which are left, if any are.
     async fn delete_all(&self, kind: &OperatedKind) -> Result<Option<Left>, CallError> {
-        let known = Resource::operated(self.shared.context.wire.client(), kind);
-        let listed = match known.list_metadata(None).await {
-            Err(error) if error.is_not_found() => return Ok(None),
-            listed => listed?,
+        let client = self.shared.context.wire.client();
+        let places = Declared::recorded(kind).places;
+        let Some((known, listed)) = release::list(client, kind, &places).await? else {
+            return Ok(None);
         };
         let (mut count, mut first) = (0, None);
         for meta in listed {

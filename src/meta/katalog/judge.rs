@@ -99,17 +99,18 @@ fn compile(
     let (plan, _) = plan::compile(katalog, &read.spec, schemas, &taken.library)
         .map_err(|problems| invalid(&problems))?;
     Ok(Judged {
+        disabled: disabled(&read.spec, &plan),
         plan: Arc::new(plan),
-        disabled: disabled(&read.spec),
         hash: document_hash(document, &taken.asked),
     })
 }
 
-/// Entries that do not run.
-pub(crate) fn disabled(spec: &KatalogSpec) -> Vec<String> {
+/// Entries that do not run: those that are not enabled, and those that the compiler stopped.
+pub(crate) fn disabled(spec: &KatalogSpec, plan: &Plan) -> Vec<String> {
+    let is_stopped = |name: &str| plan.stopped.iter().any(|stopped| stopped.name == name);
     spec.crds
         .iter()
-        .filter(|(_, entry)| !entry.is_enabled())
+        .filter(|(name, entry)| !entry.is_enabled() || is_stopped(name))
         .map(|(name, _)| name.clone())
         .collect()
 }

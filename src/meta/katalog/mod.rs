@@ -134,8 +134,9 @@ pub(crate) struct Katalog {
     views: Vec<OperatorView>,
     failures: u32,
     report: report::Progress,
-    /// Operators that people were told are degraded.
+    /// What Events were published of: operators that are degraded, and a refusal.
     degraded: BTreeSet<String>,
+    refused: Option<(Option<i64>, String)>,
 }
 
 /// What a verdict is about.
@@ -209,6 +210,7 @@ impl Katalog {
             failures: 0,
             report: report::Progress::default(),
             degraded: BTreeSet::new(),
+            refused: None,
         };
         katalog.judge();
         katalog.claim();

@@ -12,7 +12,7 @@ use super::{
     super::{
         calls::CallError,
         directory::{KatalogView, OperatorView},
-        status::{self, Facts, Operating, Releasing, Urgency},
+        status::{self, Facts, Operating, Releasing, Urgency, Verdict},
     },
     Katalog,
 };
@@ -58,6 +58,7 @@ impl Katalog {
         if !self.leads || !self.shared.context.wire.reach().is_up() {
             return None;
         }
+        self.tell_refusal();
         let written = &self.object.status;
         let mut urgency = status::urgency(written, &wanted);
         if urgency == Urgency::Prompt
@@ -190,6 +191,20 @@ impl Katalog {
         self.degraded.retain(|name| now.contains_key(name));
     }
 
+    /// Publishes an Event, once, when a revision is refused: it names the first problem.
+    fn tell_refusal(&mut self) {
+        let Verdict::Refused { reason, message } = &self.verdict else {
+            self.refused = None;
+            return;
+        };
+        let note = refusal_note(message);
+        let refused = Some((self.observed, note.clone()));
+        if self.refused != refused && self.judged.is_some() {
+            self.announce(Severity::Warning, *reason, note);
+            self.refused = refused;
+        }
+    }
+
     /// Publishes an Event about the Katalog.
     pub(super) fn announce(&self, severity: Severity, reason: KatalogReason, note: String) {
         self.shared.context.events.publish(Event {
@@ -250,6 +265,9 @@ impl Katalog {
             disabled: running
                 .map(|running| running.disabled.as_slice())
                 .unwrap_or_default(),
+            stopped: running
+                .map(|running| running.plan.stopped.as_slice())
+                .unwrap_or_default(),
             operated: &operated,
             releasing: &releasing,
             waits: self.waits.as_deref(),
@@ -278,5 +296,30 @@ impl Katalog {
         };
         self.tell_turns(&turns);
         (wanted, view)
+    }
+}
+
+/// Why a revision is refused, from its problems, one a line: the first of them, and how many follow.
+fn refusal_note(problems: &str) -> String {
+    let mut lines = problems.lines();
+    let first = lines.next().unwrap_or_default();
+    match lines.count() {
+        0 => format!("the revision is refused: {first}"),
+        more => format!("the revision is refused: {first}; {more} more in the status"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_event_of_a_refusal_names_the_first_problem() {
+        let one = "error[ORK0010]: spec.crds.a.b: unknown field";
+        assert_eq!(refusal_note(one), format!("the revision is refused: {one}"));
+        assert_eq!(
+            refusal_note(&format!("{one}\nerror: x\nwarning: y")),
+            format!("the revision is refused: {one}; 2 more in the status")
+        );
     }
 }

@@ -141,6 +141,7 @@ fn a_new_plan_touches_only_the_operators_it_changes() {
     let mut next = Plan {
         katalog: katalog("a"),
         operators: pond.operators.clone(),
+        stopped: Vec::new(),
         deletion_policy: pond.deletion_policy,
     };
     next.operators

@@ -105,13 +105,11 @@ fn status_over(
         })
         .collect();
     let kind = |plural: &str| OperatedKind {
-        children: None,
-        labels: Vec::new(),
-        finalizers: Vec::new(),
         group: "water.example".into(),
         kind: "Pond".into(),
         plural: plural.into(),
         version: "v1".into(),
+        ..OperatedKind::default()
     };
     let releasing = releasing
         .iter()
@@ -132,6 +130,7 @@ fn status_over(
         revision: Some("k-1234567890"),
         operators: &operators,
         disabled: &["off".to_owned()],
+        stopped: &[],
         operated: &[kind("ponds")],
         releasing: &releasing,
         waits: None,
@@ -320,6 +319,27 @@ fn a_katalog_that_goes_says_what_it_lets_go_of() {
         status.conditions[0].message,
         "releasing ponds.water.example: cannot list; remove the cause, or annotate the Katalog with \
          orkestra.orkspace.io/release=true to delete it without that"
+    );
+}
+
+#[test]
+fn a_deletion_that_waits_names_its_way_out() {
+    let facts = Facts {
+        generation: Some(3),
+        verdict: &Verdict::Deleted,
+        revision: None,
+        operators: &[],
+        stopped: &[],
+        disabled: &[],
+        operated: &[],
+        releasing: &BTreeMap::new(),
+        waits: Some("waiting for the deletion of 2 Pond.water.example"),
+        trouble: None,
+    };
+    assert_eq!(
+        super::terminating_message(&facts),
+        "waiting for the deletion of 2 Pond.water.example; annotate the Katalog with \
+         orkestra.orkspace.io/release=true to delete it without waiting"
     );
 }
 

@@ -48,7 +48,7 @@ pub(super) async fn answer(
         }
         let answer: Answer = match &read {
             Read::Object(object) => {
-                let Some(answer) = objects::read(shared, observed, object).await else {
+                let Some(answer) = objects::read(shared, bound, observed, object).await else {
                     heard.pending = true;
                     continue;
                 };
@@ -66,6 +66,7 @@ pub(super) async fn answer(
             Read::Cross(read) => cross::read(&bound.targets, read),
             Read::Related(read) => related::read(&bound.belongings, read),
             Read::Event(name) => observed::read(bound, key, name),
+            Read::Watched(kind) => observed::watched(bound, key, kind),
             Read::Operator(name) => cross::operator(&bound.targets, name),
         };
         heard.answers.insert(read, answer);

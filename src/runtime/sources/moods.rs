@@ -20,6 +20,8 @@ pub(in crate::runtime) struct Moods {
     targets: BTreeMap<Key, Mood>,
     belongings: Vec<(Relation, Result<(), String>)>,
     observed: (Vec<bool>, Vec<Result<(), String>>),
+    /// Which watches of children have shown what there is.
+    children: Vec<bool>,
 }
 
 impl Moods {
@@ -29,6 +31,7 @@ impl Moods {
             targets: bound.targets.moods(),
             belongings: bound.belongings.readable(),
             observed: bound.observed.moods(),
+            children: bound.shown(),
         }
     }
 }
@@ -38,6 +41,7 @@ pub(in crate::runtime) async fn changed(bound: &Bound, told: &Moods) {
     let mut changes = bound.targets.changes();
     let states = bound.belongings.states().into_iter();
     changes.extend(states.chain(bound.observed.states()).map(next));
+    changes.extend(bound.kinds.iter().flat_map(|kind| kind.states()).map(next));
     // What changed before anybody waited is no change any more.
     if Moods::of(bound) != *told {
         return;

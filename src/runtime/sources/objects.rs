@@ -1,7 +1,7 @@
 //! Objects that others made, by name: Secrets, `ConfigMaps` and whatever else is copied.
 //!
 //! ```text
-//!  watch of metadata, all objects of the kind ──► which version of each there is; a change queues its readers
+//!  watch of metadata, objects of the kind ──────► which version of each there is; a change queues its readers
 //!  GET, an object that is read, a version that is not known ──► its content, kept while somebody reads it
 //! ```
 //!
@@ -23,7 +23,7 @@ use orkestra_core::{
     value::{Fault, Map, Node},
 };
 
-use super::{Shared, readers::Readers};
+use super::{Bound, Shared, readers::Readers};
 use crate::runtime::{
     shared::lock,
     watch::{Handle, Presence, Record, Subscriber, WatchProblem, WatchState, Watched},
@@ -36,9 +36,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What one operator reads of others' objects.
 #[derive(Default)]
 pub(in crate::runtime) struct Objects {
-    watches: Mutex<BTreeMap<GroupKind, Arc<Handle<Presence>>>>,
+    watches: Mutex<BTreeMap<Place, Arc<Handle<Presence>>>>,
     known: Arc<Mutex<Known>>,
 }
+
+/// A kind, and the namespace where its objects are watched; none is all.
+type Place = (GroupKind, Option<Box<str>>);
 
 /// The content of the objects that are read.
 type Known = HashMap<ChildKey, State>;
@@ -60,12 +63,9 @@ impl Objects {
         for read in unread {
             let Read::Object(object) = read else { continue };
             lock(&self.known).remove(object);
-            let is_of_kind =
-                |read: &Read| matches!(read, Read::Object(other) if other.kind == object.kind);
-            let mut watches = lock(&self.watches);
-            if !readers.any(is_of_kind) {
-                watches.remove(&object.kind);
-            }
+            lock(&self.watches).retain(|place, _| {
+                place.0 != object.kind || readers.any(|read| is_in(read, place))
+            });
         }
     }
 
@@ -78,19 +78,28 @@ impl Objects {
             .collect()
     }
 
-    /// The watch of a kind, which starts with its first reader.
-    fn watch(&self, shared: &Shared, served: &Served) -> Arc<Handle<Presence>> {
+    /// The watch of a kind in one namespace or in all, which starts with its first reader.
+    fn watch(
+        &self,
+        shared: &Shared,
+        served: &Served,
+        namespace: Option<&str>,
+    ) -> Arc<Handle<Presence>> {
         let kind = served.group_kind();
         let mut watches = lock(&self.watches);
         let start = || {
-            let all = Watched {
+            let scoped = Watched {
                 served: served.clone(),
-                scope: Scope::default(),
+                scope: Scope {
+                    namespace: namespace.map(str::to_owned),
+                    ..Scope::default()
+                },
             };
             let subscriber = self.subscriber(&kind, &shared.readers);
-            Arc::new(shared.context.informers.presence(all, subscriber))
+            Arc::new(shared.context.informers.presence(scoped, subscriber))
         };
-        watches.entry(kind.clone()).or_insert_with(start).clone()
+        let place = (kind.clone(), namespace.map(Into::into));
+        watches.entry(place).or_insert_with(start).clone()
     }
 
     /// Queues the readers of what has changed, unless that version is known already.
@@ -117,12 +126,22 @@ impl Objects {
     }
 }
 
+/// Whether an object that is read is watched there.
+fn is_in(read: &Read, (kind, namespace): &Place) -> bool {
+    let Read::Object(object) = read else {
+        return false;
+    };
+    object.kind == *kind
+        && (namespace.is_none() || object.object.namespace.as_deref() == namespace.as_deref())
+}
+
 /// The object as it is now, for a pass that sees `observed`; nothing while that is about to be queued for it anyway.
 ///
 /// Children are watched twice, and what was written last is known among the children at once. Of the two watches either may
 /// be behind: pods that rolled with an older state would roll twice.
 pub(super) async fn read(
     shared: &Shared,
+    bound: &Bound,
     observed: &Observed,
     object: &ChildKey,
 ) -> Option<Answer> {
@@ -132,7 +151,7 @@ pub(super) async fn read(
         return Some(Answer::Unavailable(why.into()));
     };
     let objects = &shared.objects;
-    let watch = objects.watch(shared, &served);
+    let watch = objects.watch(shared, &served, bound.scope_of(object));
     if let Some(why) = until_listed(&watch).await {
         return Some(Answer::Unavailable(why));
     }

@@ -26,7 +26,7 @@ use orkestra_core::{
         record::{CrRecord, Uid},
         sources::Answer,
     },
-    value::{Key, Path},
+    value::{Key, Map, Node, Path},
 };
 use tokio::sync::watch;
 
@@ -247,6 +247,35 @@ pub(super) fn read(bound: &Bound, key: &ObjectKey, name: &Key) -> Answer {
     latest.map_or(Answer::Absent, |seen| {
         Answer::Ready(Arc::new(seen.view.clone()))
     })
+}
+
+/// The objects of that kind that lead to the custom resource, by name.
+pub(super) fn watched(bound: &Bound, key: &ObjectKey, kind: &GroupKind) -> Answer {
+    let Some(cr) = bound.cr(key) else {
+        return Answer::Absent;
+    };
+    let mut leads = leads_about(bound, &cr);
+    leads.push((Lead::Uid(cr.id.uid.clone()), None));
+    for namespace in [cr.id.key.namespace.clone(), None] {
+        leads.push((Lead::Name(namespace, cr.id.key.name.clone()), None));
+    }
+    let mut found = Map::default();
+    let watches = bound.observed.watches.iter();
+    for watch in watches.filter(|watch| watch.kind.group_kind() == *kind) {
+        let Some(entry) = &watch.entry else {
+            continue;
+        };
+        if let Err(why) = entry.watch.readable() {
+            return Answer::Unavailable(why.into());
+        }
+        let store = entry.watch.store();
+        for key in entry.latest.all(&leads) {
+            if let Some(seen) = store.get(&key) {
+                found.insert(key.name, seen.view.clone());
+            }
+        }
+    }
+    Answer::Ready(Arc::new(Node::Map(found)))
 }
 
 /// The custom resource itself and its children, with their uids.

@@ -19,13 +19,13 @@ use orkestra_core::{
 
 use super::super::{
     shared::Shared,
-    watch::{Change, Handle, Held, Subscriber, WatchProblem, WatchState, Watched},
+    watch::{Change, Held, Scoped, Subscriber, WatchProblem, WatchState, Watched},
     wire::{Scope, Served},
 };
 
 /// What is watched for the plan of one operator.
 #[derive(Default)]
-pub(in crate::runtime) struct Belongings(BTreeMap<Relation, Handle<Related>>);
+pub(in crate::runtime) struct Belongings(BTreeMap<Relation, Scoped<Related>>);
 
 impl Belongings {
     /// Watches what templates of `plan` read beside children.
@@ -33,7 +33,11 @@ impl Belongings {
         let watch = |relation| {
             let told = told(Arc::downgrade(shared), relation);
             let informers = &shared.context.informers;
-            Some((relation, informers.related(watched(relation)?, Some(told))))
+            let places = plan.related_places(relation);
+            let watch = Scoped::start(&watched(relation)?, &places, |part| {
+                informers.related(part, Some(told.clone()))
+            });
+            Some((relation, watch))
         };
         Self(plan.relations().into_iter().filter_map(watch).collect())
     }
@@ -47,12 +51,12 @@ impl Belongings {
 
     /// How the watches are doing.
     pub(in crate::runtime) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
-        self.0.values().map(Handle::state).collect()
+        self.0.values().flat_map(Scoped::states).collect()
     }
 
     /// What keeps watches from their work.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        self.0.values().filter_map(Handle::trouble).collect()
+        self.0.values().filter_map(Scoped::trouble).collect()
     }
 
     /// Records held.

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!  replicas are not ours ── list ──► no autoscaler names the child: they are drift
-//!                            └─────► one does ──► watch of all autoscalers ──► its end, or another target, queues the owner
+//!                            └─────► one does ──► watch of autoscalers ──────► its end, or another target, queues the owner
 //! ```
 //!
 //! The watch starts with the first child that an autoscaler scales, and ends with the last one.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::{Arc, Mutex},
 };
@@ -29,9 +29,13 @@ use crate::runtime::{
 /// The autoscalers that scale children of one operator.
 #[derive(Default)]
 pub(in crate::runtime) struct Scalers {
-    watch: Mutex<Option<Arc<Handle<Scaler>>>>,
+    /// By namespace; none is all.
+    watches: Mutex<Watches>,
     scaled: Arc<Mutex<Scaled>>,
 }
+
+/// By the namespace that is watched.
+type Watches = BTreeMap<Option<Box<str>>, Arc<Handle<Scaler>>>;
 
 /// The children that are scaled, as [`Scaler::of_target`] names them, with their custom resources.
 type Scaled = HashMap<Uid, ObjectKey>;
@@ -54,11 +58,12 @@ impl Scalers {
         child: &ChildKey,
     ) -> Result<Option<String>, WireError> {
         let target = Scaler::of_target(child);
-        let known = lock(&self.watch).clone();
+        let namespace = scope(shared, child);
+        let known = lock(&self.watches).get(&namespace).cloned();
         let watch = match known {
             Some(watch) => watch,
             None if list(shared, child, &target).await?.is_none() => return Ok(None),
-            None => self.watch(shared),
+            None => self.watch(shared, namespace.as_deref()),
         };
         // Noted before it is read, so that no change is missed in between.
         lock(&self.scaled).insert(target.clone(), owner.clone());
@@ -87,26 +92,43 @@ impl Scalers {
         scaled.retain(|target, of| of != owner || now.contains(target));
         if scaled.is_empty() {
             drop(scaled);
-            *lock(&self.watch) = None;
+            lock(&self.watches).clear();
         }
     }
 
     /// What keeps the watch from its work.
     pub(in crate::runtime) fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
-        lock(&self.watch).as_ref().and_then(|watch| watch.trouble())
+        let watches = lock(&self.watches);
+        watches.values().find_map(|watch| watch.trouble())
     }
 
-    fn watch(&self, shared: &Shared) -> Arc<Handle<Scaler>> {
+    fn watch(&self, shared: &Shared, namespace: Option<&str>) -> Arc<Handle<Scaler>> {
         let start = || {
-            let all = Watched {
+            let scoped = Watched {
                 served: served::autoscalers(),
-                scope: Scope::default(),
+                scope: Scope {
+                    namespace: namespace.map(str::to_owned),
+                    ..Scope::default()
+                },
             };
             let told = told(&self.scaled, shared.queue.clone());
-            Arc::new(shared.context.informers.scalers(all, told))
+            Arc::new(shared.context.informers.scalers(scoped, told))
         };
-        lock(&self.watch).get_or_insert_with(start).clone()
+        let mut watches = lock(&self.watches);
+        watches
+            .entry(namespace.map(Into::into))
+            .or_insert_with(start)
+            .clone()
     }
+}
+
+/// The namespace in which autoscalers of that child are watched; none where that is in all.
+fn scope(shared: &Shared, child: &ChildKey) -> Option<Box<str>> {
+    let bound = shared.bound.load();
+    let places = bound.as_ref()?.plan.scaled_places();
+    places
+        .scope_of(child.object.namespace.as_deref())
+        .map(Into::into)
 }
 
 /// Queues the owner of a child that an autoscaler began or ceased to scale.

@@ -25,9 +25,10 @@ mod owned;
 mod record;
 mod reflector;
 mod registry;
+mod scoped;
 mod store;
 #[cfg(test)]
-pub(super) mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod unread;
@@ -41,6 +42,7 @@ pub use self::{
     handle::{Handle, Held, Store},
     record::{Presence, Record, Spec, Unrecorded},
     registry::{Informers, Stats},
+    scoped::{Scoped, Stores},
     unread::Reports,
 };
 use super::wire::{Scope, Served};

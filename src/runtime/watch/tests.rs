@@ -4,6 +4,7 @@ mod answers;
 mod bytes;
 mod outage;
 mod rewind;
+mod scoped;
 mod trouble;
 mod unread;
 

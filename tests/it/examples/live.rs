@@ -41,9 +41,7 @@ impl Example<'_> {
                 "its status is {told}, and should be {wanted}"
             );
         }
-        let mut promised = documents(&fs::read_to_string(
-            self.folder.join("expected").join(file),
-        )?)?;
+        let mut promised = documents(&fs::read_to_string(self.expected(file))?)?;
         promised.extend(pass);
         promised.retain(|one| {
             !live
@@ -179,7 +177,7 @@ impl Example<'_> {
     }
 
     fn scratch_file(&self, name: &str, content: &Value) -> Result<PathBuf> {
-        let path = self.scratch.join(name);
+        let path = self.scratch.join(name.replace('/', "-"));
         fs::write(&path, content.to_string())?;
         Ok(path)
     }

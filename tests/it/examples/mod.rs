@@ -6,13 +6,17 @@
 //!                              └ `kubectl apply -f NAME.yaml` ──► live: as in expected/NAME.yaml, and a fixed point
 //! ```
 //!
+//! What `ork init` writes and the tutorial are run beside them.
+//!
 //! A new example is covered without an edit here: its README says how it is run. All share the namespace `default`, so that a
 //! reader may try them side by side. `EXAMPLE=16 cargo test --test it examples` runs those whose names begin so.
 
 mod in_cluster;
 mod live;
 mod readme;
+mod scaffold;
 mod storage;
+mod tutorial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +24,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use futures::{StreamExt as _, stream};
+use futures::{FutureExt, StreamExt as _, future::LocalBoxFuture, stream};
 use testbed::{ControlPlane, Guarded, Options, Signal, eventually, spawn_guarded};
 
 use crate::scenario::printed;
@@ -46,6 +50,7 @@ async fn every_example_does_on_a_cluster_what_its_readme_and_its_expected_object
             let started = Instant::now();
             let example = Example {
                 cluster,
+                kubeconfig: cluster.admin().kubeconfig_path().to_owned(),
                 folder,
                 scratch,
             };
@@ -54,6 +59,19 @@ async fn every_example_does_on_a_cluster_what_its_readme_and_its_expected_object
             result.with_context(|| format!("{}", example.folder.display()))
         }
     });
+    let timed = async |name, run: LocalBoxFuture<Result<()>>| {
+        let started = Instant::now();
+        let result = run.await;
+        println!("{name}: {:?}", started.elapsed());
+        result.context(name)
+    };
+    let others = [
+        ("init", scaffold::run(cluster).boxed_local()),
+        ("tutorial", tutorial::run(cluster).boxed_local()),
+    ];
+    let others = others.into_iter().filter(|(name, _)| is_wanted(name));
+    let others = others.map(|(name, run)| timed(name, run).boxed_local());
+    let runs = others.chain(runs.map(FutureExt::boxed_local));
     let all = stream::iter(runs)
         .buffer_unordered(AT_A_TIME)
         .collect::<Vec<_>>();
@@ -74,18 +92,27 @@ fn folders() -> Result<Vec<PathBuf>> {
     let mut folders: Vec<PathBuf> = fs::read_dir(all)?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_>>()?;
-    let wanted = std::env::var("EXAMPLE").unwrap_or_default();
     folders.retain(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
-        path.is_dir() && name.is_some_and(|name| name.starts_with(&wanted))
+        path.is_dir() && name.is_some_and(is_wanted)
     });
     folders.sort();
     Ok(folders)
 }
 
+/// Whether the environment selects the example.
+fn is_wanted(name: &str) -> bool {
+    name.starts_with(&std::env::var("EXAMPLE").unwrap_or_default())
+}
+
+/// Commands that stay, and their programs.
+type Running = Vec<(String, Guarded)>;
+
 /// One example.
 struct Example<'a> {
     cluster: &'a ControlPlane,
+    /// The kubeconfig of its commands.
+    kubeconfig: PathBuf,
     /// Where it is; its commands run there.
     folder: PathBuf,
     /// Where files go that it does not need.
@@ -95,13 +122,18 @@ struct Example<'a> {
 impl Example<'_> {
     /// Runs the commands of the README in their order, then ends `ork run`.
     async fn run(&self) -> Result<()> {
-        fs::create_dir_all(&self.scratch)?;
         let readme = fs::read_to_string(self.folder.join("README.md"))?;
         let commands = readme::commands(&readme)?;
         self.ensure_complete(&commands)?;
+        self.run_all(&commands).await
+    }
+
+    /// Runs commands in their order, then ends `ork run`.
+    async fn run_all(&self, commands: &[String]) -> Result<()> {
+        fs::create_dir_all(&self.scratch)?;
         let mut running = Vec::new();
         let mut result = Ok(());
-        for command in &commands {
+        for command in commands {
             result = self
                 .step(command, &mut running)
                 .await
@@ -110,6 +142,11 @@ impl Example<'_> {
                 break;
             }
         }
+        self.finish(running, result).await
+    }
+
+    /// Ends the programs that stay, after steps with that result.
+    async fn finish(&self, running: Running, mut result: Result<()>) -> Result<()> {
         for (command, mut program) in running {
             // What is not ours ends as it likes.
             if !command.starts_with("ork ") {
@@ -133,26 +170,28 @@ impl Example<'_> {
             let name = name.to_str().context("the name of a file is not text")?;
             let mut words = commands.iter().flat_map(|all| all.split_whitespace());
             ensure!(
-                words.any(|word| word == name),
+                words.any(|word| word.rsplit('/').next() == Some(name)),
                 "no command of its README is about {name}"
             );
         }
         let mut applied = commands.iter().flat_map(|all| readme::applied(all));
         ensure!(
-            applied.any(|file| self.folder.join("expected").join(file).exists()),
+            applied.any(|file| self.expected(file).exists()),
             "its README applies no custom resource"
         );
         Ok(())
     }
 
-    async fn step<'c>(
-        &self,
-        command: &'c str,
-        running: &mut Vec<(&'c str, Guarded)>,
-    ) -> Result<()> {
+    /// The file with the objects that are expected of the custom resources in `file`.
+    fn expected(&self, file: &str) -> PathBuf {
+        let name = Path::new(file).file_name().unwrap_or_default();
+        self.folder.join("expected").join(name)
+    }
+
+    async fn step(&self, command: &str, running: &mut Running) -> Result<()> {
         if let Some(works) = readme::stays(command) {
             let program = self.start(command, works, running.len()).await?;
-            running.push((command, program));
+            running.push((command.to_owned(), program));
         } else if command.starts_with("kubectl wait ") {
             // Its own patience is for machines that have nothing else to do.
             eventually("it ends well", LIMIT, async || {
@@ -163,7 +202,7 @@ impl Example<'_> {
             self.sh(command).await?;
         }
         for file in readme::applied(command) {
-            if self.folder.join("expected").join(file).exists() {
+            if self.expected(file).exists() {
                 let what = format!("{file} is as promised");
                 eventually(&what, LIMIT, async || self.look(file).await.map(Some)).await?;
             }
@@ -208,7 +247,7 @@ impl Example<'_> {
             .args(["-c", command])
             .current_dir(&self.folder)
             .env("PATH", path.unwrap_or(before))
-            .env("KUBECONFIG", cluster.admin().kubeconfig_path())
+            .env("KUBECONFIG", &self.kubeconfig)
             .env("KUBECACHEDIR", self.scratch.join("kubectl-cache"))
             .env("ORK_LISTEN", "127.0.0.1:0")
             .env("NO_COLOR", "1");

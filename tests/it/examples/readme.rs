@@ -5,32 +5,49 @@ use anyhow::{Result, ensure};
 /// The commands in the `sh` blocks of a text, in order, each on a line of its own; comments and empty lines are left out.
 ///
 /// # Errors
-/// Names a command that is neither `ork`'s nor `kubectl`'s, or goes on in the next line.
+/// Names a command that is neither `ork`'s, `kubectl`'s nor a script of the folder, or goes on in the next line.
 pub(super) fn commands(readme: &str) -> Result<Vec<String>> {
     let mut commands = Vec::new();
-    let mut inside = false;
-    for line in readme.lines().map(str::trim) {
-        match (inside, line) {
-            (_, "```") => inside = false,
-            (false, "```sh") => inside = true,
-            (true, command) if !command.is_empty() && !command.starts_with('#') => {
-                let known = command.starts_with("ork ") || command.starts_with("kubectl ");
-                ensure!(
-                    known && !command.ends_with('\\'),
-                    "`{command}` in a README: write commands of ork and kubectl, each on one line"
-                );
-                commands.push(command.to_owned());
-            }
-            _ => {}
+    for block in blocks(readme).filter(|block| block.about == "sh") {
+        let lines = block.text.lines().map(str::trim);
+        for command in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let programs = ["ork ", "kubectl ", "./"];
+            let known = programs.iter().any(|program| command.starts_with(program));
+            ensure!(
+                known && !command.ends_with('\\'),
+                "`{command}` in a README: write commands of ork and kubectl, each on one line"
+            );
+            commands.push(command.to_owned());
         }
     }
     Ok(commands)
+}
+
+/// A fenced block.
+pub(super) struct Block<'a> {
+    /// What stands behind the fence: the language, and perhaps a file.
+    pub(super) about: &'a str,
+    /// The lines between the fences.
+    pub(super) text: &'a str,
+}
+
+/// The fenced blocks of a text.
+pub(super) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (_, begun) = rest.split_once("\n```")?;
+        let (about, inside) = begun.split_once('\n')?;
+        let (text, after) = inside.split_at(inside.find("```")?);
+        rest = after.strip_prefix("```").unwrap_or(after);
+        Some(Block { about, text })
+    })
 }
 
 /// What a command prints once it is at work, if it runs until somebody ends it.
 pub(super) fn stays(command: &str) -> Option<&'static str> {
     let programs = [
         ("ork run ", " runs, revision "),
+        ("ork controller ", "this process leads"),
         ("kubectl proxy ", "Starting to serve on "),
     ];
     let found = programs
@@ -51,7 +68,7 @@ pub(super) fn applied(command: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn commands_are_lines_of_sh_blocks_and_files_follow_their_flag() {
-    let readme = "```sh\nork run -k a.yaml\n```\ntext\n```sh\n# then\nkubectl apply -f a.yaml -f b.yaml\n```\n```yaml\na: 1\n```";
+    let readme = "# A\n```sh\nork run -k a.yaml\n```\ntext\n```sh\n# then\nkubectl apply -f a.yaml -f b.yaml\n```\n```yaml\na: 1\n```";
     let found = commands(readme).unwrap();
     assert_eq!(
         found,
@@ -60,5 +77,5 @@ fn commands_are_lines_of_sh_blocks_and_files_follow_their_flag() {
     assert!(stays(&found[0]).is_some() && stays(&found[1]).is_none());
     assert_eq!(applied(&found[1]).collect::<Vec<_>>(), ["a.yaml", "b.yaml"]);
     assert_eq!(applied("kubectl delete -f a.yaml").count(), 0);
-    assert!(commands("```sh\nmake demo\n```").is_err());
+    assert!(commands("# A\n```sh\nmake demo\n```").is_err());
 }

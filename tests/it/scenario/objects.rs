@@ -87,6 +87,7 @@ fn root(plural: &str) -> Option<String> {
         "ingresses" | "networkpolicies" => "/apis/networking.k8s.io/v1",
         "cronjobs" | "jobs" => "/apis/batch/v1",
         "leases" => "/apis/coordination.k8s.io/v1",
+        "endpointslices" => "/apis/discovery.k8s.io/v1",
         "horizontalpodautoscalers" => "/apis/autoscaling/v2",
         "clusterrolebindings" | "clusterroles" | "rolebindings" => {
             "/apis/rbac.authorization.k8s.io/v1"

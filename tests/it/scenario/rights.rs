@@ -1,7 +1,9 @@
 //! The rights of a scenario's user: what `ork generate rbac` prints, under names of the scenario's own.
 
 use anyhow::{Context as _, Result, bail};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject};
+use k8s_openapi::api::rbac::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
+};
 use kube::api::{Api, ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 use testbed::eventually;
@@ -14,10 +16,29 @@ pub(crate) const CLAIMS: &str = "orkestra-claims";
 impl Scenario {
     /// Grants what `ork generate rbac -k KATALOG` prints, beside what was granted before, and waits until it holds.
     pub(crate) async fn grant(&mut self, katalog: &str) -> Result<Vec<ClusterRole>> {
+        Ok(self.grant_printed(katalog, &[]).await?.0)
+    }
+
+    /// The same for a controller that runs the Katalogs of the scenario's namespace alone, with the Roles of single namespaces.
+    pub(crate) async fn grant_confined(
+        &mut self,
+        katalog: &str,
+    ) -> Result<(Vec<ClusterRole>, Vec<Role>)> {
+        let namespace = self.namespace.clone();
+        self.grant_printed(katalog, &["--namespace", &namespace])
+            .await
+    }
+
+    async fn grant_printed(
+        &mut self,
+        katalog: &str,
+        arguments: &[&str],
+    ) -> Result<(Vec<ClusterRole>, Vec<Role>)> {
         let file = self.file(&format!("katalog-{}.yaml", self.grants), katalog)?;
         let file = file.to_str().context("a path is not text")?.to_owned();
-        let printed = self.ork(&["generate", "rbac", "-k", &file])?;
-        let mut roles = Vec::new();
+        let arguments = [&["generate", "rbac", "-k", &file][..], arguments].concat();
+        let printed = self.ork(&arguments)?;
+        let (mut roles, mut confined) = (Vec::new(), Vec::new());
         let mut claims = None;
         for manifest in serde_saphyr::from_multiple::<Value>(&printed)? {
             match manifest["kind"].as_str() {
@@ -29,6 +50,12 @@ impl Scenario {
                 }
                 Some("Role") if manifest["metadata"]["namespace"] == CLAIMS => {
                     claims = Some(manifest);
+                }
+                Some("Role") if manifest["metadata"]["namespace"] != "orkestra-system" => {
+                    let mut role: Role = serde_json::from_value(manifest)?;
+                    let name = role.metadata.name.unwrap_or_default();
+                    role.metadata.name = Some(format!("{}:{}:{name}", self.namespace, self.grants));
+                    confined.push(role);
                 }
                 // In their place the scenario's user; the other Role is for those who take part in an election.
                 Some(
@@ -44,10 +71,55 @@ impl Scenario {
             self.put_role(role).await?;
             self.bind_to(role, self.identity.user()).await?;
         }
-        for role in &roles {
-            self.wait_for_rights(role).await?;
+        for role in &confined {
+            self.put_confined(role).await?;
         }
-        Ok(roles)
+        for role in &roles {
+            self.wait_for_rights(None, role.rules.as_deref()).await?;
+        }
+        for role in &confined {
+            let namespace = role.metadata.namespace.as_deref();
+            self.wait_for_rights(namespace, role.rules.as_deref())
+                .await?;
+        }
+        Ok((roles, confined))
+    }
+
+    /// Gives the scenario's user a Role in its namespace.
+    async fn put_confined(&self, role: &Role) -> Result<()> {
+        let ObjectMeta {
+            name, namespace, ..
+        } = &role.metadata;
+        let (name, namespace) = (
+            name.clone().unwrap_or_default(),
+            namespace.as_deref().unwrap_or_default(),
+        );
+        let binding = RoleBinding {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                ..ObjectMeta::default()
+            },
+            role_ref: RoleRef {
+                kind: "Role".to_owned(),
+                name: name.clone(),
+                ..RoleRef::default()
+            },
+            subjects: Some(vec![self.user()]),
+        };
+        let how = PatchParams::apply("scenario").force();
+        let roles: Api<Role> = Api::namespaced(self.client.clone(), namespace);
+        roles.patch(&name, &how, &Patch::Apply(role)).await?;
+        let bindings: Api<RoleBinding> = Api::namespaced(self.client.clone(), namespace);
+        bindings.patch(&name, &how, &Patch::Apply(&binding)).await?;
+        Ok(())
+    }
+
+    fn user(&self) -> Subject {
+        Subject {
+            kind: "User".to_owned(),
+            name: self.identity.user().to_owned(),
+            ..Subject::default()
+        }
     }
 
     /// Grants a user the printed Role for claims, and waits until it holds.
@@ -142,10 +214,14 @@ impl Scenario {
     }
 
     /// The API server takes in roles by a watch of its own: a moment after they are written.
-    async fn wait_for_rights(&self, role: &ClusterRole) -> Result<()> {
+    async fn wait_for_rights(
+        &self,
+        namespace: Option<&str>,
+        rules: Option<&[PolicyRule]>,
+    ) -> Result<()> {
         // A role is taken in whole: the rules about some objects only come with the others.
         let of_all = |rule: &&PolicyRule| rule.resource_names.iter().flatten().next().is_none();
-        for rule in role.rules.iter().flatten().filter(of_all) {
+        for rule in rules.into_iter().flatten().filter(of_all) {
             for resource in rule.resources.iter().flatten() {
                 for verb in &rule.verbs {
                     let group = rule
@@ -155,7 +231,8 @@ impl Scenario {
                         .next()
                         .map(String::as_str)
                         .unwrap_or_default();
-                    self.wait_for_right(verb, group, resource, true).await?;
+                    self.wait_for_right_in(namespace, (verb, group, resource), true)
+                        .await?;
                 }
             }
         }
@@ -170,13 +247,24 @@ impl Scenario {
         resource: &str,
         allowed: bool,
     ) -> Result<()> {
+        self.wait_for_right_in(None, (verb, group, resource), allowed)
+            .await
+    }
+
+    /// The same in one namespace; none is all of them.
+    pub(crate) async fn wait_for_right_in(
+        &self,
+        namespace: Option<&str>,
+        (verb, group, resource): (&str, &str, &str),
+        allowed: bool,
+    ) -> Result<()> {
         let (plural, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let question = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
             "spec": {
                 "user": self.identity.user(),
-                "resourceAttributes": { "verb": verb, "group": group, "resource": plural, "subresource": subresource },
+                "resourceAttributes": { "namespace": namespace, "verb": verb, "group": group, "resource": plural, "subresource": subresource },
             },
         });
         let reviews = Objects::at(

@@ -1,6 +1,6 @@
 //! The custom resource definitions of our own kinds.
 //!
-//! They follow from the types. The schema under `spec` describes and refuses nothing: it has no types,
+//! They follow from the types. The schema under `spec` describes and refuses next to nothing: only words have a type,
 //! and fields of all kinds are kept. So mistakes are reported by us, all of them at once and each with
 //! a hint, instead of the API server dropping them in silence or naming a type. `kubectl explain` works
 //! all the same. What we write ourselves, `status`, is typed.
@@ -91,6 +91,9 @@ fn katalog_columns() -> Value {
           "description": "Custom resources of all operators" },
         { "name": "Reason", "type": "string", "jsonPath": format!("{ready}.reason") },
         { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" },
+        { "name": "Revision", "type": "string", "jsonPath": ".status.revision", "priority": 1,
+          "description": "The revision in force" },
+        { "name": "Message", "type": "string", "jsonPath": format!("{ready}.message"), "priority": 1 },
     ])
 }
 
@@ -133,8 +136,10 @@ impl Described {
         } else {
             self.parts(shape, path, &mut schema);
         }
-        if !description.is_empty() {
-            schema.insert("description".to_owned(), Value::from(description));
+        let words = [description.as_str(), &in_words(shape)];
+        let words: Vec<&str> = words.into_iter().filter(|text| !text.is_empty()).collect();
+        if !words.is_empty() {
+            schema.insert("description".to_owned(), Value::from(words.join(" ")));
         }
         Value::Object(schema)
     }
@@ -161,9 +166,9 @@ impl Described {
         }
     }
 
-    /// The schema of what users write. Nothing has a type: `80` and `"80"` are the same to us, earlier spellings have other
-    /// shapes, and nulls may stand anywhere. The API server takes nodes without a type as structural where unknown fields
-    /// are kept.
+    /// The schema of what users write. Only fields that take one of some words have a type: `80` and `"80"` are the same to
+    /// us, earlier spellings have other shapes, and nulls may stand anywhere. What `kubectl explain` cannot know without a
+    /// type is in the description. The API server takes nodes without a type as structural where unknown fields are kept.
     fn parts(&mut self, shape: &Shape, path: &str, schema: &mut Map<String, Value>) {
         match shape {
             Shape::Object(object) => {
@@ -189,8 +194,29 @@ impl Described {
             Shape::List(item) => {
                 schema.insert("items".to_owned(), self.schema(item, path, ""));
             }
+            // Without `enum`: the words of earlier documents, and mistakes, are reported by us.
+            Shape::Enum { .. } => {
+                schema.insert("type".to_owned(), Value::from("string"));
+                schema.insert("nullable".to_owned(), Value::Bool(true));
+            }
             _ => {}
         }
+    }
+}
+
+/// What a single value may be: `Integer, 1 to 1000.`. Nothing where anything may stand, and where a template may.
+fn in_words(shape: &Shape) -> String {
+    match shape {
+        Shape::Bool => "Boolean.".to_owned(),
+        Shape::Duration => "Duration.".to_owned(),
+        Shape::Int { min, max } => match (min, max) {
+            (Some(min), Some(max)) => format!("Integer, {min} to {max}."),
+            (Some(min), None) => format!("Integer, at least {min}."),
+            (None, Some(max)) => format!("Integer, at most {max}."),
+            (None, None) => "Integer.".to_owned(),
+        },
+        Shape::Enum { values, .. } => format!("One of: {}.", values.join(", ")),
+        _ => String::new(),
     }
 }
 
@@ -249,106 +275,4 @@ fn make_structural(schema: &mut Value, is_root: bool) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn visit(schema: &Value, path: &str, check: &mut impl FnMut(&str, &Map<String, Value>)) {
-        let Some(object) = schema.as_object() else {
-            return;
-        };
-        check(path, object);
-        for (name, schema) in object
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
-            visit(schema, &format!("{path}.{name}"), check);
-        }
-        for key in ["items", "additionalProperties"] {
-            if let Some(schema) = object.get(key) {
-                visit(schema, &format!("{path}[]"), check);
-            }
-        }
-    }
-
-    fn schemas() -> [Value; 2] {
-        let schema = |crd: &Value| crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
-        [schema(&crds()[0]), schema(&crds()[1])]
-    }
-
-    #[test]
-    fn the_yaml_is_small_and_always_the_same() {
-        assert_eq!(crds_yaml().unwrap(), crds_yaml().unwrap());
-        for definition in crds() {
-            // A plain `kubectl apply` keeps them in an annotation, as compact JSON; all of these may have 256 KiB.
-            let json = serde_json::to_string(&definition).unwrap();
-            assert!(json.len() < 200_000, "{} bytes", json.len());
-            let yaml = serde_saphyr::to_string(&definition).unwrap();
-            let read: Value = serde_saphyr::from_str(&yaml).unwrap();
-            assert_eq!(read, definition);
-            let _: CustomResourceDefinition = serde_json::from_value(read).unwrap();
-        }
-    }
-
-    #[test]
-    fn spec_keeps_what_it_does_not_know_at_every_level() {
-        for schema in schemas() {
-            assert_eq!(schema[PRESERVE], true);
-            let mut levels = 0;
-            visit(
-                &schema["properties"]["spec"],
-                "spec",
-                &mut |path, object| {
-                    levels += 1;
-                    assert_eq!(object.get(PRESERVE), Some(&Value::Bool(true)), "{path}");
-                    let refuses = ["type", "default", "required", "nullable"];
-                    assert!(
-                        refuses.iter().all(|key| !object.contains_key(*key)),
-                        "{path}"
-                    );
-                    let both = object.contains_key("properties")
-                        && object.contains_key("additionalProperties");
-                    assert!(!both, "{path}");
-                },
-            );
-            assert!(levels > 100, "{levels}");
-        }
-    }
-
-    #[test]
-    fn status_is_typed_and_starts_as_never_observed() {
-        let status = &schemas()[0]["properties"]["status"];
-        assert_eq!(status["default"], json!({ "observedGeneration": -1 }));
-        visit(status, "status", &mut |path, object| {
-            assert!(object.contains_key("type"), "{path}: {object:?}");
-            assert!(
-                !object.contains_key("$ref") && !object.contains_key("oneOf"),
-                "{path}"
-            );
-            let format = object.get("format").and_then(Value::as_str);
-            assert!(
-                matches!(format, None | Some("int64" | "int32")),
-                "{path}: {format:?}"
-            );
-        });
-        let conditions = &status["properties"]["conditions"];
-        assert_eq!(conditions["x-kubernetes-list-type"], "map");
-        assert_eq!(conditions["x-kubernetes-list-map-keys"], json!(["type"]));
-        let condition = &conditions["items"]["properties"]["status"]["enum"];
-        assert_eq!(*condition, json!(["True", "False", "Unknown"]));
-    }
-
-    #[test]
-    fn the_names_are_those_that_users_type() {
-        let crd = &crds()[0];
-        assert_eq!(crd["metadata"]["name"], "katalogs.orkestra.orkspace.io");
-        assert_eq!(crd["spec"]["names"]["shortNames"], json!(["kat"]));
-        assert_eq!(crd["spec"]["names"]["categories"], json!(["orkestra"]));
-        let columns = crd["spec"]["versions"][0]["additionalPrinterColumns"]
-            .as_array()
-            .unwrap();
-        let names: Vec<&str> = columns.iter().filter_map(|c| c["name"].as_str()).collect();
-        assert_eq!(names, ["Ready", "Operators", "Instances", "Reason", "Age"]);
-    }
-}
+mod tests;

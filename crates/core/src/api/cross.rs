@@ -27,6 +27,10 @@ pub struct Cross {
     /// Which resource it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<CrossSelector>,
+    /// Namespaces that a resource may choose to read from: names, with `*` for any text. Required where `selector.namespace`
+    /// depends on the resource. Its own namespace, and one that is written out, are always permitted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_namespaces: Vec<String>,
     /// The key under `.cross`. Default: `crd`.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub as_: Option<String>,

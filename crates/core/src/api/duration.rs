@@ -94,6 +94,41 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
     Ok(Duration::new(seconds, below))
 }
 
+/// The duration that a text in another notation means: `5 minutes`, `90sec`, `1 hour 30 min`, `PT5M`.
+pub fn meant(text: &str) -> Option<String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let lower = lower.strip_prefix("pt").unwrap_or(&lower);
+    let mut out = String::new();
+    let mut rest = lower.trim_start();
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+        let (number, after) = rest.split_at(digits);
+        let after = after.trim_start_matches([' ', '-', '_']);
+        let letters = after
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(after.len());
+        let (unit, next) = after.split_at(letters);
+        let (_, ours) = WORDS.iter().find(|(words, _)| words.contains(&unit))?;
+        out.push_str(number);
+        out.push_str(ours);
+        rest = next.trim_start_matches([' ', ',']);
+    }
+    parse(&out).ok().map(|_| out)
+}
+
+/// Units as people and other programs write them, and ours.
+const WORDS: [(&[&str], &str); 6] = [
+    (
+        &["ms", "msec", "millis", "millisecond", "milliseconds"],
+        "ms",
+    ),
+    (&["s", "sec", "secs", "second", "seconds"], "s"),
+    (&["m", "min", "mins", "minute", "minutes"], "m"),
+    (&["h", "hr", "hrs", "hour", "hours"], "h"),
+    (&["d", "day", "days"], "d"),
+    (&["w", "wk", "week", "weeks"], "w"),
+];
+
 /// `number` times `scale`, where `number` is digits with at most one point. Saturates: the caller
 /// refuses what is too long. Digits below a nanosecond are dropped.
 fn scaled(number: &str, scale: u128) -> Option<u128> {

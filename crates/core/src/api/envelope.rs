@@ -65,3 +65,13 @@ pub(crate) fn shape<S: JsonSchema>(blocks: &[&str]) -> Shape {
     }
     shape
 }
+
+/// The shape of a document whose `spec` may be left out.
+pub(crate) fn without_spec(mut shape: Shape) -> Shape {
+    if let Shape::Object(root) = &mut shape
+        && let Some(spec) = Arc::make_mut(root).fields.get_mut("spec")
+    {
+        spec.required = false;
+    }
+    shape
+}

@@ -17,6 +17,7 @@ use super::planned::{EntryLater, SpecLater};
 use super::profiles::Profiles;
 use super::rules::{Mutation, Normalize, Validation};
 use super::scalar::Text;
+use super::setup::Setup;
 use super::shape::Shape;
 use super::status::KatalogStatus;
 use super::targets::AllowedTarget;
@@ -107,9 +108,10 @@ pub struct CrdEntry {
     /// Manifests of custom resources that `ork run` applies once the definition is established.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cr_files: Vec<String>,
-    /// Manifests that `ork run` applies before the operator starts, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub setup: Vec<String>,
+    /// Manifests that `ork run` applies before the operator starts, in order: a list of files, or a map with `apply` and
+    /// `wait`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
     /// Group, version, kind and plural of the custom resource. May be left out beside `crdFile`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_types: Option<ApiTypes>,
@@ -190,19 +192,25 @@ impl CrdEntry {
     }
 }
 
-/// Where the API server serves a kind.
+/// Where the API server serves a kind. Beside `crdFile`, the definition fills in what is left out; of kinds of Kubernetes
+/// itself, `kind` is enough, in any case or as a short name such as `pvc`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Ignored(&["location", "object", "objectList", "alias"]))]
 pub struct ApiTypes {
     /// API group, such as `demo.example.org`; empty for the core group.
-    pub group: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Version, such as `v1alpha1`.
-    pub version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Kind, such as `Website`.
-    pub kind: String,
-    /// Plural name in paths, such as `websites`.
-    pub plural: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Plural name in paths, such as `websites`. Default: that of the definition, else the kind in lower case with the
+    /// ending of an English plural.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plural: Option<String>,
     /// Root path: `/apis`, or `/api` for the core group. Follows from the group when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_path: Option<String>,

@@ -28,7 +28,9 @@ pub mod profiles;
 pub mod queue;
 pub mod rules;
 pub mod scalar;
+pub mod setup;
 pub mod shape;
+pub mod simulate;
 pub mod status;
 pub mod status_condition;
 pub mod targets;
@@ -49,6 +51,8 @@ pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSp
 pub use pre_reconcile::{Hold, PreReconcile, Requeue};
 pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
+pub use setup::{Setup, SetupFile, SetupWait};
+pub use simulate::SimulateSpec;
 pub use status::{KatalogStatus, OperatedKind, OperatorStatus};
 pub use status_condition::{StatusCondition, StatusConditions};
 pub use targets::{AllowedTarget, LabelOperator, LabelRequirement, NamespaceSelector};

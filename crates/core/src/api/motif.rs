@@ -1,7 +1,6 @@
 //! `Motif`: children, status fields, profiles and notes that Katalogs import with inputs of their own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -222,11 +221,5 @@ pub struct Info {
 
 /// The shape of a whole Motif. `spec` may be left out: everything may stand beside it.
 pub(crate) fn document_shape() -> Shape {
-    let mut shape = envelope::shape::<MotifSpec>(BLOCKS);
-    if let Shape::Object(root) = &mut shape
-        && let Some(spec) = Arc::make_mut(root).fields.get_mut("spec")
-    {
-        spec.required = false;
-    }
-    shape
+    envelope::without_spec(envelope::shape::<MotifSpec>(BLOCKS))
 }

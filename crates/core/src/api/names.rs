@@ -26,6 +26,12 @@ pub const LABEL_OWNER_UID: &str = "orkestra.orkspace.io/owner-uid";
 pub const LABEL_KATALOG: &str = "orkestra.orkspace.io/katalog";
 /// The labels of ours on children: they come off where a child is let go.
 pub const CHILD_LABELS: [&str; 3] = [LABEL_MANAGED, LABEL_OWNER_UID, LABEL_KATALOG];
+/// Label on pod templates, recommended by Kubernetes: the kind of the custom resource, in lower case.
+pub const LABEL_APP_NAME: &str = "app.kubernetes.io/name";
+/// Label on pod templates, recommended by Kubernetes: the name of the custom resource.
+pub const LABEL_APP_INSTANCE: &str = "app.kubernetes.io/instance";
+/// Label on pod templates, recommended by Kubernetes: `orkestra`.
+pub const LABEL_APP_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Label on pod templates and in selectors: tells workloads apart.
 pub const LABEL_WORKLOAD: &str = "orkestra.orkspace.io/workload";
 /// Annotation on children: hash of what was rendered when they were last applied.

@@ -127,8 +127,9 @@ pub struct Fires {
     pub reconcile: Option<bool>,
 }
 
-/// Values of the spec, brought to one form before anything is made. The resource itself is patched, unless another field
-/// manager applies the field or a `GitOps` tool looks after the resource: the condition `Normalized` tells which.
+/// Values of the spec, brought to one form before anything is created. The resource itself is patched, except for fields that
+/// `kubectl apply` or another field manager declares and for resources that a `GitOps` tool manages: those are normalized in
+/// memory. The condition `Normalized` reports which.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Normalize {
@@ -138,4 +139,31 @@ pub struct Normalize {
     /// `false` leaves the resource as it was written. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persist: Option<bool>,
+    /// `true` gives all later templates the changes as `._normalizeChanges`: a list of `field`, `from` and `to`. Default
+    /// `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<bool>,
+    /// What a value becomes, by its path. Default: what the schema of the resource asks for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub types: BTreeMap<String, NormalizeType>,
+}
+
+/// What a normalized value becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum NormalizeType {
+    /// A whole number.
+    Int,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Float,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// `true` or `false`.
+    Boolean,
+    /// Text.
+    String,
 }

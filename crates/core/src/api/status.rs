@@ -1,5 +1,7 @@
 //! What Orkestra reports about a Katalog.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +67,7 @@ pub struct OperatorStatus {
     #[serde(default)]
     pub kind: String,
     /// What the operator is doing: `Running`, `Updating` (an earlier revision runs while the new one waits), `Degraded`,
-    /// `Waiting`, `Starting`, `Deleting` or `Disabled`.
+    /// `Waiting`, `Starting`, `Deleting`, `Disabled` or `Stopped` (the entry cannot run, as `message` says).
     pub state: String,
     /// The revision that the operator runs; none while it runs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,4 +116,11 @@ pub struct OperatedKind {
     /// Finalizers of others that accepted revisions put on the resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
+    /// Namespaces of the resources, where all accepted revisions fix them. Absent: all namespaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespaces: Option<Vec<String>>,
+    /// Namespaces of the children by kind, as `kind.group`, where all accepted revisions fix them. Children of a kind that is not
+    /// listed may be in all namespaces.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub child_namespaces: BTreeMap<String, Vec<String>>,
 }

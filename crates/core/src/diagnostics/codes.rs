@@ -125,6 +125,10 @@ codes! {
     UnknownChild = 116, "there is no such child";
     /// An entry of `cross` that the operatorBox does not declare.
     UnknownCross = 117, "there is no such entry of `cross`";
+    /// Arguments in the order of another template language.
+    ArgumentOrder = 118, "the arguments are in another order";
+    /// An expression of another template language, which stays text.
+    OtherLanguage = 119, "this is an expression of another language";
 
     // Operators.
     /// Neither `apiTypes` nor a definition.
@@ -173,8 +177,8 @@ codes! {
     Capability = 309, "this is no capability";
     /// One text where a list of words belongs.
     Words = 310, "a list of words is needed";
-    /// A copy of what a custom resource names in another namespace.
-    OpenSource = 311, "anything could be copied from another namespace";
+    /// A copy of what a custom resource names in another namespace, or a custom resource that is read there.
+    OpenSource = 311, "anything could be read from another namespace";
     /// A binding whose role the custom resource chooses.
     UnknownRole = 312, "the right to give the role cannot be derived";
     /// A child in a namespace that a custom resource chooses.
@@ -186,6 +190,22 @@ codes! {
     BadSchedule = 321, "this is no schedule";
     /// `onImmutable: recreate` of what holds data.
     LosesData = 322, "data would be lost";
+    /// A reference to a child that the operator does not declare, but nearly.
+    NotDeclared = 323, "no child is called this";
+    /// A reference to a key that a declared Secret or `ConfigMap` does not have.
+    NoSuchKey = 324, "the child has no such key";
+    /// A mount of a volume that the pod does not have.
+    NoVolume = 325, "the pod has no such volume";
+    /// A port that no container of the workload listens on.
+    PortMismatch = 326, "no container listens on this port";
+    /// A selector that matches the pods of no workload.
+    SelectsNothing = 327, "the selector matches no pods";
+    /// A namespaced child of a cluster-scoped custom resource, without a namespace.
+    NoNamespace = 328, "the child has no namespace";
+    /// Text that is no image reference.
+    BadImage = 329, "the image reference is not valid";
+    /// An amount that is legal and of another order of magnitude than usual.
+    OddAmount = 330, "the amount is unlikely";
 
     // Conditions and status.
     /// A condition that names no field.

@@ -113,6 +113,7 @@ pub const ALIASES: &[Alias] = aliases! {
     "PreReconcile": gate => reconcileGate;
     "Cross": name => as;
     "CrossSource": type => protocol;
+    "Custom": metadata.namespaced => namespaced;
     "HorizontalPodAutoscaler": deploymentRef => scaleTargetRef.name;
     "ProviderAuth": uri => mongoUri;
     "KomposerSpec": imports => sources;

@@ -92,14 +92,18 @@ impl<'a> Checker<'a> {
         let message = format!("expected {}, found {found}", shape.describe());
         let diagnostic = self.error(Code::WrongShape, place, span, message);
         diagnostic.hint = match (&tree.value, shape) {
-            (TreeValue::Str(text), _) if text.contains("{{") => {
-                Some("a template is not possible here".to_owned())
+            (TreeValue::Str(text), shape) if text.contains("{{") => {
+                let meant = hints::instead_of_scalar(shape, tree);
+                let is_meant =
+                    |hint: &String| hint.starts_with("write `{") || hint.starts_with("write `- {");
+                let none = || "a template is not possible here".to_owned();
+                Some(meant.filter(is_meant).unwrap_or_else(none))
             }
             (TreeValue::List(_), Shape::Object(_)) => {
                 Some("leave the `- ` out: a map has `key: value`".to_owned())
             }
             (TreeValue::Map(_) | TreeValue::List(_) | TreeValue::Null, _) => None,
-            _ => hints::instead_of_scalar(shape),
+            _ => hints::instead_of_scalar(shape, tree),
         };
         Value::Null
     }
@@ -171,7 +175,8 @@ impl<'a> Checker<'a> {
             return self.wrong(tree, shape, place);
         }
         if let Err(why) = duration::parse(&text) {
-            self.error(Code::BadDuration, place, tree.span, why.to_string());
+            self.error(Code::BadDuration, place, tree.span, why.to_string())
+                .hint = duration::meant(&text).map(|meant| format!("write `{meant}`"));
         }
         Value::String(text)
     }

@@ -1,40 +1,14 @@
 //! What to do about fields that do not belong where they stand.
 
+mod conditions;
+mod elsewhere;
+
+use super::tree::{Tree, TreeValue};
 use crate::api::shape::{Field, ObjectShape, Shape};
 use crate::diagnostics::{FieldPath, Segment, did_you_mean};
 
 /// Longest list of fields that a hint names.
 const FIELDS_NAMED: usize = 10;
-
-/// Fields as Kubernetes' own manifests have them: a field of ours that tells where they are meant, and what to write.
-const KUBERNETES: &[(&str, &str, &str)] = &[
-    ("environment", "env", "write `env`"),
-    (
-        "httpGet",
-        "periodSeconds",
-        "write its `path` and `port` here",
-    ),
-    ("livenessProbe", "probes", "write `probes.liveness`"),
-    (
-        "metadata",
-        "labels",
-        "write `name`, `namespace`, `labels` and `annotations` here",
-    ),
-    ("readinessProbe", "probes", "write `probes.readiness`"),
-    ("spec", "labels", "write its fields here"),
-    ("startupProbe", "probes", "write `probes.startup`"),
-    (
-        "stringData",
-        "data",
-        "write `data`: the texts are encoded on the way",
-    ),
-    (
-        "tcpSocket",
-        "periodSeconds",
-        "write `type: tcp`, and its `port` here",
-    ),
-    ("valueFrom", "secretKeyRef", "write what is in it here"),
-];
 
 /// A map that the walk is inside of.
 pub(super) struct Around<'a> {
@@ -48,11 +22,8 @@ pub(super) struct Around<'a> {
 pub(super) fn unknown(name: &str, around: &[Around<'_>]) -> Option<String> {
     let (here, outer) = around.split_last()?;
     let fields = &here.object.fields;
-    let foreign = KUBERNETES
-        .iter()
-        .find(|(theirs, beside, _)| *theirs == name && fields.contains_key(*beside));
-    if let Some((_, _, hint)) = foreign {
-        return Some((*hint).to_owned());
+    if let Some(hint) = elsewhere::instead(name, here.object) {
+        return Some(hint);
     }
     if let Some(hint) = below(name, here.object).or_else(|| beside(name, outer, &here.path)) {
         return Some(hint);
@@ -101,12 +72,61 @@ fn listed(object: &ObjectShape) -> Option<String> {
     (!named.is_empty() && named.len() <= FIELDS_NAMED).then(|| named.join(", "))
 }
 
-/// What to write where `shape` is wanted and text, a number or a boolean stands.
-pub(super) fn instead_of_scalar(shape: &Shape) -> Option<String> {
+/// What to write where `shape` is wanted and `tree`, text, a number or a boolean, stands.
+pub(super) fn instead_of_scalar(shape: &Shape, tree: &Tree) -> Option<String> {
+    if let Some(hint) = tree
+        .as_str()
+        .and_then(|text| instead_of_text(shape, text.trim()))
+    {
+        return Some(hint);
+    }
     match shape {
+        Shape::Bool => truth(tree).map(|flag| format!("write `{flag}`")),
         Shape::Object(object) if object.rest.is_some() => Some("write `key: value`".to_owned()),
         Shape::Object(object) => listed(object).map(|fields| format!("its fields are {fields}")),
         Shape::List(_) => Some("begin each item with `- `".to_owned()),
         _ => None,
     }
+}
+
+/// What a word or a number says that stands for a boolean elsewhere.
+fn truth(tree: &Tree) -> Option<bool> {
+    match &tree.value {
+        TreeValue::Int(number) => [false, true].get(usize::try_from(*number).ok()?).copied(),
+        TreeValue::Str(text) => match &*text.trim().to_ascii_lowercase() {
+            "yes" | "y" | "on" | "enabled" | "enable" | "true" | "1" => Some(true),
+            "no" | "n" | "off" | "disabled" | "disable" | "false" | "0" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What to write where a map or a list is wanted, and a text stands that says the same elsewhere.
+fn instead_of_text(shape: &Shape, text: &str) -> Option<String> {
+    let object = match shape {
+        Shape::Object(object) => object,
+        Shape::List(item) => match &**item {
+            Shape::Object(object) if object.fields.contains_key("notEquals") => {
+                return Some(format!("write `- {{ {} }}`", conditions::meant(text)?));
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let has = |name: &str| object.fields.contains_key(name);
+    if has("notEquals") {
+        return Some(format!("write `{{ {} }}`", conditions::meant(text)?));
+    }
+    if has("nodePort") && has("targetPort") {
+        let (port, target) = text.split_once(':')?;
+        let is_number = |text: &str| text.parse::<u16>().is_ok();
+        return (is_number(port) && is_number(target))
+            .then(|| format!("write `{{ port: {port}, targetPort: {target} }}`"));
+    }
+    if has("valueFrom") {
+        let (name, _) = text.split_once('=')?;
+        return Some(format!("write `env` as a map, `{name}: …`"));
+    }
+    None
 }

@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 
 use super::source::Source;
 use super::tree::Tree;
-use super::{depends, lists, normalise, rules};
+use super::{depends, lists, normalise, rules, simulate};
 use crate::api::planned::komposer;
 use crate::api::shape::Shape;
-use crate::api::{KatalogSpec, MotifSpec, katalog, motif};
+use crate::api::{KatalogSpec, MotifSpec, SimulateSpec, katalog, motif};
 use crate::diagnostics::Diagnostics;
 
 /// A kind of document of the language.
@@ -50,7 +50,10 @@ impl DocumentKind {
 
     /// Whether documents of the kind do something.
     pub fn is_supported(self) -> bool {
-        matches!(self, DocumentKind::Katalog | DocumentKind::Motif)
+        matches!(
+            self,
+            DocumentKind::Katalog | DocumentKind::Motif | DocumentKind::Simulate
+        )
     }
 
     /// The kind of that name.
@@ -65,13 +68,40 @@ impl DocumentKind {
             DocumentKind::Katalog => Some(KatalogSpec::shape()),
             DocumentKind::Motif => Some(MotifSpec::shape()),
             DocumentKind::Komposer => Some(&KOMPOSER),
-            DocumentKind::E2e | DocumentKind::Simulate => None,
+            DocumentKind::Simulate => Some(SimulateSpec::shape()),
+            DocumentKind::E2e => None,
         }
     }
 
     /// The kind that a document says it is.
     pub fn of(source: &Source) -> Option<Self> {
         Self::parse(source.tree.get("kind")?.as_str()?)
+    }
+}
+
+/// Moves everything in a document of a kind to its present spelling and place; gives the blocks that may stand beside
+/// `spec`. None for kinds that are not even checked.
+pub(crate) fn normalise_as(
+    kind: DocumentKind,
+    tree: &mut Tree,
+    found: &mut Diagnostics,
+) -> Option<&'static [&'static str]> {
+    match kind {
+        DocumentKind::Katalog => {
+            KatalogSpec::normalise(tree, found);
+            Some(katalog::BLOCKS)
+        }
+        DocumentKind::Motif => {
+            MotifSpec::normalise(tree, found);
+            Some(motif::BLOCKS)
+        }
+        DocumentKind::Komposer => {
+            normalise::blocks(tree, komposer::BLOCKS, found);
+            lists::operators(tree, found);
+            normalise::normalise(tree, kind.shape()?, found);
+            Some(komposer::BLOCKS)
+        }
+        DocumentKind::E2e | DocumentKind::Simulate => None,
     }
 }
 
@@ -100,6 +130,8 @@ impl Readable for KatalogSpec {
     fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
         normalise::blocks(tree, katalog::BLOCKS, found);
         lists::operators(tree, found);
+        lists::definitions(tree, found);
+        lists::rules(tree, found);
         normalise::normalise(tree, Self::shape(), found);
     }
 
@@ -128,5 +160,23 @@ impl Readable for MotifSpec {
 
     fn check(&self, found: &mut Diagnostics) {
         rules::check_motif(self, found);
+    }
+}
+
+impl Readable for SimulateSpec {
+    const KIND: DocumentKind = DocumentKind::Simulate;
+
+    fn shape() -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(crate::api::simulate::document_shape);
+        &SHAPE
+    }
+
+    fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
+        normalise::blocks(tree, crate::api::simulate::BLOCKS, found);
+        normalise::normalise(tree, Self::shape(), found);
+    }
+
+    fn check(&self, found: &mut Diagnostics) {
+        simulate::check(self, found);
     }
 }

@@ -10,6 +10,7 @@
 mod advice;
 pub mod aliases;
 mod check;
+mod convert;
 mod depends;
 mod edit;
 mod hints;
@@ -19,15 +20,18 @@ mod mend;
 mod normalise;
 mod read;
 mod rules;
+mod simulate;
 mod source;
 mod tree;
 mod verbatim;
 mod yaml;
 
+pub use convert::{Converted, convert};
 pub use kinds::DocumentKind;
 pub(crate) use read::read_included;
 pub use read::{
-    Document, KatalogDocument, MotifDocument, read_katalog, read_motif, read_what_can_be,
+    Document, KatalogDocument, MotifDocument, SimulateDocument, read_katalog, read_motif, read_ops,
+    read_simulate, read_what_can_be,
 };
 pub use source::{Documents, Source, Stream, parse_stream, read_stream};
 pub use tree::{Key, Span, Tree, TreeValue, Verbatim};

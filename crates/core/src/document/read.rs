@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::check::{check, check_later};
-use super::kinds::{DocumentKind, Readable};
+use super::kinds::{DocumentKind, Readable, normalise_as};
 use super::source::Source;
 use super::tree::Tree;
-use super::{lists, normalise, rules};
-use crate::api::planned::komposer;
+use super::{normalise, rules};
 use crate::api::shape::Shape;
-use crate::api::{KatalogSpec, MotifSpec, Text, names};
+use crate::api::simulate::OpRule;
+use crate::api::{KatalogSpec, MotifSpec, SimulateSpec, Text, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
 
 /// A document, read from a file or an object.
@@ -38,6 +38,8 @@ pub struct Document<S> {
 
 /// A Katalog, read from a file or an object.
 pub type KatalogDocument = Document<KatalogSpec>;
+/// A Simulate, read from a file. What stood beside `spec` is in it.
+pub type SimulateDocument = Document<SimulateSpec>;
 /// A Motif, read from a file or an object. What stood beside `spec` is in it.
 pub type MotifDocument = Document<MotifSpec>;
 
@@ -59,6 +61,27 @@ pub fn read_motif(source: &Source) -> Result<(MotifDocument, Vec<Diagnostic>), D
     read_whole(source)
 }
 
+/// Reads a Simulate, with warnings.
+///
+/// # Errors
+/// As those of [`read_katalog`].
+pub fn read_simulate(source: &Source) -> Result<(SimulateDocument, Vec<Diagnostic>), Diagnostics> {
+    read_whole(source)
+}
+
+/// Reads a file of expected operations, which a Simulate includes: a list under `ops`.
+///
+/// # Errors
+/// Every problem of the file, as of a document.
+pub fn read_ops(source: &Source) -> Result<(Vec<OpRule>, Vec<Diagnostic>), Diagnostics> {
+    let (rules, tree, warnings) = read_included::<Vec<OpRule>>(source, "ops")?;
+    let mut found = Diagnostics::default();
+    super::simulate::check_ops(&rules, &FieldPath::root().field("ops"), true, &mut found);
+    found.locate(&tree, source.file.as_deref());
+    found.into_result()?;
+    Ok((rules, warnings))
+}
+
 /// What is wrong with a Komposer: everything in it that the language does not have, and that its kind is not supported
 /// yet.
 pub(crate) fn check_komposer(source: &Source) -> Diagnostics {
@@ -66,9 +89,7 @@ pub(crate) fn check_komposer(source: &Source) -> Diagnostics {
     let mut tree = source.tree.clone();
     check_envelope(&tree, DocumentKind::Katalog, &mut found);
     if let Some(shape) = DocumentKind::Komposer.shape() {
-        normalise::blocks(&mut tree, komposer::BLOCKS, &mut found);
-        lists::operators(&mut tree, &mut found);
-        normalise::normalise(&mut tree, shape, &mut found);
+        normalise_as(DocumentKind::Komposer, &mut tree, &mut found);
         check_later(&tree, shape, &mut found);
         rules::check_metadata(&tree, &mut found);
     }
@@ -210,12 +231,41 @@ fn check_envelope(tree: &Tree, wanted: DocumentKind, found: &mut Diagnostics) ->
         ))),
         None => {
             let names = DocumentKind::ALL.map(DocumentKind::name);
-            let near = nearest(word, names).unwrap_or(wanted.name());
+            let hint = other_kind(word).map_or_else(
+                || {
+                    let near = nearest(word, names).unwrap_or(wanted.name());
+                    format!("did you mean `{near}`?")
+                },
+                str::to_owned,
+            );
             let error = error(format!("the kind `{word}` is not known"));
-            found.push(error.hint(format!("did you mean `{near}`?")));
+            found.push(error.hint(hint));
         }
     }
     false
+}
+
+/// What to do with a document of another system.
+fn other_kind(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "ResourceGraphDefinition" => {
+            "kro's graphs become an entry of `spec.crds` in a Katalog: see docs/coming-from.md"
+        }
+        "CompositeController" | "DecoratorController" => {
+            "Metacontroller's controllers become an entry of `spec.crds` in a Katalog: see docs/coming-from.md"
+        }
+        "Composition" | "CompositeResourceDefinition" => {
+            "Crossplane's compositions become an entry of `spec.crds` in a Katalog: see docs/coming-from.md"
+        }
+        "HelmRelease" | "HelmChart" => {
+            "a chart's templates become children in a Katalog: see docs/coming-from.md"
+        }
+        "Deployment" | "StatefulSet" | "DaemonSet" | "Job" | "CronJob" | "Service" | "Ingress"
+        | "ConfigMap" | "Secret" => {
+            "declare it as a child in a Katalog, under `operatorBox.onReconcile` of an entry of `spec.crds`"
+        }
+        _ => return None,
+    })
 }
 
 fn check_version(tree: &Tree, found: &mut Diagnostics) {

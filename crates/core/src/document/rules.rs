@@ -201,7 +201,9 @@ pub(crate) fn check_katalog(spec: &KatalogSpec, found: &mut Diagnostics) {
                 ("kind", &api_types.kind),
                 ("plural", &api_types.plural),
             ];
-            for (name, _) in fields.iter().filter(|(_, text)| text.trim().is_empty()) {
+            let is_empty =
+                |text: &Option<String>| text.as_deref().is_some_and(|t| t.trim().is_empty());
+            for (name, _) in fields.iter().filter(|(_, text)| is_empty(text)) {
                 found.push(Diagnostic::error(
                     Code::Empty,
                     path.field(name),

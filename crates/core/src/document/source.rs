@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::kinds::DocumentKind;
 use super::mend;
-use super::read::{KatalogDocument, MotifDocument, check_komposer, read_katalog, read_motif};
+use super::read::{
+    KatalogDocument, MotifDocument, check_komposer, read_katalog, read_motif, read_simulate,
+};
 use super::tree::Tree;
 use super::yaml::{self, Chunk, MAX_DEPTH};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
@@ -65,29 +67,13 @@ pub struct Stream {
 pub fn parse_stream(file: &str, text: &str) -> Stream {
     let mut stream = Stream::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.len() > MAX_BYTES {
-        let message = format!(
-            "{} bytes are too many; at most {MAX_BYTES} are read",
-            text.len()
-        );
-        stream.problems.push(in_file(
-            file,
-            Diagnostic::error(Code::TooLarge, FieldPath::root(), message),
-        ));
-        return stream;
-    }
-    let chunks = yaml::split(text);
-    if chunks.len() > MAX_DOCUMENTS {
-        let message = format!(
-            "{} documents are too many; at most {MAX_DOCUMENTS} are read",
-            chunks.len()
-        );
-        stream.problems.push(in_file(
-            file,
-            Diagnostic::error(Code::TooLarge, FieldPath::root(), message),
-        ));
-        return stream;
-    }
+    let chunks = match limited(file, text) {
+        Ok(chunks) => chunks,
+        Err(problem) => {
+            stream.problems.push(*problem);
+            return stream;
+        }
+    };
     for (tree, problems) in with_room(|| chunks.into_iter().map(parse_chunk).collect()) {
         stream.sources.extend(tree.map(|tree| Source {
             file: Some(file.to_owned()),
@@ -98,6 +84,55 @@ pub fn parse_stream(file: &str, text: &str) -> Stream {
             .extend(problems.into_iter().map(|problem| in_file(file, problem)));
     }
     stream
+}
+
+/// The documents of a text as they stand in it, unless it has more than is read.
+fn limited<'t>(file: &str, text: &'t str) -> Result<Vec<Chunk<'t>>, Box<Diagnostic>> {
+    let refused = |message: String| {
+        let problem = Diagnostic::error(Code::TooLarge, FieldPath::root(), message);
+        Err(Box::new(in_file(file, problem)))
+    };
+    if text.len() > MAX_BYTES {
+        let len = text.len();
+        return refused(format!(
+            "{len} bytes are too many; at most {MAX_BYTES} are read"
+        ));
+    }
+    let chunks = yaml::split(text);
+    if chunks.len() > MAX_DOCUMENTS {
+        let number = chunks.len();
+        return refused(format!(
+            "{number} documents are too many; at most {MAX_DOCUMENTS} are read"
+        ));
+    }
+    Ok(chunks)
+}
+
+/// Parses every document of a text; each has no values where it is empty.
+///
+/// # Errors
+/// Every problem of every document, each with its place.
+pub(super) fn parse_chunks<'t>(
+    file: &str,
+    text: &'t str,
+) -> Result<Vec<(Chunk<'t>, Option<Tree>)>, Diagnostics> {
+    let chunks = limited(file, text).map_err(|problem| *problem)?;
+    let parsed = with_room(|| chunks.iter().copied().map(parse_chunk).collect());
+    let (trees, problems): (Vec<_>, Vec<_>) = parsed.into_iter().unzip();
+    let problems = problems.into_iter().flatten();
+    let problems: Diagnostics = problems.map(|problem| in_file(file, problem)).collect();
+    if problems.is_empty() {
+        Ok(chunks.into_iter().zip(trees).collect())
+    } else {
+        Err(problems)
+    }
+}
+
+/// Parses one document; none when it is empty or cannot be parsed.
+pub(super) fn parse_alone(chunk: Chunk<'_>) -> Option<Tree> {
+    let parsed = with_room(|| vec![parse_chunk(chunk)]);
+    let (tree, problems) = parsed.into_iter().next()?;
+    tree.filter(|_| problems.is_empty())
 }
 
 /// The documents of a stream by kind, each in order.
@@ -121,6 +156,8 @@ pub fn read_stream(file: &str, text: &str) -> Result<(Documents, Vec<Diagnostic>
         let warnings = match DocumentKind::of(source) {
             Some(DocumentKind::Motif) => keep(read_motif(source), &mut documents.motifs),
             Some(DocumentKind::Komposer) => Err(check_komposer(source)),
+            // A test of Katalogs is no part of what runs.
+            Some(DocumentKind::Simulate) => read_simulate(source).map(|(_, warnings)| warnings),
             _ => keep(read_katalog(source), &mut documents.katalogs),
         };
         found.extend(warnings.unwrap_or_else(|problems| problems.0));

@@ -70,8 +70,10 @@ pub(crate) fn resolve(
     } else {
         "crdFile"
     });
-    if kind.group.is_empty() || kinds::is_built_in_group(&kind.group) {
-        place.error(Code::ReservedKind, format!("{kind} is a kind of Kubernetes itself: operators of such kinds are not supported yet"));
+    let is_built_in = kind.group.is_empty() || kinds::is_built_in_group(&kind.group);
+    if is_built_in && kinds::built_in(&kind).is_none() {
+        let message = format!("Kubernetes has no kind {kind}, and its API groups take no others");
+        place.error_hint(Code::ReservedKind, message, "name a group of your own");
         return None;
     }
     if &*kind.group == names::GROUP {
@@ -94,10 +96,35 @@ pub(crate) fn resolve(
             ),
         );
     }
-    Some(ResourceType {
+    let resource = ResourceType {
         namespaced: known.or(entry.namespaced),
         ..resource
-    })
+    };
+    if let Some(why) = why_stopped(&resource, entry) {
+        let hint = "declare a custom resource for it, or remove the entry; the other entries run";
+        place.warn_hint(Code::ReservedKind, why, hint);
+        let scope = kinds::built_in(&kind).map(|(_, namespaced)| namespaced);
+        return Some(ResourceType {
+            namespaced: scope,
+            ..resource
+        });
+    }
+    Some(resource)
+}
+
+/// Why an entry for `resource` is accepted and does not run, if so: Kubernetes' own objects carry marks of operators that made
+/// them, and a release could not tell those from the marks of an operator of the kind.
+pub(crate) fn why_stopped(resource: &ResourceType, entry: &CrdEntry) -> Option<String> {
+    let kind = resource.group_kind();
+    kinds::built_in(&kind)?;
+    let all = if entry.label_selector.is_empty() {
+        "; without `labelSelector` it would take every one in the cluster"
+    } else {
+        ""
+    };
+    Some(format!(
+        "{kind} is a kind of Kubernetes itself: operators of such kinds do not run yet, so this entry stays stopped{all}"
+    ))
 }
 
 fn from_file(at: &At<'_>, shape: &CrdShape) -> Option<ResourceType> {
@@ -117,20 +144,128 @@ fn from_file(at: &At<'_>, shape: &CrdShape) -> Option<ResourceType> {
     })
 }
 
+/// What `apiTypes` says, with what is left out filled in.
+struct Filled {
+    group: String,
+    version: String,
+    kind: String,
+    plural: String,
+}
+
+/// The kind that `apiTypes` names, as far as that can be said without definitions.
+pub fn kind_named(types: &ApiTypes) -> Option<GroupKind> {
+    if let Some(built_in) = built_in(types) {
+        return Some(built_in.group_kind());
+    }
+    Some(GroupKind {
+        group: Key::from(types.group.as_deref()?),
+        kind: Key::from(types.kind.as_deref()?),
+    })
+}
+
+/// The kind of Kubernetes itself that `apiTypes` names: by its kind alone, or with its group.
+fn built_in(types: &ApiTypes) -> Option<ResourceType> {
+    let found = kinds::named(types.kind.as_deref()?)?;
+    let group = types.group.as_deref().map(str::trim);
+    group
+        .is_none_or(|group| *group == *found.group)
+        .then_some(found)
+}
+
+/// Fills in what `types` leaves out: from the kinds of Kubernetes itself, or from a definition.
+fn fill(
+    at: &At<'_>,
+    types: &ApiTypes,
+    file: Option<&CrdShape>,
+    schemas: &Schemas,
+) -> Option<Filled> {
+    let built_in = built_in(types).filter(|_| file.is_none());
+    let text = |declared: &Option<String>| declared.clone();
+    let known = |of: fn(&ResourceType) -> &str| built_in.as_ref().map(|found| of(found).to_owned());
+    let group = text(&types.group)
+        .or_else(|| known(|found| &found.group))
+        .or_else(|| Some(file?.group.clone()));
+    let kind = known(|found| &found.kind)
+        .or_else(|| text(&types.kind))
+        .or_else(|| Some(file?.kind.clone()));
+    let shape = match (&group, &kind) {
+        (Some(group), Some(kind)) => schemas.kind(&GroupKind {
+            group: Key::from(&**group),
+            kind: Key::from(&**kind),
+        }),
+        _ => None,
+    };
+    let shape = shape.or(file);
+    let version = text(&types.version)
+        .or_else(|| known(|found| &found.version))
+        .or_else(|| Some(shape?.preferred()?.name.clone()));
+    let missing = [
+        ("group", group.is_none()),
+        ("version", version.is_none()),
+        ("kind", kind.is_none()),
+    ];
+    for (name, _) in missing.into_iter().filter(|(_, missing)| *missing) {
+        at.error(Code::Missing, format!("`{name}` is missing"));
+    }
+    let (group, version, kind) = (group?, version?, kind?);
+    let plural = text(&types.plural)
+        .or_else(|| Some(built_in?.plural?.to_string()))
+        .or_else(|| Some(shape?.plural.clone()))
+        .unwrap_or_else(|| kinds::guess_plural(&kind));
+    Some(Filled {
+        group,
+        version,
+        kind,
+        plural,
+    })
+}
+
 fn declared(
     at: &At<'_>,
     types: &ApiTypes,
     file: Option<&CrdShape>,
     schemas: &Schemas,
 ) -> Option<ResourceType> {
-    let ApiTypes {
+    let filled = fill(at, types, file, schemas)?;
+    if !are_legal(at, &filled) {
+        return None;
+    }
+    let group_kind = GroupKind {
+        group: Key::from(&*filled.group),
+        kind: Key::from(&*filled.kind),
+    };
+    if let Some(shape) = file
+        && shape.group_kind() != group_kind
+    {
+        at.error_hint(
+            Code::KindMismatch,
+            format!(
+                "this is {group_kind} but `crdFile` defines {}",
+                shape.group_kind()
+            ),
+            "leave `apiTypes` out",
+        );
+    } else if let Some(shape) = schemas.kind(&group_kind) {
+        agree(at, &filled, shape);
+    }
+    Some(ResourceType {
+        group: group_kind.group,
+        version: Key::from(&*filled.version),
+        kind: group_kind.kind,
+        plural: Some(Key::from(&*filled.plural)),
+        namespaced: None,
+    })
+}
+
+/// Whether all of it can be names; what cannot is reported.
+fn are_legal(at: &At<'_>, filled: &Filled) -> bool {
+    let Filled {
         group,
         version,
         kind,
         plural,
-        api_path: _,
-    } = types;
-    let mut complete = true;
+    } = filled;
+    let mut legal = true;
     for (name, text, check) in [
         (
             "version",
@@ -147,7 +282,7 @@ fn declared(
             } else {
                 at.bad_name(text, why, check);
             }
-            complete = false;
+            legal = false;
         }
     }
     if !group.is_empty()
@@ -164,52 +299,25 @@ fn declared(
             }
             None => at.bad_name(group, why, names::check_dns1123_subdomain),
         }
-        complete = false;
+        legal = false;
     }
-    if !complete {
-        return None;
-    }
-    let group_kind = GroupKind {
-        group: Key::from(&**group),
-        kind: Key::from(&**kind),
-    };
-    if let Some(shape) = file
-        && shape.group_kind() != group_kind
-    {
-        at.error_hint(
-            Code::KindMismatch,
-            format!(
-                "this is {group_kind} but `crdFile` defines {}",
-                shape.group_kind()
-            ),
-            "leave `apiTypes` out",
-        );
-    } else if let Some(shape) = schemas.kind(&group_kind) {
-        agree(at, types, shape);
-    }
-    Some(ResourceType {
-        group: group_kind.group,
-        version: Key::from(&**version),
-        kind: group_kind.kind,
-        plural: Some(Key::from(&**plural)),
-        namespaced: None,
-    })
+    legal
 }
 
-fn agree(at: &At<'_>, types: &ApiTypes, shape: &CrdShape) {
-    if types.plural != shape.plural {
+fn agree(at: &At<'_>, filled: &Filled, shape: &CrdShape) {
+    if filled.plural != shape.plural {
         at.field("plural").error(
             Code::KindMismatch,
             format!("the plural of {} is `{}`", shape.group_kind(), shape.plural),
         );
     }
-    if !shape.serves(&types.version) {
+    if !shape.serves(&filled.version) {
         at.field("version").error(
             Code::KindMismatch,
             format!(
                 "{} is not served as `{}` but as {}",
                 shape.group_kind(),
-                types.version,
+                filled.version,
                 shape.served().join(", ")
             ),
         );

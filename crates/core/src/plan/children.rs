@@ -23,7 +23,7 @@ use crate::{
 };
 
 use blocks::Block;
-pub(crate) use blocks::{Declared, of_box, of_motif};
+pub(crate) use blocks::{Declared, entries, of_box, of_motif};
 
 /// What all entries of a block need to know.
 struct Surroundings<'a> {

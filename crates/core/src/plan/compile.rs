@@ -7,7 +7,8 @@ use std::{
 };
 
 use super::{
-    GroupKind, KatalogRef, Lexicon, Library, Plan, Schemas, Typed, checks, imports,
+    GroupKind, KatalogRef, Lexicon, Library, Plan, Schemas, Stopped, Typed, api_types, checks,
+    imports,
     operator::{Context, operator, own},
     typing::Known,
 };
@@ -77,7 +78,7 @@ fn compile_listing(
         listed,
     };
     let at = root.field("crds");
-    let mut operators = Vec::new();
+    let (mut operators, mut stopped) = (Vec::new(), Vec::new());
     let mut kinds: BTreeMap<(GroupKind, Key), &str> = BTreeMap::new();
     for (name, entry) in &spec.crds {
         let at = at.field(name);
@@ -85,10 +86,24 @@ fn compile_listing(
         if let Err(why) = check(name) {
             at.bad_name(name, why, check);
         }
-        let Some(operator) = operator(&at, name, entry, &context) else {
+        let before = at.count();
+        let operator = operator(&at, name, entry, &context);
+        let why = operator
+            .as_ref()
+            .and_then(|operator| api_types::why_stopped(&operator.resource, entry));
+        if why.is_some() {
+            // What does not run does no harm.
+            at.demote_from(before);
+        }
+        let Some(operator) = operator.filter(|_| entry.is_enabled()) else {
             continue;
         };
-        if !entry.is_enabled() {
+        if let Some(message) = why {
+            stopped.push(Stopped {
+                name: name.clone(),
+                kind: operator.resource,
+                message,
+            });
             continue;
         }
         // Each version of a kind may have an entry; which of them reconciles is decided where they run.
@@ -115,6 +130,7 @@ fn compile_listing(
         Plan {
             katalog: katalog.clone(),
             operators,
+            stopped,
             deletion_policy: spec.deletion_policy.unwrap_or_default(),
         },
         warnings,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Coerce, Leaf, ResourceType, operator::Context, reads};
+use super::{Coerce, Leaf, ResourceType, lasting, operator::Context, reads, targets};
 use crate::{
     api::{self, CrdEntry, CrossSelector as Declared, scalar::Text},
     diagnostics::{Code, nearest},
@@ -31,6 +31,8 @@ pub struct CrossPlan {
     pub selector: CrossSelector,
     /// Its namespace; none is the custom resource's own.
     pub namespace: Option<Leaf>,
+    /// Patterns of the namespaces that the custom resource may choose; without any it may choose all, if that is permitted.
+    pub allowed: Box<[Box<str>]>,
     /// What templates read of it.
     pub reads: Vec<Path>,
     /// Whether templates read what its operator says of itself.
@@ -69,6 +71,24 @@ impl CrossPlan {
         let labels = labels.into_iter().flat_map(|labels| labels.iter());
         let labels = labels.map(|(_, value)| value);
         name.into_iter().chain(labels).chain(&self.namespace)
+    }
+
+    /// Whether the custom resource chooses the namespace: it is neither written out nor its own.
+    pub fn is_chosen(&self) -> bool {
+        let chosen = self.namespace.as_ref();
+        chosen.is_some_and(|leaf| {
+            !leaf.template.reads().is_empty() && !targets::is_own(&[], None, leaf)
+        })
+    }
+
+    /// Whether a custom resource of the namespace `own` may read from `namespace`.
+    pub fn permits(&self, own: Option<&str>, namespace: Option<&str>) -> bool {
+        let is_free = !self.is_chosen() || self.allowed.is_empty() || namespace == own;
+        is_free
+            || namespace.is_some_and(|namespace| {
+                let mut allowed = self.allowed.iter();
+                allowed.any(|pattern| lasting::matches(pattern, namespace))
+            })
     }
 
     /// What must be known of resources of the kind to choose and to show one.
@@ -112,6 +132,30 @@ pub(crate) fn compile(
     plans.into()
 }
 
+/// Refuses namespaces that a custom resource of the kind `owner` chooses without a permission of the Katalog: the watches show
+/// resources of all namespaces.
+pub(super) fn check(at: &At<'_>, plans: &[CrossPlan], owner: Option<&ResourceType>) {
+    // Nobody but administrators writes cluster-scoped objects.
+    let is_trusted = owner.is_some_and(|owner| owner.namespaced == Some(false));
+    for plan in plans {
+        let chosen = plan.namespace.as_ref().filter(|_| plan.is_chosen());
+        match chosen {
+            Some(leaf) if plan.allowed.is_empty() && !is_trusted => {
+                at.place(&leaf.path).error_hint(
+                    Code::OpenSource,
+                    "whoever writes a custom resource chooses the namespace that is read",
+                    "permit namespaces in this entry of `cross`: `allowedNamespaces: [team-*]`",
+                );
+            }
+            None if !plan.allowed.is_empty() => {
+                let message = "the namespace that is read does not depend on the custom resource";
+                at.place(&plan.path).warn(Code::NoEffect, message);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The entries of `spec.crds` that are read, by the names that they have below `.cross`.
 pub(crate) fn entries(declared: &[api::Cross]) -> BTreeMap<&str, &str> {
     let named = declared.iter().filter_map(|entry| {
@@ -126,6 +170,7 @@ fn one(at: &At<'_>, declared: &api::Cross, context: &Context<'_>) -> Option<Cros
         crd,
         label_selector,
         selector,
+        allowed_namespaces,
         as_,
         later: _,
     } = declared;
@@ -146,6 +191,11 @@ fn one(at: &At<'_>, declared: &api::Cross, context: &Context<'_>) -> Option<Cros
     let selector = by(&place, chosen);
     let namespace = chosen.namespace.as_ref();
     let namespace = namespace.map(|text| place.field("namespace").leaf(text, Coerce::OptionalText));
+    let allowed_at = at.field("allowedNamespaces");
+    let allowed = allowed_namespaces.iter().enumerate();
+    let allowed =
+        allowed.filter_map(|(index, text)| targets::pattern(&allowed_at.index(index), text.trim()));
+    let allowed = allowed.collect();
     Some(CrossPlan {
         path: at.text(),
         name: Key::from(name?),
@@ -155,6 +205,7 @@ fn one(at: &At<'_>, declared: &api::Cross, context: &Context<'_>) -> Option<Cros
             Some(leaf) => Some(leaf?),
             None => None,
         },
+        allowed,
         reads: Vec::new(),
         reads_health: false,
         reads_metrics: false,

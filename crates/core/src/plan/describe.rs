@@ -257,6 +257,7 @@ fn cross(plan: &CrossPlan) -> Node {
         target,
         selector,
         namespace,
+        allowed,
         reads,
         reads_health,
         reads_metrics,
@@ -281,6 +282,10 @@ fn cross(plan: &CrossPlan) -> Node {
         ("as", Node::from(&**name)),
         ("target", target),
         ("selector", selector),
+        (
+            "allowed",
+            list(allowed.iter().map(|one| Node::from(&**one))),
+        ),
         (
             "namespace",
             namespace.as_ref().map(leaf).unwrap_or_default(),

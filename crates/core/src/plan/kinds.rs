@@ -1,9 +1,11 @@
 //! What is known of Kubernetes' own kinds without asking a cluster.
 
+mod names;
 mod table;
 
 use super::{GroupKind, NameRule, ResourceType};
 use crate::{diagnostics::nearest, value::Key};
+pub use names::named;
 use table::KINDS;
 
 /// Groups whose kinds are questions to the API server, not objects that it stores.

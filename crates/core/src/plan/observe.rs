@@ -4,7 +4,8 @@ mod events;
 mod key;
 
 use super::{
-    Library, NameRule, Part, ResourceType, Schemas, library::Content, profiles::no_include_inside,
+    ChildPlan, GroupKind, Library, NameRule, Part, ResourceType, Schemas, kinds, library::Content,
+    profiles::no_include_inside,
 };
 use crate::{
     api::{self, observe::Change},
@@ -13,6 +14,7 @@ use crate::{
     value::Path,
 };
 
+pub(crate) use self::key::LABEL_SERVICE;
 pub use self::{
     events::{EventPlan, event_kind},
     key::KeyPlan,
@@ -42,6 +44,8 @@ pub struct WatchPlan {
     pub on: Changes,
     /// Which custom resource belongs to one.
     pub key: KeyPlan,
+    /// What templates read of them below `.children`, without paths that lie below others.
+    pub reads: Vec<Path>,
 }
 
 /// A set of changes of an object.
@@ -75,7 +79,23 @@ impl Changes {
 impl WatchPlan {
     /// What is kept of the objects.
     pub fn kept_paths(&self) -> Vec<Path> {
-        self.key.kept_paths()
+        let mut paths = self.key.kept_paths();
+        paths.extend(self.reads.iter().cloned());
+        paths
+    }
+
+    /// The `EndpointSlices` of the Services that the operator creates: watched where templates read them.
+    pub(crate) fn of_endpoint_slices() -> Self {
+        let kind = endpoint_slice();
+        Self {
+            path: "observe.watch".into(),
+            kind,
+            namespace: None,
+            name: None,
+            on: Changes::of(None),
+            key: KeyPlan::Service,
+            reads: Vec::new(),
+        }
     }
 
     /// The field selector, as the API server takes it; none selects all.
@@ -93,7 +113,29 @@ impl WatchPlan {
     }
 }
 
+/// `EndpointSlice`, which the control plane creates for Services.
+pub(crate) fn endpoint_slice() -> ResourceType {
+    kinds::resource("discovery.k8s.io", "v1", "EndpointSlice")
+}
+
 impl ObservePlan {
+    /// The kinds that templates read below `.children` although the operator creates none: those that are watched, and the
+    /// `EndpointSlices` of its Services. Secrets of others are not read.
+    pub(crate) fn readable<'a>(
+        &'a self,
+        children: &'a [ChildPlan],
+    ) -> impl Iterator<Item = ResourceType> + 'a {
+        let is_service = |child: &ChildPlan| child.kind.group_kind() == GroupKind::parse("Service");
+        let slices = children.iter().any(is_service).then(endpoint_slice);
+        let watched = self.watches.iter().map(|watch| watch.kind.clone());
+        let all = watched.chain(slices);
+        all.filter(move |kind| {
+            let kind = kind.group_kind();
+            let is_made = children.iter().any(|child| child.kind.group_kind() == kind);
+            !is_made && kind != GroupKind::parse("Secret")
+        })
+    }
+
     /// Whether it is nothing.
     pub fn is_empty(&self) -> bool {
         self.watches.is_empty() && self.events.is_empty()
@@ -216,6 +258,7 @@ fn one(at: &At<'_>, declared: &api::observe::Watch, schemas: &Schemas) -> Option
         name,
         on,
         key: key?,
+        reads: Vec::new(),
     })
 }
 

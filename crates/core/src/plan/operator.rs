@@ -12,9 +12,9 @@ use super::{
     observe,
     reads::{self, Unreadable},
     reconciler::{self, Pace},
-    rules, secrecy, status, targets,
+    rules, secrecy, setup, status, targets,
     typing::{Known, Typing},
-    watched,
+    watched, wiring,
 };
 use crate::{
     api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
@@ -69,7 +69,7 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     }
     report(&at, reads::gather(&plan, false).unreadable);
     let mut found = problems.into_inner();
-    let elsewhere = [Code::ServiceSelector, Code::NoPort];
+    let elsewhere = [Code::ServiceSelector, Code::NoPort, Code::SelectsNothing];
     found.0.retain(|problem| !elsewhere.contains(&problem.code));
     found
 }
@@ -149,6 +149,9 @@ fn with_names(
             Code::CustomReconciler,
             "reconcilers of your own are not supported",
         );
+    }
+    if let Some(declared) = &entry.setup {
+        setup::check(&at.field("setup"), declared);
     }
     let imports = imports::plans(at, imported);
     let imported_here = (imported, &*imports);
@@ -241,11 +244,14 @@ fn check(
     status::never::check(at, plan);
     ending::check(at, plan);
     targets::check(at, plan, resource);
+    cross::check(at, &plan.cross, resource);
+    wiring::check_namespaces(at, plan, resource);
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
     gathered.tell_cross(&mut plan.cross);
     gathered.tell_events(&mut plan.observe.events);
+    gathered.tell_watches(&mut plan.observe);
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
     plan.keep_for_additions();
@@ -286,10 +292,11 @@ fn children<'a>(
     };
     let calls = calls::compile(other, of_box, &blocks);
     let force_conflict = entry.force_conflict.unwrap_or(false);
-    let (blocks, compiled) =
+    let (compiled_blocks, compiled) =
         children::compile(&blocks, imports, owner, schemas, force_conflict, live);
-    let children = checks::within(at, imports, &blocks, compiled);
-    (calls, blocks, children)
+    wiring::check(&blocks);
+    let children = checks::within(at, imports, &compiled_blocks, compiled);
+    (calls, compiled_blocks, children)
 }
 
 /// What Motifs, the included file and the operatorBox at `at` write to the status.

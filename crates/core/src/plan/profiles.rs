@@ -5,10 +5,13 @@
 
 mod markdown;
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, LazyLock},
+};
 
 use super::{
-    Library, Origin,
+    Chosen, Coerce, Fields, Leaf, Library, Origin, Tree,
     library::{Content, Part},
 };
 use crate::{
@@ -20,6 +23,7 @@ use crate::{
     diagnostics::{Code, did_you_mean},
     document,
     resources::{self, limit_range, network_policy, pod, resource_quota, scope::At, workload},
+    value::Key,
 };
 
 pub use markdown::profiles_markdown;
@@ -221,8 +225,8 @@ impl<'a, T> Table<'a, T> {
             return None;
         }
         if name.contains("{{") {
-            let hint = "write the name out, or give two entries with `when` different ones";
-            let message = "the name of a profile is not a template: what it stands for is checked before any resource exists";
+            let hint = "write the name out: it counts for all resources of the operator";
+            let message = "the name of this profile is not a template: it is needed before any resource exists";
             at.error_hint(Code::NotATemplate, message, hint);
             return None;
         }
@@ -237,6 +241,24 @@ impl<'a, T> Table<'a, T> {
         let message = format!("there is no profile `{name}` for {}", self.class);
         at.error_hint(Code::UnknownProfile, message, hint);
         None
+    }
+
+    /// All profiles, of which the template at `at` names one.
+    fn any(&self, at: &At<'a>, template: &str) -> Option<Resolved<'a, T>> {
+        let leaf = at.leaf(template, Coerce::OptionalText)?;
+        let mut all: Vec<(Box<str>, At<'a>, &'a T)> = Vec::new();
+        for (place, profile) in self.declared.iter().chain(&self.built_in) {
+            let name = profile.name.trim().to_lowercase();
+            if all.iter().all(|(known, ..)| **known != *name) {
+                all.push((name.into(), place.shared().as_at(at), &profile.values));
+            }
+        }
+        let names: Vec<&str> = all.iter().map(|(name, ..)| &**name).collect();
+        let hint = format!("the profiles for {} are {}", self.class, names.join(", "));
+        let message =
+            "each custom resource chooses its profile: one that names no known profile fails";
+        at.warn_hint(Code::NotATemplate, message, hint);
+        Some(Resolved::Chosen(leaf, all))
     }
 
     /// Expands each declared profile once, for what is wrong with it.
@@ -256,7 +278,67 @@ fn find<'t, 'a, T>(
     table.iter().find(|(_, profile)| is_it(profile))
 }
 
-/// What a block with a `profile` stands for: the profile, or the block itself where it names none.
+/// What a block with a `profile` stands for.
+pub(crate) enum Resolved<'a, T> {
+    /// One block: the profile that it names, or the block itself where it names none.
+    One(At<'a>, &'a T),
+    /// The profile that a template names for each custom resource, and all that it may name.
+    Chosen(Leaf, Vec<(Box<str>, At<'a>, &'a T)>),
+}
+
+impl<'a, T> Resolved<'a, T> {
+    /// What `expand` makes of it: where the custom resource chooses, of each profile.
+    pub(crate) fn tree(&self, expand: impl Fn(&At<'a>, &'a T) -> Option<Tree>) -> Option<Tree> {
+        match self {
+            Self::One(at, block) => expand(at, block),
+            Self::Chosen(name, all) => {
+                let options = all
+                    .iter()
+                    .map(|(name, at, block)| (name.clone(), expand(at, block)));
+                let options: Box<[(Box<str>, Option<Tree>)]> = options.collect();
+                let is_any = options.iter().any(|(_, tree)| tree.is_some());
+                let chosen = || {
+                    Tree::Chosen(Box::new(Chosen {
+                        name: name.clone(),
+                        options,
+                    }))
+                };
+                is_any.then(chosen)
+            }
+        }
+    }
+
+    /// The fields that `expand` makes of it: where the custom resource chooses, each field of any profile.
+    pub(crate) fn fields(&self, expand: impl Fn(&At<'a>, &'a T) -> Fields) -> Fields {
+        let all = match self {
+            Self::One(at, block) => return expand(at, block),
+            Self::Chosen(_, all) => all,
+        };
+        let all: Vec<Fields> = all.iter().map(|(_, at, block)| expand(at, block)).collect();
+        let keys: BTreeSet<&Key> = all.iter().flat_map(Fields::keys).collect();
+        let mut fields = Fields::default();
+        for key in keys {
+            let mut of_each = all.iter();
+            fields.put(key, self.chosen_of(|| of_each.next()?.get(key).cloned()));
+        }
+        fields
+    }
+
+    /// One field, of which `next` gives what each profile has, in order.
+    fn chosen_of(&self, mut next: impl FnMut() -> Option<Tree>) -> Option<Tree> {
+        let Self::Chosen(name, all) = self else {
+            return None;
+        };
+        let options = all.iter().map(|(name, ..)| (name.clone(), next()));
+        Some(Tree::Chosen(Box::new(Chosen {
+            name: name.clone(),
+            options: options.collect(),
+        })))
+    }
+}
+
+/// What a block with a `profile` stands for: the profile, or the block itself where it names none. A template may name any
+/// profile that is known now.
 ///
 /// `set` says which fields the block sets itself: a profile excludes them. A profile that is wrong is reported and stands
 /// for nothing.
@@ -266,9 +348,9 @@ pub(crate) fn resolve_profile<'a, T>(
     set: &[(&str, bool)],
     block: &'a T,
     table: impl FnOnce(&'a ProfileTables<'a>) -> &'a Table<'a, T>,
-) -> Option<(At<'a>, &'a T)> {
+) -> Option<Resolved<'a, T>> {
     let Some(name) = profile else {
-        return Some((at.clone(), block));
+        return Some(Resolved::One(at.clone(), block));
     };
     let place = at.field("profile");
     let own: Vec<String> = (set.iter().filter(|(_, is_set)| *is_set))
@@ -279,7 +361,12 @@ pub(crate) fn resolve_profile<'a, T>(
         let hint = "leave `profile` out, or declare a profile of your own under `profiles`";
         place.error_hint(Code::Exclusive, message, hint);
     }
-    table(&at.lexicon()?.profiles).get(&place, name)
+    let table = table(&at.lexicon()?.profiles);
+    if name.contains("{{") {
+        return table.any(&place, name);
+    }
+    let (at, values) = table.get(&place, name)?;
+    Some(Resolved::One(at, values))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Plan ── rules ──► ClusterRole `orkestra:<namespace>:<name>`   what one Katalog's operators do
+//!                 └► Roles of that name                          the same, where the Katalog fixes the namespaces
 //!          install ► ClusterRole `orkestra`                      what the runtime does without any Katalog
 //!         election ► Role `orkestra-leader-election`             the Lease, in the runtime's own namespace
 //!         claims  ─► Role `orkestra-claims`                      the Leases by which installations claim kinds
@@ -12,16 +13,20 @@
 //! `bind` on it, and on no other.
 
 mod granted;
+mod manifests;
+mod rights;
 
 pub(super) use granted::chosen_role;
+pub use manifests::{manifests, role_name, roles_for_people};
+pub use rights::{Permissions, PolicyRule};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use rights::Rights;
 
 use super::{
-    ChildPlan, Mode, OperatorPlan, Plan, ResourceType, Token, cross::CrossTarget, kinds, references,
+    ChildPlan, GroupKind, Mode, OperatorPlan, Places, Plan, ResourceType, Token,
+    cross::CrossTarget, kinds, places::may_be_scaled, references,
 };
 use crate::api::{DeletionPolicy, names};
 
@@ -34,92 +39,43 @@ pub const CLAIMS_NAMESPACE: &str = "orkestra-claims";
 /// Name of the runtime's service account and of its own role.
 pub const SERVICE_ACCOUNT: &str = "orkestra";
 
-/// One rule of a role: every verb on every resource of one group.
-///
-/// Source: Kubernetes API reference, `PolicyRule v1 rbac`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PolicyRule {
-    /// The API group; always exactly one, empty for the core group.
-    pub api_groups: Vec<String>,
-    /// Plurals, with subresources such as `websites/status`; sorted.
-    pub resources: Vec<String>,
-    /// Verbs, sorted.
-    pub verbs: Vec<String>,
-    /// The objects that it is about, sorted; none is all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub resource_names: Vec<String>,
-}
-
-/// Rights being gathered: verbs by group, resource and names of objects.
-#[derive(Default)]
-struct Rights(BTreeMap<(String, String, Vec<String>), BTreeSet<String>>);
-
-impl Rights {
-    fn add(&mut self, group: &str, resource: impl Into<String>, verbs: &[&'static str]) {
-        self.add_named(group, &resource.into(), &[], verbs.iter().copied());
-    }
-
-    /// Adds rights on some objects only; without names, on all.
-    fn add_named<'a>(
-        &mut self,
-        group: &str,
-        resource: &str,
-        names: &[String],
-        verbs: impl IntoIterator<Item = &'a str>,
-    ) {
-        let mut names = names.to_vec();
-        names.sort();
-        self.0
-            .entry((group.to_owned(), resource.to_owned(), names))
-            .or_default()
-            .extend(verbs.into_iter().map(str::to_owned));
-    }
-
-    /// One rule for each group and set of verbs, sorted.
-    fn into_rules(self) -> Vec<PolicyRule> {
-        let mut merged: BTreeMap<(String, Vec<String>, Vec<String>), Vec<String>> = BTreeMap::new();
-        for ((group, resource, names), verbs) in self.0 {
-            let verbs = verbs.into_iter().collect();
-            merged
-                .entry((group, verbs, names))
-                .or_default()
-                .push(resource);
-        }
-        let rule = |((group, verbs, resource_names), resources)| PolicyRule {
-            api_groups: vec![group],
-            resources,
-            verbs,
-            resource_names,
-        };
-        merged.into_iter().map(rule).collect()
-    }
+/// The rules that the operators of `plan` need in all namespaces, beside [`install`] and those of [`permissions`] for single
+/// namespaces.
+pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
+    permissions(plan).cluster
 }
 
 /// The rules that the operators of `plan` need, beside [`install`]; sorted, one for each group and set of verbs.
 ///
-/// A kind whose plural is not known is taken to have the plural that English suggests; `compile` warns of it.
-pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
+/// A kind whose plural is not known is taken to have the plural that English suggests; `compile` warns of it. Children of which
+/// it is not known whether they are namespaced are taken for cluster-scoped, which covers both.
+pub fn permissions(plan: &Plan) -> Permissions {
     let mut rights = Rights::default();
     for operator in &plan.operators {
         custom_resource(&mut rights, operator);
         for call in &operator.calls {
             // As what is copied: found by a watch, and read one by one.
             if let Some(Token::Secret { .. }) = call.token {
-                rights.add("", "secrets", &["get", "list", "watch"]);
+                read_by_name(&mut rights, operator, &GroupKind::parse("Secret"));
             }
         }
         if plan.deletion_policy == DeletionPolicy::Delete {
             let resource = &operator.resource;
-            rights.add(&resource.group, plural(resource), &["delete"]);
+            let places = operator.own_places();
+            rights.add_in(&places, &resource.group, plural(resource), &["delete"]);
         }
         for child in &operator.children {
-            add_child(&mut rights, child);
+            add_child(&mut rights, operator, child);
         }
         for relation in operator.relations() {
             let kind = relation.objects().kind;
-            if let Some((plural, _)) = kinds::built_in(&kind) {
-                rights.add(&kind.group, plural, &["list", "watch"]);
+            if let Some((plural, namespaced)) = kinds::built_in(&kind) {
+                let places = if namespaced {
+                    operator.related_places(relation)
+                } else {
+                    Places::All
+                };
+                rights.add_in(&places, &kind.group, plural, &["list", "watch"]);
             }
         }
         // Of another Katalog's kinds that Katalog has the rights.
@@ -137,26 +93,47 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
         for step in operator.ending.iter().flat_map(|ending| &ending.steps) {
             for job in &step.made {
                 let verbs = ["get", "list", "watch", "create", "delete", "patch"];
-                rights.add(&job.kind.group, plural(&job.kind), &verbs);
+                add_kind(&mut rights, operator, &job.kind, &verbs);
             }
             for child in &step.deleted {
                 let verbs = ["get", "list", "watch", "delete"];
-                rights.add(&child.kind.group, plural(&child.kind), &verbs);
+                add_kind(&mut rights, operator, &child.kind, &verbs);
             }
         }
     }
-    rights.into_rules()
+    rights.into_permissions()
+}
+
+/// Rights on children of a kind, wherever any of them is.
+fn add_kind(
+    rights: &mut Rights,
+    operator: &OperatorPlan,
+    kind: &ResourceType,
+    verbs: &[&'static str],
+) {
+    let places = operator.child_places(&kind.group_kind(), false);
+    rights.add_in(&places, &kind.group, plural(kind), verbs);
+}
+
+/// Rights to find objects of a kind by a watch, and to read them one by one.
+fn read_by_name(rights: &mut Rights, operator: &OperatorPlan, kind: &GroupKind) {
+    if let Some((plural, _)) = kinds::built_in(kind) {
+        let places = operator.read_places(kind);
+        rights.add_in(&places, &kind.group, plural, &["get", "list", "watch"]);
+    }
 }
 
 fn custom_resource(rights: &mut Rights, operator: &OperatorPlan) {
     let group = &operator.resource.group;
     let plural = plural(&operator.resource);
-    rights.add(group, plural.clone(), &["get", "list", "watch", "patch"]);
+    let places = operator.own_places();
+    let verbs = ["get", "list", "watch", "patch"];
+    rights.add_in(&places, group, plural.clone(), &verbs);
     if operator.status.conditions || !operator.status.fields.is_empty() {
-        rights.add(group, format!("{plural}/status"), &["patch"]);
+        rights.add_in(&places, group, format!("{plural}/status"), &["patch"]);
     }
     // Children whose owner reference blocks the owner's deletion: OwnerReferencesPermissionEnforcement asks for it.
-    rights.add(group, format!("{plural}/finalizers"), &["update"]);
+    rights.add_in(&places, group, format!("{plural}/finalizers"), &["update"]);
 }
 
 /// What leads to passes is listed and watched, one object alone where it is named: the API server takes a field selector of
@@ -165,20 +142,23 @@ fn observed(rights: &mut Rights, operator: &OperatorPlan) {
     for watch in &operator.observe.watches {
         let name: Vec<String> = watch.name.iter().map(ToString::to_string).collect();
         let plural = plural(&watch.kind);
-        rights.add_named(&watch.kind.group, &plural, &name, ["list", "watch"]);
+        let places = Places::All;
+        rights.add_named(
+            &places,
+            &watch.kind.group,
+            &plural,
+            &name,
+            ["list", "watch"],
+        );
     }
     if !operator.observe.events.is_empty() {
         rights.add("events.k8s.io", "events", &["list", "watch"]);
     }
 }
 
-fn add_child(rights: &mut Rights, child: &ChildPlan) {
-    let group = &child.kind.group;
-    rights.add(
-        group,
-        plural(&child.kind),
-        &["get", "list", "watch", "create", "delete"],
-    );
+fn add_child(rights: &mut Rights, operator: &OperatorPlan, child: &ChildPlan) {
+    let verbs = ["get", "list", "watch", "create", "delete"];
+    add_kind(rights, operator, &child.kind, &verbs);
     // Children made once are posted and never patched, but for the label that stands in for an owner reference where
     // one is illegal: it comes off when they are released.
     if child.mode == Mode::Reconciled
@@ -186,24 +166,19 @@ fn add_child(rights: &mut Rights, child: &ChildPlan) {
         || child.adopt
         || child.lasting.is_some()
     {
-        rights.add(group, plural(&child.kind), &["patch"]);
+        add_kind(rights, operator, &child.kind, &["patch"]);
     }
     // What is copied, and what pods roll with, is found by a watch and read one by one.
     let copied = child.copy.iter().map(|copy| copy.kind.clone());
     let used = child.rolls.then(|| references::kinds(&child.body));
     for kind in copied.chain(used.into_iter().flatten()) {
-        if let Some((plural, _)) = kinds::built_in(&kind) {
-            rights.add(&kind.group, plural, &["get", "list", "watch"]);
-        }
+        read_by_name(rights, operator, &kind);
     }
     // Where somebody else sets `replicas`, the runtime looks for an autoscaler, and watches it to learn of its end.
-    if &**group == "apps" && child.mode == Mode::Reconciled && child.body.has(&["spec", "replicas"])
-    {
-        rights.add(
-            "autoscaling",
-            "horizontalpodautoscalers",
-            &["list", "watch"],
-        );
+    if may_be_scaled(child) {
+        let places = operator.scaled_places();
+        let plural = "horizontalpodautoscalers";
+        rights.add_in(&places, "autoscaling", plural, &["list", "watch"]);
     }
 }
 
@@ -214,15 +189,28 @@ fn plural(kind: &ResourceType) -> String {
     }
 }
 
-/// The rules that the runtime needs without any Katalog; sorted.
-pub fn install() -> Vec<PolicyRule> {
+/// The rules that the runtime needs without any Katalog. Where it runs the Katalogs of `namespaces` alone, those on Katalogs are
+/// needed there alone; without any, everywhere.
+pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
     let mut rights = Rights::default();
+    let places = if namespaces.is_empty() {
+        Places::All
+    } else {
+        Places::Only(namespaces.clone())
+    };
+    let group = names::GROUP;
     // Patch is the narrowest verb that puts a finalizer on.
-    rights.add(names::GROUP, "katalogs", &["get", "list", "watch", "patch"]);
-    rights.add(names::GROUP, "motifs", &["list", "watch"]);
-    rights.add(names::GROUP, "katalogs/status", &["patch"]);
-    rights.add(names::GROUP, "katalogs/finalizers", &["update"]);
-    rights.add("apps", "controllerrevisions", &["list", "create", "delete"]);
+    rights.add_in(
+        &places,
+        group,
+        "katalogs",
+        &["get", "list", "watch", "patch"],
+    );
+    rights.add_in(&places, group, "motifs", &["list", "watch"]);
+    rights.add_in(&places, group, "katalogs/status", &["patch"]);
+    rights.add_in(&places, group, "katalogs/finalizers", &["update"]);
+    let verbs = ["list", "create", "delete"];
+    rights.add_in(&places, "apps", "controllerrevisions", &verbs);
     rights.add(
         "apiextensions.k8s.io",
         "customresourcedefinitions",
@@ -232,7 +220,7 @@ pub fn install() -> Vec<PolicyRule> {
     // Who reads metrics and pages is authenticated and authorized by the API server.
     rights.add("authentication.k8s.io", "tokenreviews", &["create"]);
     rights.add("authorization.k8s.io", "subjectaccessreviews", &["create"]);
-    rights.into_rules()
+    rights.into_permissions()
 }
 
 /// The rules that leader election needs, in the namespace of the Lease. Making one cannot be limited to a name; the rest is.
@@ -264,96 +252,4 @@ pub fn claims() -> Vec<PolicyRule> {
         &["get", "list", "watch", "create", "patch", "delete"],
     );
     rights.into_rules()
-}
-
-/// Manifests for the runtime and for `plans`, to apply in order: Namespaces, `ServiceAccount`, the Roles for leader election and
-/// for claims, then for the install role and for each Katalog a `ClusterRole`; each role with its binding to the service account.
-pub fn manifests(plans: &[&Plan]) -> Vec<Value> {
-    let mut manifests = vec![
-        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }),
-        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS_NAMESPACE } }),
-        json!({
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": { "name": SERVICE_ACCOUNT, "namespace": NAMESPACE },
-        }),
-    ];
-    let elects = format!("{SERVICE_ACCOUNT}-leader-election");
-    manifests.extend(grant(Some(NAMESPACE), &elects, &election()));
-    manifests.extend(grant(Some(CLAIMS_NAMESPACE), CLAIMS_NAMESPACE, &claims()));
-    manifests.extend(grant(None, SERVICE_ACCOUNT, &install()));
-    for plan in plans {
-        manifests.extend(grant(None, &role_name(plan), &rules(plan)));
-    }
-    manifests
-}
-
-/// Cluster roles for people, which are bound to nobody and added to no role of Kubernetes' own: who writes Katalogs and Motifs,
-/// and who reads them. Both kinds go together, since a Motif is a part of each Katalog that imports it.
-pub fn roles_for_people() -> Vec<Value> {
-    let role = |name: &str, verbs: &[&str], description: &str| {
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {
-                "name": format!("{SERVICE_ACCOUNT}-{name}"),
-                "annotations": { "kubernetes.io/description": description },
-            },
-            "rules": [{
-                "apiGroups": [names::GROUP],
-                "resources": ["katalogs", "motifs"],
-                "verbs": verbs,
-            }],
-        })
-    };
-    vec![
-        role(
-            "author",
-            &[
-                "create", "delete", "get", "list", "patch", "update", "watch",
-            ],
-            "Grants the power of Orkestra itself: authors of Katalogs, and of Motifs that Katalogs import, decide what \
-             operators do with Orkestra's permissions. Bind it to administrators only.",
-        ),
-        role(
-            "viewer",
-            &["get", "list", "watch"],
-            "Permits reading Katalogs and Motifs.",
-        ),
-    ]
-}
-
-/// The name of the `ClusterRole` with what a Katalog needs: `orkestra:<namespace>:<name>`.
-pub fn role_name(plan: &Plan) -> String {
-    format!(
-        "{SERVICE_ACCOUNT}:{}:{}",
-        plan.katalog.namespace, plan.katalog.name
-    )
-}
-
-/// A role of that name and its binding: a `Role` of `namespace`, or a `ClusterRole`.
-fn grant(namespace: Option<&str>, name: &str, rules: &[PolicyRule]) -> [Value; 2] {
-    const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
-    let mut metadata = json!({ "name": name });
-    let kind = match namespace {
-        Some(namespace) => {
-            metadata["namespace"] = namespace.into();
-            "Role"
-        }
-        None => "ClusterRole",
-    };
-    let role = json!({
-        "apiVersion": API_VERSION,
-        "kind": kind,
-        "metadata": metadata,
-        "rules": rules,
-    });
-    let binding = json!({
-        "apiVersion": API_VERSION,
-        "kind": format!("{kind}Binding"),
-        "metadata": metadata,
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name },
-        "subjects": [{ "kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": NAMESPACE }],
-    });
-    [role, binding]
 }

@@ -5,13 +5,16 @@ mod calls;
 mod children;
 mod cross;
 mod events;
+mod roots;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    ChildAlias, Condition, ForEach, ImportPlan, Leaf, Number, Operand, OperatorPlan, Reads,
+    ChildAlias, Condition, ForEach, GroupKind, ImportPlan, Leaf, Number, ObservePlan, Operand,
+    OperatorPlan, Reads,
     for_each::ITEM,
     kinds,
+    observe::{WatchPlan, endpoint_slice},
     walk::{Expression, Purpose},
 };
 use crate::{
@@ -30,6 +33,8 @@ pub(crate) use children::names;
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Roots that the language has and that are not built yet.
 const LATER_ROOTS: [&str; 4] = ["health", "metrics", "request", "value"];
+/// Root of what `normalize` changed.
+pub(crate) const CHANGES: &str = "_normalizeChanges";
 /// Root of custom resources of other operators.
 pub(crate) const CROSS: &str = "cross";
 /// Root of the Events that lead to passes.
@@ -68,6 +73,8 @@ pub(crate) struct Gathered {
     cross: BTreeMap<Key, Vec<Path>>,
     /// What is read of Events, by the name of the entry.
     events: BTreeMap<Key, Vec<Path>>,
+    /// What is read of objects below `.children` that the operator does not create, by their kind.
+    watched: BTreeMap<GroupKind, Vec<Path>>,
 }
 
 /// Gathers what the expressions of `plan` read. `all` says whether it has all children of an operator, so that no other can
@@ -231,6 +238,12 @@ impl Gathered {
                 let hint = "only entries with `forEach` read `.item`";
                 self.refuse(place, name, message, Some(hint.to_owned()));
             }
+            Step::Field(name) if &**name == CHANGES && known.audits => {}
+            Step::Field(name) if &**name == CHANGES => {
+                let message = format!("there is no `.{CHANGES}` here");
+                let hint = "add `audit: true` to `normalize`";
+                self.refuse(place, name, message, Some(hint.to_owned()));
+            }
             // What a custom resource may be enriched with: it is not there, and notes take that.
             Step::Field(name) if template::is_added_key(name) => {}
             Step::Field(name) if LATER_ROOTS.contains(&&**name) => {
@@ -255,9 +268,10 @@ impl Gathered {
                         nearest(other, roots)
                     }
                 };
-                let hint = match meant {
-                    Some(meant) => format!("did you mean `.{meant}`?"),
-                    None => format!(
+                let hint = match (roots::instead(&name), meant) {
+                    (Some(instead), _) => instead.to_owned(),
+                    (None, Some(meant)) => format!("did you mean `.{meant}`?"),
+                    (None, None) => format!(
                         "templates read `.metadata`, `.spec`, `.status` and `.children`; a field of the spec is `.spec.{name}`"
                     ),
                 };
@@ -324,12 +338,14 @@ impl Gathered {
         } else {
             rest
         };
-        self.addition(kind, rest, place, known);
-        self.reads
-            .children
-            .entry(kind.clone())
-            .or_default()
-            .push(rest.iter().cloned().collect());
+        let path = rest.iter().cloned().collect();
+        if known.is_watched(kind) {
+            self.watched.entry(kind.clone()).or_default().push(path);
+        } else {
+            self.addition(kind, rest, place, known);
+            let reads = self.reads.children.entry(kind.clone());
+            reads.or_default().push(path);
+        }
         self.aliases.insert(ChildAlias {
             name: Key::from(&**name),
             kind: kind.clone(),
@@ -339,7 +355,8 @@ impl Gathered {
 
     /// `.children` as a whole, each kind under its preferred names.
     fn all_children(&mut self, known: &Known) {
-        for (name, (kind, number)) in &known.names {
+        let made = known.names.iter();
+        for (name, (kind, number)) in made.filter(|(_, (kind, _))| !known.is_watched(kind)) {
             self.reads
                 .children
                 .entry(kind.clone())
@@ -356,6 +373,21 @@ impl Gathered {
                     number: *number,
                 });
             }
+        }
+    }
+
+    /// Tells the watches what is read of their objects, and adds that of `EndpointSlices` where they are read.
+    pub(crate) fn tell_watches(&mut self, observe: &mut ObservePlan) {
+        let slices = endpoint_slice().group_kind();
+        let is_of = |watch: &WatchPlan| watch.kind.group_kind() == slices;
+        if self.watched.contains_key(&slices) && !observe.watches.iter().any(is_of) {
+            let watches = std::mem::take(&mut observe.watches).into_iter();
+            let slices = WatchPlan::of_endpoint_slices();
+            observe.watches = watches.chain([slices]).collect();
+        }
+        for watch in &mut observe.watches {
+            let read = self.watched.get(&watch.kind.group_kind());
+            watch.reads = without_covered(read.cloned().unwrap_or_default());
         }
     }
 

@@ -41,7 +41,12 @@ fn look(tree: &Tree, below: &str, found: &mut BTreeSet<GroupKind>) {
             look(&parts.0, below, found);
             look(&parts.1, below, found);
         }
-        Tree::Leaf(_) | Tree::ContainerName(_) | Tree::Image(_) | Tree::Workload(_) => {}
+        Tree::Chosen(chosen) => chosen.trees().for_each(|tree| look(tree, below, found)),
+        Tree::Leaf(_)
+        | Tree::ContainerName(_)
+        | Tree::Image(_)
+        | Tree::Workload(_)
+        | Tree::Owner(_) => {}
     }
 }
 

@@ -30,6 +30,8 @@ pub struct RulesPlan {
     pub normalize: Box<[Normalized]>,
     /// Whether those are written to the custom resource itself (`persist`).
     pub persist: bool,
+    /// Whether templates read what they changed (`audit`).
+    pub audit: bool,
     /// What is completed, in order; each sees what those before it did.
     pub mutation: Box<[Completion]>,
     /// Whether what is completed depends on answers to calls, so that it comes after the gates.
@@ -210,7 +212,11 @@ pub(crate) fn compile(
     let declared = places
         .into_iter()
         .filter_map(|(at, normalize)| Some((at.field("normalize"), normalize?)));
-    let (normalize, persist) = values::normalize(declared, version);
+    let values::Forms {
+        fields: normalize,
+        persist,
+        audit,
+    } = values::normalize(declared, version);
     let mut rules = Rules {
         version,
         library,
@@ -222,6 +228,7 @@ pub(crate) fn compile(
     rules.motifs(at, imported);
     RulesPlan {
         normalize,
+        audit,
         persist,
         late: false,
         mutation: rules.mutation.into(),

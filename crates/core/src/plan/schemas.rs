@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Coerce, GroupKind};
+use super::{Coerce, GroupKind, kind_named};
 use crate::{
     api::KatalogSpec,
     diagnostics::nearest,
@@ -260,12 +260,9 @@ impl Schemas {
             .crds
             .values()
             .filter_map(|entry| entry.api_types.as_ref());
-        let plurals = types.map(|types| {
-            let kind = GroupKind {
-                group: Key::from(&*types.group),
-                kind: Key::from(&*types.kind),
-            };
-            (kind, Key::from(&*types.plural))
+        let plurals = types.filter_map(|types| {
+            let plural = types.plural.as_deref()?;
+            Some((kind_named(types)?, Key::from(plural)))
         });
         Self {
             plurals: plurals.collect(),

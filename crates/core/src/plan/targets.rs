@@ -129,7 +129,7 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> TargetsPlan {
     }
 }
 
-fn pattern(at: &At<'_>, text: &str) -> Option<Box<str>> {
+pub(super) fn pattern(at: &At<'_>, text: &str) -> Option<Box<str>> {
     let check = NameRule::Label1123.as_check();
     // Whatever a star stands for, the rest must be a part of a legal name.
     if let Err(why) = check(&text.replace('*', "a")) {

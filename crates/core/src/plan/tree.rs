@@ -1,6 +1,6 @@
 //! Building trees and looking into them.
 
-use super::{Leaf, Tree};
+use super::{Chosen, Leaf, Tree};
 use crate::value::{Key, Map, Node};
 
 impl Tree {
@@ -18,24 +18,30 @@ impl Tree {
                 .find(|(key, _)| &**key == *step)
                 .is_some_and(|(_, below)| below.has(rest)),
             Self::Patched(parts) => parts.0.has(path) || parts.1.has(path),
+            Self::Chosen(chosen) => chosen.trees().any(|tree| tree.has(path)),
             Self::List(_)
             | Self::Leaf(_)
             | Self::ContainerName(_)
             | Self::Image(_)
-            | Self::Workload(_) => false,
+            | Self::Workload(_)
+            | Self::Owner(_) => false,
         }
     }
 
     /// Calls `visit` with every leaf, in order.
     pub fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
         match self {
-            Self::Fixed(_) => {}
+            Self::Fixed(_) | Self::Owner(_) => {}
             Self::Leaf(leaf) | Self::ContainerName(leaf) => visit(leaf),
             Self::Workload(workload) => visit(&workload.1),
             Self::Image(parts) => [&parts.0, &parts.1].into_iter().for_each(visit),
             Self::Patched(parts) => {
                 parts.0.visit(visit);
                 parts.1.visit(visit);
+            }
+            Self::Chosen(chosen) => {
+                visit(&chosen.name);
+                chosen.trees().for_each(|tree| tree.visit(visit));
             }
             Self::Map(entries) | Self::Part(entries) => {
                 for (_, below) in entries {
@@ -79,6 +85,13 @@ impl Tree {
     }
 }
 
+impl Chosen {
+    /// What the profiles have, one after the other.
+    pub fn trees(&self) -> impl Iterator<Item = &Tree> {
+        self.options.iter().filter_map(|(_, tree)| tree.as_ref())
+    }
+}
+
 /// A map in the making.
 #[derive(Clone, Default)]
 pub(crate) struct Fields(Vec<(Key, Tree)>);
@@ -99,6 +112,22 @@ impl Fields {
     /// Sets what `others` sets.
     pub(crate) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
+    }
+
+    /// Whether `key` was set.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, _)| &**name == key)
+    }
+
+    /// What was set, in order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.0.iter().map(|(key, _)| key)
+    }
+
+    /// What `key` was set to.
+    pub(crate) fn get(&self, key: &Key) -> Option<&Tree> {
+        let found = self.0.iter().find(|(known, _)| known == key);
+        found.map(|(_, tree)| tree)
     }
 
     /// Whether nothing was set.

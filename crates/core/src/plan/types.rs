@@ -20,10 +20,23 @@ pub use child::*;
 pub struct Plan {
     /// Which Katalog.
     pub katalog: KatalogRef,
-    /// One for each enabled entry of `spec.crds`, sorted by name.
+    /// One for each enabled entry of `spec.crds` that can run, sorted by name.
     pub operators: Vec<Arc<OperatorPlan>>,
+    /// Enabled entries that do not run, sorted by name.
+    pub stopped: Vec<Stopped>,
     /// Whether custom resources go with the Katalog.
     pub deletion_policy: DeletionPolicy,
+}
+
+/// An entry of `spec.crds` that is accepted and does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stopped {
+    /// The entry's key in `spec.crds`.
+    pub name: String,
+    /// Its kind.
+    pub kind: ResourceType,
+    /// Why it does not run.
+    pub message: String,
 }
 
 /// One entry of `spec.crds`, compiled.

@@ -33,15 +33,6 @@ impl Watched {
             && (self.allowed.is_empty() || self.allowed.contains(namespace))
     }
 
-    /// The one namespace that is watched; none where it is several, or all.
-    pub fn pinned(&self) -> Option<&str> {
-        let mut allowed = self.allowed.iter();
-        allowed
-            .next()
-            .filter(|_| allowed.next().is_none())
-            .map(|only| &**only)
-    }
-
     /// The label selector, as the API server takes it; none selects all.
     pub fn label_selector(&self) -> Option<String> {
         selector(&self.labels)

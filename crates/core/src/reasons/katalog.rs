@@ -63,6 +63,9 @@ super::reasons! {
         InvalidRevision, Permanent, OnChange,
             "The new revision has errors; the last good one stays in charge.",
             "Correct the Katalog as the message says.";
+        BuiltInKind, Permanent, OnChange,
+            "An entry is for a kind of Kubernetes itself: it stays stopped, and the other entries run.",
+            "Declare a custom resource for it, or remove the entry.";
         NoApiTypes, Permanent, OnChange,
             "An entry names no API types, and none can be read.",
             "Write `apiTypes`.";

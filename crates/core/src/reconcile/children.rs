@@ -45,6 +45,9 @@ pub(super) fn children_data(
     }
     let seen = |child: &ObservedChild| seen(child, frame);
     let aliases = plan.children_names.iter().filter_map(|alias| {
+        if let Some(watched) = frame.sources.watched.get(&alias.kind) {
+            return Some((alias.name.clone(), of_watched(watched, alias.number)?));
+        }
         let children = by_kind.get(&alias.kind)?;
         let node = if alias.number == Number::Plural {
             Node::Map(
@@ -60,6 +63,17 @@ pub(super) fn children_data(
         Some((alias.name.clone(), node))
     });
     Node::Map(aliases.collect::<Map>())
+}
+
+/// What templates read of objects that the operator does not create: the first by name, or all of them.
+fn of_watched(watched: &Node, number: Number) -> Option<Node> {
+    match number {
+        Number::Plural => Some(watched.clone()),
+        Number::Singular => {
+            let (_, first) = watched.as_map()?.iter().next()?;
+            Some(first.clone())
+        }
+    }
 }
 
 /// What templates read of a child, with what is added to it.
@@ -80,10 +94,11 @@ fn is_job(kind: &GroupKind) -> bool {
 }
 
 /// Which of several children of a kind was declared first. Names that themselves read children come after all others.
-struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
+pub(super) struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
 
 impl DeclaredOrder {
-    fn of(plan: &OperatorPlan, observed: &Observed, frame: Frame<'_>) -> Self {
+    /// The names that can be rendered.
+    pub(super) fn of(plan: &OperatorPlan, observed: &Observed, frame: Frame<'_>) -> Self {
         let data = frame.sources.data(observed);
         let inputs = Inputs::of(plan, &data, frame);
         let around = inputs.around(data.clone());
@@ -124,6 +139,11 @@ impl DeclaredOrder {
             }
         }
         Self(positions)
+    }
+
+    /// Whether an entry declares a child of that kind and name.
+    pub(super) fn has(&self, kind: &GroupKind, name: &str) -> bool {
+        self.position(kind, name).is_some()
     }
 
     fn position(&self, kind: &GroupKind, name: &str) -> Option<usize> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
+    reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
     sources::{Answer, Read, Sources},
@@ -118,6 +119,17 @@ fn read(
     } else {
         Some(declared.into())
     };
+    let own = observed.cr.id.key.namespace.as_deref();
+    if let (Some(leaf), false) = (&entry.namespace, entry.permits(own, namespace.as_deref())) {
+        let namespace = namespace.as_deref().unwrap_or_default();
+        return Err(RenderError {
+            path: leaf.path.clone(),
+            message: format!(
+                "nothing is read from namespace `{namespace}`: `allowedNamespaces` does not permit it"
+            ),
+            reason: Reason::SourceRefused,
+        });
+    }
     Ok(Some(CrossRead {
         name: entry.name.clone(),
         namespace,

@@ -1,7 +1,7 @@
 //! Who else looks after fields of a custom resource that would be normalized.
 //!
-//! A field that another manager applies, or that a `GitOps` tool brings back to what stands in Git, is not ours to write: two
-//! that write one field never end.
+//! A field that somebody declares is not ours to write: `kubectl apply`, another manager's apply, and `GitOps` tools bring it
+//! back to what they declare, and two that write one field never end.
 
 use super::{
     owned::{Own, Ownership, Step},
@@ -20,6 +20,11 @@ const MARKS: [(&str, &str); 3] = [
 
 /// A label that Argo CD tracks objects by, and others use as well: who wrote it tells.
 const INSTANCE: &str = "app.kubernetes.io/instance";
+
+/// Where client-side `kubectl apply` keeps what it applied last, as JSON.
+///
+/// Source: Kubernetes, "Declarative Management of Kubernetes Objects Using Configuration Files".
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// How the field managers of Argo CD begin.
 const ARGO: &str = "argocd";
@@ -88,8 +93,13 @@ impl Holds {
                 owner: None,
             },
         );
+        let applied = last_applied(object);
         let fields = asked.into_iter().filter_map(|path| {
-            let why = why_held(object, &ownership, &path)?;
+            let declared = || {
+                let applied = applied.as_ref()?;
+                declares(applied, &path).then(|| "`kubectl apply` declares it".to_owned())
+            };
+            let why = why_held(object, &ownership, &path).or_else(declared)?;
             Some((path, why.into()))
         });
         Some(Box::new(Self {
@@ -140,6 +150,30 @@ fn why_held(object: &Node, ownership: &Ownership, path: &Path) -> Option<String>
     };
     let manager = ownership.applier(&trail, own)?;
     Some(format!("`{manager}` applies it"))
+}
+
+/// What client-side `kubectl apply` applied last; none where that is not known or cannot be read.
+fn last_applied(object: &Node) -> Option<Node> {
+    let annotations = object.get("metadata")?.get("annotations")?;
+    serde_json::from_str(annotations.get(LAST_APPLIED)?.as_str()?).ok()
+}
+
+/// Whether `applied` has a value at `path`, or one that is no map on the way.
+fn declares(applied: &Node, path: &Path) -> bool {
+    let mut node = applied;
+    for step in path.steps() {
+        let PathStep::Field(key) = step else {
+            return true;
+        };
+        match node {
+            Node::Map(map) => match map.get(key) {
+                Some(below) => node = below,
+                None => return false,
+            },
+            _ => return true,
+        }
+    }
+    true
 }
 
 fn called(node: &Node) -> &'static str {
@@ -254,6 +288,17 @@ mod tests {
             of(&by(entry("kubectl-edit", "Update", "")), "spec.a.b"),
             None
         );
+    }
+
+    #[test]
+    fn kubectl_apply_holds_what_its_last_configuration_declares() {
+        let by = |applied: &str| holds(&json!({ "annotations": { LAST_APPLIED: applied } }));
+        let why = Some("`kubectl apply` declares it");
+        let applied = by(r#"{"spec":{"a":{"b":"X"},"new":null}}"#);
+        assert_eq!(of(&applied, "spec.a.b"), why);
+        assert_eq!(of(&applied, "spec.new.field"), why, "as nothing");
+        assert_eq!(of(&by(r#"{"spec":{"a":{"c":1}}}"#), "spec.a.b"), None);
+        assert_eq!(of(&by("{"), "spec.a.b"), None);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The inventory annotation: what a custom resource's children may be found under, written before the first is made.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::intern::Interner;
 use crate::{
     api::OperatedKind,
-    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, ResourceType},
+    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, Places, ResourceType},
 };
 
 /// Kinds, labels or finalizers beyond so many are not read.
@@ -48,26 +51,51 @@ pub struct Declared {
     pub labels: BTreeSet<Box<str>>,
     /// Finalizers of others on custom resources.
     pub finalizers: BTreeSet<Box<str>>,
+    /// The namespaces of the custom resources.
+    pub places: Places,
+    /// The namespaces of children, by kind; those of other kinds may be in any.
+    pub child_places: BTreeMap<GroupKind, BTreeSet<Box<str>>>,
 }
 
 impl Declared {
     /// What one revision declares.
     pub fn of(plan: &OperatorPlan) -> Self {
+        let kinds: BTreeSet<GroupKind> = plan.kinds().map(ResourceType::group_kind).collect();
+        let fixed = kinds
+            .iter()
+            .filter_map(|kind| match plan.child_places(kind, true) {
+                Places::All => None,
+                Places::Only(some) => Some((kind.clone(), some)),
+            });
         Self {
-            kinds: plan.kinds().map(ResourceType::group_kind).collect(),
+            child_places: fixed.collect(),
+            kinds,
             labels: plan.labels.iter().map(|(key, _)| (&**key).into()).collect(),
             finalizers: plan.other_finalizers.iter().cloned().collect(),
+            places: plan.own_places(),
         }
+    }
+
+    /// The namespaces of the children of a kind.
+    pub fn places_of(&self, kind: &GroupKind) -> Places {
+        let some = self.child_places.get(kind).cloned();
+        some.map_or(Places::All, Places::Only)
     }
 
     /// What the status of a Katalog has recorded of an operated kind.
     pub fn recorded(kind: &OperatedKind) -> Self {
         let texts = |texts: &[String]| texts.iter().map(|text| (&**text).into()).collect();
         let kinds = kind.children.iter().flatten();
+        let fixed = kind.child_namespaces.iter();
         Self {
             kinds: kinds.map(|kind| GroupKind::parse(kind)).collect(),
             labels: texts(&kind.labels),
             finalizers: texts(&kind.finalizers),
+            places: (kind.namespaces.as_deref())
+                .map_or(Places::All, |some| Places::Only(texts(some))),
+            child_places: fixed
+                .map(|(kind, some)| (GroupKind::parse(kind), texts(some)))
+                .collect(),
         }
     }
 
@@ -77,10 +105,31 @@ impl Declared {
         kind.children = Some(self.kinds.iter().map(ToString::to_string).collect());
         kind.labels = texts(&self.labels);
         kind.finalizers = texts(&self.finalizers);
+        kind.namespaces = match &self.places {
+            Places::All => None,
+            Places::Only(some) => Some(texts(some)),
+        };
+        let fixed = self.child_places.iter();
+        kind.child_namespaces = fixed
+            .map(|(kind, some)| (kind.to_string(), texts(some)))
+            .collect();
     }
 
     /// Adds what another revision declares.
     pub fn extend(&mut self, other: Self) {
+        for kind in &other.kinds {
+            let places = other.places_of(kind);
+            let places = if self.kinds.contains(kind) {
+                places.and(self.places_of(kind))
+            } else {
+                places
+            };
+            match places {
+                Places::All => drop(self.child_places.remove(kind)),
+                Places::Only(some) => drop(self.child_places.insert(kind.clone(), some)),
+            }
+        }
+        self.places = std::mem::take(&mut self.places).and(other.places);
         self.kinds.extend(other.kinds);
         self.labels.extend(other.labels);
         self.finalizers.extend(other.finalizers);
@@ -252,6 +301,7 @@ mod tests {
             kinds: [GroupKind::parse("ConfigMap"), GroupKind::parse("Job.batch")].into(),
             labels: ["tier".into()].into(),
             finalizers: ["example.org/ours".into()].into(),
+            ..Declared::default()
         };
         let checked = written.checked(&declared);
         assert_eq!(
@@ -285,6 +335,36 @@ mod tests {
         );
         let long = Inventory::parse(&"\u{e9}".repeat(10_000));
         assert!(long.ignored(&Inventory::default()).unwrap().len() < 200);
+    }
+
+    #[test]
+    fn namespaces_grow_with_revisions_and_one_that_is_open_opens_them() {
+        let kind = GroupKind::parse("ConfigMap");
+        let only = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
+        let revision = |names: &[&str]| Declared {
+            kinds: [kind.clone()].into(),
+            places: Places::Only(only(names)),
+            child_places: [(kind.clone(), only(names))].into(),
+            ..Declared::default()
+        };
+        let mut declared = Declared::default();
+        declared.extend(revision(&["a"]));
+        assert_eq!(declared, revision(&["a"]));
+        declared.extend(revision(&["b"]));
+        assert_eq!(declared, revision(&["a", "b"]));
+        let mut operated = OperatedKind::default();
+        declared.record(&mut operated);
+        assert_eq!(Declared::recorded(&operated), declared);
+        // A release that did not record namespaces worked in all of them.
+        operated.namespaces = None;
+        operated.child_namespaces.clear();
+        declared.extend(Declared::recorded(&operated));
+        assert_eq!(
+            (&declared.places, declared.places_of(&kind)),
+            (&Places::All, Places::All)
+        );
+        declared.extend(revision(&["a"]));
+        assert_eq!(declared.places_of(&kind), Places::All);
     }
 
     #[test]

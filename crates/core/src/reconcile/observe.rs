@@ -10,7 +10,7 @@ use super::record::{Identity, Malformed, Uid, controller, owner_label};
 use crate::{
     plan::{
         GroupKind, Leaf, ObjectKey, ResourceType,
-        observe::{Changes, KeyPlan},
+        observe::{Changes, KeyPlan, LABEL_SERVICE},
     },
     template::{Budget, Data},
     value::{Key, Map, Node, Path, Sieve, hash, project},
@@ -140,6 +140,7 @@ pub fn lead(
             let owner = controller(&seen.view).or_else(|| owner_label(&seen.view));
             return Ok(owner.map(|uid| Lead::Uid(uid.into())));
         }
+        KeyPlan::Service => return Ok(service(seen)),
         KeyPlan::Label(label) => {
             let labels = seen
                 .view
@@ -161,6 +162,16 @@ pub fn lead(
     };
     let namespace = namespace.filter(|_| namespaced);
     Ok((!name.is_empty()).then(|| Lead::Name(namespace, name.into())))
+}
+
+/// The Service that an `EndpointSlice` is of: it belongs to the owner of that.
+fn service(seen: &Seen) -> Option<Lead> {
+    let labels = seen.view.get("metadata")?.get("labels")?;
+    let key = ObjectKey {
+        namespace: seen.id.key.namespace.clone(),
+        name: labels.get(LABEL_SERVICE)?.as_str()?.into(),
+    };
+    Some(Lead::About(GroupKind::parse("Service"), key))
 }
 
 /// What was kept of an object of that kind, with its kind and version.

@@ -70,19 +70,28 @@ pub(super) fn complete(
     }
     let mut prepared = Prepared::default();
     let mut cr = observed.cr.view.clone();
+    let mut audit = Node::Null;
+    let turns = evaluate(
+        (plan, observed, now),
+        sources,
+        &mut prepared,
+        |rules, prepared| match rules.normalize(&cr, observed.cr.holds.as_deref()) {
+            Ok(normalized) => {
+                cr = normalized.cr;
+                audit = normalized.audit;
+                prepared.changes = normalized.changes;
+                prepared.normalization = normalized.told;
+            }
+            Err(error) => prepared.failures.push(error.into()),
+        },
+    );
+    sources.heard(&turns);
+    sources.audit = audit;
     let turns = evaluate(
         (plan, observed, now),
         sources,
         &mut prepared,
         |rules, prepared| {
-            match rules.normalize(&cr, observed.cr.holds.as_deref()) {
-                Ok(normalized) => {
-                    cr = normalized.cr;
-                    prepared.changes = normalized.changes;
-                    prepared.normalization = normalized.told;
-                }
-                Err(error) => prepared.failures.push(error.into()),
-            }
             let before = cr.clone();
             for rule in mutation {
                 match rules.completion(rule, &cr) {

@@ -2,7 +2,8 @@
 
 use super::{gate::Turns, reason::Reason, record::Observed, sources::Sources};
 use crate::{
-    plan::{GroupKind, Leaf, Misfit, ObjectKey, OperatorPlan, Tree},
+    api::names,
+    plan::{Chosen, GroupKind, Leaf, Misfit, ObjectKey, OperatorPlan, OwnerPart, Tree},
     resources::{container_name, patch::merged, tagged_image},
     template::{Budget, Data, Entropy, EvalErrorKind},
     value::{Key, Map, Node, hash_text},
@@ -146,7 +147,16 @@ impl Renderer<'_, '_> {
                 };
                 Ok(Some(patched(object, self.tree(&parts.1)?)))
             }
+            Tree::Chosen(chosen) => self.chosen(chosen),
             Tree::ContainerName(name) => Ok(Some(Node::from(container_name(&self.text(name)?)))),
+            Tree::Owner(part) => {
+                let (kind, key) = self.frame.owner;
+                let text = match part {
+                    OwnerPart::Kind => kind.kind.to_lowercase(),
+                    OwnerPart::Name => key.name.to_string(),
+                };
+                Ok(Some(Node::from(names::label_value(&text))))
+            }
             Tree::Workload(workload) => {
                 let name = self.text(&workload.1)?;
                 Ok(Some(Node::from(workload_label(
@@ -175,6 +185,29 @@ impl Renderer<'_, '_> {
             frame: self.frame,
         };
         renderer.tree(tree)
+    }
+
+    /// What the profile has that the custom resource names.
+    fn chosen(&mut self, chosen: &Chosen) -> Result<Option<Node>, RenderError> {
+        let Chosen { name, options } = chosen;
+        let named = self.text(name)?.to_lowercase();
+        let Some((_, option)) = options.iter().find(|(name, _)| **name == *named) else {
+            let known: Vec<&str> = options.iter().map(|(name, _)| &**name).collect();
+            let message = format!(
+                "`{}` names no profile; the profiles are {}",
+                name.template.source(),
+                known.join(", ")
+            );
+            return Err(RenderError {
+                path: name.path.clone(),
+                message,
+                reason: Reason::TemplateFailed,
+            });
+        };
+        match option {
+            Some(tree) => self.tree(tree),
+            None => Ok(None),
+        }
     }
 
     fn map(&mut self, entries: &[(Key, Tree)]) -> Result<Node, RenderError> {

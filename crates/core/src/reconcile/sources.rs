@@ -14,10 +14,10 @@ use super::{
     record::Observed,
     related::RelatedRead,
     step::{Failure, Step as PassStep},
-    unique,
+    unique, watched,
 };
 use crate::{
-    plan::{ChildKey, EVENTS, EXTERNAL, GroupKind, Number, OperatorPlan, Stage},
+    plan::{CHANGES, ChildKey, EVENTS, EXTERNAL, GroupKind, Number, OperatorPlan, Stage},
     template::Data,
     value::{Key, Node, Path, Step},
 };
@@ -42,13 +42,15 @@ pub enum Read {
     Related(RelatedRead),
     /// The latest Event of the custom resource that the entry of `observe.events` of that name means.
     Event(Key),
+    /// The objects of that kind that the custom resource is told of by `observe.watch`: a map by name of what is kept of each.
+    Watched(GroupKind),
 }
 
 impl Read {
     /// Whether its answer may become another, so that whoever read it has a pass. A call is made anew by each pass, and an
     /// Event leads to a pass itself.
     pub fn may_change(&self) -> bool {
-        !matches!(self, Self::Call(_) | Self::Event(_))
+        !matches!(self, Self::Call(_) | Self::Event(_) | Self::Watched(_))
     }
 }
 
@@ -94,6 +96,8 @@ pub struct Sources {
     pub cr: Option<Node>,
     /// What came of preparing it.
     pub prepared: Prepared,
+    /// `._normalizeChanges`: what `normalize` changed; null where no template may read it.
+    pub audit: Node,
     /// `.cross`: custom resources of other operators, by name; null where the plan reads none.
     pub cross: Node,
     /// `.events`: the latest Events, by name; null where the plan reads none.
@@ -105,6 +109,8 @@ pub struct Sources {
     pub unavailable: Vec<(Path, Box<str>)>,
     /// `.external`, as the Katalog sees it and as the Motif of each import does.
     pub external: BTreeMap<Option<usize>, Node>,
+    /// Objects below `.children` that the operator does not create, by kind: a map by name.
+    pub watched: BTreeMap<GroupKind, Node>,
     /// When one of the conditions turns that were asked until now.
     pub wake: Option<Timestamp>,
     /// What they could not compare.
@@ -165,6 +171,7 @@ impl Sources {
             ..Self::default()
         };
         events::fill(plan, observed, &mut sources)?;
+        watched::fill(plan, observed, &mut sources)?;
         Ok(sources)
     }
 
@@ -226,6 +233,7 @@ impl Sources {
         for entry in &plan.observe.events {
             events::hide(&mut sources, entry, "nothing of others is read at the end");
         }
+        watched::hide_all(plan, &mut sources, "nothing of others is read at the end");
         sources
     }
 
@@ -239,6 +247,10 @@ impl Sources {
         let data = match &self.cross {
             Node::Null => Data::of(cr),
             cross => Data::of(cr).with("cross", cross),
+        };
+        let data = match &self.audit {
+            Node::Null => data,
+            audit => data.with(CHANGES, audit),
         };
         let data = match &self.events {
             Node::Null => data,

@@ -1,6 +1,6 @@
 //! `cronJobs`.
 
-use super::{Child, Metadata, Row, Shorthand, job::Work, scope::At};
+use super::{Child, Metadata, Row, Shorthand, job::Work, scope::At, workload};
 use crate::{
     api::{
         children::{Common, CronJob},
@@ -72,7 +72,8 @@ impl Shorthand for CronJob {
             backoff_limit: backoff_limit.as_ref(),
             restart_policy: "OnFailure",
         };
-        let run = work.spec(at, &child.name, metadata);
+        let labels = workload::recommended(metadata.labels.clone());
+        let run = work.spec(at, &child.name, labels);
         spec.put("jobTemplate", run.into_root("spec").into_tree());
         spec.into_root("spec")
     }

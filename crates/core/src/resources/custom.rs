@@ -153,6 +153,7 @@ fn check_version(at: &At<'_>, shape: &CrdShape, version: &str) {
 pub(crate) fn expand(at: &At<'_>, entry: &Custom, kind: &GroupKind) -> Fields {
     let mut root = Fields::default();
     let is_secret = kind.group.is_empty() && &*kind.kind == "Secret";
+    let at = at.inside(&entry.api_version);
     for (key, value) in &entry.body {
         let at = at.field(key);
         if LATER.contains(&&**key) {

@@ -8,7 +8,7 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree, resolve_profile},
+    plan::{Coerce, Fields, Resolved, Tree, resolve_profile},
 };
 
 const CPU: &str = "targetCPUUtilizationPercentage";
@@ -46,8 +46,8 @@ impl Shorthand for HorizontalPodAutoscaler {
         let number = |name: &str, own: &Option<Scalar>, of: fn(&Scaling) -> Option<&Scalar>| {
             let own = at.scalar_field(name, own.as_ref(), Coerce::Int);
             own.or_else(|| {
-                let (at, profile) = profile.as_ref()?;
-                at.scalar_field(name, of(profile), Coerce::Int)
+                let profile = profile.as_ref()?;
+                profile.tree(|at, profile| at.scalar_field(name, of(profile), Coerce::Int))
             })
         };
         spec.put(
@@ -63,7 +63,10 @@ impl Shorthand for HorizontalPodAutoscaler {
             p.target_cpu_utilization_percentage.as_ref()
         });
         spec.put("metrics", cpu.map(|share| Tree::list(vec![metric(share)])));
-        spec.put("behavior", self::behavior(at, behavior.as_ref(), profile));
+        spec.put(
+            "behavior",
+            self::behavior(at, behavior.as_ref(), profile.as_ref()),
+        );
         spec.into_root("spec")
     }
 }
@@ -123,7 +126,7 @@ fn profile<'a>(
     at: &At<'a>,
     behavior: Option<&'a ScalingBehavior>,
     none: &'a Scaling,
-) -> Option<(At<'a>, &'a Scaling)> {
+) -> Option<Resolved<'a, Scaling>> {
     let ScalingBehavior {
         profile,
         scale_up,
@@ -141,10 +144,11 @@ fn profile<'a>(
 fn behavior(
     at: &At<'_>,
     own: Option<&ScalingBehavior>,
-    profile: Option<(At<'_>, &Scaling)>,
+    profile: Option<&Resolved<'_, Scaling>>,
 ) -> Option<Tree> {
-    if let Some((at, profile)) = profile {
-        return at.field("behavior").manifest(profile.behavior.as_ref()?);
+    if let Some(profile) = profile {
+        return profile
+            .tree(|at, profile| at.field("behavior").manifest(profile.behavior.as_ref()?));
     }
     let own = own?;
     let at = at.field("behavior");

@@ -40,7 +40,8 @@ impl Shorthand for Job {
             // A pod that failed stays to be looked at; the Job makes the next one.
             restart_policy: "Never",
         };
-        work.spec(&child.at, &child.name, metadata)
+        // A Job's pods cannot be changed: those that exist would differ for ever.
+        work.spec(&child.at, &child.name, metadata.labels.clone())
             .into_root("spec")
     }
 }
@@ -53,8 +54,8 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// The spec of a Job.
-    pub(super) fn spec(&self, at: &At<'_>, name: &Leaf, metadata: &Metadata) -> Fields {
+    /// The spec of a Job whose pods have these labels.
+    pub(super) fn spec(&self, at: &At<'_>, name: &Leaf, labels: Fields) -> Fields {
         let mut spec = Fields::default();
         spec.put(
             "backoffLimit",
@@ -63,7 +64,7 @@ impl Work<'_> {
         );
         let mut pod = Parts::ending(self.pod).spec(at, name);
         pod.put_text("restartPolicy", self.restart_policy);
-        spec.put("template", workload::template(metadata.labels.clone(), pod));
+        spec.put("template", workload::template(labels, pod));
         spec
     }
 }

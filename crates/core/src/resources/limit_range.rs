@@ -55,7 +55,7 @@ impl Shorthand for LimitRange {
         let resolved = resolve_profile(at, profile.as_deref(), &set, limits, |profiles| {
             &profiles.limit_ranges
         });
-        let spec = resolved.map(|(at, limits)| self::limits(&at, limits));
+        let spec = resolved.map(|resolved| resolved.fields(self::limits));
         spec.unwrap_or_default().into_root("spec")
     }
 }

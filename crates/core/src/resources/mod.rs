@@ -18,6 +18,7 @@ pub(crate) mod hpa;
 pub(crate) mod ingress;
 mod job;
 pub(crate) mod limit_range;
+mod literals;
 mod namespace;
 pub(crate) mod network_policy;
 pub(crate) mod patch;

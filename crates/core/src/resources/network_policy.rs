@@ -76,10 +76,8 @@ impl Shorthand for NetworkPolicy {
         let resolved = resolve_profile(at, profile.as_deref(), &set, rules, |profiles| {
             &profiles.network_policies
         });
-        let mut spec = match resolved {
-            Some((at, rules)) => self::rules(&at, rules),
-            None => Fields::default(),
-        };
+        let spec = resolved.map(|resolved| resolved.fields(self::rules));
+        let mut spec = spec.unwrap_or_default();
         let selector = labels.into_optional().map(match_labels);
         let all = || Tree::Fixed(Node::Map(Map::default()));
         spec.put("podSelector", selector.unwrap_or_else(all));

@@ -11,7 +11,7 @@ use crate::{
         profiles::Budget,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, resolve_profile},
+    plan::{Coerce, Fields, Resolved, resolve_profile},
 };
 
 impl Shorthand for PodDisruptionBudget {
@@ -49,11 +49,12 @@ impl Shorthand for PodDisruptionBudget {
                 &profiles.pdb
             });
             // A profile that is not known has been told.
-            given += resolved
-                .as_ref()
-                .map_or(1, |(_, bounds)| self::given(bounds));
-            if let Some((at, bounds)) = resolved {
-                spec.extend(self::bounds(&at, bounds));
+            given += match &resolved {
+                Some(Resolved::One(_, bounds)) => self::given(bounds),
+                Some(Resolved::Chosen(..)) | None => 1,
+            };
+            if let Some(resolved) = resolved {
+                spec.extend(resolved.fields(self::bounds));
             }
         }
         if given != 1 {

@@ -1,11 +1,12 @@
 //! `persistentVolumeClaims`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::word_list, scope::At};
+use super::{Child, Metadata, Row, Shorthand, literals, pod::word_list, scope::At};
 use crate::{
     api::{
         children::{Common, PersistentVolumeClaim},
         scalar::Text,
     },
+    diagnostics::Code,
     plan::{Fields, Tree},
 };
 
@@ -60,7 +61,11 @@ impl Shorthand for PersistentVolumeClaim {
 /// The spec of a claim that asks for as much as the field `name` says.
 pub(super) fn request(at: &At<'_>, name: &str, storage: &Text) -> Fields {
     let mut requests = Fields::default();
-    requests.put("storage", at.required(name, storage));
+    let place = at.field(name);
+    if storage.trim().is_empty() {
+        place.error(Code::Empty, "this is empty");
+    }
+    requests.put("storage", literals::amount(&place, "storage", storage));
     let resources = requests.into_root("requests");
     resources.into_root("resources")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{env, is_given, probes, scope::At, security};
+use super::{env, is_given, literals, probes, scope::At, security};
 use crate::{
     api::{
         children::{PodParts, Resources, Serving},
@@ -149,6 +149,7 @@ impl<'a> Parts<'a> {
 
     fn image(&self, at: &At<'_>) -> Option<Tree> {
         let image = &self.pod.image;
+        literals::check_image(&at.field("image"), image);
         let Some(tag) = self.tag.filter(|_| !image.trim().is_empty()) else {
             return at.required("image", image);
         };
@@ -235,18 +236,25 @@ fn resources(at: &At<'_>, declared: &Resources) -> Option<Tree> {
         ("requests", !requests.is_empty()),
         ("limits", !limits.is_empty()),
     ];
-    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
+    let resolved = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
         &profiles.resources
     })?;
-    quantities(&at, declared)
+    resolved.tree(quantities)
 }
 
 /// What is asked for and allowed, but for the profile.
 pub(crate) fn quantities(at: &At<'_>, resources: &Resources) -> Option<Tree> {
     let quantities = |name: &str, texts: &BTreeMap<String, Text>| {
-        at.field(name)
-            .texts(texts, Coerce::OptionalText)
-            .into_optional()
+        let at = at.field(name);
+        let mut amounts = Fields::default();
+        for (resource, text) in texts {
+            at.key(resource).literal_key(resource);
+            amounts.put(
+                resource,
+                literals::amount(&at.field(resource), resource, text),
+            );
+        }
+        amounts.into_optional()
     };
     let mut fields = Fields::default();
     fields.put("requests", quantities("requests", &resources.requests));

@@ -68,8 +68,8 @@ fn probe(at: &At<'_>, probe: &Probe, asked: Asked<'_>) -> Option<Tree> {
     let profile = resolve_profile(at, probe.profile.as_deref(), &set, probe, |profiles| {
         &profiles.probes
     });
-    if let Some((at, probe)) = profile {
-        fields.extend(times(&at, probe));
+    if let Some(profile) = profile {
+        fields.extend(profile.fields(times));
     }
     Some(fields.into_part())
 }

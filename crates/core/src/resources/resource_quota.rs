@@ -53,7 +53,7 @@ impl Shorthand for ResourceQuota {
         let resolved = resolve_profile(at, profile.as_deref(), &set, quota, |profiles| {
             &profiles.resource_quotas
         });
-        let spec = resolved.map(|(at, quota)| hard(&at, quota));
+        let spec = resolved.map(|resolved| resolved.fields(hard));
         spec.unwrap_or_default().into_root("spec")
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     api::names,
     diagnostics::{Code, Diagnostic, FieldPath, Severity},
     plan::{Lexicon, Origin},
-    template::TemplateError,
+    template::{TemplateError, kro_expression},
     value::BadPath,
 };
 
@@ -32,6 +32,8 @@ pub(crate) struct At<'a> {
     path: FieldPath,
     /// Whether problems are those of the key that leads here.
     is_key: bool,
+    /// Whether this is inside an object of kro, whose own expressions are text to us.
+    of_kro: bool,
 }
 
 impl<'a> At<'a> {
@@ -44,6 +46,7 @@ impl<'a> At<'a> {
             shared: false,
             path: FieldPath::root(),
             is_key: false,
+            of_kro: false,
         }
     }
 
@@ -92,6 +95,14 @@ impl<'a> At<'a> {
     {
         At {
             lexicon: other.lexicon,
+            ..self.clone()
+        }
+    }
+
+    /// The same place, inside an object of the API version `api_version`.
+    pub(crate) fn inside(&self, api_version: &str) -> Self {
+        Self {
+            of_kro: api_version.trim().starts_with("kro.run/"),
             ..self.clone()
         }
     }
@@ -232,7 +243,10 @@ impl<'a> At<'a> {
     /// Reports a name that is not legal as `check` says.
     pub(crate) fn bad_name(&self, name: &str, why: String, check: Check) {
         let mut diagnostic = Diagnostic::error(Code::BadName, self.path.clone(), why);
-        diagnostic.hint = names::instead(name, check);
+        diagnostic.hint = match kro_expression(name) {
+            Some(found) => found.hint,
+            None => names::instead(name, check),
+        };
         self.report(diagnostic);
     }
 

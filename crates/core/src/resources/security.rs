@@ -27,10 +27,10 @@ pub(super) fn security_context(at: &At<'_>, declared: &SecurityContext) -> Optio
         ),
         ("capabilities", capabilities.is_some()),
     ];
-    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
+    let resolved = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
         &profiles.container_security
     })?;
-    context(&at, declared)
+    resolved.tree(context)
 }
 
 /// The container's security context, but for the profile.
@@ -124,10 +124,10 @@ pub(super) fn pod_security(at: &At<'_>, declared: &PodSecurity) -> Option<Tree> 
         ("runAsGroup", run_as_group.is_some()),
         ("fsGroup", fs_group.is_some()),
     ];
-    let (at, declared) = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
+    let resolved = resolve_profile(at, profile.as_deref(), &set, declared, |profiles| {
         &profiles.pod_security
     })?;
-    pod_context(&at, declared)
+    resolved.tree(pod_context)
 }
 
 /// The pod's security context, but for the profile.

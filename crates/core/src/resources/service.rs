@@ -7,10 +7,16 @@ use super::{
     workload::Search,
 };
 use crate::{
-    api::children::{Common, Service, ServicePort},
+    api::{
+        Text,
+        children::{Common, Service, ServicePort},
+    },
     diagnostics::Code,
     plan::{Coerce, Fields, Tree},
 };
+
+/// The label of pods that earlier generations gave the name of the custom resource.
+const OWNER: &str = "orkestra-owner";
 
 /// Types of Services that select pods.
 const TYPES: [&str; 3] = ["ClusterIP", "NodePort", "LoadBalancer"];
@@ -63,12 +69,16 @@ impl Shorthand for Service {
                 spec.put("selector", labels.into_optional());
                 search.found()
             }
+            None if child.workloads.is_empty() => {
+                spec.put("selector", pods_of_owner(at));
+                None
+            }
             None => search
                 .needed()
                 .inspect(|workload| spec.put("selector", workload.pods(at))),
         };
         let ports = if self.ports.is_empty() {
-            self.port(at, workload)
+            self.port(at, workload, child.workloads.is_empty())
         } else {
             Some(self.several(at))
         };
@@ -77,13 +87,30 @@ impl Shorthand for Service {
     }
 }
 
+/// The selector of a Service beside which no workload is declared: pods that others make and label with the custom
+/// resource's name.
+///
+/// Source: language reference, conflicts with the seeds, "Service without workload".
+fn pods_of_owner(at: &At<'_>) -> Tree {
+    let message = format!(
+        "this operatorBox declares no workload: the Service selects pods with the label `{OWNER}: <name of the custom resource>`"
+    );
+    let hint = "declare `selector` with the labels of the pods";
+    at.warn_hint(Code::ServiceSelector, message, hint);
+    let mut labels = Fields::default();
+    let name = Text::from("{{ .metadata.name }}".to_owned());
+    labels.put(OWNER, at.value(&name, Coerce::Text));
+    labels.into_tree()
+}
+
 impl Service {
     /// The one port; a headless Service may have none.
-    fn port(&self, at: &At<'_>, workload: Option<&Workload<'_>>) -> Option<Tree> {
+    fn port(&self, at: &At<'_>, workload: Option<&Workload<'_>>, is_alone: bool) -> Option<Tree> {
         let inherited = || Some(workload?.port.as_ref()?.1);
         let none = !is_given(self.port.as_ref().or_else(inherited));
-        // A Service that selects nothing has another problem.
-        if none && self.headless != Some(true) && (workload.is_some() || self.selector.is_some()) {
+        // Where it is not clear what the Service selects, that is the problem.
+        let is_clear = workload.is_some() || self.selector.is_some() || is_alone;
+        if none && self.headless != Some(true) && is_clear {
             let hint = "declare `port` here or on the workload that the Service selects";
             at.error_hint(Code::NoPort, "the Service has no port", hint);
         }

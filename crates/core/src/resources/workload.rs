@@ -11,7 +11,7 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, GroupKind, Leaf, Tree, resolve_profile},
+    plan::{Coerce, Fields, GroupKind, Leaf, OwnerPart, Tree, resolve_profile},
     template::Template,
 };
 
@@ -146,10 +146,28 @@ pub(super) fn match_labels(labels: Tree) -> Tree {
 /// Puts selector and pod template into the spec of a workload that selects its pods.
 pub(super) fn put_pods(spec: &mut Fields, child: &Child<'_>, metadata: &Metadata, pod: Fields) {
     let label = workload_label(&child.kind, &child.name);
-    let mut labels = metadata.labels.clone();
+    let mut labels = recommended(metadata.labels.clone());
     labels.extend(label.clone());
     spec.put("selector", match_labels(label.into_tree()));
     spec.put("template", template(labels, pod));
+}
+
+/// Labels of pods with those that Kubernetes recommends, where the author has not set them. They are on the pods alone, and
+/// no selector has them: on objects without an owner Argo CD would take `instance` for a mark of its own.
+///
+/// Source: Kubernetes, "Recommended Labels".
+pub(super) fn recommended(mut labels: Fields) -> Fields {
+    let all = [
+        (names::LABEL_APP_NAME, Tree::Owner(OwnerPart::Kind)),
+        (names::LABEL_APP_INSTANCE, Tree::Owner(OwnerPart::Name)),
+        (names::LABEL_APP_MANAGED_BY, Tree::text("orkestra")),
+    ];
+    for (key, value) in all {
+        if !labels.has(key) {
+            labels.put(key, value);
+        }
+    }
+    labels
 }
 
 /// A pod template; without labels it has no metadata.
@@ -180,12 +198,15 @@ pub(super) fn strategy(
         ("maxSurge", max_surge.is_some()),
         ("maxUnavailable", max_unavailable.is_some()),
     ];
-    let (at, declared) = resolve_profile(&at, profile.as_deref(), &set, declared, |profiles| {
+    let resolved = resolve_profile(&at, profile.as_deref(), &set, declared, |profiles| {
         &profiles.rolling_update
     })?;
     let mut strategy = Fields::default();
     strategy.put_text("type", "RollingUpdate");
-    strategy.put("rollingUpdate", pace(&at, declared).into_optional());
+    strategy.put(
+        "rollingUpdate",
+        resolved.tree(|at, declared| pace(at, declared).into_optional()),
+    );
     Some(strategy.into_tree())
 }
 

@@ -8,7 +8,7 @@ mod passes;
 use orkestra_core::{
     decode::{Event, Lines, Listed, Page},
     diagnostics::{Diagnostic, Diagnostics},
-    document::{Source, parse_stream, read_katalog, read_stream},
+    document::{Source, convert, parse_stream, read_katalog, read_stream},
     plan::{self, GroupKind, KatalogRef, Library, OperatorPlan, Plan, Schemas},
     reconcile::{
         record::{ChildRecord, CrRecord},
@@ -92,7 +92,7 @@ fn template_data() -> Value {
 }
 
 /// A stream of documents: it is read or refused with places inside of it. A Katalog that is read is the same when it
-/// comes as an object, and when it is written out and read again.
+/// comes as an object, and when it is written out and read again. What can be parsed converts to what can be parsed.
 pub(crate) fn document(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else {
         return;
@@ -102,6 +102,9 @@ pub(crate) fn document(input: &[u8]) {
         for problem in &problems {
             inside(problem, text);
         }
+    }
+    if let Ok(converted) = convert(FILE, text) {
+        assert!(convert(FILE, &converted.text).is_ok());
     }
     for source in parse_stream(FILE, text).sources {
         let read = match read_katalog(&source) {

@@ -264,6 +264,7 @@ onReconcile:
             name: "waters".into(),
         },
         operators: vec![plan],
+        stopped: Vec::new(),
         deletion_policy: orkestra_core::api::DeletionPolicy::default(),
     });
     let secrets = rights

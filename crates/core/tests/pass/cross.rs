@@ -166,6 +166,36 @@ onReconcile:
 }
 
 #[test]
+fn a_namespace_that_the_resource_chooses_is_read_only_where_it_is_permitted() {
+    let declared = r#"
+cross:
+  - crd: spring
+    selector: { name: s, namespace: "{{ .spec.from }}" }
+    allowedNamespaces: [hills-*]
+onReconcile:
+  configMaps: [{ name: a, data: { found: "{{ .cross.spring.found }}" } }]
+"#;
+    let asked = |from: &str| {
+        let spec = json!({ "from": from });
+        let mut world = World::new(&operator(declared), pond(&spec, &json!({})));
+        let namespace = if from.is_empty() { NAMESPACE } else { from };
+        let read = named("spring", Some(namespace), "s");
+        world.outside.insert(read, ready(&json!({})));
+        words(&world.decide())
+    };
+    for permitted in ["", NAMESPACE, "hills-1"] {
+        assert_eq!(asked(permitted), ["apply ConfigMap east/a"], "{permitted}");
+    }
+    for refused in ["kube-system", "my-hills-1"] {
+        let words = asked(refused);
+        assert!(
+            !words.iter().any(|word| word.starts_with("apply")),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
 fn health_and_metrics_are_there_also_where_there_is_no_resource() {
     let declared = r#"
 cross: [{ crd: spring, selector: { name: s } }]

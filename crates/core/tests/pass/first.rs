@@ -69,7 +69,10 @@ fn a_deployment_is_rendered_with_every_field_of_its_type() {
         "selector": { "matchLabels": { "orkestra.orkspace.io/workload": label } },
         "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "25%", "maxUnavailable": 0 } },
         "template": {
-            "metadata": { "labels": { "orkestra.orkspace.io/workload": label, "tier": "back" } },
+            "metadata": { "labels": {
+                "app.kubernetes.io/instance": "pond", "app.kubernetes.io/managed-by": "orkestra",
+                "app.kubernetes.io/name": "pond", "orkestra.orkspace.io/workload": label, "tier": "back",
+            } },
             "spec": {
                 "imagePullSecrets": [{ "name": "registry" }, { "name": "second" }],
                 "nodeSelector": { "disk": "ssd" },
@@ -197,7 +200,13 @@ fn ownership_labels_stay_off_the_pods() {
         .unwrap();
     assert_eq!(
         labels.keys().collect::<Vec<_>>(),
-        ["orkestra.orkspace.io/workload", "tier"]
+        [
+            "app.kubernetes.io/instance",
+            "app.kubernetes.io/managed-by",
+            "app.kubernetes.io/name",
+            "orkestra.orkspace.io/workload",
+            "tier"
+        ]
     );
 }
 

@@ -295,6 +295,68 @@ fn events_that_cannot_be_read_leave_their_readers_as_they_are() {
     }
 }
 
+const WATCHED: &str = r#"
+observe:
+  watch:
+    - { apiVersion: v1, kind: Pod, keyFrom: { label: example.org/pond } }
+onReconcile:
+  services:
+    - { name: web, port: 80, selector: { app: web } }
+  configMaps:
+    - name: a
+      data:
+        first: "{{ .children.pod.metadata.name }} {{ .children.pod.status.phase }}"
+        number: "{{ len .children.pods }}"
+        family: "{{ .children.endpointslice.addressType }}"
+"#;
+
+#[test]
+fn objects_that_are_only_observed_are_read_below_children() {
+    let mut world = World::new(&operator(WATCHED), pond(&json!({}), &json!({})));
+    let kinds: Vec<String> = (world.plan.observe.watches.iter())
+        .map(|watch| watch.kind.group_kind().to_string())
+        .collect();
+    assert_eq!(kinds, ["Pod", "EndpointSlice.discovery.k8s.io"]);
+    let data = |world: &World| {
+        let cycle = world.decide();
+        let object = &rendered(&cycle, &key("ConfigMap", "a")).object;
+        object.get("data").map_or(Value::Null, Node::to_json)
+    };
+    let nothing = json!({ "first": " ", "number": "0", "family": "" });
+    assert_eq!(data(&world), nothing);
+    let pod = |phase: &str| json!({ "metadata": { "name": phase }, "status": { "phase": phase } });
+    let pods = json!({ "a": pod("Running"), "b": pod("Pending") });
+    let ready = |objects: &Value| Answer::Ready(Arc::new(Node::from(objects)));
+    let read = |kind: &str| Read::Watched(GroupKind::parse(kind));
+    world.outside.insert(read("Pod"), ready(&pods));
+    let slices = json!({ "web-1": { "addressType": "IPv4" } });
+    let slice = read("EndpointSlice.discovery.k8s.io");
+    world.outside.insert(slice, ready(&slices));
+    let all = json!({ "first": "Running Running", "number": "2", "family": "IPv4" });
+    assert_eq!(data(&world), all);
+    let gone = Answer::Unavailable("no permission to list pods".into());
+    world.outside.insert(read("Pod"), gone);
+    assert!(words(&world.decide()).contains(&"keep ConfigMap east/a".to_owned()));
+}
+
+#[test]
+fn an_endpoint_slice_leads_to_the_owner_of_its_service() {
+    let plan = operator(WATCHED);
+    let slices = &plan.observe.watches[1];
+    let object = json!({
+        "metadata": { "name": "web-1", "namespace": "west", "uid": "u", "resourceVersion": "1",
+            "labels": { "kubernetes.io/service-name": "web" } },
+    });
+    let seen = Seen::read(&Node::from(&object), &slices.kept_paths()).unwrap();
+    let found = lead(&slices.key, &slices.kind, &seen, true, plan_time()).unwrap();
+    let service = ObjectKey {
+        namespace: Some("west".into()),
+        name: "web".into(),
+    };
+    let about = Lead::About(GroupKind::parse("Service"), service);
+    assert_eq!(found, Some(about));
+}
+
 #[test]
 fn another_declaration_is_another_plan() {
     let hash = |text: &str| operator(text).hash.clone();

@@ -155,9 +155,17 @@ impl Entry {
         }
     }
 
-    /// Notes which custom resource an Event belongs to now.
+    /// Whether templates read its objects.
+    fn is_read(&self) -> bool {
+        match self.of {
+            Of::Watch(index) => !self.plan.observe.watches[index].reads.is_empty(),
+            Of::Events(index) => !self.plan.observe.events[index].reads.is_empty(),
+        }
+    }
+
+    /// Notes which custom resource an object belongs to now.
     fn take_in(&self, key: &ObjectKey, now: Timestamp) {
-        if self.events().is_some_and(|events| !events.reads.is_empty()) {
+        if self.is_read() {
             let store = self.watch.store();
             let lead = || self.lead(&*store.get(key)?, now);
             self.latest.refresh(key, lead);

@@ -48,6 +48,13 @@ impl Latest {
         }
     }
 
+    /// All that lead to one of `leads`.
+    pub(super) fn all(&self, leads: &[(Lead, Option<Uid>)]) -> Vec<ObjectKey> {
+        let index = lock(&self.0);
+        let found = leads.iter().filter_map(|(lead, _)| index.events.get(lead));
+        found.flatten().cloned().collect()
+    }
+
     /// The Event that was written last of all that lead to one of `leads`. Where a uid is given, one that is about another
     /// object of the same name is none of them.
     pub(super) fn of(

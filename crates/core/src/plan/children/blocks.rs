@@ -120,7 +120,7 @@ fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
 }
 
 /// The entries of the kinds that have a list of their own, each with its place in that.
-pub(super) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
+pub(crate) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
     let Lifecycle {
         deployments,
         stateful_sets,

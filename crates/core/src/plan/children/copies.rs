@@ -68,17 +68,26 @@ impl Surroundings<'_> {
             Some(text) => Some(named(&from_at, text, NameRule::Label1123)?),
             None => None,
         };
-        let allowed = allowed(&at.field("allowedSources"), &copies.allowed_sources);
-        let is_fixed = |leaf: &Leaf| checks::known_text(self.imports, self.import, leaf).is_some();
-        let is_bound = is_fixed(&name) && namespace.as_ref().is_none_or(is_fixed);
+        let mut allowed = allowed(&at.field("allowedSources"), &copies.allowed_sources);
+        let fixed = |leaf: &Leaf| checks::known_text(self.imports, self.import, leaf);
+        let is_bound =
+            fixed(&name).is_some() && namespace.as_ref().is_none_or(|leaf| fixed(leaf).is_some());
         let is_own = |leaf: &Leaf| targets::is_own(self.imports, self.import, leaf);
         if !is_bound && allowed.is_none() && !namespace.as_ref().is_none_or(is_own) {
-            let place = if is_fixed(&name) { &from_at } else { &name_at };
-            place.error_hint(
+            let part = |text: Option<String>| text.unwrap_or_else(|| "*".to_owned());
+            let permitted = (part(namespace.as_ref().and_then(fixed)), part(fixed(&name)));
+            let place = if permitted.1 == "*" {
+                &name_at
+            } else {
+                &from_at
+            };
+            place.warn_hint(
                 Code::OpenSource,
-                "the author of a custom resource chooses what is copied from another namespace",
-                "list what may be copied: `allowedSources: [infra/*-login]`",
+                "the custom resource decides what is copied from another namespace: without `allowedSources` only objects of its own namespace are copied",
+                format!("to permit others, add `allowedSources: [{}/{}]`, as narrow as possible", permitted.0, permitted.1),
             );
+            // Each pass refuses what nobody permits.
+            allowed = Some(Box::default());
         }
         Some(CopyPlan {
             kind: source.kind.clone(),

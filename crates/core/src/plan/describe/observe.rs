@@ -28,6 +28,7 @@ fn watch(plan: &WatchPlan) -> Node {
         name,
         on,
         key,
+        reads,
     } = plan;
     let of = format!("{} {}", kind.api_version(), kind.kind);
     let named = [("namespace", namespace), ("name", name)];
@@ -39,7 +40,9 @@ fn watch(plan: &WatchPlan) -> Node {
         ("on", changes(*on)),
         ("key", self::key(key)),
     ];
-    map(always.into_iter().chain(named))
+    let text = |path: &Path| Node::from(path.to_string());
+    let reads = (!reads.is_empty()).then(|| ("reads", list(reads.iter().map(text))));
+    map(always.into_iter().chain(named).chain(reads))
 }
 
 fn event(plan: &EventPlan) -> Node {
@@ -78,6 +81,7 @@ fn key(key: &KeyPlan) -> Node {
     match key {
         KeyPlan::Owner => Node::from("owner"),
         KeyPlan::About => Node::from("about"),
+        KeyPlan::Service => Node::from("service"),
         KeyPlan::Label(label) => map([("label", Node::from(&**label))]),
         KeyPlan::Name { name, namespace } => {
             let namespace = namespace.as_ref().map(|text| ("namespace", leaf(text)));

@@ -11,17 +11,21 @@ pub(super) fn rules(plan: &RulesPlan) -> Node {
     let RulesPlan {
         normalize,
         persist,
+        audit,
         mutation,
         late,
         validation,
     } = plan;
-    map([
+    let always = [
         ("normalize", list(normalize.iter().map(normalized))),
         ("persist", Node::from(*persist)),
         ("mutation", list(mutation.iter().map(completion))),
         ("late", Node::from(*late)),
         ("validation", list(validation.iter().map(demand))),
-    ])
+    ];
+    // Left out where it changes nothing: plans keep their hash.
+    let audit = audit.then_some(("audit", Node::Bool(true)));
+    map(always.into_iter().chain(audit))
 }
 
 fn normalized(one: &Normalized) -> Node {

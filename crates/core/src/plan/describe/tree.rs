@@ -2,7 +2,7 @@
 
 use super::{list, map};
 use crate::{
-    plan::{Coerce, Leaf, Tree},
+    plan::{Coerce, Leaf, OwnerPart, Tree},
     template::Template,
     value::{Key, Node},
 };
@@ -23,7 +23,20 @@ pub(crate) fn tree(of: &Tree) -> Node {
         Tree::List(items) => list(items.iter().map(tree)),
         Tree::Image(parts) => map([("$image", leaf(&parts.0)), ("$tag", leaf(&parts.1))]),
         Tree::Patched(parts) => map([("$object", tree(&parts.0)), ("$patch", tree(&parts.1))]),
+        Tree::Chosen(chosen) => {
+            let options = chosen.options.iter();
+            let options = options.map(|(name, option)| {
+                let option = option.as_ref().map(tree).unwrap_or_default();
+                (Key::from(&**name), option)
+            });
+            map([
+                ("$profile", leaf(&chosen.name)),
+                ("$of", Node::Map(options.collect())),
+            ])
+        }
         Tree::ContainerName(name) => map([("$containerName", leaf(name))]),
+        Tree::Owner(OwnerPart::Kind) => map([("$owner", Node::from("kind"))]),
+        Tree::Owner(OwnerPart::Name) => map([("$owner", Node::from("name"))]),
         Tree::Workload(workload) => map([
             ("$workload", Node::from(workload.0.to_string())),
             ("$name", leaf(&workload.1)),

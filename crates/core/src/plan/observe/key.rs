@@ -8,6 +8,11 @@ use crate::{
     value::{Key, Path},
 };
 
+/// The label of an `EndpointSlice` that names its Service.
+///
+/// Source: Kubernetes, "`EndpointSlices`", ownership.
+pub(crate) const LABEL_SERVICE: &str = "kubernetes.io/service-name";
+
 /// How the custom resource is found that belongs to an object or an Event.
 #[derive(Debug)]
 pub enum KeyPlan {
@@ -15,6 +20,8 @@ pub enum KeyPlan {
     Owner,
     /// It is what the Event is about, or the owner of that.
     About,
+    /// It owns the Service that an `EndpointSlice` is of.
+    Service,
     /// The object's label of this key holds its name.
     Label(Key),
     /// Templates over the object.
@@ -37,7 +44,7 @@ impl KeyPlan {
     /// The templates.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = &Leaf> {
         let (name, namespace) = match self {
-            Self::Owner | Self::About | Self::Label(_) => (None, None),
+            Self::Owner | Self::About | Self::Service | Self::Label(_) => (None, None),
             Self::Name { name, namespace } => (Some(name), namespace.as_ref()),
         };
         name.into_iter().chain(namespace)
@@ -51,6 +58,7 @@ impl KeyPlan {
                 Path::of_fields(["metadata", "labels", names::LABEL_OWNER_UID]),
             ],
             Self::About => vec![Path::of_fields(["regarding"])],
+            Self::Service => vec![Path::of_fields(["metadata", "labels", LABEL_SERVICE])],
             Self::Label(key) => vec![Path::of_fields(["metadata", "labels", key])],
             Self::Name { .. } => {
                 let leaves = self.leaves();
@@ -65,7 +73,9 @@ impl KeyPlan {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let source = |leaf: &Leaf| leaf.template.source().to_owned();
         match (self, other) {
-            (Self::Owner, Self::Owner) | (Self::About, Self::About) => true,
+            (Self::Owner, Self::Owner)
+            | (Self::About, Self::About)
+            | (Self::Service, Self::Service) => true,
             (Self::Label(one), Self::Label(other)) => one == other,
             (Self::Name { .. }, Self::Name { .. }) => {
                 self.leaves().map(source).eq(other.leaves().map(source))

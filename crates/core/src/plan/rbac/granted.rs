@@ -4,7 +4,7 @@
 
 use super::Rights;
 use crate::{
-    plan::{ChildPlan, Leaf, OperatorPlan, Tree},
+    plan::{ChildPlan, Leaf, OperatorPlan, Places, Tree},
     value::Node,
 };
 
@@ -19,13 +19,14 @@ pub(super) fn add(rights: &mut Rights, operator: &OperatorPlan) {
         .iter()
         .filter(|child| &*child.kind.group == RBAC)
     {
+        let places = operator.child_places(&child.kind.group_kind(), false);
         match &*child.kind.kind {
             "Role" | "ClusterRole" => {
                 for rule in fixed_items(&child.body, "rules") {
-                    rule_of(rights, rule);
+                    rule_of(rights, &places, rule);
                 }
             }
-            "RoleBinding" | "ClusterRoleBinding" => bind(rights, operator, child),
+            "RoleBinding" | "ClusterRoleBinding" => bind(rights, operator, &places, child),
             _ => {}
         }
     }
@@ -33,7 +34,7 @@ pub(super) fn add(rights: &mut Rights, operator: &OperatorPlan) {
 
 /// The right to give a role that somebody else made: its rules are not known here. Of a role of the same operator they
 /// are, and whoever holds them needs no more.
-fn bind(rights: &mut Rights, operator: &OperatorPlan, binding: &ChildPlan) {
+fn bind(rights: &mut Rights, operator: &OperatorPlan, places: &Places, binding: &ChildPlan) {
     let Some(role) = part(&binding.body, "roleRef") else {
         return;
     };
@@ -58,7 +59,7 @@ fn bind(rights: &mut Rights, operator: &OperatorPlan, binding: &ChildPlan) {
         vec![name.to_owned()]
     };
     for name in names {
-        rights.add_named(RBAC, resource, &[name], ["bind"]);
+        rights.add_named(places, RBAC, resource, &[name], ["bind"]);
     }
 }
 
@@ -93,7 +94,7 @@ pub(in crate::plan) fn chosen_role<'a>(
     (name.contains("{{") && !makes(children, kind, name)).then_some(leaf)
 }
 
-fn rule_of(rights: &mut Rights, rule: &Node) {
+fn rule_of(rights: &mut Rights, places: &Places, rule: &Node) {
     let texts = |key: &str| -> Vec<String> {
         let list = rule.get(key).and_then(Node::as_list).unwrap_or_default();
         list.iter()
@@ -104,7 +105,7 @@ fn rule_of(rights: &mut Rights, rule: &Node) {
     for group in texts("apiGroups") {
         for resource in texts("resources") {
             let verbs = verbs.iter().map(String::as_str);
-            rights.add_named(&group, &resource, &names, verbs);
+            rights.add_named(places, &group, &resource, &names, verbs);
         }
     }
 }

@@ -1,16 +1,19 @@
 //! The names below `.children`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     api::EnrichTarget,
-    plan::{ChildPlan, GroupKind, Number, OperatorPlan, kinds},
+    plan::{ChildPlan, GroupKind, Number, ObservePlan, OperatorPlan, kinds},
     value::{Key, Step},
 };
 
 /// What stands under each name below `.children`.
-pub(crate) fn names(children: &[ChildPlan]) -> BTreeMap<String, (GroupKind, Number)> {
-    Known::of(children)
+pub(crate) fn names(
+    children: &[ChildPlan],
+    observe: &ObservePlan,
+) -> BTreeMap<String, (GroupKind, Number)> {
+    Known::of(children, observe)
 }
 
 /// The names below `.children` that the declared kinds have.
@@ -24,29 +27,35 @@ pub(super) struct Known {
     pub(super) enrich: Vec<EnrichTarget>,
     /// Whether there are no others.
     pub(super) all: bool,
+    /// Whether templates read what `normalize` changed.
+    pub(super) audits: bool,
+    /// Kinds of which the operator creates none.
+    watched: BTreeSet<GroupKind>,
 }
 
 impl Known {
     pub(super) fn new(plan: &OperatorPlan, all: bool) -> Self {
         Self {
-            names: Self::of(&plan.children),
+            names: Self::of(&plan.children, &plan.observe),
+            watched: (plan.observe.readable(&plan.children))
+                .map(|kind| kind.group_kind())
+                .collect(),
             cross: plan.cross.iter().map(|entry| entry.name.clone()).collect(),
             events: (plan.observe.events.iter())
                 .map(|entry| entry.name.clone())
                 .collect(),
             enrich: plan.enrich.iter().map(|entry| entry.target).collect(),
             all,
+            audits: plan.rules.audit,
         }
     }
 
     /// Of two kinds that share a name Kubernetes' own has it, else the one that is declared first.
-    fn of(children: &[ChildPlan]) -> BTreeMap<String, (GroupKind, Number)> {
+    fn of(children: &[ChildPlan], observe: &ObservePlan) -> BTreeMap<String, (GroupKind, Number)> {
         let mut known = BTreeMap::new();
-        let built_in = children
-            .iter()
-            .filter(|child| kinds::built_in(&child.kind.group_kind()).is_some());
-        for child in built_in.chain(children) {
-            let kind = &child.kind;
+        let made = || children.iter().map(|child| child.kind.clone());
+        let built_in = made().filter(|kind| kinds::built_in(&kind.group_kind()).is_some());
+        for kind in built_in.chain(made()).chain(observe.readable(children)) {
             let plural = kind
                 .plural
                 .as_ref()
@@ -76,8 +85,15 @@ impl Known {
         }
     }
 
+    /// The kinds that the operator creates.
     pub(super) fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
-        self.names.values().map(|(kind, _)| kind)
+        let all = self.names.values().map(|(kind, _)| kind);
+        all.filter(|kind| !self.is_watched(kind))
+    }
+
+    /// Whether the operator reads objects of that kind and creates none.
+    pub(super) fn is_watched(&self, kind: &GroupKind) -> bool {
+        self.watched.contains(kind)
     }
 
     /// The names as they are preferred, for messages.

@@ -6,7 +6,7 @@ use super::{Coerce, CrdVersion, Normalized, Target, below, relative};
 use crate::{
     api::{
         gate::ValueType,
-        rules::Normalize,
+        rules::{Normalize, NormalizeType},
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
@@ -158,18 +158,38 @@ fn is_known(at: &At<'_>, path: &Path, version: Option<&CrdVersion>) -> bool {
     false
 }
 
-/// The fields that are declared at the entry and in its box, sorted; and whether they are written to the custom resource.
+/// What `normalize` declares, at the entry and in its box.
+pub(super) struct Forms {
+    /// The fields, sorted.
+    pub(super) fields: Box<[Normalized]>,
+    /// Whether they are written to the custom resource.
+    pub(super) persist: bool,
+    /// Whether templates read what changed.
+    pub(super) audit: bool,
+}
+
+/// What is declared at the entry and in its box.
 pub(super) fn normalize<'a>(
     declared: impl Iterator<Item = (At<'a>, &'a Normalize)>,
     version: Option<&CrdVersion>,
-) -> (Box<[Normalized]>, bool) {
+) -> Forms {
     let mut fields: BTreeMap<Path, Normalized> = BTreeMap::new();
-    let mut persist = true;
+    let (mut persist, mut audit) = (true, false);
     for (at, normalize) in declared {
         persist &= normalize.persist.unwrap_or(true);
+        audit |= normalize.audit.unwrap_or(false);
+        let types = &normalize.types;
+        for unused in types
+            .keys()
+            .filter(|key| !normalize.spec.contains_key(*key))
+        {
+            let message = format!("`spec` normalizes no `{unused}`: this has no effect");
+            at.field("types").key(unused).warn(Code::NoEffect, message);
+        }
         let at = at.field("spec");
         for (key, text) in &normalize.spec {
-            let Some(one) = field(&at, key, text, version) else {
+            let cast = types.get(key).copied().map(coerce_to);
+            let Some(one) = field(&at, key, (text, cast), version) else {
                 continue;
             };
             let others = fields.keys();
@@ -188,10 +208,28 @@ pub(super) fn normalize<'a>(
             fields.insert(one.path.clone(), one);
         }
     }
-    (fields.into_values().collect(), persist)
+    Forms {
+        fields: fields.into_values().collect(),
+        persist,
+        audit,
+    }
 }
 
-fn field(at: &At<'_>, key: &str, text: &Text, version: Option<&CrdVersion>) -> Option<Normalized> {
+fn coerce_to(type_: NormalizeType) -> Coerce {
+    match type_ {
+        NormalizeType::Int | NormalizeType::Integer => Coerce::Int,
+        NormalizeType::Float | NormalizeType::Number => Coerce::Float,
+        NormalizeType::Bool | NormalizeType::Boolean => Coerce::Bool,
+        NormalizeType::String => Coerce::Text,
+    }
+}
+
+fn field(
+    at: &At<'_>,
+    key: &str,
+    (text, cast): (&Text, Option<Coerce>),
+    version: Option<&CrdVersion>,
+) -> Option<Normalized> {
     let key_at = at.key(key);
     let value = at.field(key).leaf(text, Coerce::Native);
     let trimmed = key.trim();
@@ -224,7 +262,7 @@ fn field(at: &At<'_>, key: &str, text: &Text, version: Option<&CrdVersion>) -> O
     let path = below("spec", &without_root(&path, version));
     let is_known = is_known(&key_at, &path, version);
     let mut value = value?;
-    value.coerce = of_schema(&path, version);
+    value.coerce = cast.unwrap_or_else(|| of_schema(&path, version));
     fits(&at.field(key), &value);
     Some(Normalized {
         path,

@@ -156,6 +156,15 @@ pub enum Coerce {
     Word(&'static [&'static str]),
 }
 
+/// What each profile has in one place, and which of them counts.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// The name of the profile, in any case.
+    pub name: Leaf,
+    /// What the profiles have here, by their names in lower case; one may have nothing.
+    pub options: Box<[(Box<str>, Option<Tree>)]>,
+}
+
 /// An object, or a part of one, with expressions at its leaves.
 #[derive(Clone, Debug)]
 pub enum Tree {
@@ -173,8 +182,21 @@ pub enum Tree {
     ContainerName(Leaf),
     /// An image, and the tag that it gets if it has none: [`crate::resources::tagged_image`].
     Image(Box<(Leaf, Leaf)>),
+    /// What a profile has here that each custom resource chooses.
+    Chosen(Box<Chosen>),
     /// An object, and what is merged into it.
     Patched(Box<(Tree, Tree)>),
     /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
     Workload(Box<(GroupKind, Leaf)>),
+    /// Something of the custom resource as the value of a label.
+    Owner(OwnerPart),
+}
+
+/// What of a custom resource the value of a label is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnerPart {
+    /// Its kind in lower case.
+    Kind,
+    /// Its name.
+    Name,
 }

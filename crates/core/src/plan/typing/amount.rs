@@ -19,6 +19,11 @@ impl Typing<'_, '_> {
     }
 }
 
+/// What is wrong with a literal as an amount, and what was probably meant.
+pub(crate) fn explain_amount(text: &str) -> Option<(String, Option<String>)> {
+    explain(&Node::from(text))
+}
+
 /// What is wrong with a value as an amount, and what was probably meant. None where it is one, or is left out for being
 /// empty. One that is too large is one to the API server, which cuts it off.
 pub(super) fn explain(node: &Node) -> Option<(String, Option<String>)> {

@@ -21,6 +21,8 @@ mod target;
 mod tree;
 mod whole_lists;
 
+pub(crate) use amount::explain_amount;
+
 use std::{
     cell::{Cell, RefCell},
     collections::HashSet,
@@ -96,12 +98,15 @@ impl<'a, 's> Typing<'a, 's> {
             .iter()
             .map(|root| ((*root).to_owned(), of_root(schema, root, known.built_in)))
             .collect();
-        names.push(("children".to_owned(), of_children(known, &plan.children)));
+        names.push(("children".to_owned(), of_children(known, plan)));
         names.push((
             reads::CROSS.to_owned(),
             cross::of_entries(known, &plan.cross),
         ));
         names.push((reads::EVENTS.to_owned(), observe::of_events(known, plan)));
+        if plan.rules.audit {
+            names.push((reads::CHANGES.to_owned(), Type::any()));
+        }
         // What rules make is there in memory, whatever the definition has.
         let made = plan.rules.made();
         let root = made.fold(Type::of_names(names), |root, path| {
@@ -367,13 +372,14 @@ impl<'a, 's> Typing<'a, 's> {
         let refuses_words = !target.takes().meets(Kinds::WORDS);
         if refuses_words && gives.schema().is_some_and(is_plain) {
             let wanted = target.describe();
-            let message =
-                format!("this takes {wanted}, and the template gives text, which need not be one");
+            let message = format!(
+                "this takes {wanted}, and the template gives text: each custom resource is checked when it is reconciled"
+            );
             let found = problem(Code::MayNotFit, 0, message);
             let hint = Some(format!(
                 "declare the field that is read as {wanted}, or convert it with `toInt` or `toBool`"
             ));
-            self.tell(path, Severity::Error, TemplateError { hint, ..found });
+            self.tell(path, Severity::Warning, TemplateError { hint, ..found });
         }
     }
 
@@ -446,16 +452,17 @@ fn of_calls<'s>(plan: &OperatorPlan, import: Option<usize>) -> Type<'s> {
 }
 
 /// What is known below `.children`.
-fn of_children<'s>(known: Known<'s>, children: &[ChildPlan]) -> Type<'s> {
+fn of_children<'s>(known: Known<'s>, plan: &OperatorPlan) -> Type<'s> {
+    let children = &plan.children;
     let object = |kind: &GroupKind| {
-        let of_kind = |child: &&ChildPlan| child.kind.group_kind() == *kind;
-        let schema = children
-            .iter()
-            .find(of_kind)
-            .and_then(|child| known.kind(&child.kind));
+        let made = children.iter().map(|child| child.kind.clone());
+        let schema = made
+            .chain(plan.observe.readable(children))
+            .find(|known| known.group_kind() == *kind)
+            .and_then(|kind| known.kind(&kind));
         schema.map_or_else(Type::any, Type::of_schema)
     };
-    let names = reads::names(children)
+    let names = reads::names(children, &plan.observe)
         .into_iter()
         .map(|(name, (kind, number))| {
             let object = object(&kind);

@@ -179,12 +179,21 @@ impl<'a, 's> Typing<'a, 's> {
                 };
                 self.tree(&mut parts.1, schema, &patch);
             }
+            Tree::Chosen(chosen) => {
+                self.leaf(&chosen.name, None);
+                for (_, option) in &mut chosen.options {
+                    if let Some(option) = option {
+                        self.tree(option, schema, place);
+                    }
+                }
+            }
             Tree::Image(parts) => {
                 self.leaf(&parts.0, schema);
                 self.leaf(&parts.1, None);
             }
             Tree::ContainerName(leaf) => self.leaf(leaf, None),
             Tree::Workload(workload) => self.leaf(&workload.1, None),
+            Tree::Owner(_) => {}
         }
     }
 }

@@ -41,7 +41,8 @@ impl Walk {
                 self.tree(&parts.0, schema);
                 self.tree(&parts.1, schema);
             }
-            Tree::Image(_) | Tree::ContainerName(_) | Tree::Workload(_) => {}
+            Tree::Chosen(chosen) => chosen.trees().for_each(|tree| self.tree(tree, schema)),
+            Tree::Image(_) | Tree::ContainerName(_) | Tree::Workload(_) | Tree::Owner(_) => {}
         }
     }
 

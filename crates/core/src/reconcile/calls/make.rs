@@ -4,10 +4,10 @@ use jiff::Timestamp;
 
 use super::{
     Piece, Request,
-    seen::{failed, not_called, told},
+    seen::{NO_ANSWER, failed, not_called, told},
 };
 use crate::{
-    plan::{CallPlan, ChildKey, GroupKind, Leaf, ObjectKey, OperatorPlan, Stage, Token},
+    plan::{CallPlan, ChildKey, EXTERNAL, GroupKind, Leaf, ObjectKey, OperatorPlan, Stage, Token},
     reconcile::{
         children::children_data,
         inputs::Inputs,
@@ -18,10 +18,11 @@ use crate::{
         step::{Cycle, Failure, Step},
     },
     template::Budget,
-    value::{Key, Map, Node},
+    value::{Key, Map, Node, Path, Step as PathStep},
 };
 
-/// Puts the answers to the calls of a stage into the sources.
+/// Puts the answers to the calls of a stage into the sources. A call that nobody answers, as in a preview, hides what reads
+/// its answer, and nothing else.
 ///
 /// # Errors
 /// What must be known first: the next call. Or the pass, which does nothing, where a call fails and must not; those after it
@@ -47,6 +48,15 @@ pub(in crate::reconcile) fn make(
                 let failure = failure(call, &seen, permanent);
                 (seen, failure)
             }
+            Ok(Asked::Unanswered) => {
+                hide(sources, call, NO_ANSWER.into());
+                continue;
+            }
+            // What it sends depends on the answer to another call.
+            Err(error) if error.reason == Reason::Unavailable && is_unanswered(sources) => {
+                hide(sources, call, error.message.into());
+                continue;
+            }
             Err(error) => (not_called(), Some(error.into())),
         };
         let answers = sources.external.entry(call.import);
@@ -69,6 +79,23 @@ enum Asked {
     Read(Read),
     /// What templates see of it, and whether it is no use to call again.
     Answered(Node, bool),
+    /// Nobody answers it, and the declaration does not say that its failure is no matter.
+    Unanswered,
+}
+
+/// Makes the answer to a call unavailable.
+fn hide(sources: &mut Sources, call: &CallPlan, why: Box<str>) {
+    let steps = [Key::from(EXTERNAL), Key::clone(&call.name)];
+    let path: Path = steps.map(PathStep::Field).into_iter().collect();
+    sources.unavailable.push((path, why));
+}
+
+/// Whether an answer is unavailable.
+fn is_unanswered(sources: &Sources) -> bool {
+    let mut paths = sources.unavailable.iter().map(|(path, _)| path);
+    paths.any(
+        |path| matches!(path.steps().first(), Some(PathStep::Field(root)) if &**root == EXTERNAL),
+    )
 }
 
 /// The failure of the pass, where the call failed and must not.
@@ -124,6 +151,7 @@ fn asked(
     let request = Box::new(request(&mut renderer, (place, call), token)?);
     let read = Read::Call(request);
     Ok(match observed.answers.get(&read) {
+        Some(Answer::Absent) if !call.continue_on_error => Asked::Unanswered,
         Some(answer) => {
             let (seen, permanent) = told(answer);
             Asked::Answered(seen, permanent)

@@ -10,8 +10,8 @@ use crate::{
 
 /// Keys of `.external.<name>` that an answer cannot take the place of.
 const OWN: [&str; 5] = ["status", "body", "error", "called", "json"];
-/// Why a call that nobody makes has no answer.
-const NOT_MADE: &str = "calls are not made here, and no answer is given";
+/// Why templates cannot read the answer to a call that nobody answers.
+pub(super) const NO_ANSWER: &str = "no answer is given for this call";
 
 /// What a pass is told of a call: what templates see, and whether it is no use to call again.
 pub fn answered(answer: &Answer) -> sources::Answer {
@@ -114,7 +114,7 @@ pub(super) fn told(answer: &sources::Answer) -> (Node, bool) {
                 permanent.unwrap_or_default(),
             )
         }
-        sources::Answer::Absent => (failed(NOT_MADE), false),
+        sources::Answer::Absent => (failed(NO_ANSWER), false),
         sources::Answer::Unavailable(why) => (failed(why), false),
     }
 }

@@ -60,6 +60,8 @@ pub(super) struct Formed {
     pub(super) cr: Node,
     pub(super) changes: Vec<(Path, Node)>,
     pub(super) told: Option<Normalization>,
+    /// What templates read of the changes, where they do.
+    pub(super) audit: Node,
 }
 
 /// Why a change is kept in memory.
@@ -85,7 +87,9 @@ impl Rules<'_> {
             cr: raw.clone(),
             changes: Vec::new(),
             told: (!normalize.is_empty()).then(Normalization::default),
+            audit: Node::Null,
         };
+        let mut audit = Vec::new();
         let Some(told) = &mut formed.told else {
             return Ok(formed);
         };
@@ -94,6 +98,7 @@ impl Rules<'_> {
             let Some(value) = value.as_ref().filter(|value| differs(raw, one, value)) else {
                 continue;
             };
+            audit.extend(change(raw, one, value));
             let why = if !one.is_known {
                 Some(UNKNOWN)
             } else if !persist {
@@ -109,6 +114,9 @@ impl Rules<'_> {
             }
             set(&mut formed.cr, &one.path, value.clone());
             formed.changes.push((one.path.clone(), value.clone()));
+        }
+        if self.plan.rules.audit {
+            formed.audit = Node::List(audit.into());
         }
         if told.stored.is_empty() {
             return Ok(formed);
@@ -141,6 +149,20 @@ fn differs(cr: &Node, one: &Normalized, value: &Node) -> bool {
         Some(there) if *there != Node::Null => !is_same(there, value),
         _ => says_something(value),
     }
+}
+
+/// What `audit` says of a change; nothing where the text stays the same.
+fn change(raw: &Node, one: &Normalized, value: &Node) -> Option<Node> {
+    let from = raw.at(&one.path).cloned().unwrap_or_default();
+    if from.to_text() == value.to_text() {
+        return None;
+    }
+    let field: Path = one.path.steps().iter().skip(1).cloned().collect();
+    Some(Node::object([
+        ("field", Node::from(field.to_string())),
+        ("from", from),
+        ("to", value.clone()),
+    ]))
 }
 
 fn says_something(value: &Node) -> bool {

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use super::super::{
     calls,
     marks::set_in,
-    record::{CrRecord, Malformed, child_mark},
+    proof::OwnerMark,
+    record::{CrRecord, Malformed, child_mark, owner_label},
     sources::{Answer, CERTIFICATE_PARTS, Read},
 };
 use crate::{
@@ -20,10 +21,10 @@ use crate::{
 /// uid of what has none.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 /// Namespace of what names none. Source: kubectl.
-pub(super) const NAMESPACE: &str = "default";
+pub(in crate::reconcile) const NAMESPACE: &str = "default";
 
 /// The group and kind of an object.
-pub(super) fn kind(object: &Node) -> Result<GroupKind, Malformed> {
+pub(in crate::reconcile) fn kind(object: &Node) -> Result<GroupKind, Malformed> {
     let text = |field: &'static str| {
         object
             .get(field)
@@ -41,7 +42,11 @@ pub(super) fn kind(object: &Node) -> Result<GroupKind, Malformed> {
 }
 
 /// Completes a custom resource; true where it had no uid.
-pub(super) fn custom_resource(cr: &mut Node, namespaced: bool, now: Timestamp) -> bool {
+pub(in crate::reconcile) fn custom_resource(
+    cr: &mut Node,
+    namespaced: bool,
+    now: Timestamp,
+) -> bool {
     let had_uid = has(cr, "uid");
     complete(cr, namespaced.then_some(NAMESPACE), now);
     if !has(cr, "generation") {
@@ -59,13 +64,57 @@ pub(super) fn forget(cr: &mut Node, had_no_uid: bool) {
     }
 }
 
-/// A child with what makes it the custom resource's, unless it says that it is another's. With `any`, whoever it says.
-/// One that does not say when it was created was then.
+/// Who owns an object that is given as a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The custom resource, as an owner reference, a label or an annotation says.
+    This,
+    /// Another object.
+    Other,
+    /// Nothing says who: it may be a child written by hand, or an object that the custom resource only reads.
+    Unknown,
+}
+
+/// Who owns an object, for a custom resource of the kind of `plan`. One without a uid is recognized by kind and name.
+pub(super) fn owner(object: &Node, plan: &OperatorPlan, cr: &CrRecord, had_no_uid: bool) -> Owner {
+    let judge = |is_this| if is_this { Owner::This } else { Owner::Other };
+    let (own, key) = (plan.resource.group_kind(), &cr.id.key);
+    let is_own_uid = |uid: Option<&str>| uid.is_some_and(|uid| cr.id.uid == *uid);
+    let owners = field(object, "ownerReferences").and_then(Node::as_list);
+    let mut owners = owners.unwrap_or_default().iter();
+    if let Some(owner) = owners.find(|owner| is_true(owner, "controller")) {
+        let text = |field| owner.get(field).and_then(Node::as_str);
+        let is_same =
+            || kind(owner).is_ok_and(|kind| kind == own) && text("name") == Some(&*key.name);
+        return judge(is_own_uid(text("uid")) || (had_no_uid && is_same()));
+    }
+    let annotation = |name| field(object, "annotations")?.get(name)?.as_str();
+    if let Some(mark) = annotation(names::ANNOTATION_OWNER).and_then(OwnerMark::parse) {
+        let is_same = mark.kind == own && mark.key == *key;
+        return judge(mark.uid == cr.id.uid || (had_no_uid && is_same));
+    }
+    let label = owner_label(object).filter(|_| !had_no_uid);
+    if label.is_some() {
+        return judge(is_own_uid(label));
+    }
+    if annotation(names::ANNOTATION_CHILD).is_some() {
+        Owner::This
+    } else {
+        Owner::Unknown
+    }
+}
+
+fn is_true(node: &Node, field: &str) -> bool {
+    node.get(field).and_then(Node::as_bool) == Some(true)
+}
+
+/// A child with what an API server and the operator add to it; with `is_own`, the proof that it is the custom resource's. One
+/// that does not say when it was created was then.
 pub(super) fn child(
     mut object: Node,
     plan: &OperatorPlan,
     cr: &CrRecord,
-    any: bool,
+    is_own: bool,
     created: Timestamp,
 ) -> Result<Node, Malformed> {
     let kind = kind(&object)?;
@@ -74,13 +123,7 @@ pub(super) fn child(
         .ok_or(Malformed("name"))?
         .to_owned();
     complete(&mut object, None, created);
-    let owners = field(&object, "ownerReferences").and_then(Node::as_list);
-    let is_controlled = owners.is_some_and(|owners| {
-        owners
-            .iter()
-            .any(|owner| owner.get("controller").and_then(Node::as_bool) == Some(true))
-    });
-    if any || !is_controlled {
+    if is_own {
         let owner = Node::object([
             ("uid", Node::from(&cr.id.uid)),
             ("controller", Node::Bool(true)),
@@ -113,7 +156,11 @@ pub(super) fn child(
 }
 
 /// What a pass finds when it asks: the objects that are given, and a certificate that is none.
-pub(super) fn answer(read: &Read, objects: &[Node], calls: &BTreeMap<String, Node>) -> Answer {
+pub(in crate::reconcile) fn answer(
+    read: &Read,
+    objects: &[Node],
+    calls: &BTreeMap<String, Node>,
+) -> Answer {
     match read {
         Read::Object(key) => {
             let is_meant = |object: &&Node| {
@@ -133,9 +180,12 @@ pub(super) fn answer(read: &Read, objects: &[Node], calls: &BTreeMap<String, Nod
         }
         Read::Call(request) => called(request, calls),
         // It is alone.
-        Read::Same(..) | Read::Cross(_) | Read::Operator(_) | Read::Related(_) | Read::Event(_) => {
-            Answer::Absent
-        }
+        Read::Same(..)
+        | Read::Cross(_)
+        | Read::Operator(_)
+        | Read::Related(_)
+        | Read::Event(_)
+        | Read::Watched(_) => Answer::Absent,
     }
 }
 
@@ -171,7 +221,7 @@ pub(super) fn unmark(object: &mut Node, had_no_uid: bool) {
 }
 
 /// The random bytes of the custom resource: always the same.
-pub(super) fn entropy(plan: &OperatorPlan, key: &ObjectKey) -> Entropy {
+pub(in crate::reconcile) fn entropy(plan: &OperatorPlan, key: &ObjectKey) -> Entropy {
     let text = hash_text(&format!("{}\n{key}", plan.resource.group_kind()));
     let mut seed = [0; 32];
     for (byte, digit) in seed.iter_mut().zip(text.bytes()) {

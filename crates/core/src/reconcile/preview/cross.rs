@@ -18,7 +18,11 @@ use crate::{
 };
 
 /// What is given for a read: of an entry of the same Katalog an object of its kind, of another one's any.
-pub(super) fn answer(plan: &OperatorPlan, read: &CrossRead, given: &[Node]) -> Answer {
+pub(in crate::reconcile) fn answer(
+    plan: &OperatorPlan,
+    read: &CrossRead,
+    given: &[Node],
+) -> Answer {
     let Some(entry) = plan.cross.iter().find(|entry| entry.name == read.name) else {
         return Answer::Absent;
     };

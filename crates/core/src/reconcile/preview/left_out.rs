@@ -6,12 +6,14 @@ use jiff::Timestamp;
 
 use super::super::{
     children::children_data,
+    inputs::Inputs,
+    reason::Reason,
     record::Observed,
-    render::{Renderer, Setting},
+    render::{RenderError, Renderer, Setting},
     step::{Cycle, Intent},
 };
 use crate::{
-    plan::{ChildPlan, Condition, Mode, OperatorPlan},
+    plan::{ChildPlan, Condition, Gate, Mode, OperatorPlan},
     template::Budget,
 };
 
@@ -39,6 +41,8 @@ pub enum Why {
     Nowhere,
     /// It could not be rendered; a failure tells more.
     Failed,
+    /// It depends on something that cannot be read: what that is, and why.
+    Unavailable(String),
     /// Nothing is made for the custom resource; a failure tells why.
     Refused,
     /// The custom resource is held back by `preReconcile`.
@@ -53,6 +57,7 @@ impl fmt::Display for Why {
             Self::Made => f.write_str("it is made once, and was"),
             Self::Nowhere => f.write_str("its namespace renders to nothing"),
             Self::Failed => f.write_str("it cannot be rendered"),
+            Self::Unavailable(what) => f.write_str(what),
             Self::Held => f.write_str("`preReconcile` holds this resource back"),
             Self::Refused => f.write_str("nothing is made for this resource"),
         }
@@ -90,11 +95,19 @@ pub(super) fn left_out(
     let children = children_data(plan, observed, &plan.field_manager(), frame);
     let data = cycle.sources.data(observed);
     let data = data.with("children", &children).at(now);
-    let mut budget = Budget::default();
-    let mut renderer = Renderer {
-        data: &data,
-        budget: &mut budget,
-        frame,
+    let inputs = Inputs::of(plan, &data, frame);
+    let around = inputs.around(data.clone());
+    let closed = |child: &ChildPlan| {
+        let data = match around.of(child.import) {
+            Ok(data) => data,
+            Err(error) => return unrendered(error),
+        };
+        let mut renderer = Renderer {
+            data,
+            budget: &mut Budget::default(),
+            frame,
+        };
+        why(&mut renderer, plan, child)
     };
     let made = |index| {
         cycle.intents.iter().any(|intent| match intent {
@@ -108,33 +121,46 @@ pub(super) fn left_out(
         .map(|(_, child)| LeftOut {
             kind: child.kind.kind.to_string(),
             at: child.path.to_string(),
-            why: why(&mut renderer, child),
+            why: failed(cycle, child).unwrap_or_else(|| closed(child)),
         })
         .collect()
 }
 
-fn why(renderer: &mut Renderer<'_, '_>, child: &ChildPlan) -> Why {
-    let closed = |condition: &Condition| {
-        let path = &*condition.path;
-        let below = path.strip_prefix(&*child.path).unwrap_or(path);
-        Why::Gate(below.trim_start_matches('.').to_owned())
+/// Why a child is not made, where the pass could not decide on it.
+fn failed(cycle: &Cycle, child: &ChildPlan) -> Option<Why> {
+    let is_below = |at: &str| {
+        let rest = at.strip_prefix(&*child.path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
+    let failure = cycle
+        .failures
+        .iter()
+        .find(|failure| is_below(&failure.at))?;
+    Some(match failure.reason {
+        Reason::Unavailable => Why::Unavailable(failure.message.clone()),
+        _ => Why::Failed,
+    })
+}
+
+fn unrendered(error: RenderError) -> Why {
+    match error.reason {
+        Reason::Unavailable => Why::Unavailable(error.message),
+        _ => Why::Failed,
+    }
+}
+
+fn why(renderer: &mut Renderer<'_, '_>, plan: &OperatorPlan, child: &ChildPlan) -> Why {
+    let block = &plan.blocks[child.block].gate;
+    for gate in [&plan.hold.children, block] {
+        if let Some(why) = shut(renderer, gate, child) {
+            return why;
+        }
+    }
     if let Some(each) = &child.for_each {
         return Why::NoElement(each.field.to_string());
     }
-    for condition in &child.gate.all {
-        *renderer.budget = Budget::default();
-        match renderer.holds(condition) {
-            Ok(true) => {}
-            Ok(false) => return closed(condition),
-            Err(_) => return Why::Failed,
-        }
-    }
-    *renderer.budget = Budget::default();
-    match (renderer.gate(&child.gate), child.gate.any.first()) {
-        (Ok(false), Some(condition)) => return closed(condition),
-        (Err(_), _) => return Why::Failed,
-        _ => {}
+    if let Some(why) = shut(renderer, &child.gate, child) {
+        return why;
     }
     let namespace = child.namespace.as_ref().filter(|_| child.spread);
     if namespace.is_some_and(|leaf| renderer.text(leaf).is_ok_and(|text| text.is_empty())) {
@@ -144,5 +170,28 @@ fn why(renderer: &mut Renderer<'_, '_>, child: &ChildPlan) -> Why {
         Why::Made
     } else {
         Why::Failed
+    }
+}
+
+/// The condition that keeps a gate closed, named from the child where it stands below it. `None` for an open gate.
+fn shut(renderer: &mut Renderer<'_, '_>, gate: &Gate, child: &ChildPlan) -> Option<Why> {
+    let closed = |condition: &Condition| {
+        let path = &*condition.path;
+        let below = path.strip_prefix(&*child.path).unwrap_or(path);
+        Why::Gate(below.trim_start_matches('.').to_owned())
+    };
+    for condition in &gate.all {
+        *renderer.budget = Budget::default();
+        match renderer.holds(condition) {
+            Ok(true) => {}
+            Ok(false) => return Some(closed(condition)),
+            Err(error) => return Some(unrendered(error)),
+        }
+    }
+    *renderer.budget = Budget::default();
+    match (renderer.gate(gate), gate.any.first()) {
+        (Ok(false), Some(condition)) => Some(closed(condition)),
+        (Err(error), _) => Some(unrendered(error)),
+        _ => None,
     }
 }

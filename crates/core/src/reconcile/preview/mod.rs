@@ -8,20 +8,26 @@
 //!
 //! It is the same pass: only the world is another.
 
-mod assume;
-mod cross;
+pub(in crate::reconcile) mod assume;
+pub(in crate::reconcile) mod cross;
 mod left_out;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
 pub use left_out::LeftOut;
 
+use self::assume::Owner;
 use super::{
+    children::DeclaredOrder,
     facts::CrdFacts,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
-    sources::{Answers, Read},
+    render::Setting,
+    sources::{Answer, Answers, Read},
     status::{gated, reported, status, written_paths},
     step::{Cycle, Failure, Intent, Scopes, Step, step},
     verdict::{Action, Done, Executed},
@@ -40,8 +46,9 @@ pub type Change = fn(&Node) -> Node;
 pub struct Assumed<'a> {
     /// The custom resource, with `apiVersion`, `kind` and `metadata.name`.
     pub cr: Node,
-    /// Children that exist. Those without a controller count as the custom resource's own, as do all where it has no
-    /// uid.
+    /// Objects that exist: children of the custom resource, and objects that it reads. Those that an owner reference, a label
+    /// or an annotation of ours gives to the custom resource are its children, and so are those without such a mark that have
+    /// the kind and the name of a declared child.
     pub children: &'a [Node],
     /// Custom resources of other operators.
     pub cross: &'a [Node],
@@ -73,6 +80,8 @@ pub struct Preview {
     pub failures: Vec<Failure>,
     /// Kinds that were taken to live in namespaces because nothing tells.
     pub guessed: Vec<GroupKind>,
+    /// Objects that the pass asked for and that are not among those given; it took them for absent.
+    pub asked: BTreeSet<ChildKey>,
 }
 
 /// Runs one pass over what is assumed.
@@ -94,24 +103,36 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     let facts = CrdFacts::assumed(namespaced, assumed.version);
     let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
     let record = Arc::new(CrRecord::read(&cr, &paths)?);
-    let (mut children, long_ago) = (Vec::new(), Timestamp::UNIX_EPOCH);
-    for child in assumed.children {
-        let child = assume::child(child.clone(), plan, &record, nameless, long_ago)?;
-        children.push(observe(plan, &child)?);
-    }
-    children.sort_by(|a, b| a.key.cmp(&b.key));
+    let (children, unmarked) = children(plan, assumed.children, &record, nameless)?;
     let mut observed = Observed {
         inventory: record.inventory.clone(),
         orphans: Vec::new(),
         children,
-        unseen: std::collections::BTreeSet::new(),
+        unseen: BTreeSet::new(),
         reported: reported(plan, &facts, &record),
         answers: Answers::new(),
         cr: record,
     };
     let entropy = assume::entropy(plan, &observed.cr.id.key);
     let given = (assumed.children, assumed.cross, assumed.calls);
-    let cycle = decide(plan, &scopes, &mut observed, (assumed.now, given), &entropy);
+    let mut asked = BTreeSet::new();
+    let mut decide = |observed: &mut Observed| {
+        decide(
+            plan,
+            &scopes,
+            (observed, &mut asked),
+            (assumed.now, given),
+            &entropy,
+        )
+    };
+    let mut cycle = decide(&mut observed);
+    let declared = declared(plan, &observed, &cycle);
+    let is_foreign =
+        |key: &ChildKey| unmarked.contains(key) && !declared.has(&key.kind, &key.object.name);
+    if observed.children.iter().any(|child| is_foreign(&child.key)) {
+        observed.children.retain(|child| !is_foreign(&child.key));
+        cycle = decide(&mut observed);
+    }
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
     for (path, value) in &cycle.sources.prepared.changes {
@@ -147,7 +168,36 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         deleted: deleted.collect(),
         failures: executed.failures,
         guessed,
+        asked,
     })
+}
+
+/// The objects that are given, sorted, and the keys of those that nothing says the owner of.
+fn children(
+    plan: &OperatorPlan,
+    given: &[Node],
+    cr: &CrRecord,
+    nameless: bool,
+) -> Result<(Vec<ObservedChild>, BTreeSet<ChildKey>), Malformed> {
+    let (mut children, mut unmarked) = (Vec::new(), BTreeSet::new());
+    for child in given {
+        let owner = assume::owner(child, plan, cr, nameless);
+        let (is_own, long_ago) = (owner != Owner::Other, Timestamp::UNIX_EPOCH);
+        let child = assume::child(child.clone(), plan, cr, is_own, long_ago)?;
+        let child = observe(plan, &child)?;
+        if owner == Owner::Unknown {
+            unmarked.insert(child.key.clone());
+        }
+        children.push(child);
+    }
+    children.sort_by(|a, b| a.key.cmp(&b.key));
+    Ok((children, unmarked))
+}
+
+/// The names that entries declare, whether their gates are open or not.
+fn declared(plan: &OperatorPlan, observed: &Observed, cycle: &Cycle) -> DeclaredOrder {
+    let setting = Setting::of(plan, observed);
+    DeclaredOrder::of(plan, observed, setting.frame(&cycle.sources))
 }
 
 /// Children, custom resources of other operators, and answers to calls.
@@ -157,7 +207,7 @@ type Given<'a> = (&'a [Node], &'a [Node], &'a BTreeMap<String, Node>);
 fn decide(
     plan: &OperatorPlan,
     scopes: &dyn Scopes,
-    observed: &mut Observed,
+    (observed, asked): (&mut Observed, &mut BTreeSet<ChildKey>),
     (now, (objects, others, calls)): (Timestamp, Given<'_>),
     entropy: &Entropy,
 ) -> Cycle {
@@ -171,6 +221,9 @@ fn decide(
                         Read::Cross(read) => cross::answer(plan, read, others),
                         read => assume::answer(read, objects, calls),
                     };
+                    if let (Read::Object(key), Answer::Absent) = (&read, &answer) {
+                        asked.insert(key.clone());
+                    }
                     (read, answer)
                 };
                 observed.answers.extend(reads.into_iter().map(answer));
@@ -180,7 +233,7 @@ fn decide(
 }
 
 /// The scopes of the declared kinds, and those that had to be guessed.
-fn scopes(
+pub(in crate::reconcile) fn scopes(
     plan: &OperatorPlan,
     known: &BTreeMap<GroupKind, bool>,
 ) -> (BTreeMap<GroupKind, bool>, Vec<GroupKind>) {
@@ -240,7 +293,7 @@ fn done(
                         Some(change) => change(&rendered.object),
                         None => rendered.object.clone(),
                     };
-                    let object = assume::child(object, plan, &before.cr, false, now)?;
+                    let object = assume::child(object, plan, &before.cr, true, now)?;
                     after.children.push(observe(plan, &object)?);
                     (&rendered.key, Action::Created)
                 }
@@ -256,7 +309,7 @@ fn done(
 }
 
 /// Applies a JSON merge patch. Source: RFC 7396.
-fn merge(node: &mut Node, patch: &Node) {
+pub(in crate::reconcile) fn merge(node: &mut Node, patch: &Node) {
     let Node::Map(changes) = patch else {
         *node = patch.clone();
         return;

@@ -71,8 +71,10 @@ impl Pass<'_, '_> {
                     .any(|pattern| pattern.allows(&namespace, &name))
             });
         if !may {
-            let message =
-                format!("{namespace}/{name} may not be copied: `allowedSources` does not list it");
+            let message = format!(
+                "cannot copy {} {namespace}/{name}: `allowedSources` of the entry does not list it; to permit it, add `allowedSources: [{namespace}/{name}]`",
+                copy.kind.kind
+            );
             return Err(error(&copy.name.path, Reason::SourceRefused, message));
         }
         let source = ChildKey {

@@ -7,7 +7,7 @@ use crate::{
     api::scalar::{Scalar, Text},
     diagnostics::{Code, Severity, did_you_mean},
     plan::{Coerce, Fields, Leaf, Tree},
-    template::Template,
+    template::{Template, kro_expression},
     value::Node,
 };
 
@@ -25,6 +25,11 @@ impl At<'_> {
             Ok(template) => {
                 for warning in template.warnings() {
                     self.report_in_text(Severity::Warning, warning.clone());
+                }
+                if !self.of_kro
+                    && let Some(found) = kro_expression(text)
+                {
+                    self.report_in_text(Severity::Warning, found);
                 }
                 Some(template)
             }
@@ -158,7 +163,7 @@ impl At<'_> {
     }
 
     /// Refuses a key that is written as a template.
-    fn literal_key(&self, key: &str) {
+    pub(crate) fn literal_key(&self, key: &str) {
         if key.contains("{{") {
             self.error_hint(
                 Code::NotATemplate,

@@ -3,6 +3,8 @@
 mod image;
 mod url;
 
+pub(crate) use image::is_reference as is_image_reference;
+
 use serde::de::IgnoredAny;
 
 use super::{Call, Note, PLAIN, Run, Type, Value};

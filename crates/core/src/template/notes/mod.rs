@@ -16,6 +16,7 @@ mod convert;
 mod cron;
 mod data;
 mod doc;
+mod elsewhere;
 mod encoding;
 mod format;
 mod formats;
@@ -28,6 +29,7 @@ mod objects;
 mod quantity;
 mod random;
 mod refused;
+mod search;
 mod semver;
 mod text;
 mod time;
@@ -37,7 +39,10 @@ mod verbs;
 mod yaml;
 
 pub use doc::{NoteDoc, notes, notes_markdown, notes_sample};
+pub(super) use elsewhere::instead;
+pub(crate) use formats::is_image_reference;
 pub(super) use refused::refused;
+pub use search::{notes_instead, search_notes};
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -8,7 +8,7 @@ use super::super::functions::Function;
 use super::super::notes::{self, Note};
 use super::expr::Operand;
 use super::lexer::{self, Token};
-use super::{Parser, foreign, place};
+use super::{Parser, foreign, order, place};
 use crate::diagnostics::Code;
 
 impl Parser<'_> {
@@ -50,7 +50,14 @@ impl Parser<'_> {
         let Some(note) = note else {
             return Err(self.unknown(name));
         };
-        self.check(note, name, &args, piped);
+        let ordered = order::meant(note, &args, piped);
+        let is_sound = self.check(note, name, &args, piped, ordered.as_deref());
+        if let Some(meant) = ordered.filter(|_| is_sound) {
+            self.warnings.push(order::warning(name, &meant, piped));
+        }
+        if let Some(warning) = order::helms_lookup(note, &args, name) {
+            self.warnings.push(warning);
+        }
         self.marks.note(note, name.at);
         if note.name == "default" && !piped && fallback_first(&mut args) {
             let message =
@@ -87,7 +94,10 @@ impl Parser<'_> {
         let message = format!("unknown note `{word}`");
         TemplateError {
             code: Code::UnknownNote,
-            hint: foreign::word(word).map(str::to_owned).or_else(near),
+            hint: notes::instead(word)
+                .or_else(|| foreign::word(word))
+                .map(str::to_owned)
+                .or_else(near),
             ..lexer::error(name.at, name.end, &message)
         }
     }
@@ -114,8 +124,17 @@ impl Parser<'_> {
         })
     }
 
-    /// Reports a wrong number of arguments, and constants of a wrong type.
-    fn check(&mut self, note: &Note, name: Token, args: &[Expr], piped: bool) {
+    /// Reports a wrong number of arguments, and constants of a wrong type; whether there is none of that. `ordered` is the
+    /// call as it should be where its arguments are in another order.
+    fn check(
+        &mut self,
+        note: &Note,
+        name: Token,
+        args: &[Expr],
+        piped: bool,
+        ordered: Option<&str>,
+    ) -> bool {
+        let before = self.errors.len();
         let given = args.len() + usize::from(piped);
         if given < note.min_args || note.max_args.is_some_and(|most| given > most) {
             let error = lexer::error(
@@ -141,10 +160,12 @@ impl Parser<'_> {
                 let message = note.wrong_argument(position, constant);
                 self.report(TemplateError {
                     code: Code::ArgumentType,
+                    hint: ordered.map(|call| format!("the value comes first: write `{call}`")),
                     ..lexer::error(at, at, &message)
                 });
             }
         }
+        self.errors.len() == before
     }
 }
 

@@ -181,7 +181,10 @@ impl Parser<'_> {
                 }
                 let what = &self.source[start.at..start.end];
                 let message = format!("`{what}…` is not a note, so it takes no arguments");
-                Err(lexer::error(start.at, end, &message))
+                Err(TemplateError {
+                    hint: foreign::method(&self.source[start.at..]).map(str::to_owned),
+                    ..lexer::error(start.at, end, &message)
+                })
             }
             _ => {
                 let at = start.map_or_else(
@@ -322,31 +325,51 @@ impl Parser<'_> {
         if dotted.is_none() {
             return Ok(Operand::Note(token));
         }
+        if !own && notes::find(word).is_some() {
+            return Ok(self.glued(token));
+        }
         self.fields(None);
         let end = self.tokens[self.next - 1].end;
         let path = &self.source[token.end..end];
-        let (code, message, hint) = match notes::find(word) {
-            _ if own => (
+        let (code, message, hint) = if own {
+            (
                 Code::TemplateSyntax,
                 format!("`{word}` is text, which has no fields"),
                 format!("write `{word}` alone"),
-            ),
-            Some(_) => (
-                Code::ArgumentCount,
-                format!("`{word}` lacks its argument"),
-                format!("`{word} {path}`"),
-            ),
-            None => (
+            )
+        } else {
+            (
                 Code::UnknownNote,
                 format!("unknown note `{word}`"),
                 format!("a path begins with a dot: `.{word}{path}`"),
-            ),
+            )
         };
         Err(TemplateError {
             code,
             hint: Some(hint),
             ..lexer::error(token.at, end, &message)
         })
+    }
+
+    /// A note whose path follows without a space, as in `phase.children.job`: read as if there were one.
+    fn glued(&mut self, note: Token) -> Operand {
+        let following = self.tokens[self.next..].iter();
+        let fields = following.take_while(|token| token.tok == Tok::Field && !token.spaced);
+        let end = fields.last().map_or(note.end, |last| last.end);
+        let (word, path) = (self.slice(note), &self.source[note.end..end]);
+        self.warnings.push(TemplateError {
+            code: Code::ArgumentCount,
+            hint: Some(format!("write `{word} {path}`")),
+            ..lexer::error(
+                note.at,
+                end,
+                &format!("a space is missing between `{word}` and `{path}`; it is read as `{word} {path}`"),
+            )
+        });
+        if let Some(path) = self.tokens.get_mut(self.next) {
+            path.spaced = true;
+        }
+        Operand::Note(note)
     }
 }
 

@@ -22,6 +22,26 @@ pub(super) fn word(word: &str) -> Option<&'static str> {
     known.map(|(_, ours)| *ours)
 }
 
+/// What to write instead of a method that a value has elsewhere: `.Files.Get "x"`, `.Capabilities.APIVersions.Has "x"`.
+pub(super) fn method(source: &str) -> Option<&'static str> {
+    let path: String = source
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || "._".contains(*c))
+        .collect();
+    let is_of = |root: &str| {
+        path.strip_prefix(root)
+            .is_some_and(|rest| rest.starts_with('.'))
+    };
+    if is_of(".Files") {
+        return Some(
+            "templates read no files: write the text under `data` of an entry in `configMaps`",
+        );
+    }
+    is_of(".Capabilities").then_some(
+        "templates read nothing of the cluster's version: put what differs into the custom resource's `.spec`",
+    )
+}
+
 /// What to write instead of the character that `rest` of a template begins with.
 pub(super) fn character(rest: &str) -> Option<&'static str> {
     let mut chars = rest.chars();

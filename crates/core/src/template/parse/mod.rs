@@ -6,6 +6,7 @@ mod foreign;
 mod lexer;
 mod literal;
 mod marks;
+mod order;
 
 use super::TemplateError;
 use super::ast::{Arm, Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};

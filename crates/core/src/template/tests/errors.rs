@@ -60,12 +60,6 @@ const ERRORS: &[(&str, &str, &str, Option<&str>)] = &[
         Some("a key that is no plain name is read with `get`: `get .parent \"my-app\"`"),
     ),
     (
-        "{{ len.spec.list }}",
-        "len.spec.list",
-        "`len` lacks its argument",
-        Some("`len .spec.list`"),
-    ),
-    (
         "{{ foo.bar }}",
         "foo.bar",
         "unknown note `foo`",
@@ -180,6 +174,24 @@ fn a_root_name_without_its_dot_is_the_path_and_a_warning() {
             .warnings()
             .is_empty()
     );
+}
+
+#[test]
+fn a_note_glued_to_its_path_is_read_as_spaced_and_a_warning() {
+    let root = node!({"children": {"job": {"l": [1, 2]}}});
+    let source = "{{ if eq (len.children.job.l) 2 }}two{{ end }}";
+    assert_eq!(value(source, &root), Ok(Node::from("two")));
+    let template = template("{{ len.children.job.l }}");
+    let [warning] = template.warnings() else {
+        panic!("{:?}", template.warnings())
+    };
+    assert_eq!((warning.offset, warning.len), (3, 18));
+    assert_eq!(
+        warning.message,
+        "a space is missing between `len` and `.children.job.l`; it is read as `len .children.job.l`"
+    );
+    assert_eq!(warning.hint.as_deref(), Some("write `len .children.job.l`"));
+    assert_eq!(template.reads()[0].to_string(), "children.job.l");
 }
 
 #[test]

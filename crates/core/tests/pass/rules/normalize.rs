@@ -57,6 +57,30 @@ fn a_value_is_brought_to_its_form_and_stored_once() {
 }
 
 #[test]
+fn what_kubectl_apply_declares_is_left_to_it() {
+    let mut world = world(CRON, &json!({ "schedule": "@daily" }));
+    let applied = json!({ "spec": { "schedule": "@daily" } }).to_string();
+    let annotations = json!({ "kubectl.kubernetes.io/last-applied-configuration": applied });
+    world.cr["metadata"]["annotations"] = annotations;
+    assert_eq!(seen(&world.decide()), json!({ "schedule": "0 0 * * *" }));
+    assert_eq!(patch(&world), Value::Null);
+    assert_eq!(
+        normalized(&world),
+        "InMemory: spec.schedule in memory: `kubectl apply` declares it"
+    );
+}
+
+#[test]
+fn templates_read_what_was_changed_where_that_is_asked_for() {
+    let audit = "normalize: { audit: true, spec: { schedule: '{{ cronFromAny .spec.schedule }}', tier: '{{ .spec.tier }}' } }";
+    let world = world(audit, &json!({ "schedule": "@daily", "tier": "gold" }));
+    assert_eq!(
+        world.decide().sources.audit.to_json(),
+        json!([{ "field": "schedule", "from": "@daily", "to": "0 0 * * *" }])
+    );
+}
+
+#[test]
 fn all_see_the_resource_as_it_was_written() {
     let entry = "normalize:
   spec:

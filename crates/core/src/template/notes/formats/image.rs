@@ -12,7 +12,7 @@ const TAG_BYTES: usize = 128;
 const LONGEST: usize = 1024;
 
 /// Whether this names an image.
-pub(super) fn is_reference(text: &str) -> bool {
+pub(crate) fn is_reference(text: &str) -> bool {
     if text.len() > LONGEST {
         return false;
     }

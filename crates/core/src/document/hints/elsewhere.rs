@@ -1,0 +1,393 @@
+//! Fields as other tools have them: Kubernetes' own manifests, Compose, kro, Crossplane.
+
+use crate::api::shape::ObjectShape;
+
+/// What to write instead of fields that are not known where they stand.
+struct Row {
+    /// Their names, compared in any case.
+    names: &'static [&'static str],
+    /// A field of ours that only the maps have where they are meant.
+    beside: &'static str,
+    instead: Instead,
+}
+
+enum Instead {
+    /// This.
+    Hint(&'static str),
+    /// The field, in the spec of the pod.
+    PodPatch,
+    /// The field, in the container.
+    ContainerPatch,
+    /// The field, in the spec of the object.
+    SpecPatch,
+    /// The field, at the root of the object.
+    RootPatch,
+}
+
+use Instead::{ContainerPatch, Hint, PodPatch, RootPatch, SpecPatch};
+
+const fn row(names: &'static [&'static str], beside: &'static str, instead: Instead) -> Row {
+    Row {
+        names,
+        beside,
+        instead,
+    }
+}
+
+/// The first row that fits counts.
+static TABLE: &[Row] = &[
+    // Pods.
+    row(
+        &[
+            "affinity",
+            "tolerations",
+            "topologySpreadConstraints",
+            "priorityClassName",
+            "hostNetwork",
+            "hostPID",
+            "hostIPC",
+            "hostAliases",
+            "hostname",
+            "subdomain",
+            "dnsPolicy",
+            "dnsConfig",
+            "schedulerName",
+            "runtimeClassName",
+            "terminationGracePeriodSeconds",
+            "automountServiceAccountToken",
+            "shareProcessNamespace",
+            "enableServiceLinks",
+            "nodeName",
+            "readinessGates",
+            "preemptionPolicy",
+            "restartPolicy",
+        ],
+        "imagePullSecrets",
+        PodPatch,
+    ),
+    row(
+        &[
+            "imagePullPolicy",
+            "lifecycle",
+            "stdin",
+            "tty",
+            "terminationMessagePath",
+            "terminationMessagePolicy",
+            "volumeDevices",
+            "resizePolicy",
+        ],
+        "imagePullSecrets",
+        ContainerPatch,
+    ),
+    row(
+        &[
+            "minReadySeconds",
+            "revisionHistoryLimit",
+            "progressDeadlineSeconds",
+            "podManagementPolicy",
+            "persistentVolumeClaimRetentionPolicy",
+            "parallelism",
+            "completions",
+            "completionMode",
+            "activeDeadlineSeconds",
+            "ttlSecondsAfterFinished",
+            "timeZone",
+        ],
+        "imagePullSecrets",
+        SpecPatch,
+    ),
+    row(
+        &["strategy", "updateStrategy", "rollingUpdateStrategy"],
+        "rollingUpdate",
+        Hint(
+            "write `rollingUpdate: { maxSurge: 1, maxUnavailable: 0 }`; another type goes under `patch`",
+        ),
+    ),
+    row(
+        &["ports", "containerPort", "containerPorts", "expose"],
+        "probes",
+        Hint(
+            "write `port: 8080`, the container's port; what others connect to is declared in `services`",
+        ),
+    ),
+    row(
+        &["serviceAccount"],
+        "serviceAccountName",
+        Hint("write `serviceAccountName`"),
+    ),
+    row(
+        &["workingDir"],
+        "workingDirectory",
+        Hint("write `workingDirectory`"),
+    ),
+    row(
+        &["podSecurityContext"],
+        "podSecurity",
+        Hint("write `podSecurity`"),
+    ),
+    row(
+        &["environment", "environmentVariables", "envVars"],
+        "env",
+        Hint("write `env`"),
+    ),
+    row(
+        &["cpu", "memory"],
+        "imagePullSecrets",
+        Hint("write `resources: { requests: { cpu: 100m, memory: 64Mi } }`"),
+    ),
+    row(
+        &["cpu", "memory", "ephemeral-storage"],
+        "limits",
+        Hint("write it under `requests` (what is reserved) or `limits` (what is never exceeded)"),
+    ),
+    row(
+        &["selector"],
+        "imagePullSecrets",
+        Hint("leave it out: the operator selects the pods by a label of its own"),
+    ),
+    row(
+        &["template", "podTemplate"],
+        "imagePullSecrets",
+        Hint("write the fields of the pod and of its container here: `image`, `env`, `volumes`"),
+    ),
+    row(&["entrypoint"], "imagePullSecrets", Hint("write `command`")),
+    row(&["cmd"], "imagePullSecrets", Hint("write `args`")),
+    row(
+        &["replicaCount", "instances", "scale"],
+        "replicas",
+        Hint("write `replicas`"),
+    ),
+    row(
+        &["storage", "persistence", "volumeClaimTemplate"],
+        "volumeClaimTemplates",
+        Hint("write `volumeClaimTemplates: [{ storageSize: 1Gi, mountPath: /data }]`"),
+    ),
+    row(
+        &["livenessProbe"],
+        "probes",
+        Hint("write `probes.liveness`"),
+    ),
+    row(
+        &["readinessProbe"],
+        "probes",
+        Hint("write `probes.readiness`"),
+    ),
+    row(&["startupProbe"], "probes", Hint("write `probes.startup`")),
+    row(
+        &["httpGet"],
+        "periodSeconds",
+        Hint("write its `path` and `port` here"),
+    ),
+    row(
+        &["tcpSocket"],
+        "periodSeconds",
+        Hint("write `type: tcp`, and its `port` here"),
+    ),
+    row(
+        &["exec", "grpc"],
+        "periodSeconds",
+        Hint("probes here are `http` or `tcp`; another one goes under `patch` of the entry"),
+    ),
+    row(
+        &["valueFrom"],
+        "secretKeyRef",
+        Hint("write what is in it here"),
+    ),
+    row(
+        &["fieldRef", "resourceFieldRef"],
+        "secretKeyRef",
+        Hint("write `env` as a list, as in a Pod: `- name: …` with `valueFrom`"),
+    ),
+    // Services and Ingresses.
+    row(
+        &["clusterIP"],
+        "headless",
+        Hint("`clusterIP: None` is `headless: true`; an address goes under `patch`"),
+    ),
+    row(
+        &["nodePort"],
+        "headless",
+        Hint("write it in an item of `ports`: `ports: [{ port: 80, nodePort: 30080 }]`"),
+    ),
+    row(
+        &[
+            "loadBalancerIP",
+            "loadBalancerClass",
+            "loadBalancerSourceRanges",
+            "externalTrafficPolicy",
+            "internalTrafficPolicy",
+            "sessionAffinity",
+            "externalIPs",
+            "ipFamilies",
+            "ipFamilyPolicy",
+            "publishNotReadyAddresses",
+        ],
+        "headless",
+        SpecPatch,
+    ),
+    row(
+        &["ingressClassName", "ingressClass"],
+        "serviceName",
+        Hint("write `className`"),
+    ),
+    row(
+        &["hosts"],
+        "servicePort",
+        Hint("write `host`; an Ingress here has one rule, and `forEach` creates several"),
+    ),
+    row(
+        &["rules", "paths"],
+        "servicePort",
+        Hint("write `host`, `path`, `serviceName` and `servicePort` here"),
+    ),
+    row(
+        &["backend", "service"],
+        "servicePort",
+        Hint("write `serviceName` and `servicePort`"),
+    ),
+    // ConfigMaps and Secrets.
+    row(
+        &["stringData"],
+        "data",
+        Hint("write `data`: the texts are encoded on the way"),
+    ),
+    row(&["immutable", "binaryData"], "data", RootPatch),
+    // Conditions.
+    row(
+        &["path", "key", "jsonPath"],
+        "notEquals",
+        Hint("write `field`"),
+    ),
+    row(
+        &["expression", "expr", "cel", "jq"],
+        "notEquals",
+        Hint("write `field` and an operator: `{ field: spec.tier, equals: gold }`"),
+    ),
+    row(&["is", "equal"], "notEquals", Hint("write `equals`")),
+    row(
+        &["not", "isNot", "notEqual"],
+        "notEquals",
+        Hint("write `notEquals`"),
+    ),
+    // Every child.
+    row(
+        &["metadata"],
+        "adopt",
+        Hint("write `name`, `namespace`, `labels` and `annotations` here"),
+    ),
+    row(
+        &["spec"],
+        "adopt",
+        Hint("write its fields here; an object as in a manifest goes under `custom`"),
+    ),
+    row(
+        &["apiVersion", "kind"],
+        "adopt",
+        Hint(
+            "leave it out, since the list says the kind; an object as in a manifest goes under `custom`",
+        ),
+    ),
+    row(
+        &["if", "condition", "conditions", "includeWhen", "enabled"],
+        "adopt",
+        Hint("write `when`: a list such as `- { field: spec.backup, equals: true }`"),
+    ),
+    row(
+        &[
+            "for_each",
+            "count",
+            "loop",
+            "with_items",
+            "withItems",
+            "range",
+        ],
+        "adopt",
+        Hint("write `forEach: { field: spec.items }`"),
+    ),
+    row(
+        &["readyWhen", "readinessChecks"],
+        "adopt",
+        Hint("write `readyWhen` under `status` of the operatorBox"),
+    ),
+    row(
+        &["patches", "base", "connectionDetails"],
+        "adopt",
+        Hint(
+            "write the object's fields here, with a template where the custom resource decides: `{{ .spec.size }}`",
+        ),
+    ),
+    row(
+        &["dependsOn", "depends_on"],
+        "adopt",
+        Hint(
+            "children are created in an order of kinds; wait for another one with `when`: `- { field: children.job.status.succeeded, equals: 1 }`",
+        ),
+    ),
+    // The operatorBox and the entry.
+    row(
+        &["resources", "children", "childResources", "templates"],
+        "onReconcile",
+        Hint(
+            "declare children by kind under `onReconcile`: `deployments`, `services`, or `custom` for any kind",
+        ),
+    ),
+    row(
+        &["onUpdate", "onChange", "reconcileOn"],
+        "onReconcile",
+        Hint("write `onReconcile`, which runs for every change"),
+    ),
+    row(
+        &["crd", "crds", "definition"],
+        "apiTypes",
+        Hint("write `crdFile: crd.yaml`"),
+    ),
+    row(
+        &["schema", "openAPIV3Schema"],
+        "apiTypes",
+        Hint("the schema is part of the CustomResourceDefinition: write `crdFile: crd.yaml`"),
+    ),
+];
+
+/// What to write instead of the field `name`, in the map `object`.
+pub(super) fn instead(name: &str, object: &ObjectShape) -> Option<String> {
+    let is_named = |row: &&Row| {
+        row.names
+            .iter()
+            .any(|theirs| theirs.eq_ignore_ascii_case(name))
+    };
+    let mut fitting = TABLE.iter().filter(is_named);
+    let row = fitting.find(|row| object.fields.contains_key(row.beside))?;
+    let field = row
+        .names
+        .iter()
+        .find(|theirs| theirs.eq_ignore_ascii_case(name))?;
+    let kind = object.name.as_str();
+    Some(match row.instead {
+        Hint(hint) => hint.to_owned(),
+        RootPatch => patch(&[], &format!("{field}: …")),
+        SpecPatch => patch(&["spec"], &format!("{field}: …")),
+        PodPatch => patch(pod_spec(kind), &format!("{field}: …")),
+        ContainerPatch => {
+            let inside = format!("containers: [{{ name: …, {field}: … }}]");
+            format!(
+                "{}; the container has the name of the entry",
+                patch(pod_spec(kind), &inside)
+            )
+        }
+    })
+}
+
+/// Where the spec of the pod is in an object of a kind.
+fn pod_spec(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "Pod" => &["spec"],
+        "CronJob" => &["spec", "jobTemplate", "spec", "template", "spec"],
+        _ => &["spec", "template", "spec"],
+    }
+}
+
+fn patch(path: &[&str], inside: &str) -> String {
+    let within = |inside: String, step: &&str| format!("{{ {step}: {inside} }}");
+    let whole = path.iter().rev().fold(format!("{{ {inside} }}"), within);
+    format!("write it under `patch`: `patch: {whole}`")
+}

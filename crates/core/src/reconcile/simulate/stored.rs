@@ -1,0 +1,151 @@
+//! Objects as the world keeps them.
+
+use jiff::Timestamp;
+
+use super::super::{
+    kstatus::{self, Readiness},
+    marks::set_in,
+    preview::assume,
+    record::{ChildRecord, Malformed, ObservedChild},
+};
+use crate::{
+    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
+    value::{Key, Map, Node, hash_text},
+};
+
+/// Fields of `metadata` that the API server writes.
+const SERVER: [&str; 4] = ["creationTimestamp", "generation", "managedFields", "uid"];
+
+/// An object of the world.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) object: Node,
+    /// The cycle that wrote it last; 0 for what exists from the start.
+    pub(super) written: u32,
+    /// Position of the subject that made it.
+    pub(super) subject: Option<usize>,
+}
+
+impl Stored {
+    /// What a pass of `plan` keeps of it.
+    pub(super) fn observe(
+        &self,
+        key: &ChildKey,
+        plan: &OperatorPlan,
+    ) -> Result<ObservedChild, Malformed> {
+        let reads = plan.reads.children.get(&key.kind);
+        let reads = reads.map_or(&[][..], Vec::as_slice);
+        let record = ChildRecord::read(&key.kind, &self.object, reads)?;
+        Ok(ObservedChild {
+            key: key.clone(),
+            record: record.into(),
+        })
+    }
+
+    pub(super) fn is_ready(&self, kind: &GroupKind) -> bool {
+        kstatus::readiness(kind, &self.object) == Readiness::Current
+    }
+
+    /// What the API server makes of an object that is created.
+    pub(super) fn created(
+        object: &Node,
+        key: &ChildKey,
+        (serial, now, manager): (u64, Timestamp, &str),
+    ) -> Node {
+        let mut object = object.clone();
+        let uid = uid(&format!("{key} {serial}"));
+        let fields = [
+            ("uid", Node::from(uid)),
+            ("creationTimestamp", Node::from(now.to_string())),
+            ("generation", Node::Int(1)),
+            ("managedFields", written_by(manager)),
+        ];
+        for (name, value) in fields {
+            set_in(&mut object, &["metadata"], name, value);
+        }
+        version(&mut object, serial);
+        object
+    }
+
+    /// Replaces what is declared; what the API server and controllers wrote stays.
+    pub(super) fn update(&mut self, rendered: &Node, serial: u64) {
+        let mut object = rendered.clone();
+        for name in SERVER {
+            let kept = self.object.get("metadata").and_then(|meta| meta.get(name));
+            if let Some(kept) = kept {
+                set_in(&mut object, &["metadata"], name, kept.clone());
+            }
+        }
+        if self.object.get("spec") != object.get("spec") {
+            next_generation(&mut object);
+        }
+        if let (Some(status), Node::Map(map)) = (self.object.get("status"), &mut object) {
+            map.insert(Key::from("status"), status.clone());
+        }
+        version(&mut object, serial);
+        self.object = object;
+    }
+}
+
+/// A uid that follows from a text.
+pub(super) fn uid(text: &str) -> String {
+    let hash = hash_text(text);
+    let digits: String = hash
+        .chars()
+        .chain("0".repeat(32).chars())
+        .take(32)
+        .collect();
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|range| &digits[range]);
+    parts.join("-")
+}
+
+/// Sets the state of an object.
+pub(super) fn version(object: &mut Node, serial: u64) {
+    let version = Node::from(serial.to_string());
+    set_in(object, &["metadata"], "resourceVersion", version);
+}
+
+/// Counts another state of what is declared.
+pub(super) fn next_generation(object: &mut Node) {
+    let before = object
+        .get("metadata")
+        .and_then(|meta| meta.get("generation"));
+    let next = before.and_then(Node::as_i64).unwrap_or_default() + 1;
+    set_in(object, &["metadata"], "generation", Node::Int(next));
+}
+
+/// The managed fields of what one manager wrote: passes look only whether it did, and whether data are its own.
+fn written_by(manager: &str) -> Node {
+    let entry = Node::object([
+        ("manager", Node::from(manager)),
+        ("operation", Node::from("Apply")),
+        ("fieldsV1", Node::object([("f:data", Node::object([]))])),
+    ]);
+    Node::List([entry].into())
+}
+
+/// The key of an object.
+pub(super) fn key_of(object: &Node) -> Result<ChildKey, Malformed> {
+    let text = |name| object.get("metadata")?.get(name)?.as_str();
+    Ok(ChildKey {
+        kind: assume::kind(object)?,
+        object: ObjectKey {
+            namespace: text("namespace").map(Key::from),
+            name: text("name").ok_or(Malformed("name"))?.into(),
+        },
+    })
+}
+
+/// The list with this text among it; none where it is there already.
+pub(super) fn with_text(list: Option<&Node>, text: &str) -> Option<Node> {
+    let items = list.and_then(Node::as_list).unwrap_or_default();
+    let is_there = items.iter().any(|item| item.as_str() == Some(text));
+    let more = items.iter().cloned().chain([Node::from(text)]);
+    (!is_there).then(|| Node::from(more.collect::<Vec<_>>()))
+}
+
+/// A map of texts.
+pub(super) fn texts<'t>(pairs: impl Iterator<Item = (&'t str, &'t str)>) -> Map {
+    let node = |(key, text)| (Key::from(key), Node::from(text));
+    pairs.map(node).collect()
+}

@@ -1,0 +1,138 @@
+//! What a pass does to the world.
+
+use super::{
+    Op, Verb,
+    stored::Stored,
+    world::{World, plural},
+};
+use crate::{
+    plan::ChildKey,
+    reconcile::{
+        inventory::Inventory,
+        marks::adopted,
+        reason::Reason,
+        record::{Malformed, Observed},
+        step::{Deletion, Failure, Intent, Rendered, not_created},
+        verdict::{Action, Done, Executed},
+    },
+};
+
+/// Writes the children of one subject, in one pass.
+pub(super) struct Writer<'w, 'a> {
+    pub(super) world: &'w mut World<'a>,
+    pub(super) index: usize,
+    pub(super) number: u32,
+    pub(super) observed: &'w Observed,
+    pub(super) ops: &'w mut Vec<Op>,
+}
+
+impl Writer<'_, '_> {
+    pub(super) fn write(
+        &mut self,
+        intent: &Intent,
+        inventory: &mut Inventory,
+        executed: &mut Executed,
+    ) -> Result<(), Malformed> {
+        let plan = self.world.actors[self.index].plan;
+        let (key, written) = match intent {
+            Intent::Apply(rendered) => (&rendered.key, self.apply(rendered, true)?),
+            Intent::Create(rendered) => {
+                let written = self.apply(rendered, false)?;
+                if written.is_ok() && plan.children[rendered.declared].stays_gone() {
+                    inventory.made.insert(rendered.key.clone());
+                }
+                (&rendered.key, written)
+            }
+            Intent::Keep(key) => (key, Ok(Action::Unchanged)),
+            Intent::Delete(deletion) => (&deletion.key, Ok(self.delete(deletion))),
+        };
+        match written {
+            Ok(action) => executed.done.push(Done {
+                key: key.clone(),
+                action,
+            }),
+            Err(failure) => executed.failures.push(failure),
+        }
+        Ok(())
+    }
+
+    /// Creates the child, or makes it what is rendered if it may change.
+    fn apply(
+        &mut self,
+        rendered: &Rendered,
+        may_change: bool,
+    ) -> Result<Result<Action, Failure>, Malformed> {
+        let key = &rendered.key;
+        let plan = self.world.actors[self.index].plan;
+        let uid = &self.observed.cr.id.uid;
+        if let Some(namespace) = &rendered.within {
+            let is_ours = match self.world.objects.get(namespace) {
+                Some(stored) => stored.observe(namespace, plan)?.record.owner() == Some(uid),
+                None => false,
+            };
+            if !is_ours {
+                let message = not_created(&namespace.object.name);
+                return Ok(Err(refuse(key, Reason::TargetRefused, message)));
+            }
+        }
+        self.world.serial += 1;
+        let (serial, now) = (self.world.serial, self.world.now);
+        let Some(stored) = self.world.objects.get_mut(key) else {
+            let manager = plan.field_manager();
+            let object = Stored::created(&rendered.object, key, (serial, now, &manager));
+            let stored = Stored {
+                object,
+                written: self.number,
+                subject: Some(self.index),
+            };
+            self.world.objects.insert(key.clone(), stored);
+            self.told(Verb::Create, key);
+            return Ok(Ok(Action::Created));
+        };
+        let record = stored.observe(key, plan)?.record;
+        let mut object = &rendered.object;
+        let taken;
+        if record.owner() != Some(uid) {
+            if record.controlled || !plan.children[rendered.declared].adopt {
+                let message = "an object of this name exists and was not made for this resource";
+                return Ok(Err(refuse(key, Reason::NameTaken, message.to_owned())));
+            }
+            taken = adopted(rendered, &self.observed.mark(plan));
+            object = &taken.object;
+        } else if !may_change || record.has_applied(&rendered.hash) {
+            return Ok(Ok(Action::Unchanged));
+        }
+        stored.update(object, serial);
+        stored.written = self.number;
+        stored.subject = Some(self.index);
+        self.told(Verb::Update, key);
+        Ok(Ok(Action::Updated))
+    }
+
+    fn delete(&mut self, deletion: &Deletion) -> Action {
+        if self.world.objects.remove(&deletion.key).is_some() {
+            self.told(Verb::Delete, &deletion.key);
+        }
+        Action::Deleted
+    }
+
+    fn told(&mut self, verb: Verb, key: &ChildKey) {
+        let plan = self.world.actors[self.index].plan;
+        self.ops.push(Op {
+            subject: self.index,
+            verb,
+            resource: plural(plan, &key.kind),
+            group: key.kind.group.to_string(),
+            is_status: false,
+            object: key.object.clone(),
+        });
+    }
+}
+
+fn refuse(key: &ChildKey, reason: Reason, message: String) -> Failure {
+    Failure {
+        reason,
+        at: key.to_string(),
+        message,
+    }
+}

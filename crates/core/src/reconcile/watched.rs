@@ -1,0 +1,77 @@
+//! Objects below `.children` that the operator does not create, as a pass sees them: those of `observe.watch`.
+
+use std::collections::BTreeSet;
+
+use super::{
+    observe::with_kind,
+    record::Observed,
+    sources::{Answer, Read, Sources},
+};
+use crate::{
+    plan::{GroupKind, OperatorPlan, observe::WatchPlan},
+    value::{Key, Map, Node, Path, Step, project},
+};
+
+/// Puts the objects into the sources, as far as they are known; what cannot be read becomes unavailable. What no template
+/// reads is not asked for.
+///
+/// # Errors
+/// The reads that are not answered yet.
+pub(super) fn fill(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    sources: &mut Sources,
+) -> Result<(), Vec<Read>> {
+    let mut lacking = Vec::new();
+    for watch in read(plan) {
+        let kind = watch.kind.group_kind();
+        let read = Read::Watched(kind.clone());
+        match observed.answers.get(&read) {
+            None => lacking.push(read),
+            Some(Answer::Ready(objects)) => {
+                sources.watched.insert(kind, seen(watch, objects));
+            }
+            Some(Answer::Absent) => {}
+            Some(Answer::Unavailable(why)) => hide(plan, &kind, sources, why),
+        }
+    }
+    if lacking.is_empty() {
+        Ok(())
+    } else {
+        Err(lacking)
+    }
+}
+
+/// Hides the objects of all kinds, for the reason `why`.
+pub(super) fn hide_all(plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    for watch in read(plan) {
+        hide(plan, &watch.kind.group_kind(), sources, why);
+    }
+}
+
+/// The watches of which templates read something, one for each kind.
+fn read(plan: &OperatorPlan) -> impl Iterator<Item = &WatchPlan> {
+    let mut kinds = BTreeSet::new();
+    let watches = plan.observe.watches.iter();
+    let read = watches.filter(|watch| !watch.reads.is_empty());
+    read.filter(move |watch| kinds.insert(watch.kind.group_kind()))
+}
+
+/// What templates see of the objects: what they read, so that equal ones are equal.
+fn seen(watch: &WatchPlan, objects: &Node) -> Node {
+    let objects = objects.as_map().into_iter().flat_map(Map::iter);
+    let seen = objects.map(|(name, object)| {
+        let object = project(&with_kind(object, &watch.kind), &watch.reads);
+        (name.clone(), object)
+    });
+    Node::Map(seen.collect())
+}
+
+fn hide(plan: &OperatorPlan, kind: &GroupKind, sources: &mut Sources, why: &str) {
+    let aliases = plan.children_names.iter();
+    for alias in aliases.filter(|alias| alias.kind == *kind) {
+        let steps = [Key::from("children"), alias.name.clone()];
+        let path: Path = steps.map(Step::Field).into_iter().collect();
+        sources.unavailable.push((path, why.into()));
+    }
+}

@@ -1,0 +1,51 @@
+//! Every example has a Simulate that passes, and `docs/testing.md` shows one of them as it is.
+
+use std::{fs, path::Path, path::PathBuf};
+
+use super::{Options, simulate, to_text};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn folders() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("examples")).unwrap();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|path| path.is_dir());
+    folders.sort();
+    folders
+}
+
+#[tokio::test]
+async fn every_example_has_a_simulation_that_passes() {
+    for folder in folders() {
+        let file = folder.join("simulate.yaml");
+        let simulated = simulate(std::slice::from_ref(&file), &Options::default()).await;
+        assert!(
+            simulated.problems.is_empty(),
+            "{}: {}",
+            file.display(),
+            simulated.problems
+        );
+        assert_eq!(simulated.suites.len(), 1, "{}", file.display());
+        assert!(simulated.is_passed(), "{}", to_text(&simulated));
+        let checks = &simulated.suites[0].checks;
+        assert!(checks.len() > 2, "{} expects little", file.display());
+    }
+}
+
+#[tokio::test]
+async fn the_page_about_testing_shows_a_simulation_and_its_output() {
+    let page = fs::read_to_string(root().join("docs/testing.md")).unwrap();
+    let folder = root().join("examples/01-hello-website");
+    let file = folder.join("simulate.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let spec = text.split_once("apiVersion").unwrap().1;
+    assert!(
+        page.contains(&format!("```yaml\napiVersion{spec}```")),
+        "{spec}"
+    );
+    let simulated = simulate(std::slice::from_ref(&file), &Options::default()).await;
+    let shown = to_text(&simulated).replace(&file.display().to_string(), "simulate.yaml");
+    assert!(page.contains(&format!("```text\n{shown}```")), "{shown}");
+}

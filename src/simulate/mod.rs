@@ -1,0 +1,113 @@
+//! Katalogs tested without a cluster: `ork simulate`.
+//!
+//! ```text
+//!  paths ── load ──► Simulates and what they import ── run ──► Suite: the cycles, and each expectation ── print ──► text, JSON, JUnit
+//!                                                       │ Katalog, definitions, custom resources: files beside it
+//!                                                       └ orkestra_core::reconcile::simulate: the passes themselves
+//! ```
+
+#[cfg(test)]
+mod examples;
+mod expect;
+mod init;
+mod load;
+mod print;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use orkestra_core::{
+    diagnostics::Diagnostics,
+    reconcile::simulate::{Check, Run},
+};
+
+pub use self::{
+    init::{Init, InitError, init},
+    print::{to_json, to_junit, to_text},
+};
+
+/// What overrides the documents.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Custom resources instead of those that a document names.
+    pub resources: Vec<PathBuf>,
+    /// Definitions instead of those that a document names.
+    pub definitions: Vec<PathBuf>,
+    /// How many cycles run.
+    pub cycles: Option<u32>,
+    /// Whether calls without an answer get an empty one, whatever a document says.
+    pub skip_external: bool,
+}
+
+/// What simulations came to.
+#[derive(Debug, Default)]
+pub struct Simulated {
+    /// One a Simulate, in the order in which they were found; those that have errors are missing.
+    pub suites: Vec<Suite>,
+    /// What is wrong with the files; warnings too.
+    pub problems: Diagnostics,
+    /// Texts of the files by their name.
+    pub texts: BTreeMap<String, String>,
+    /// Every file that was read.
+    pub files: BTreeSet<PathBuf>,
+}
+
+impl Simulated {
+    /// Whether every file can be read and every expectation is met.
+    pub fn is_passed(&self) -> bool {
+        !self.problems.has_errors() && self.suites.iter().all(Suite::is_passed)
+    }
+}
+
+/// One simulation.
+#[derive(Debug)]
+pub struct Suite {
+    /// The document's name.
+    pub name: String,
+    /// Its file.
+    pub file: String,
+    /// The custom resources that are reconciled.
+    pub subjects: Vec<Subject>,
+    /// What happened.
+    pub run: Run,
+    /// What was expected of it.
+    pub checks: Vec<Check>,
+}
+
+impl Suite {
+    /// Whether every expectation is met.
+    pub fn is_passed(&self) -> bool {
+        self.checks.iter().all(Check::is_met)
+    }
+
+    /// The first cycle from which on nothing is done.
+    pub fn steady_at(&self) -> Option<u32> {
+        let all: Vec<usize> = (0..self.subjects.len()).collect();
+        self.run.steady_at(&all)
+    }
+}
+
+/// A custom resource that is reconciled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The operator's key in the Katalog.
+    pub entry: String,
+    /// Kind, namespace and name: `Website shop/hello`.
+    pub object: String,
+}
+
+/// Runs the Simulates of files and folders, and those that they import, each once. Equal files give equal results.
+pub async fn simulate(paths: &[PathBuf], options: &Options) -> Simulated {
+    let mut simulated = Simulated::default();
+    for document in load::load(paths, &mut simulated) {
+        if let Some(suite) = run::run(&document, options, &mut simulated).await {
+            simulated.suites.push(suite);
+        }
+    }
+    simulated
+}

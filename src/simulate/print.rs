@@ -1,0 +1,197 @@
+//! Simulations as text, JSON and `JUnit` XML.
+
+use std::fmt::Write as _;
+
+use orkestra_core::reconcile::simulate::{Check, Cycle};
+use serde_json::{Value, json};
+
+use super::{Simulated, Suite};
+
+/// For people: of each simulation the cycles, then what was expected of it; what was not met with a diff.
+pub fn to_text(simulated: &Simulated) -> String {
+    let mut text = String::new();
+    for suite in &simulated.suites {
+        // Writing to a String cannot fail.
+        let _ = suite_text(suite, &mut text);
+    }
+    // What files say goes to a terminal.
+    let is_odd = |c: char| c.is_control() && c != '\n';
+    text.replace(is_odd, " ")
+}
+
+fn suite_text(suite: &Suite, text: &mut String) -> std::fmt::Result {
+    let verdict = match (suite.is_passed(), suite.checks.is_empty()) {
+        (false, _) => "FAIL",
+        (true, true) => "DONE",
+        (true, false) => "PASS",
+    };
+    writeln!(text, "{verdict} {} ({})", suite.name, suite.file)?;
+    for subject in &suite.subjects {
+        writeln!(text, "  {}: {}", subject.entry, subject.object)?;
+    }
+    let cycles = &suite.run.cycles;
+    let mut number = 0;
+    while number < cycles.len() {
+        let cycle = &cycles[number];
+        let same = cycles[number..]
+            .iter()
+            .take_while(|other| *other == cycle)
+            .count();
+        let to = number + same;
+        let name = if same == 1 {
+            format!("cycle {to}")
+        } else {
+            format!("cycles {} to {to}", number + 1)
+        };
+        cycle_text(suite, &name, cycle, text)?;
+        number = to;
+    }
+    match suite.steady_at() {
+        Some(cycle) => writeln!(text, "  steady from cycle {cycle}")?,
+        None => writeln!(text, "  not steady after {} cycles", cycles.len())?,
+    }
+    for check in &suite.checks {
+        let mark = if check.is_met() { "ok  " } else { "FAIL" };
+        writeln!(text, "  {mark} {}: {}", check.path, check.what)?;
+        for line in &check.diff {
+            writeln!(text, "         {line}")?;
+        }
+    }
+    writeln!(text)
+}
+
+fn cycle_text(suite: &Suite, name: &str, cycle: &Cycle, text: &mut String) -> std::fmt::Result {
+    if *cycle == Cycle::default() {
+        return writeln!(text, "  {name}: nothing to do");
+    }
+    writeln!(text, "  {name}")?;
+    for op in &cycle.ops {
+        writeln!(text, "    {op}")?;
+    }
+    for held in &cycle.held {
+        let entry = suite
+            .subjects
+            .get(*held)
+            .map_or("", |subject| &subject.entry);
+        writeln!(text, "    {entry} is held back by `preReconcile`")?;
+    }
+    for fault in &cycle.faults {
+        writeln!(
+            text,
+            "    failed: {}: {}: {}",
+            fault.reason, fault.at, fault.message
+        )?;
+    }
+    for outcome in &cycle.outcomes {
+        writeln!(text, "    then {outcome}")?;
+    }
+    Ok(())
+}
+
+/// For programs.
+pub fn to_json(simulated: &Simulated) -> Value {
+    let suites: Vec<Value> = simulated.suites.iter().map(suite_json).collect();
+    json!({ "passed": simulated.is_passed(), "simulations": suites })
+}
+
+fn suite_json(suite: &Suite) -> Value {
+    let entry = |index: usize| suite.subjects.get(index).map(|subject| &*subject.entry);
+    let cycles = suite.run.cycles.iter().zip(1..);
+    let cycles = cycles.map(|(cycle, number)| {
+        let ops = cycle.ops.iter().map(|op| {
+            json!({
+                "crd": entry(op.subject), "verb": op.verb.name(), "resource": op.resource, "group": op.group,
+                "subresource": op.is_status.then_some("status"),
+                "namespace": op.object.namespace.as_deref(), "name": &*op.object.name,
+            })
+        });
+        let faults = cycle.faults.iter().map(|fault| {
+            json!({
+                "crd": entry(fault.subject), "reason": fault.reason, "at": fault.at, "message": fault.message,
+            })
+        });
+        let held = cycle.held.iter().map(|held| entry(*held));
+        json!({
+            "cycle": number, "ops": ops.collect::<Vec<_>>(), "failures": faults.collect::<Vec<_>>(),
+            "heldBack": held.collect::<Vec<_>>(), "outcomes": cycle.outcomes,
+        })
+    });
+    let checks = suite.checks.iter().map(|check| {
+        json!({
+            "path": check.path.to_string(), "expected": check.what, "passed": check.is_met(), "diff": check.diff,
+        })
+    });
+    json!({
+        "name": suite.name, "file": suite.file, "passed": suite.is_passed(), "steadyAt": suite.steady_at(),
+        "cycles": cycles.collect::<Vec<_>>(), "expectations": checks.collect::<Vec<_>>(),
+    })
+}
+
+/// For CI: a suite a simulation, a case an expectation. A simulation without expectations has one case, which passes.
+pub fn to_junit(simulated: &Simulated) -> String {
+    let cases = |suite: &Suite| suite.checks.len().max(1);
+    let failures = |suite: &Suite| suite.checks.iter().filter(|check| !check.is_met()).count();
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let all: usize = simulated.suites.iter().map(cases).sum();
+    let failed: usize = simulated.suites.iter().map(failures).sum();
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "<testsuites name=\"ork simulate\" tests=\"{all}\" failures=\"{failed}\">"
+    );
+    for suite in &simulated.suites {
+        let name = escaped(&suite.name);
+        let _ = writeln!(
+            text,
+            "  <testsuite name=\"{name}\" file=\"{}\" tests=\"{}\" failures=\"{}\">",
+            escaped(&suite.file),
+            cases(suite),
+            failures(suite)
+        );
+        for check in &suite.checks {
+            case(check, &name, &mut text);
+        }
+        if suite.checks.is_empty() {
+            let _ = writeln!(
+                text,
+                "    <testcase classname=\"{name}\" name=\"it runs\"/>"
+            );
+        }
+        text.push_str("  </testsuite>\n");
+    }
+    text.push_str("</testsuites>\n");
+    text
+}
+
+fn case(check: &Check, suite: &str, text: &mut String) {
+    let name = escaped(&format!("{}: {}", check.path, check.what));
+    let _ = write!(text, "    <testcase classname=\"{suite}\" name=\"{name}\"");
+    if check.is_met() {
+        text.push_str("/>\n");
+        return;
+    }
+    let diff = escaped(&check.diff.join("\n"));
+    let _ = writeln!(
+        text,
+        ">\n      <failure message=\"{} is not met\">{diff}</failure>\n    </testcase>",
+        escaped(&check.path.to_string())
+    );
+}
+
+/// Text as XML holds it. Characters that XML cannot hold become spaces. Source: XML 1.0, sections 2.2 and 2.4.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(c),
+            '\u{fffe}' | '\u{ffff}' => escaped.push(' '),
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

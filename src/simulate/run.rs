@@ -1,0 +1,313 @@
+//! One Simulate: its files, the passes, and what was expected.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use orkestra_core::{
+    api::simulate::{
+        Change, DEFAULT_CYCLES, DEFAULT_INTERVAL, DEFAULT_TIME, SimulateSpec, StubbedAnswer,
+    },
+    diagnostics::{Code, Diagnostic, FieldPath},
+    plan::OperatorPlan,
+    reconcile::simulate::{self, Setup, simulate},
+    value::{Key, Map, Node},
+};
+
+use super::{
+    Options, Simulated, Subject, Suite,
+    expect::{checks, listed},
+    load::{Loaded, located},
+};
+use crate::{
+    files::{self, Compiled, beside},
+    render::{
+        Rendered,
+        objects::{Object, read_objects},
+        pick::{Picked, pick},
+    },
+};
+
+/// Runs a Simulate. None where it has errors, or only imports others.
+pub(super) async fn run(
+    loaded: &Loaded,
+    options: &Options,
+    simulated: &mut Simulated,
+) -> Option<Suite> {
+    let spec = &loaded.document.spec;
+    let katalog = spec.katalog.as_ref()?;
+    let katalogs = compile(loaded, katalog, options, simulated).await?;
+    let objects = resources(loaded, options, simulated)?;
+    let mut job = Job {
+        loaded,
+        simulated,
+        is_wrong: false,
+    };
+    let (subjects, others) = job.subjects(&katalogs, objects);
+    let plans: Vec<&OperatorPlan> = subjects.iter().map(|subject| subject.plan).collect();
+    let expect = job.expectations(&plans).await;
+    let changes = job.changes(&plans);
+    job.check_calls(&plans);
+    if job.is_wrong {
+        return None;
+    }
+    let told: Vec<Subject> = subjects
+        .iter()
+        .map(|subject| Subject {
+            entry: subject.plan.name.clone(),
+            object: name_of(&subject.cr),
+        })
+        .collect();
+    // It has been checked.
+    let now = spec.at.as_deref().unwrap_or(DEFAULT_TIME).parse();
+    let setup = Setup {
+        subjects,
+        objects: others,
+        calls: answers(&spec.external),
+        skips_calls: options.skip_external || spec.skip_external == Some(true),
+        outcomes: &spec.outcomes,
+        changes,
+        cycles: options.cycles.or(spec.cycles).unwrap_or(DEFAULT_CYCLES),
+        now: now.unwrap_or_default(),
+        interval: spec.interval.map_or(DEFAULT_INTERVAL, |span| span.0),
+    };
+    let run = match simulate(setup) {
+        Ok(run) => run,
+        Err(why) => {
+            let at = FieldPath::root().field("spec").field("cr");
+            job.refuse(Code::Missing, at, why.to_string());
+            return None;
+        }
+    };
+    Some(Suite {
+        name: loaded.document.name.clone(),
+        file: loaded.path.display().to_string(),
+        subjects: told,
+        checks: checks(&expect, &run, &plans),
+        run,
+    })
+}
+
+/// The Katalogs, compiled with the definitions.
+async fn compile(
+    loaded: &Loaded,
+    katalog: &str,
+    options: &Options,
+    simulated: &mut Simulated,
+) -> Option<Vec<Compiled>> {
+    let spec = &loaded.document.spec;
+    let mut paths = vec![beside(&loaded.path, katalog)];
+    if options.definitions.is_empty() {
+        let named = spec.crd.iter().chain(&spec.crd_files);
+        paths.extend(named.map(|file| beside(&loaded.path, file)));
+    } else {
+        paths.extend(options.definitions.iter().cloned());
+    }
+    let found = files::validate(&paths).await;
+    simulated
+        .files
+        .extend(found.texts.keys().map(PathBuf::from));
+    simulated.texts.extend(found.texts);
+    let is_wrong = found.problems.has_errors();
+    for problem in found.problems {
+        if !simulated.problems.0.contains(&problem) {
+            simulated.problems.push(problem);
+        }
+    }
+    (!is_wrong).then_some(found.katalogs)
+}
+
+/// The objects of the files with custom resources.
+fn resources(loaded: &Loaded, options: &Options, simulated: &mut Simulated) -> Option<Vec<Object>> {
+    let spec = &loaded.document.spec;
+    let paths: Vec<PathBuf> = if options.resources.is_empty() {
+        let named = spec.cr.iter().chain(&spec.cr_files);
+        named.map(|file| beside(&loaded.path, file)).collect()
+    } else {
+        options.resources.clone()
+    };
+    let mut read = Rendered::default();
+    let objects = read_objects(&paths, &mut read);
+    simulated.files.extend(read.texts.keys().map(PathBuf::from));
+    simulated.texts.extend(read.texts);
+    let is_wrong = read.problems.has_errors();
+    simulated.problems.extend(read.problems);
+    (!is_wrong).then_some(objects)
+}
+
+/// Reads the rest of a Simulate, and says what is wrong with it.
+pub(super) struct Job<'s> {
+    pub(super) loaded: &'s Loaded,
+    pub(super) simulated: &'s mut Simulated,
+    pub(super) is_wrong: bool,
+}
+
+impl<'s> Job<'s> {
+    pub(super) fn spec(&self) -> &'s SimulateSpec {
+        &self.loaded.document.spec
+    }
+
+    pub(super) fn refuse(&mut self, code: Code, path: FieldPath, message: impl Into<String>) {
+        self.refuse_with(Diagnostic::error(code, path, message));
+    }
+
+    pub(super) fn refuse_with(&mut self, problem: Diagnostic) {
+        self.is_wrong = true;
+        let problem = located(&self.loaded.document, problem);
+        self.simulated.problems.push(problem);
+    }
+
+    /// The first object of each operated kind and version; all others exist.
+    fn subjects<'k>(
+        &mut self,
+        katalogs: &'k [Compiled],
+        objects: Vec<Object>,
+    ) -> (Vec<simulate::Subject<'k>>, Vec<Node>) {
+        let (mut subjects, mut others, mut problem) = (Vec::new(), Vec::new(), None);
+        for object in objects {
+            let picked: Picked<'k> = match pick(katalogs, &object) {
+                Ok(picked) => picked,
+                Err(why) => {
+                    problem.get_or_insert(why);
+                    others.push(object.node);
+                    continue;
+                }
+            };
+            let is_same =
+                |subject: &simulate::Subject<'_>| std::ptr::eq(subject.plan, picked.operator);
+            if subjects.iter().any(is_same) {
+                others.push(object.node);
+                continue;
+            }
+            if let Some(problem) = refused(&object, picked.operator, &subjects) {
+                self.is_wrong = true;
+                self.simulated.problems.push(problem);
+                continue;
+            }
+            subjects.push(simulate::Subject {
+                plan: picked.operator,
+                version: picked.version(),
+                scopes: picked.scopes(),
+                cr: object.node,
+            });
+        }
+        if subjects.is_empty() && !self.is_wrong {
+            self.is_wrong = true;
+            let missing = || {
+                let path = FieldPath::root().field("spec").field("cr");
+                let problem = Diagnostic::error(Code::NoDocument, path, "no custom resource in it");
+                located(&self.loaded.document, problem)
+            };
+            let problem = problem.map_or_else(missing, |problem| *problem);
+            self.simulated.problems.push(problem);
+        }
+        // In the order of the Katalog, whatever the order of the files.
+        let operators = katalogs.iter().flat_map(|katalog| &katalog.plan.operators);
+        let order: Vec<*const OperatorPlan> = operators.map(|plan| &raw const **plan).collect();
+        subjects.sort_by_key(|subject| {
+            order
+                .iter()
+                .position(|plan| std::ptr::eq(*plan, subject.plan))
+        });
+        (subjects, others)
+    }
+
+    /// The changes of users, each with its subject.
+    fn changes(&mut self, plans: &[&OperatorPlan]) -> Vec<(usize, &'s Change)> {
+        let mut changes = Vec::new();
+        let at = FieldPath::root().field("spec").field("changes");
+        for (index, change) in self.spec().changes.iter().enumerate() {
+            let subject = match &change.crd {
+                Some(name) => plans.iter().position(|plan| plan.name == *name),
+                None => (plans.len() == 1).then_some(0),
+            };
+            if let Some(subject) = subject {
+                changes.push((subject, change));
+                continue;
+            }
+            let known: Vec<&str> = plans.iter().map(|plan| &*plan.name).collect();
+            let message = match &change.crd {
+                Some(name) => format!("no custom resource of `{name}` is reconciled"),
+                None => "several custom resources are reconciled: `crd` says which is changed"
+                    .to_owned(),
+            };
+            let problem =
+                Diagnostic::error(Code::UnknownData, at.index(index).field("crd"), message);
+            self.refuse_with(problem.hint(format!("reconciled are {}", listed(&known))));
+        }
+        changes
+    }
+
+    /// An answer to a call that nobody makes is a mistake.
+    fn check_calls(&mut self, plans: &[&OperatorPlan]) {
+        let calls = plans.iter().flat_map(|plan| &plan.calls);
+        let known: BTreeSet<&str> = calls.map(|call| &*call.name).collect();
+        let at = FieldPath::root().field("spec").field("external");
+        for name in self.spec().external.keys() {
+            if !known.contains(name.as_str()) {
+                let message = format!("no operator makes a call `{name}`");
+                self.refuse(Code::UnknownData, at.field(name), message);
+            }
+        }
+    }
+}
+
+/// Why a custom resource cannot be reconciled beside others.
+fn refused(
+    object: &Object,
+    operator: &OperatorPlan,
+    others: &[simulate::Subject<'_>],
+) -> Option<Diagnostic> {
+    let kind = operator.resource.group_kind();
+    let is_twice = |other: &simulate::Subject<'_>| {
+        other.plan.resource.group_kind() == kind && name_of(&other.cr) == name_of(&object.node)
+    };
+    if others.iter().any(is_twice) {
+        let path = FieldPath::parse("apiVersion");
+        let message = "the same custom resource is given in two versions";
+        let problem = object.problem(Code::SetTwice, path, message);
+        return Some(problem.hint("one operator reconciles it: give one"));
+    }
+    let path = FieldPath::parse("metadata.deletionTimestamp");
+    let message = "deletion of custom resources is not simulated";
+    object
+        .is_deleting()
+        .then(|| object.problem(Code::NotSupportedYet, path, message))
+}
+
+fn answers(given: &BTreeMap<String, StubbedAnswer>) -> BTreeMap<String, Node> {
+    let answer = |(name, answer): (&String, &StubbedAnswer)| {
+        let fields = [
+            (
+                "status",
+                answer.status.map(|status| Node::Int(status.into())),
+            ),
+            ("body", answer.body.clone()),
+            ("error", answer.error.as_deref().map(Node::from)),
+        ];
+        let fields = fields
+            .into_iter()
+            .filter_map(|(key, node)| Some((Key::from(key), node?)));
+        (name.clone(), Node::Map(fields.collect::<Map>()))
+    };
+    given.iter().map(answer).collect()
+}
+
+/// `Website shop/hello`.
+fn name_of(object: &Node) -> String {
+    let text = |field| {
+        object
+            .get("metadata")
+            .and_then(|meta| meta.get(field)?.as_str())
+    };
+    let kind = object
+        .get("kind")
+        .and_then(Node::as_str)
+        .unwrap_or_default();
+    let name = text("name").unwrap_or_default();
+    match text("namespace") {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
+}
