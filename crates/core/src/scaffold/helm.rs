@@ -127,15 +127,7 @@ impl Chart {
             }
             let mut child = filled(&object, &marks)?;
             if let Some(metadata) = child.get_mut("metadata").and_then(Value::as_object_mut) {
-                metadata.retain(|key, _| {
-                    ["name", "namespace", "labels", "annotations"].contains(&key.as_str())
-                });
-                if metadata
-                    .get("namespace")
-                    .is_some_and(|one| one == "{{ .metadata.namespace }}")
-                {
-                    metadata.remove("namespace");
-                }
+                super::keep_child_metadata(metadata);
             }
             children.push(child);
         }

@@ -157,15 +157,7 @@ impl<'a> Graph<'a> {
             ));
             return None;
         };
-        metadata.retain(|key, _| {
-            ["name", "namespace", "labels", "annotations"].contains(&key.as_str())
-        });
-        if metadata
-            .get("namespace")
-            .is_some_and(|one| one == "{{ .metadata.namespace }}")
-        {
-            metadata.remove("namespace");
-        }
+        super::keep_child_metadata(metadata);
         let when = self.conditions(&resource["includeWhen"], id);
         if !when.is_empty() {
             made.insert("when".to_owned(), json!(when));

@@ -161,6 +161,18 @@ fn is_plain(key: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// Removes the metadata of a child that its author does not decide, and the namespace where it is the custom resource's.
+fn keep_child_metadata(metadata: &mut serde_json::Map<String, Value>) {
+    metadata
+        .retain(|key, _| ["name", "namespace", "labels", "annotations"].contains(&key.as_str()));
+    if metadata
+        .get("namespace")
+        .is_some_and(|one| one == "{{ .metadata.namespace }}")
+    {
+        metadata.remove("namespace");
+    }
+}
+
 /// The value at a path of plain keys.
 fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, key| value.get(key))
