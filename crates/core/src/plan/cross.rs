@@ -143,7 +143,7 @@ pub(super) fn check(at: &At<'_>, plans: &[CrossPlan], owner: Option<&ResourceTyp
             Some(leaf) if plan.allowed.is_empty() && !is_trusted => {
                 at.place(&leaf.path).error_hint(
                     Code::OpenSource,
-                    "whoever writes a custom resource chooses the namespace that is read",
+                    "the author of a custom resource chooses the namespace that is read",
                     "permit namespaces in this entry of `cross`: `allowedNamespaces: [team-*]`",
                 );
             }
