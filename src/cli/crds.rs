@@ -12,8 +12,8 @@ use super::{Failure, output};
 
 /// Prints the custom resource definitions of Orkestra's own kinds
 ///
-/// The output is for `kubectl apply --filename -`. Whoever may write a Katalog, or a Motif that Katalogs import, decides
-/// what runs with the permissions of Orkestra: grant that to administrators only.
+/// The output is for `kubectl apply --filename -`. Authors of Katalogs, and of Motifs that Katalogs import, decide what
+/// runs with the permissions of Orkestra: grant that to administrators only.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {

@@ -29,8 +29,8 @@ enum What {
 /// A namespace, a service account, roles and their bindings, for `kubectl apply --filename -`. Where a Katalog fixes the
 /// namespaces of its custom resources (`allowedNamespaces`) and of their children, it needs Roles in these namespaces, which must
 /// exist; everything else is in cluster roles. Without a file: what `ork controller` itself needs, and the cluster roles
-/// `orkestra-author` and `orkestra-viewer`, which are bound to nobody. Whoever may write Katalogs or Motifs has the permissions
-/// of Orkestra.
+/// `orkestra-author` and `orkestra-viewer`, which are bound to nobody. Authors of Katalogs or Motifs have the permissions of
+/// Orkestra.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 struct Rbac {
