@@ -17,7 +17,6 @@
 
 mod certificates;
 pub mod cli;
-pub mod client;
 pub mod diff;
 pub mod events;
 pub mod external;
@@ -30,9 +29,10 @@ pub mod render;
 pub mod runtime;
 pub mod server;
 pub mod simulate;
-pub mod tasks;
 pub mod telemetry;
 
+#[cfg(test)]
+mod sources;
 #[cfg(test)]
 mod testing;
 

@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
+use orkestra_cluster::client;
+
 use super::{
     Failure,
     options::{Cluster, Files, parse_namespace},
     output::{self, Counts},
 };
-use crate::{
-    client,
-    diff::{self, Diffed, Request},
-};
+use crate::diff::{self, Diffed, Request};
 
 /// Exit code where nothing could be compared: 1 means differences.
 const TROUBLE: u8 = 2;

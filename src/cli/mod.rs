@@ -28,8 +28,9 @@ mod version;
 use std::{fmt::Write as _, process::ExitCode};
 
 use clap::{CommandFactory, Parser, Subcommand};
+use orkestra_cluster::client;
 
-use crate::{client, runtime::context};
+use crate::runtime::context;
 
 /// Runs Kubernetes operators that are declared instead of programmed.
 ///

@@ -8,13 +8,13 @@ use std::{
 };
 
 use clap::ValueEnum;
+use orkestra_cluster::client::{ClusterOptions, Connection};
 use orkestra_core::{
     api::{duration, names},
     plan::rbac,
 };
 
 use crate::{
-    client::{ClusterOptions, Connection},
     external::{Allow, Client, Guard, Resolver, Variables},
     server::tls::{self, Tls},
     telemetry::{self, LogFilter, LogFormat},

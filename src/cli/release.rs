@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, anyhow};
+use orkestra_cluster::client::{self, ClusterOptions, Connection};
 use orkestra_core::{
     api::names,
     plan::{GroupKind, KatalogRef},
@@ -13,10 +14,7 @@ use super::{
     options::{Cluster, FileFlags, parse_namespace},
     output, run,
 };
-use crate::{
-    client::{self, ClusterOptions, Connection},
-    meta::{self, Outcome},
-};
+use crate::meta::{self, Outcome};
 
 /// How long the first question to the cluster may take.
 const PATIENCE: Duration = Duration::from_secs(10);

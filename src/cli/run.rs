@@ -7,6 +7,7 @@ use std::{
 };
 
 use orkestra_core::value;
+use orkestra_ground::tasks::{self, Task};
 use tokio::sync::mpsc;
 
 use super::{
@@ -18,7 +19,6 @@ use super::{
 use crate::{
     lead,
     meta::{self, Feed, FileError, Installation, Notice},
-    tasks::{self, Task},
 };
 
 /// A developer's machine: nobody else needs to read it.

@@ -9,6 +9,11 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use orkestra_cluster::client::{self, ClusterOptions, Connection};
+use orkestra_ground::{
+    Entropy,
+    tasks::{self, Ends, Task, Vitals},
+};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::Instant,
@@ -20,17 +25,15 @@ use super::{
     options::{Election, Http, Process, is_loopback},
 };
 use crate::{
-    client::{self, ClusterOptions, Connection},
     lead::{self, Candidacy, Elector},
     meta::{Feed, FileError, Installation, Runtime},
     metrics::CallMetrics,
-    runtime::{context::Context, entropy::Entropy},
+    runtime::context::Context,
     server::{
         self, Liveness, Pages, Stage,
         access::Access,
         listen::{self, Limits, Port},
     },
-    tasks::{self, Ends, Task, Vitals},
 };
 
 /// How long one question to a silent API server waits.

@@ -22,16 +22,16 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 pub use k8s_openapi::api::core::v1::ObjectReference;
+use orkestra_cluster::client::flow::Flow;
 use orkestra_core::api::{conditions::EVENT_BYTES, names};
+use orkestra_ground::{
+    Clock,
+    tasks::{self, Ends, Task},
+};
 use prometheus::IntCounter;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::{
-    client::flow::Flow,
-    metrics::Metrics,
-    runtime::context::Clock,
-    tasks::{self, Ends, Task},
-};
+use crate::metrics::Metrics;
 
 /// Events that wait to be sent; further ones are dropped.
 pub const CAPACITY: usize = 1024;

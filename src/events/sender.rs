@@ -10,6 +10,7 @@ use kube::{
     Api,
     api::{Patch, PatchParams, PostParams},
 };
+use orkestra_cluster::client::flow::Flow;
 use prometheus::IntCounter;
 use tokio::{
     sync::mpsc,
@@ -21,7 +22,6 @@ use super::{
     name::{cut, event_name},
     series::{AllSeries, Words},
 };
-use crate::client::flow::Flow;
 
 /// How long a request may take.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -252,11 +252,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        client::flow::Share,
         events::{CAPACITY, EventSink, ObjectReference},
         metrics::Metrics,
-        runtime::context::Clock,
     };
+    use orkestra_cluster::client::flow::Share;
+    use orkestra_ground::Clock;
 
     type Seen = Arc<Mutex<Vec<(Method, String, serde_json::Value)>>>;
 

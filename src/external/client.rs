@@ -7,6 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use orkestra_cluster::client::user_agent;
 use orkestra_core::reconcile::calls::{Answer, Request};
 
 use super::{
@@ -16,10 +17,7 @@ use super::{
     exchange::{Message, Received, exchange},
     places::{Caller, Place, Places},
 };
-use crate::{
-    client::user_agent,
-    metrics::{CallMetrics, CallResult},
-};
+use crate::metrics::{CallMetrics, CallResult};
 
 /// How long a call waits for its turn.
 const TURN: Duration = Duration::from_secs(30);

@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use orkestra_ground::tasks::{self, Task};
 use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -21,7 +22,6 @@ use super::{
     allow::LOCALHOST,
     target::{Host, Target},
 };
-use crate::tasks::{self, Task};
 
 /// Most addresses of one name that are tried.
 const MOST_ADDRESSES: usize = 8;

@@ -5,10 +5,10 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
+use orkestra_ground::tasks::{self, Task};
 use tokio::task::JoinSet;
 
 use super::{CallError, dial::Stream, target::Target};
-use crate::tasks::{self, Task};
 
 /// Most bytes of an answer's body.
 const MOST_BODY: usize = 256 * 1024;

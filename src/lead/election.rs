@@ -8,7 +8,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::boot::Moment;
+use orkestra_ground::Moment;
 
 /// How long everything takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
+use orkestra_cluster::{gate::Gate, reach::Reach};
+use orkestra_ground::{
+    Clock, Entropy, Moment, chain,
+    tasks::{self, Ends, Task},
+};
 use prometheus::IntGauge;
 use tokio::{
     sync::{Notify, mpsc, oneshot},
@@ -12,12 +17,8 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    Election, Gate, Leadership, Moment, Standing, Step, Timing, lease,
+    Election, Leadership, Standing, Step, Timing, lease,
     watch::{News, SPREAD, Watcher, bounded},
-};
-use crate::{
-    runtime::{context::Clock, entropy::Entropy, reach::Reach, wire::chain},
-    tasks::{self, Ends, Task},
 };
 
 /// Field manager of the Lease.

@@ -2,9 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use orkestra_cluster::gate::Gate;
 use tokio::sync::watch;
-
-use super::Gate;
 
 /// How this process stands in the election.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,7 +116,7 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-    use crate::lead::BootClock;
+    use orkestra_ground::BootClock;
 
     #[tokio::test(start_paused = true)]
     async fn work_ends_with_the_lease_and_a_gate_that_ran_out_counts_before_anybody_says_so() {

@@ -16,10 +16,8 @@
 //! [`Gate`] asks the clock before each write, also of a process that stood still and wakes in the middle of one. The clock is one
 //! that counts the time in suspend, and the elector has a thread of its own, so that no pass, however long, holds up a renewal.
 
-mod boot;
 mod election;
 mod elector;
-mod gate;
 mod leadership;
 mod lease;
 mod thread;
@@ -27,10 +25,8 @@ mod watch;
 
 pub(crate) use self::elector::identity;
 pub use self::{
-    boot::{BootClock, Moment},
     election::{Election, Record, Step, Timing},
     elector::Candidacy,
-    gate::{Gate, Gated, GatedBody, NotLeading},
     leadership::{Leadership, Standing},
     thread::Elector,
 };

@@ -3,14 +3,15 @@
 use std::{io, time::Duration};
 
 use kube::Client;
+use orkestra_cluster::reach::Reach;
+use orkestra_ground::{
+    Clock, Entropy, chain,
+    tasks::{self, Ends, Task},
+};
 use prometheus::IntGauge;
 use tokio::{sync::oneshot, time::sleep};
 
 use super::{Candidacy, elector::Candidate};
-use crate::{
-    runtime::{context::Clock, entropy::Entropy, reach::Reach, wire::chain},
-    tasks::{self, Ends, Task},
-};
 
 /// How soon a client for the Lease is built again that could not be built.
 const BUILD_AGAIN: Duration = Duration::from_secs(2);

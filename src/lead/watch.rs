@@ -14,9 +14,9 @@ use tokio::{
 };
 
 use orkestra_core::reconcile::record::Version;
+use orkestra_ground::Entropy;
 
 use super::{Timing, lease};
-use crate::runtime::entropy::Entropy;
 
 /// How much of a rest jitter may take off.
 pub(super) const SPREAD: f64 = 0.2;

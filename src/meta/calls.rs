@@ -4,14 +4,13 @@ use kube::{
     Client,
     api::{DynamicObject, ObjectMeta},
 };
+use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::{GroupKind, ObjectKey, Places},
     value::{Fault, Node},
 };
 use serde_json::Value;
-
-use crate::runtime::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
 
 /// Objects a page; as kubectl.
 const PAGE: u32 = 500;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use orkestra_core::plan::KatalogRef;
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -16,7 +17,6 @@ use super::{
     katalog::{Katalog, KatalogObject, Latest, Shared},
     watched::{Told, Watches, own_kind, reference},
 };
-use crate::tasks::{self, Ends, Task};
 
 /// Which Katalogs are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]

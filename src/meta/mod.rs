@@ -30,6 +30,7 @@ mod watched;
 
 use std::{sync::Arc, time::Duration};
 
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -43,10 +44,7 @@ pub use self::{
     release::{Progress, ReleaseError, Released, operated, release_kind},
 };
 use self::{claims::Keeper, katalog::Shared, supervisor::Supervisor};
-use crate::{
-    runtime::context::Context,
-    tasks::{self, Ends, Task},
-};
+use crate::runtime::context::Context;
 
 /// How long the first list of CRDs is waited for.
 const CRDS_PATIENCE: Duration = Duration::from_secs(5);

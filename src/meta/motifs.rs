@@ -9,6 +9,7 @@ use std::{
 
 use kube::api::DynamicObject;
 use orkestra_core::plan::KatalogRef;
+use orkestra_ground::tasks::{self, Ends, Task};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,6 @@ use super::{
     katalog::Shared,
     watched::{Content, Watches, Written, own_kind, reference},
 };
-use crate::tasks::{self, Ends, Task};
 
 /// The Motifs that are known.
 #[derive(Debug)]

@@ -19,6 +19,7 @@ use orkestra_core::{
     plan::{GroupKind, KatalogRef, Plans, Revised},
     reasons::KatalogReason,
 };
+use orkestra_ground::tasks::{self, Ends, Task, panic_text};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -28,10 +29,7 @@ use super::{
     ledger::{Decision, Effect, Hold, Ledger, SlotKey, Wanted},
     resting::{at_rest, failed, pending},
 };
-use crate::{
-    runtime::{Operator, Problem, Role, Unfinished, context::Context},
-    tasks::{self, Ends, Task, panic_text},
-};
+use crate::runtime::{Operator, Problem, Role, Unfinished, context::Context};
 
 /// Owns the running operators.
 #[derive(Debug)]

@@ -4,6 +4,12 @@
 use std::sync::Arc;
 
 use kube::api::DynamicObject;
+use orkestra_cluster::{
+    watch::{
+        Change, Handle, Informers, Record, Spec, Unrecorded, WatchProblem, WatchState, Watched,
+    },
+    wire::{self, Served},
+};
 use orkestra_core::{
     api::names,
     plan::{KatalogRef, ObjectKey},
@@ -13,12 +19,6 @@ use orkestra_core::{
 use tokio::sync::mpsc;
 
 use super::feed::Scope;
-use crate::runtime::{
-    watch::{
-        Change, Handle, Informers, Record, Spec, Unrecorded, WatchProblem, WatchState, Watched,
-    },
-    wire::{self, Served},
-};
 
 /// Why our own kinds cannot be watched where the API server does not serve them.
 const NOT_INSTALLED: &str =

@@ -11,7 +11,6 @@
 //! Labels come from plans and from fixed sets, never from names of objects or from messages.
 
 mod calls;
-mod flow;
 mod operator;
 mod series;
 
@@ -20,17 +19,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
+use orkestra_cluster::client::flow::FlowMetrics;
+use orkestra_ground::tasks::{self, Task};
 use prometheus::{
     HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder, process_collector::ProcessCollector,
 };
 
 pub use calls::{CallMetrics, CallResult};
-pub use flow::FlowMetrics;
 pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
 use series::AllSeries;
-
-use crate::tasks::{self, Task};
 
 /// Labels that every series of an operator has, in this order. `katalog` is `namespace/name`.
 pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "kind"];
@@ -384,6 +382,17 @@ impl Metrics {
             .families
             .api_server_reachable
             .with_label_values::<&str>(&[])
+    }
+
+    /// What the flow of requests counts into, all of it at 0.
+    pub fn flow(&self) -> FlowMetrics {
+        let families = &self.0.families;
+        FlowMetrics {
+            in_flight: (families.requests_in_flight).with_label_values::<&str>(&[]),
+            limit: families.requests_limit.with_label_values::<&str>(&[]),
+            throttled: (families.requests_throttled).with_label_values::<&str>(&[]),
+            wait: families.requests_wait.with_label_values::<&str>(&[]),
+        }
     }
 
     /// A watch counts that many unreadable objects now, and counted so many before.

@@ -2,6 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use orkestra_cluster::{
+    watch::{Scoped, Subscriber, Watched},
+    wire::{Scope, Served},
+};
 use orkestra_core::{
     api::names,
     plan::{self, GroupKind, ObjectKey, OperatorPlan, Places},
@@ -24,8 +28,6 @@ use super::{
         observed::{self, Observed},
         related::Belongings,
     },
-    watch::{Scoped, Subscriber, Watched},
-    wire::{Scope, Served},
 };
 
 /// Starts, or joins, the watches of what a plan needs, as it is for that CRD.

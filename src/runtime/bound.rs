@@ -5,6 +5,10 @@ use std::{
     sync::Arc,
 };
 
+use orkestra_cluster::{
+    watch::{Held, Scoped, WatchProblem, WatchState},
+    wire::Served,
+};
 use orkestra_core::{
     plan::{ChildKey, ChildPlan, GroupKind, ObjectKey, OperatorPlan, Places},
     reconcile::{
@@ -15,13 +19,9 @@ use orkestra_core::{
         step::{Failure, Scopes},
     },
 };
+use orkestra_ground::changes::{change, first};
 
-use super::{
-    changes::{change, first},
-    sources::{cross::Targets, observed::Observed, related::Belongings},
-    watch::{Held, Scoped, WatchProblem, WatchState},
-    wire::Served,
-};
+use super::sources::{cross::Targets, observed::Observed, related::Belongings};
 
 /// A plan and its watches. Immutable: another plan, or another set of kinds, is another value.
 pub(super) struct Bound {

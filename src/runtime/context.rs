@@ -2,23 +2,22 @@
 
 use std::{fmt, sync::Arc};
 
-use orkestra_core::plan::ObjectKey;
-use tokio::sync::Semaphore;
-
-use super::{
-    accepted::Accepted,
-    entropy::Entropy,
-    operators::Operators,
+use orkestra_cluster::{
+    client::flow::Flow,
     reach::Reach,
     watch::{Crds, Informers, Reports},
     wire::Wire,
 };
+use orkestra_core::plan::ObjectKey;
+use orkestra_ground::{Clock, Entropy};
+use tokio::sync::Semaphore;
+
+use super::{accepted::Accepted, operators::Operators, unreadable::Unreadable};
 use crate::{
-    client::flow::Flow,
     events::EventSink,
     external::Client,
     lead::{self, Leadership},
-    metrics::{FlowMetrics, Metrics},
+    metrics::Metrics,
 };
 
 /// Handed to every operator; nothing in it is global, so a test may run several runtimes side by side.
@@ -61,13 +60,13 @@ impl Context {
     /// A metric that cannot be registered, which is a fault of its declaration.
     pub fn new(client: kube::Client, flow: &Flow) -> prometheus::Result<Self> {
         let (metrics, entropy, clock) = (Metrics::new()?, Entropy::system(), Clock::system());
-        flow.count_into(FlowMetrics::new(&metrics));
+        flow.count_into(metrics.flow());
         metrics.leader().set(1);
         let gauge = metrics.api_server_reachable();
         let reach = Reach::new(client.clone(), entropy.clone(), gauge);
         let wire = Wire::reaching(client.clone(), reach).in_turn(flow.clone());
         let events = EventSink::start(client, flow.clone(), &metrics, clock.clone());
-        let reports = Reports::new(events.clone(), metrics.clone());
+        let reports = Reports::new(Unreadable::new(events.clone(), metrics.clone()));
         Ok(Self {
             informers: Informers::new(wire.clone(), entropy.clone()).reporting(reports.clone()),
             crds: Crds::start(wire.clone(), entropy.clone(), reports),
@@ -95,35 +94,6 @@ pub(crate) fn cores() -> usize {
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Context")
-    }
-}
-
-/// Tells the time.
-#[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>);
-
-impl Clock {
-    /// The machine's clock.
-    pub fn system() -> Self {
-        Self(Arc::new(jiff::Timestamp::now))
-    }
-
-    /// A clock of the caller's.
-    pub fn new(now: impl Fn() -> jiff::Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
-    }
-
-    /// How long until a moment; nothing where it has passed.
-    pub fn until(&self, moment: jiff::Timestamp) -> std::time::Duration {
-        moment
-            .duration_since(self.now())
-            .try_into()
-            .unwrap_or_default()
-    }
-
-    /// The time.
-    pub fn now(&self) -> jiff::Timestamp {
-        (self.0)()
     }
 }
 

@@ -12,12 +12,12 @@ use orkestra_core::{
     api::DependencyCondition,
     plan::{Dependency, KatalogRef, OperatorPlan, Plans},
 };
+use orkestra_ground::changes::{change, first};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     OperatorStatus, Phase,
-    changes::{change, first},
     operators::Operators,
     shared::{Shared, lock},
 };

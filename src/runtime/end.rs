@@ -1,6 +1,7 @@
 //! `onDelete`: Jobs are made and awaited, listed children are deleted, step by step. What is next is decided by the core.
 
 use jiff::Timestamp;
+use orkestra_cluster::wire::{Propagation, WireError};
 use orkestra_core::{
     api::names,
     plan::ChildKey,
@@ -26,7 +27,6 @@ use super::{
     shared::Shared,
     sources::answer,
     tell::tell,
-    wire::{Propagation, WireError},
 };
 
 /// Goes one step further; none when nothing is left to do or to wait for.

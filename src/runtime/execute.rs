@@ -19,6 +19,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
+use orkestra_cluster::wire::{Propagation, WireError};
 use orkestra_core::{
     plan::{ChildKey, Wave},
     reconcile::{
@@ -39,7 +40,6 @@ use super::{
     log::log_write,
     memory::Memory,
     shared::{Shared, lock},
-    wire::{Propagation, WireError},
 };
 
 /// How often one object is written in a pass before the pass gives up on it.

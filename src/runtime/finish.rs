@@ -3,6 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use orkestra_cluster::{
+    watch::WatchProblem,
+    wire::{Propagation, Scope, WireError},
+};
 use orkestra_core::{
     api::names,
     plan::{ChildKey, GroupKind},
@@ -24,8 +28,6 @@ use super::{
     pass::{Next, Passed, observe, soonest},
     shared::Shared,
     unread,
-    watch::WatchProblem,
-    wire::{Propagation, Scope, WireError},
 };
 
 /// How soon the end is tried again where a permission is missing.

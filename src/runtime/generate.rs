@@ -1,5 +1,6 @@
 //! Secrets that last: made where there is none, never written over.
 
+use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     api::names,
     reconcile::{
@@ -17,7 +18,6 @@ use super::{
     bound::Kind,
     decide::at_version,
     execute::{Writer, failure},
-    wire::WireError,
 };
 
 /// What is generated of a Secret: who takes one over leaves it its values.

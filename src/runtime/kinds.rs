@@ -2,16 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use orkestra_cluster::wire::{Served, WireError};
 use orkestra_core::{
     plan::{GroupKind, OperatorPlan, ResourceType},
     reconcile::inventory::Declared,
 };
 
-use super::{
-    bound::Bound,
-    shared::Shared,
-    wire::{Served, WireError},
-};
+use super::{bound::Bound, shared::Shared};
 
 /// Kinds as they are served, and those that are not.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     api::names,
     plan::ChildKey,
@@ -14,7 +15,7 @@ use orkestra_core::{
     value::{Key, Map, Node},
 };
 
-use super::{bound::Bound, execute::failure, shared::Shared, wire::WireError};
+use super::{bound::Bound, execute::failure, shared::Shared};
 
 type Cr = Arc<CrRecord>;
 

@@ -3,6 +3,7 @@
 //! A merge patch over the very state that was read: nobody's change is lost, and a field manager of its own shows whose
 //! change it is. Unlike an apply it claims nothing for good: whoever writes the field next has it.
 
+use orkestra_cluster::wire::{Served, WireError};
 use orkestra_core::{
     api::names,
     reasons::Remark,
@@ -16,7 +17,6 @@ use super::{
     pass::{Next, Passed},
     shared::Shared,
     tell::publish,
-    wire::{Served, WireError},
 };
 use crate::events::Severity;
 

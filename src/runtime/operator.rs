@@ -10,6 +10,7 @@ use orkestra_core::{
     plan::{ObjectKey, Plans, Revised},
     reasons::KatalogReason,
 };
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -24,10 +25,7 @@ use super::{
     queue::Queue,
     shared::Shared,
 };
-use crate::{
-    metrics::OperatorMetrics,
-    tasks::{self, Ends, Task},
-};
+use crate::metrics::OperatorMetrics;
 
 /// How often passes are looked at that are still running when their operator stops.
 const LOOK: Duration = Duration::from_millis(50);

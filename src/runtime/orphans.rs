@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use orkestra_cluster::wire::{Propagation, WireError};
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reconcile::{
@@ -29,7 +30,6 @@ use super::{
     pass::{Next, Passed, next},
     queue::Lane,
     shared::{Shared, lock},
-    wire::{Propagation, WireError},
 };
 
 /// Uids of custom resources that seem to be gone and left children, by the custom resource's key.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use orkestra_cluster::{reach::Reach, wire::WireError};
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reasons::Again,
@@ -21,21 +22,19 @@ use orkestra_core::{
     template,
     value::project,
 };
+use orkestra_ground::Clock;
 
 use super::{
     bound::Bound,
-    context::Clock,
     execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
     metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
     normalize, orphans,
-    reach::Reach,
     shared::Shared,
     sources::{self, related},
     tell::{ignore, tell, warn},
     unread,
-    wire::WireError,
 };
 
 /// How soon a pass is tried again that waits for somebody else: a right, a name, a kind.

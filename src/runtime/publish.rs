@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use orkestra_cluster::watch::{WatchProblem, WatchState};
 use orkestra_core::{
     plan::{OperatorPlan, Plans},
     reasons::KatalogReason,
@@ -18,7 +19,6 @@ use super::{
     bound::Bound,
     operator::Role,
     shared::{Life, Shared, lock},
-    watch::{WatchProblem, WatchState},
 };
 use crate::metrics::Measured;
 

@@ -24,6 +24,7 @@ use std::{
 };
 
 use orkestra_core::plan::Backoff;
+use orkestra_ground::Entropy;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
@@ -31,7 +32,6 @@ use tokio::{
 
 use self::state::{Next, State};
 pub use self::workers::{Crew, SURPLUS_IDLE, Workers};
-use super::entropy::Entropy;
 
 /// Part of a backoff that jitter may take off it.
 const BACKOFF_SPREAD: f64 = 0.2;

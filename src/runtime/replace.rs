@@ -7,6 +7,7 @@
 //!
 //! The API server checks an update as a whole: an object that is wrong in itself has other causes too, and is not deleted.
 
+use orkestra_cluster::wire::{Cause, WireError};
 use orkestra_core::{
     plan::{ChildKey, GroupKind},
     reconcile::{
@@ -23,7 +24,6 @@ use super::{
     bound::Kind,
     execute::{Writer, failure},
     shared::lock,
-    wire::{Cause, WireError},
 };
 
 impl Writer<'_, '_> {

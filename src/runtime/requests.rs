@@ -2,16 +2,14 @@
 
 use std::cell::Cell;
 
+use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, WireError};
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::record::{Identity, Uid},
     value::Node,
 };
 
-use super::{
-    shared::{Request, Shared},
-    wire::{Deletion, Propagation, Scope, Served, WireError},
-};
+use super::shared::{Request, Shared};
 use crate::metrics::Verb;
 
 tokio::task_local! {

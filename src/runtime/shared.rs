@@ -10,6 +10,10 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
+use orkestra_cluster::{
+    client::flow::Share,
+    wire::{Served, Wire, WireError},
+};
 use orkestra_core::{
     plan::{CapacityPlan, ObjectKey, OperatorPlan, Plans, Revised},
     reasons::KatalogReason,
@@ -31,9 +35,8 @@ use super::{
     sources::{Calls, objects::Objects, readers::Readers, scalers::Scalers},
     standby::Recent,
     uniques::Uniques,
-    wire::{Served, Wire, WireError},
 };
-use crate::{client::flow::Share, metrics::OperatorMetrics};
+use crate::metrics::OperatorMetrics;
 
 /// What the tasks of one operator share.
 pub(super) struct Shared {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     plan::ChildKey,
     reconcile::{
@@ -20,7 +21,6 @@ use super::{
     metadata::failure_of_cr,
     pass::{self, Failed, Passed, observe, soonest},
     shared::Shared,
-    wire::WireError,
 };
 
 /// Reports on a custom resource why it cannot be reconciled, where its status can be written. Its change leads to the next

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
+use orkestra_cluster::client::flow::Share;
 use orkestra_core::plan::ResourceType;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -19,7 +20,6 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
 use super::{ApiError, project::Want};
-use crate::client::flow::Share;
 
 /// Requests that may read from the API server at a time.
 const AT_ONCE: usize = 4;

@@ -41,16 +41,13 @@ use axum::{
     routing::get,
 };
 use http_body::Body as _;
+use orkestra_cluster::reach::Reach;
+use orkestra_ground::Clock;
 
 pub use error::ApiError;
 pub use stage::{Liveness, Stage};
 
-use crate::{
-    lead::Leadership,
-    meta::Directory,
-    metrics::Metrics,
-    runtime::{context::Clock, reach::Reach},
-};
+use crate::{lead::Leadership, meta::Directory, metrics::Metrics};
 use access::Access;
 use address::{Page, Target};
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use orkestra_cluster::reach::View;
 use orkestra_core::{
     api::{DependencyCondition, duration},
     plan::{AutoscalePlan, OperatorPlan, Plans, Revised},
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     lead::Leadership,
     meta::{About, KatalogView, OperatorView},
-    runtime::{OperatorStatus, health::State, reach::View},
+    runtime::{OperatorStatus, health::State},
 };
 
 /// Longest text of a row, in characters: a summary of many operators stays small.

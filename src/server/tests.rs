@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use axum::body::Body;
 use http::{Request, Response};
+use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     plan::{KatalogRef, Revised},
     reasons::KatalogReason,
@@ -19,7 +20,7 @@ use tower::{ServiceExt, service_fn};
 use super::*;
 use crate::{
     meta::{About, KatalogView, OperatorView, Readiness},
-    runtime::{OperatorStatus, Phase, Problem, wire::WireError},
+    runtime::{OperatorStatus, Phase, Problem},
     testing,
 };
 
@@ -274,7 +275,7 @@ async fn an_api_server_that_is_away_is_told_of_and_the_process_lives() {
     let gauge = prometheus::IntGauge::new("up", "up").unwrap();
     let reach = Reach::new(
         kube::Client::new(nobody, "default"),
-        crate::runtime::entropy::Entropy::seeded(7),
+        orkestra_ground::Entropy::seeded(7),
         gauge,
     );
     let one = katalog("marsh", "reeds", vec![("pond", status())]);

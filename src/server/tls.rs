@@ -8,6 +8,10 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use orkestra_ground::{
+    chain,
+    tasks::{self, Task},
+};
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
@@ -16,11 +20,6 @@ use rustls::{
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
-
-use crate::{
-    runtime::wire::chain,
-    tasks::{self, Task},
-};
 
 /// How often the files are read: a mounted Secret follows its object within a minute or so.
 const READ_AGAIN: Duration = Duration::from_secs(30);

@@ -1,5 +1,6 @@
+use orkestra_ground::Entropy;
+
 use super::*;
-use crate::runtime::entropy::Entropy;
 
 const TIMING: Timing = Timing {
     lease: Duration::from_secs(9),

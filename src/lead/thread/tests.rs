@@ -6,11 +6,12 @@ use std::{
 
 use http::{Method, Request, Response};
 use kube::client::Body;
+use orkestra_cluster::gate::Gate;
 use serde_json::{Value, json};
 use tower::service_fn;
 
 use super::*;
-use crate::lead::{Gate, Leadership, Timing};
+use crate::lead::{Leadership, Timing};
 
 /// A cluster with one Lease, which cannot be watched.
 fn cluster(lease: Arc<Mutex<Option<Value>>>) -> Client {

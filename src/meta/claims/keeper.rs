@@ -14,6 +14,7 @@ use std::{sync::Arc, time::Duration};
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
+use orkestra_cluster::watch::WatchProblem;
 use orkestra_core::{api::names, plan::rbac::CLAIMS_NAMESPACE, reasons::KatalogReason};
 use serde_json::json;
 use tokio::sync::watch;
@@ -27,7 +28,7 @@ use crate::{
         calls::{CallError, Resource},
         watched::{Content, Told, Watches},
     },
-    runtime::{Problem, context::Context, watch::WatchProblem},
+    runtime::{Problem, context::Context},
 };
 
 /// Writes at a time.

@@ -26,6 +26,7 @@ use orkestra_core::{
     reasons::KatalogReason,
     reconcile::inventory::Declared,
 };
+use orkestra_ground::tasks::{self, Task};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +41,6 @@ use super::{
     status::{self, Facts, Operating, Verdict},
     supervisor::Holding,
 };
-use crate::tasks::{self, Task};
 
 /// Katalog files to run.
 #[derive(Debug)]

@@ -5,6 +5,10 @@ use std::{
     sync::Arc,
 };
 
+use orkestra_cluster::{
+    watch::Crds,
+    wire::{Served, Wire},
+};
 use orkestra_core::{
     plan::{CrdShape, CrdVersion, GroupKind, Schemas},
     reconcile::crd::CrdRecord,
@@ -12,11 +16,6 @@ use orkestra_core::{
     value::Node,
 };
 use serde_json::Value;
-
-use crate::runtime::{
-    watch::Crds,
-    wire::{Served, Wire},
-};
 
 /// The CRDs of `kinds`, as far as the cluster has them, sorted by kind.
 pub(crate) fn known(crds: &Crds, kinds: &BTreeSet<GroupKind>) -> Vec<Arc<CrdRecord>> {

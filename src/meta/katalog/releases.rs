@@ -1,6 +1,7 @@
 //! What a Katalog operated and no longer wants is let go, kind by kind.
 
 use orkestra_core::{api::OperatedKind, plan::GroupKind, reasons::KatalogReason};
+use orkestra_ground::tasks::{self, Task};
 use tokio::{
     task::JoinError,
     time::{Duration, Instant},
@@ -15,7 +16,6 @@ use super::{
     Katalog, Release, group_kind,
     known::kinds_named,
 };
-use crate::tasks::{self, Task};
 
 use crate::events::Severity;
 

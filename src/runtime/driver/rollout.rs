@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     plan::{OperatorPlan, ResourceType, Revised},
     reasons::KatalogReason,
@@ -17,7 +18,6 @@ use super::{
         operator::{Problem, Role},
         queue::Lane,
         sources::{cross, moods::Moods, observed},
-        wire::WireError,
         work,
     },
     Driver, LOOK_AGAIN, Life,

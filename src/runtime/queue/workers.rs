@@ -10,11 +10,11 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Queue, Taken};
-use crate::tasks::{self, Ends, Task};
 
 /// How long a worker beyond the least waits for a key before it goes.
 pub const SURPLUS_IDLE: Duration = Duration::from_secs(10);

@@ -20,6 +20,7 @@ use orkestra_core::{
         sources::Answer,
     },
 };
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -29,7 +30,6 @@ use crate::{
         queue::{Lane, Queue},
         shared::lock,
     },
-    tasks::{self, Ends, Task},
 };
 
 /// Most bytes of bodies that one operator keeps for `cacheFor`.
@@ -233,7 +233,7 @@ mod tests {
 
     use orkestra_core::reconcile::calls::Retry;
 
-    use crate::runtime::entropy::Entropy;
+    use orkestra_ground::Entropy;
 
     use super::*;
 

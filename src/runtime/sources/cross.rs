@@ -18,11 +18,13 @@ use super::super::{
     health::State,
     operators::{Listed, OperatorNow},
     shared::Shared,
-    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served},
 };
 use super::moods::next;
 use futures::future::BoxFuture;
+use orkestra_cluster::{
+    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served},
+};
 use orkestra_core::{
     plan::{
         GroupKind, ObjectKey, OperatorPlan, ResourceType,

@@ -4,15 +4,10 @@ use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
 use orkestra_core::{enrich::Relation, value::Key};
+use orkestra_ground::changes::{change, first};
 use tokio::sync::watch;
 
-use super::{
-    super::{
-        bound::Bound,
-        changes::{change, first},
-    },
-    cross::Mood,
-};
+use super::{super::bound::Bound, cross::Mood};
 
 /// How the sources of an operator are.
 #[derive(Debug, Default, PartialEq)]

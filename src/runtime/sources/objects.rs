@@ -14,6 +14,10 @@ use std::{
     time::Duration,
 };
 
+use orkestra_cluster::{
+    watch::{Handle, Presence, Record, Subscriber, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served, WireError},
+};
 use orkestra_core::{
     plan::{ChildKey, GroupKind},
     reconcile::{
@@ -24,11 +28,7 @@ use orkestra_core::{
 };
 
 use super::{Bound, Shared, readers::Readers};
-use crate::runtime::{
-    shared::lock,
-    watch::{Handle, Presence, Record, Subscriber, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served, WireError},
-};
+use crate::runtime::shared::lock;
 
 /// How long a pass waits for the first list of a kind.
 const PATIENCE: Duration = Duration::from_secs(10);

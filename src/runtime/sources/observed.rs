@@ -16,6 +16,10 @@ mod latest;
 
 use std::sync::Arc;
 
+use orkestra_cluster::{
+    watch::{Held, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served},
+};
 use orkestra_core::{
     plan::{
         GroupKind, ObjectKey, OperatorPlan, ResourceType,
@@ -31,13 +35,7 @@ use orkestra_core::{
 use tokio::sync::watch;
 
 use self::entry::{Entry, Of};
-use super::super::{
-    bound::Bound,
-    kinds,
-    shared::Shared,
-    watch::{Held, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served},
-};
+use super::super::{bound::Bound, kinds, shared::Shared};
 
 /// How the kinds of the plan's watches are served, in order; none where nobody serves one.
 pub(in crate::runtime) type Kinds = Vec<Option<Served>>;

@@ -137,7 +137,7 @@ mod tests {
     use orkestra_core::plan::{ChildKey, GroupKind};
 
     use super::*;
-    use crate::runtime::entropy::Entropy;
+    use orkestra_ground::Entropy;
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey {

@@ -6,6 +6,10 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use orkestra_cluster::{
+    watch::{Change, Held, Scoped, Subscriber, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served},
+};
 use orkestra_core::{
     enrich::Relation,
     plan::{GroupKind, OperatorPlan},
@@ -17,11 +21,7 @@ use orkestra_core::{
     value::Node,
 };
 
-use super::super::{
-    shared::Shared,
-    watch::{Change, Held, Scoped, Subscriber, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served},
-};
+use super::super::shared::Shared;
 
 /// What is watched for the plan of one operator.
 #[derive(Default)]

@@ -13,6 +13,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use orkestra_cluster::{
+    watch::{Change, Handle, Subscriber, WatchProblem, Watched},
+    wire::{Scope, WireError, autoscalers},
+};
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey},
     reconcile::{record::Uid, scaler::Scaler},
@@ -22,8 +26,6 @@ use super::objects::until_listed;
 use crate::runtime::{
     queue::{Lane, Queue},
     shared::{Shared, lock},
-    watch::{Change, Handle, Subscriber, WatchProblem, Watched},
-    wire::{Scope, WireError, served},
 };
 
 /// The autoscalers that scale children of one operator.
@@ -105,7 +107,7 @@ impl Scalers {
     fn watch(&self, shared: &Shared, namespace: Option<&str>) -> Arc<Handle<Scaler>> {
         let start = || {
             let scoped = Watched {
-                served: served::autoscalers(),
+                served: autoscalers(),
                 scope: Scope {
                     namespace: namespace.map(str::to_owned),
                     ..Scope::default()
@@ -158,7 +160,7 @@ async fn list(
         namespace: child.object.namespace.as_deref().map(str::to_owned),
         ..Scope::default()
     };
-    let objects = match shared.list(&served::autoscalers(), &scope).await {
+    let objects = match shared.list(&autoscalers(), &scope).await {
         Ok(objects) => objects,
         Err(WireError::NotFound(_) | WireError::NotServed(_)) => return Ok(None),
         Err(error) => return Err(error),

@@ -7,9 +7,8 @@ use k8s_openapi::api::{
     authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
+use orkestra_cluster::client::flow::Share;
 use serde::{Serialize, de::DeserializeOwned};
-
-use crate::client::flow::Share;
 
 /// Where a `TokenReview` is sent.
 pub(super) const TOKENS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";

@@ -16,13 +16,13 @@ mod tests;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
+use orkestra_ground::tasks::{self, Task};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::connection::Peer;
 use self::place::Room;
 use super::tls::Tls;
-use crate::tasks::{self, Task};
 
 /// How long requests may take to end once the server stops.
 const DRAIN: Duration = Duration::from_secs(5);

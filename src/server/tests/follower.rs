@@ -1,9 +1,10 @@
 //! What a process tells that does not lead.
 
+use orkestra_cluster::gate::Gate;
 use orkestra_core::api::OperatorStatus as Row;
 
 use super::*;
-use crate::lead::{Gate, Standing};
+use crate::lead::Standing;
 
 fn row() -> Row {
     Row {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use orkestra::tasks::{AtEnd, Task};
+use orkestra_ground::tasks::{AtEnd, Task};
 use serde_json::{Value, json};
 use testbed::eventually;
 

@@ -1,14 +1,15 @@
 //! Leases of claims, as an API server shows them.
 
-use super::*;
-use crate::runtime::{
-    entropy::Entropy,
+use orkestra_cluster::{
     watch::{
         Informers,
         testing::{Server, list, settle, status},
     },
     wire::Served,
 };
+use orkestra_ground::Entropy;
+
+use super::*;
 
 const MINUTE: &str = "2026-03-01T10:00:00Z";
 

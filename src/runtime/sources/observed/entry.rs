@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
+use orkestra_cluster::watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched};
 use orkestra_core::{
     plan::{
         ObjectKey, OperatorPlan, ResourceType,
@@ -13,11 +14,7 @@ use orkestra_core::{
 };
 
 use super::latest::Latest;
-use crate::runtime::{
-    queue::Lane,
-    shared::Shared,
-    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
-};
+use crate::runtime::{queue::Lane, shared::Shared};
 
 /// One watch, and what follows from its changes.
 pub(super) struct Entry {

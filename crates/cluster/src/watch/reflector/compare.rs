@@ -1,0 +1,61 @@
+//! Whether the API server is still in the state that is known, or was put back to an older one.
+
+use orkestra_core::reconcile::record::Version;
+
+use super::{
+    super::{Record, informer::count},
+    Reflector,
+};
+use crate::wire::{Scope, WireError};
+
+/// Failures in a row after which passes go on without this kind's state.
+const PATIENCE: u32 = 3;
+
+impl<R: Record> Reflector<'_, R> {
+    /// Notes whether the API server may be in an older state.
+    pub(super) fn set_doubt(&mut self, doubt: bool) {
+        self.doubt = doubt;
+        self.shared.set_open(doubt);
+    }
+
+    /// A request failed. If this kind alone is refused, or has not been answered for a while, nobody waits for its state.
+    pub(super) fn close(&self, error: &WireError) {
+        let is_alone = self.failures >= PATIENCE && self.wire.reach().is_up();
+        if is_alone || !matches!(error, WireError::Unavailable(_) | WireError::Gone(_)) {
+            self.shared.set_open(false);
+        }
+    }
+
+    /// Compares the API server's state with what is known: where it is behind that, everything is to be listed.
+    pub(super) async fn compare(&mut self) -> Result<(), WireError> {
+        let watched = &self.shared.watched;
+        let everything = Scope {
+            // With a selector a server without a cache might look through all objects for one.
+            selector: None,
+            ..watched.scope.clone()
+        };
+        let state = self.wire.state_of(&watched.served, &everything).await?;
+        self.set_doubt(false);
+        if self.from.as_ref().is_some_and(|from| state.is_behind(from)) {
+            self.rewind(&state);
+        }
+        Ok(())
+    }
+
+    /// The API server is in an older state than it was.
+    fn rewind(&mut self, state: &Version) {
+        count(&self.shared.counts.rewinds);
+        self.set_doubt(true);
+        let known = self.from.take().map(tracing::field::display);
+        tracing::warn!(kind = %self.shared.watched.served.plural, known, %state, "the API server is in an older state than it was (restored from a backup?); everything is listed anew");
+    }
+
+    /// Whether a state follows on what was told before.
+    pub(super) fn goes_on(&mut self, state: &Version) -> bool {
+        let is_behind = self.from.as_ref().is_some_and(|from| state.is_behind(from));
+        if is_behind {
+            self.rewind(state);
+        }
+        !is_behind
+    }
+}

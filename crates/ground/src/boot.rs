@@ -1,0 +1,105 @@
+//! Time for the election: a clock that goes on while the machine is suspended.
+//!
+//! Source: `clock_gettime(2)`, `CLOCK_BOOTTIME`. The clock of timers, `CLOCK_MONOTONIC`, stands still meanwhile: by that one a
+//! machine that slept through its lease would believe that no time has passed.
+
+use std::{fmt, ops::Add, sync::Arc, time::Duration};
+
+/// A moment, by how long the machine had been up then, time in suspend included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(Duration);
+
+impl Moment {
+    /// The moment at which the machine had been up for that long.
+    pub fn at(up: Duration) -> Self {
+        Self(up)
+    }
+
+    /// How much later it is than `earlier`; nothing if it is not.
+    pub fn duration_since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// How long the machine had been up.
+    pub fn up(self) -> Duration {
+        self.0
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    fn add(self, later: Duration) -> Self {
+        Self(self.0.saturating_add(later))
+    }
+}
+
+/// Tells the moment. Clones are the same clock.
+#[derive(Clone)]
+pub struct BootClock(Arc<dyn Fn() -> Moment + Send + Sync>);
+
+impl fmt::Debug for BootClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BootClock").field(&self.now()).finish()
+    }
+}
+
+impl BootClock {
+    /// The machine's clock.
+    #[cfg(target_os = "linux")]
+    pub fn system() -> Self {
+        use rustix::time::{ClockId, clock_gettime};
+        Self::new(|| {
+            let time = clock_gettime(ClockId::Boottime);
+            // Neither is negative: the clock starts at 0.
+            let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+            let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+            Moment(Duration::new(seconds, nanos))
+        })
+    }
+
+    /// The machine's clock; for development, where the system has none that counts suspend.
+    #[cfg(not(target_os = "linux"))]
+    pub fn system() -> Self {
+        let start = std::time::Instant::now();
+        Self::new(move || Moment(start.elapsed()))
+    }
+
+    /// A clock of the caller's.
+    pub fn new(now: impl Fn() -> Moment + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// The clock of tokio's timers, which a test may pause.
+    #[cfg(test)]
+    pub fn of_timers() -> Self {
+        let start = tokio::time::Instant::now();
+        Self::new(move || Moment(start.elapsed()))
+    }
+
+    /// The moment.
+    pub fn now(&self) -> Moment {
+        (self.0)()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machines_clock_goes_on_and_is_no_earlier_than_the_timers() {
+        let clock = BootClock::system();
+        let before = clock.now();
+        std::thread::sleep(Duration::from_millis(5));
+        let after = clock.now();
+        assert!(after.duration_since(before) >= Duration::from_millis(5));
+        assert_eq!(before.duration_since(after), Duration::ZERO);
+        #[cfg(target_os = "linux")]
+        {
+            let timers = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+            let timers = u64::try_from(timers.tv_sec).unwrap();
+            assert!(clock.now().up() + Duration::from_secs(1) > Duration::from_secs(timers));
+        }
+    }
+}
