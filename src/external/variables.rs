@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use orkestra_core::reconcile::calls::Piece;
+use orkestra_core::plan::Piece;
 
 use super::CallError;
 

@@ -8,7 +8,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 
-use orkestra_core::reconcile::record::Version;
+use orkestra_core::decode::Version;
 
 use super::Record;
 

@@ -13,7 +13,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use orkestra_core::reconcile::record::Version;
+use orkestra_core::decode::Version;
 use orkestra_ground::Entropy;
 
 use super::{Timing, lease};

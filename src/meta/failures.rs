@@ -3,13 +3,14 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use orkestra_core::plan::{Plans, Revised};
+use orkestra_ground::Backoff;
 use tokio::time::Instant;
 
 use super::ledger::SlotKey;
 use crate::runtime::Role;
 
-/// First and longest wait before an operator that failed starts again.
-const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(5)];
+/// The delay before an operator that failed starts again.
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_mins(5));
 /// An operator that ran for so long after a failure starts the backoff anew.
 const STEADY: Duration = Duration::from_mins(10);
 
@@ -72,8 +73,7 @@ impl Failures {
         if now.saturating_duration_since(failure.last) >= STEADY {
             failure.times = 0;
         }
-        let [first, longest] = BACKOFF;
-        let doubled = first.saturating_mul(2_u32.saturating_pow(failure.times));
+        let after = BACKOFF.after(failure.times);
         failure.times = failure.times.saturating_add(1);
         failure.last = now;
         failure.down = Some(Down {
@@ -86,7 +86,7 @@ impl Failures {
         });
         Restart {
             serial: self.last_serial,
-            after: doubled.min(longest),
+            after,
         }
     }
 

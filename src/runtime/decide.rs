@@ -1,13 +1,14 @@
 //! What must be sent for one child: nothing, a creation, or an update that takes no more than it may.
 
 use orkestra_core::{
+    decode::Version,
     plan::ChildKey,
     reconcile::{
         differ::{Held, difference, without},
         marks,
         owned::{Own, updated_by},
         reason::Reason,
-        record::{ChildRecord, Version},
+        record::ChildRecord,
         step::{Failure, Rendered},
     },
     value::{Node, Path, set},

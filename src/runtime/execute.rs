@@ -21,12 +21,13 @@ use std::{
 use futures::{StreamExt as _, stream};
 use orkestra_cluster::wire::{Propagation, WireError};
 use orkestra_core::{
+    decode::Version,
     plan::{ChildKey, Wave},
     reconcile::{
         marks::adopted,
         proof::OwnerMark,
         reason::Reason,
-        record::{ChildRecord, Uid, Version},
+        record::{ChildRecord, Uid},
         step::{Cycle, Deletion, Failure, Intent, Rendered, not_created},
         verdict::{Action, Done, Executed},
     },

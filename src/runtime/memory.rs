@@ -5,11 +5,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{
-    plan::ChildKey,
-    reconcile::{held::Held, record::Version},
-    value::Path,
-};
+use orkestra_core::{decode::Version, plan::ChildKey, reconcile::held::Held, value::Path};
 use tokio::time::Instant;
 
 /// A field forced this often within [`FIGHT_WINDOW`] is a fight with another writer.

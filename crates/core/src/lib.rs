@@ -29,5 +29,6 @@ pub mod resources;
 pub mod scaffold;
 pub mod schema;
 pub mod template;
+pub mod tree;
 pub mod value;
 pub mod window;

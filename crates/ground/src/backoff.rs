@@ -4,35 +4,49 @@ use std::time::Duration;
 
 use crate::Entropy;
 
-/// Delays that double with each failure, from a first to a longest one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Delays that grow with each failure in a row, from a first to a longest one.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
     /// The delay after the first failure.
     pub first: Duration,
     /// No delay is longer.
     pub longest: Duration,
+    /// How many times as long each delay is as the one before, at least 1.
+    pub factor: f64,
 }
 
 impl Backoff {
-    /// Delays from `first` to `longest`.
-    pub const fn new(first: Duration, longest: Duration) -> Self {
-        Self { first, longest }
+    /// Delays that double from `first` to `longest`.
+    pub const fn doubling(first: Duration, longest: Duration) -> Self {
+        Self {
+            first,
+            longest,
+            factor: 2.0,
+        }
     }
 
-    /// The delay after `failures` failures in a row, counted from 0: `first`, twice that, and so on.
+    /// Returns the delay after `failures` earlier failures in a row: `first` for 0, then [`factor`](Self::factor) times as long each.
     ///
     /// ```
     /// use std::time::Duration;
     ///
     /// use orkestra_ground::Backoff;
     ///
-    /// let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5));
+    /// let backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(5));
     /// let delays = [0, 1, 2, 3, 1000].map(|failures| backoff.after(failures).as_secs());
     /// assert_eq!(delays, [1, 2, 4, 5, 5]);
     /// ```
     pub fn after(self, failures: u32) -> Duration {
-        let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
-        self.first.saturating_mul(factor).min(self.longest)
+        let times = self
+            .factor
+            .powi(i32::try_from(failures).unwrap_or(i32::MAX));
+        let seconds = self.first.as_secs_f64() * times;
+        // Compared first: a product that is infinite is no duration.
+        if seconds < self.longest.as_secs_f64() {
+            Duration::from_secs_f64(seconds)
+        } else {
+            self.longest
+        }
     }
 
     /// The same, shortened at random by up to `spread` of it, so that many do not retry at once; 0.2 gives 80 to 100 percent.

@@ -15,7 +15,10 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::reconcile::calls::{Answer, Piece, Request, Retry};
+use orkestra_core::{
+    plan::{Piece, Retry},
+    reconcile::calls::{Answer, Request},
+};
 
 use self::sink::Sink;
 use super::{Client, Guard, Resolver, Variables};

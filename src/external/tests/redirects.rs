@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use orkestra_core::reconcile::calls::Piece;
+use orkestra_core::plan::Piece;
 
 use super::{client, client_with_names, get, sink::Sink, trouble};
 

@@ -11,19 +11,20 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::Arc,
+    time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
 use orkestra_core::{api::names, plan::GroupKind};
+use orkestra_ground::Backoff;
 
 use super::record::{Claim, Claimant, EXPIRY, Heartbeat, RENEWAL, Record, State, lease_of};
 use crate::runtime::Problem;
 
 /// An installation stops relying on its claims this long before others may take them.
 const MARGIN: SignedDuration = SignedDuration::from_mins(1);
-/// First wait after a write that was refused; doubled with each, up to [`LONGEST_WAIT`].
-const FIRST_WAIT: SignedDuration = SignedDuration::from_millis(500);
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(30);
+/// The delay after a refused write.
+const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 
 /// What an installation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,7 +123,7 @@ impl Seen {
 #[derive(Debug)]
 struct Trouble {
     problem: Problem,
-    failures: i32,
+    failures: u32,
     retry_at: Timestamp,
 }
 
@@ -235,8 +236,7 @@ impl Book {
     /// A write was refused.
     pub(crate) fn note_failure(&mut self, name: &str, problem: Problem, now: Timestamp) {
         let failures = self.troubles.get(name).map_or(0, |one| one.failures);
-        let factor = 2_i32.saturating_pow(failures.unsigned_abs().min(10));
-        let wait = FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT);
+        let wait = SignedDuration::try_from(RETRY.after(failures)).unwrap_or(SignedDuration::MAX);
         let trouble = Trouble {
             problem,
             failures: failures + 1,

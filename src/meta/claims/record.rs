@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use kube::api::DynamicObject;
 use orkestra_core::{
     api::names,
+    decode::Version,
     plan::{GroupKind, KatalogRef, rbac::CLAIMS_NAMESPACE},
-    reconcile::record::Version,
 };
 use serde_json::{Value, json};
 

@@ -32,6 +32,7 @@ use orkestra_core::{
     plan::{GroupKind, KatalogRef, Plan},
     reconcile::crd::CrdRecord,
 };
+use orkestra_ground::Backoff;
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -58,10 +59,8 @@ pub(crate) use self::{
     object::KatalogObject,
 };
 
-/// First wait after a failure; doubled with each, up to [`LONGEST_WAIT`].
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// Longest wait after failures.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The delay after a failure.
+const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30));
 
 /// What the Katalogs of one process share.
 #[derive(Debug)]
@@ -363,10 +362,8 @@ impl Katalog {
 
     /// When to try again after `failures` failures in a row.
     fn after(&self, failures: u32) -> Instant {
-        let wait = FIRST_WAIT
-            .saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)))
-            .min(LONGEST_WAIT);
-        Instant::now() + self.shared.context.entropy.shorten(wait, 0.2)
+        let entropy = &self.shared.context.entropy;
+        Instant::now() + RETRY.jittered(failures.saturating_sub(1), entropy, 0.2)
     }
 }
 
@@ -397,5 +394,5 @@ pub(crate) async fn any_changed(views: impl Iterator<Item = &mut OperatorView>) 
 
 /// An instant that is never waited for.
 fn far() -> Instant {
-    Instant::now() + LONGEST_WAIT
+    Instant::now() + RETRY.longest
 }

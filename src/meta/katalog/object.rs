@@ -12,8 +12,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use kube::api::{DynamicObject, ObjectMeta};
 use orkestra_core::{
     api::{KatalogStatus, names},
+    decode::Version,
     plan::{GroupKind, KatalogRef},
-    reconcile::{record::Version, requested::Requested},
+    reconcile::requested::Requested,
     value::{Fault, Node},
 };
 use serde_json::{Value, json};

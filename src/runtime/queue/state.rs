@@ -465,11 +465,10 @@ fn wait(backoff: Backoff, failures: u32) -> Duration {
         longest,
         factor,
     } = backoff;
-    let times = factor.powi(i32::try_from(failures).unwrap_or(i32::MAX));
-    let seconds = first.as_secs_f64() * times;
-    if seconds < longest.as_secs_f64() {
-        Duration::from_secs_f64(seconds)
-    } else {
-        longest
-    }
+    let backoff = orkestra_ground::Backoff {
+        first,
+        longest,
+        factor,
+    };
+    backoff.after(failures)
 }

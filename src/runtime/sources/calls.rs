@@ -231,7 +231,7 @@ impl Kept {
 mod tests {
     use std::time::Duration;
 
-    use orkestra_core::reconcile::calls::Retry;
+    use orkestra_core::plan::Retry;
 
     use orkestra_ground::Entropy;
 

@@ -19,9 +19,10 @@ use orkestra_cluster::{
     wire::{Scope, Served, WireError},
 };
 use orkestra_core::{
+    decode::Version,
     plan::{ChildKey, GroupKind},
     reconcile::{
-        record::{Identity, Observed, Version},
+        record::{Identity, Observed},
         sources::{Answer, Read},
     },
     value::{Fault, Map, Node},

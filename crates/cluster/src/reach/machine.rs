@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use orkestra_ground::Backoff;
 use tokio::time::Instant;
 
 use super::{Away, View};
@@ -10,10 +11,9 @@ use super::{Away, View};
 pub(super) const MISSES: u32 = 3;
 /// How soon after a doubt was for nothing there is another: a webhook that fails all day is not worth a probe a failure.
 pub(super) const CALM: Duration = Duration::from_secs(1);
-/// Pause after the first failed probe; doubled with each.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// Longest pause between probes.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The pause between probes.
+pub(super) const PAUSE: Backoff =
+    Backoff::doubling(Duration::from_millis(200), Duration::from_secs(2));
 /// So many refused probes in a row say that it is up: it lets nobody look whether it is ready.
 pub(super) const DENIALS: u32 = 4;
 
@@ -154,6 +154,5 @@ impl Machine {
 }
 
 fn pause(probes: u32) -> Duration {
-    let factor = 2_u32.saturating_pow(probes.saturating_sub(1));
-    FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
+    PAUSE.after(probes.saturating_sub(1))
 }

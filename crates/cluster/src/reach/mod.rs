@@ -243,7 +243,7 @@ impl Reach {
                         error = why,
                         "the API server cannot be reached; everything waits until it is back"
                     );
-                    sleep(probing.entropy.shorten(machine::FIRST_PAUSE, PROBE_SPREAD)).await;
+                    sleep(probing.entropy.shorten(machine::PAUSE.first, PROBE_SPREAD)).await;
                 }
                 Step::Again(pause) => sleep(probing.entropy.shorten(pause, PROBE_SPREAD)).await,
             }

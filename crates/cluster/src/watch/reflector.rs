@@ -24,7 +24,7 @@ mod pause;
 use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
 use futures::FutureExt;
-use orkestra_core::reconcile::record::{Identity, Version};
+use orkestra_core::{decode::Version, reconcile::record::Identity};
 use orkestra_ground::Entropy;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -69,7 +69,7 @@ pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: 
             shared.failing(WatchProblem::Unavailable {
                 message: "the watch panicked; it starts anew".to_owned(),
             });
-            sleep(PAUSE[1]).await;
+            sleep(PAUSE.longest).await;
         }
     }
 }

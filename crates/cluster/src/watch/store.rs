@@ -14,8 +14,9 @@ use std::{
 
 use hashbrown::HashSet;
 use orkestra_core::{
+    decode::Version,
     plan::ObjectKey,
-    reconcile::record::{Identity, Uid, Version},
+    reconcile::record::{Identity, Uid},
 };
 
 use super::{Change, Record, owned::Owned};

@@ -13,11 +13,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{
-    plan::ObjectKey,
-    reconcile::record::{Identity, Version},
-    value::Node,
-};
+use orkestra_core::{decode::Version, plan::ObjectKey, reconcile::record::Identity, value::Node};
 use tokio::time::Instant;
 
 use crate::wire::Served;

@@ -6,8 +6,8 @@ use futures::{AsyncBufRead, AsyncBufReadExt};
 use http::{Method, Request, header};
 pub use orkestra_core::decode::Listed;
 use orkestra_core::{
-    decode::{BadPage, Page},
-    reconcile::record::{Identity, Version},
+    decode::{BadPage, Page, Version},
+    reconcile::record::Identity,
     value::Sieve,
 };
 

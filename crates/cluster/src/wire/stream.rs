@@ -5,8 +5,7 @@ use std::{fmt, io, pin::Pin, time::Duration};
 use futures::{AsyncBufRead, AsyncBufReadExt, TryFutureExt};
 use http::{Request, header};
 use orkestra_core::{
-    decode::{self, Lines},
-    reconcile::record::Version,
+    decode::{self, Lines, Version},
     value::{Node, Sieve},
 };
 

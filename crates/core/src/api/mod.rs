@@ -15,6 +15,7 @@ pub mod duration;
 pub mod enrich;
 mod envelope;
 pub mod gate;
+pub mod keys;
 pub mod later;
 pub mod motif;
 pub mod names;

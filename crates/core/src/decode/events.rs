@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-use super::splitter::{LARGEST_OBJECT, empty};
-use crate::{
-    reconcile::record::Version,
-    value::{Node, Sieve, scan},
+use super::{
+    splitter::{LARGEST_OBJECT, empty},
+    version::Version,
 };
+use crate::value::{Node, Sieve, scan};
 
 /// What a line of a watch says.
 #[derive(Debug, PartialEq)]

@@ -12,6 +12,7 @@
 mod events;
 mod page;
 mod splitter;
+mod version;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ pub use self::{
     events::{Event, Lines},
     page::{BadPage, Listed, Page},
     splitter::{LARGEST_OBJECT, Uncut},
+    version::Version,
 };
 #[cfg(doc)]
 use crate::value::Sieve;

@@ -6,7 +6,6 @@
 mod codes;
 mod explain;
 mod nearest;
-mod path;
 
 use std::fmt;
 
@@ -16,9 +15,9 @@ pub use codes::Code;
 pub use explain::{Explanation, markdown};
 pub(crate) use nearest::did_you_mean;
 pub use nearest::nearest;
-pub use path::{FieldPath, Segment};
 
-use crate::document::Tree;
+pub use crate::tree::{FieldPath, Segment};
+use crate::tree::{Span, Tree};
 
 /// So many errors are told of one document, and so many warnings: nobody reads more, and each takes time to find and to
 /// locate.
@@ -150,7 +149,7 @@ impl Diagnostic {
 
     /// The same problem at a position.
     #[must_use]
-    pub fn at(mut self, span: Option<crate::document::Span>) -> Self {
+    pub fn at(mut self, span: Option<Span>) -> Self {
         if let Some(span) = span {
             self.line = Some(span.line);
             self.column = Some(span.column);

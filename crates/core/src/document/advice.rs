@@ -5,9 +5,9 @@
 
 mod said;
 
-use super::tree::Span;
 use super::yaml::{self, Chunk, SyntaxError};
 use crate::diagnostics::Code;
+use crate::tree::Span;
 use said::{TABS, say};
 
 /// An error in our words, at its place in the file.

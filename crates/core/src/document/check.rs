@@ -7,10 +7,10 @@
 use serde_json::{Map, Value};
 
 use super::hints::{self, Around};
-use super::tree::{Key, Span, Tree, TreeValue};
 use crate::api::duration;
 use crate::api::shape::{Field, ObjectShape, Shape, Support};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, MOST_PROBLEMS, did_you_mean};
+use crate::tree::{Key, Span, Tree, TreeValue};
 use crate::value::Node;
 
 /// Checks `tree`, which stands at `path`, against `shape`.

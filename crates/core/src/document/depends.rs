@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tree::{Span, Tree, TreeValue};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
+use crate::tree::{Span, Tree, TreeValue};
 
 /// Most circles that are told of: in a tangle one leads to the next.
 const MOST_CIRCLES: usize = 10;

@@ -1,6 +1,6 @@
 //! Moving keys about in a tree.
 
-use super::tree::{Key, Tree, TreeValue};
+use crate::tree::{Key, Tree, TreeValue};
 
 impl Tree {
     /// The entries, when this is a map.

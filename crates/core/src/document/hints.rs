@@ -3,9 +3,9 @@
 mod conditions;
 mod elsewhere;
 
-use super::tree::{Tree, TreeValue};
 use crate::api::shape::{Field, ObjectShape, Shape};
 use crate::diagnostics::{FieldPath, Segment, did_you_mean};
+use crate::tree::{Tree, TreeValue};
 
 /// Longest list of fields that a hint names.
 const FIELDS_NAMED: usize = 10;

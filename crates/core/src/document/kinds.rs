@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 use serde::de::DeserializeOwned;
 
 use super::source::Source;
-use super::tree::Tree;
 use super::{depends, lists, normalise, rules, simulate};
 use crate::api::planned::komposer;
 use crate::api::shape::Shape;
 use crate::api::{KatalogSpec, MotifSpec, SimulateSpec, katalog, motif};
 use crate::diagnostics::Diagnostics;
+use crate::tree::Tree;
 
 /// A kind of document of the language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

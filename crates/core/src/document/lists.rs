@@ -1,7 +1,7 @@
 //! Lists of earlier documents that are written otherwise today: operators, and the files of definitions.
 
-use super::tree::{Key, Tree, TreeValue};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::{Key, Tree, TreeValue};
 
 /// Turns `spec.crds` as a list of named entries into a map by name, with a warning.
 ///

@@ -1,7 +1,7 @@
 //! Mistakes that the YAML parser reports badly, told with the mend.
 
-use super::tree::Span;
 use super::yaml::{self, Chunk};
+use crate::tree::Span;
 
 /// A double-quoted text that ends early, at a quote inside a template.
 #[derive(Debug, Clone, PartialEq, Eq)]

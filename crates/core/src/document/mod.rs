@@ -22,10 +22,10 @@ mod read;
 mod rules;
 mod simulate;
 mod source;
-mod tree;
 mod verbatim;
 mod yaml;
 
+pub use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
 pub use convert::{Converted, convert};
 pub use kinds::DocumentKind;
 pub(crate) use read::read_included;
@@ -34,4 +34,3 @@ pub use read::{
     read_simulate, read_what_can_be,
 };
 pub use source::{Documents, Source, Stream, parse_stream, read_stream};
-pub use tree::{Key, Span, Tree, TreeValue, Verbatim};

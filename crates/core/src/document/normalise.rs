@@ -6,9 +6,9 @@
 
 use super::aliases::{ALIASES, Alias, WORD_ALIASES, WordAlias};
 use super::check::suits;
-use super::tree::{Key, Tree, TreeValue};
 use crate::api::shape::{ObjectShape, Shape};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::{Key, Tree, TreeValue};
 
 /// Moves blocks that stand beside `spec` into it. Both places are right, so there is no warning.
 pub(crate) fn blocks(root: &mut Tree, names: &[&str], found: &mut Diagnostics) {

@@ -10,12 +10,12 @@ use serde_json::Value;
 use super::check::{check, check_later};
 use super::kinds::{DocumentKind, Readable, normalise_as};
 use super::source::Source;
-use super::tree::Tree;
 use super::{normalise, rules};
 use crate::api::shape::Shape;
 use crate::api::simulate::OpRule;
 use crate::api::{KatalogSpec, MotifSpec, SimulateSpec, Text, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
+use crate::tree::Tree;
 
 /// A document, read from a file or an object.
 #[derive(Debug, Clone, PartialEq)]

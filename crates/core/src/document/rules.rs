@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use super::tree::{Key, Tree};
 use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::{Key, Tree};
 
 static ENTRY_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<CrdEntry>() {
     Shape::Object(object) => object.fields.keys().cloned().collect(),

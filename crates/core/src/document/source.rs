@@ -7,9 +7,9 @@ use super::mend;
 use super::read::{
     KatalogDocument, MotifDocument, check_komposer, read_katalog, read_motif, read_simulate,
 };
-use super::tree::Tree;
 use super::yaml::{self, Chunk, MAX_DEPTH};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::Tree;
 
 /// Longest text that is read: several times what a cluster would store.
 const MAX_BYTES: usize = 4 << 20;

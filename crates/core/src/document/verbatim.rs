@@ -1,7 +1,7 @@
 //! Which parts of a text stand in the file letter by letter: so that a mistake inside a text of several lines has a place.
 
-use super::tree::{Span, Verbatim};
 use super::yaml;
+use crate::tree::{Span, Verbatim};
 
 /// Most parts of one text: one that consists of escapes would have as many as characters.
 const MOST_PARTS: usize = 1000;

@@ -6,9 +6,9 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_saphyr::{Location, Options, Spanned};
 
 use super::advice::advise;
-use super::tree::{Key, Span, Tree, TreeValue, Verbatim};
 use super::verbatim::verbatim;
 use crate::diagnostics::Code;
+use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
 
 /// Nested lists and maps allowed. Katalogs need about fifteen.
 pub(crate) const MAX_DEPTH: usize = 64;

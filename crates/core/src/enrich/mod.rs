@@ -17,7 +17,7 @@ pub use table::ADDITIONS;
 
 use crate::{
     api::EnrichTarget,
-    plan::GroupKind,
+    api::keys::GroupKind,
     value::{Node, Path},
 };
 

@@ -1,7 +1,10 @@
 //! What is watched for additions.
 
 use super::view;
-use crate::{api::names, plan::GroupKind, value::Node};
+use crate::{
+    api::{keys::GroupKind, names},
+    value::Node,
+};
 
 /// Objects that are watched because additions are made of them: a kind, and which of its objects. One watch each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

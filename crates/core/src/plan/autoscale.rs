@@ -9,7 +9,6 @@ use crate::{
         autoscale::{Autoscale, Capacity},
     },
     diagnostics::{Code, did_you_mean},
-    reconcile::autoscale::Metric,
     resources::scope::At,
     value::{Key, Path, Step},
 };
@@ -20,6 +19,56 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(15);
 const DEFAULT_COOLDOWN: Duration = Duration::from_mins(2);
 /// Shortest interval: measuring is cheap, and not free.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A figure that conditions compare, by its name below `metrics`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Keys that wait for a worker.
+    QueueDepth,
+    /// Workers that take keys.
+    Workers,
+    /// Whether an autoscaler's `do` applies.
+    AutoscaleActive,
+    /// The share of the workers that are in a pass.
+    WorkersBusyPercent,
+    /// The share of the workers that are idle.
+    WorkersIdlePercent,
+    /// The 95th percentile of the duration of recent passes, in milliseconds.
+    ReconcileDurationP95Ms,
+    /// The share of recent passes that failed.
+    ErrorRatePercent,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::QueueDepth,
+        Self::Workers,
+        Self::AutoscaleActive,
+        Self::WorkersBusyPercent,
+        Self::WorkersIdlePercent,
+        Self::ReconcileDurationP95Ms,
+        Self::ErrorRatePercent,
+    ];
+
+    /// Its name below `metrics`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::QueueDepth => "queueDepth",
+            Self::Workers => "workers",
+            Self::AutoscaleActive => "autoscaleActive",
+            Self::WorkersBusyPercent => "workersBusyPercent",
+            Self::WorkersIdlePercent => "workersIdlePercent",
+            Self::ReconcileDurationP95Ms => "reconcileDurationP95Ms",
+            Self::ErrorRatePercent => "errorRatePercent",
+        }
+    }
+
+    /// The metric of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+}
 
 /// What names in conditions stand for.
 pub(crate) struct Names<'a> {

@@ -7,9 +7,11 @@
 //! Calls are made in this order; in each place those of the Katalog before those of its Motifs.
 
 mod fields;
+mod token;
 
 use std::time::Duration;
 
+pub use self::token::{Piece, Retry};
 use super::{Coerce, Gate, Leaf, OperatorPlan, children::Declared, conditions, walk::Expression};
 use crate::{
     api::{
@@ -18,7 +20,6 @@ use crate::{
         rules::Fires,
     },
     diagnostics::Code,
-    reconcile::calls::{Piece, Retry},
     resources::scope::At,
     value::Key,
 };

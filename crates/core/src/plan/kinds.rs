@@ -4,7 +4,11 @@ mod names;
 mod table;
 
 use super::{GroupKind, NameRule, ResourceType};
-use crate::{diagnostics::nearest, value::Key};
+use crate::{
+    api::names::ANNOTATION_CONFIG_HASH,
+    diagnostics::nearest,
+    value::{Key, Path},
+};
 pub use names::named;
 use table::KINDS;
 
@@ -188,6 +192,23 @@ pub(crate) fn camel_plural(singular: &str, plural: &str) -> String {
         .take(same)
         .chain(plural.chars().skip(same))
         .collect()
+}
+
+/// The path to the pod template of a kind of workload.
+pub(crate) fn pod_template(kind: &str) -> &'static [&'static str] {
+    if kind == "CronJob" {
+        &["spec", "jobTemplate", "spec", "template"]
+    } else {
+        &["spec", "template"]
+    }
+}
+
+/// The path, below a pod template, to the annotation with the hash of the configuration that the pods use.
+pub(crate) const CONFIG_HASH: [&str; 3] = ["metadata", "annotations", ANNOTATION_CONFIG_HASH];
+
+/// The path to [`CONFIG_HASH`] in a kind of workload.
+pub(crate) fn config_hash(kind: &str) -> Path {
+    Path::of_fields(pod_template(kind).iter().copied().chain(CONFIG_HASH))
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ use super::{
 use crate::{
     api::names,
     diagnostics::{Code, Severity, nearest},
-    reconcile::step::mark_of,
     template,
     value::{Key, Path, Step},
 };
@@ -121,7 +120,8 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
     }
     for child in plan.children.iter().filter(|child| child.rolls) {
         let kept = gathered.reads.children.entry(child.kind.group_kind());
-        kept.or_default().push(mark_of(&child.kind.kind));
+        kept.or_default()
+            .push(super::kinds::config_hash(&child.kind.kind));
     }
     for child in plan.children.iter().filter(|child| child.scale.is_some()) {
         let kept = gathered.reads.children.entry(child.kind.group_kind());

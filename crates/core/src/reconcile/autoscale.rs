@@ -18,7 +18,7 @@ use super::{
     sources::Sources,
 };
 use crate::{
-    plan::{AutoscalePlan, GroupKind, ObjectKey},
+    plan::{AutoscalePlan, GroupKind, Metric, ObjectKey},
     template::{Budget, Data},
     value::{Key, Map, Node, Path, Step},
 };
@@ -38,56 +38,6 @@ pub struct Figures {
     pub reconcile_duration_p95_ms: u64,
     /// The share of the recent passes that failed; 0 without any.
     pub error_rate_percent: u64,
-}
-
-/// A figure that conditions compare, by its name below `metrics`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
-    /// [`Figures::queue_depth`].
-    QueueDepth,
-    /// [`Figures::workers`].
-    Workers,
-    /// [`Figures::autoscale_active`].
-    AutoscaleActive,
-    /// [`Figures::workers_busy_percent`].
-    WorkersBusyPercent,
-    /// What of 100 is not [`Figures::workers_busy_percent`].
-    WorkersIdlePercent,
-    /// [`Figures::reconcile_duration_p95_ms`].
-    ReconcileDurationP95Ms,
-    /// [`Figures::error_rate_percent`].
-    ErrorRatePercent,
-}
-
-impl Metric {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::QueueDepth,
-        Self::Workers,
-        Self::AutoscaleActive,
-        Self::WorkersBusyPercent,
-        Self::WorkersIdlePercent,
-        Self::ReconcileDurationP95Ms,
-        Self::ErrorRatePercent,
-    ];
-
-    /// Its name below `metrics`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::QueueDepth => "queueDepth",
-            Self::Workers => "workers",
-            Self::AutoscaleActive => "autoscaleActive",
-            Self::WorkersBusyPercent => "workersBusyPercent",
-            Self::WorkersIdlePercent => "workersIdlePercent",
-            Self::ReconcileDurationP95Ms => "reconcileDurationP95Ms",
-            Self::ErrorRatePercent => "errorRatePercent",
-        }
-    }
-
-    /// The metric of that name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|metric| metric.name() == name)
-    }
 }
 
 impl Figures {

@@ -15,7 +15,7 @@ use super::{
     unread::fault_of,
 };
 pub use super::{
-    identity::{Identity, Uid, Version},
+    identity::{Identity, Uid},
     observed::{Observed, ObservedChild},
 };
 use crate::{

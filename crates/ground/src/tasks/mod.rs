@@ -28,14 +28,16 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use crate::Backoff;
+
 pub use self::{
     table::{AtEnd, Task, markdown},
     tally::{Counts, counts},
     vitals::Vitals,
 };
 
-/// First and longest wait before a restart.
-const BACKOFF: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(30)];
+/// The delay before a restart.
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30));
 /// A task that ran for so long starts the backoff anew.
 const STEADY: Duration = Duration::from_secs(30);
 
@@ -206,21 +208,20 @@ impl Named {
         mut state: S,
         run: impl for<'a> Fn(&'a mut S) -> BoxFuture<'a, ()>,
     ) {
-        let [first, longest] = BACKOFF;
-        let mut backoff = first;
+        let mut failures = 0;
         loop {
             let started = Instant::now();
             if self.turn(&ends, run(&mut state)).await.is_none() {
                 return;
             }
             if started.elapsed() >= STEADY {
-                backoff = first;
+                failures = 0;
             }
             tokio::select! {
                 () = ends.stopped() => return,
-                () = tokio::time::sleep(backoff) => {}
+                () = tokio::time::sleep(BACKOFF.after(failures)) => {}
             }
-            backoff = backoff.saturating_mul(2).min(longest);
+            failures = failures.saturating_add(1);
             tally::restarted(self.task);
             tracing::info!(task = self.task.name(), of = &*self.of, "task restarted");
         }

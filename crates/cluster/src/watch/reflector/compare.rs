@@ -1,6 +1,6 @@
 //! Whether the API server is still in the state that is known, or was put back to an older one.
 
-use orkestra_core::reconcile::record::Version;
+use orkestra_core::decode::Version;
 
 use super::{
     super::{Record, informer::count},

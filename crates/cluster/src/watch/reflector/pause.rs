@@ -2,32 +2,30 @@
 
 use std::time::Duration;
 
+use orkestra_ground::Backoff;
 use tokio::time::sleep;
 
 use super::{super::Record, Reflector};
 use crate::wire::WireError;
 
-/// First and longest pause after errors.
-pub(super) const PAUSE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(10)];
-/// First and longest pause for a kind that is not served.
-const PAUSE_NOT_SERVED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+/// The pause after errors.
+pub(super) const PAUSE: Backoff =
+    Backoff::doubling(Duration::from_millis(200), Duration::from_secs(10));
+/// The pause for a kind that is not served.
+const PAUSE_NOT_SERVED: Backoff =
+    Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30));
 /// Pause for a missing right: a denied request must not become a habit.
 const PAUSE_FORBIDDEN: Duration = Duration::from_secs(30);
 
 impl<R: Record> Reflector<'_, R> {
     pub(super) async fn pause(&mut self, error: &WireError) {
-        let exponential = |[first, longest]: [Duration; 2]| {
-            let whole = first
-                .saturating_mul(1u32.checked_shl(self.failures).unwrap_or(u32::MAX))
-                .min(longest);
-            self.entropy.shorten(whole, 0.5)
-        };
+        let exponential = |backoff: Backoff| backoff.jittered(self.failures, self.entropy, 0.5);
         let pause = match error {
             WireError::NotServed(_) | WireError::NotFound(_) => {
-                exponential(PAUSE_NOT_SERVED).max(PAUSE_NOT_SERVED[0])
+                exponential(PAUSE_NOT_SERVED).max(PAUSE_NOT_SERVED.first)
             }
             WireError::Forbidden { .. } | WireError::Denied { .. } => {
-                PAUSE_FORBIDDEN + self.entropy.shorten(PAUSE[1] / 5, 1.0)
+                PAUSE_FORBIDDEN + self.entropy.shorten(PAUSE.longest / 5, 1.0)
             }
             WireError::TooManyRequests { retry_after } => {
                 exponential(PAUSE).max(retry_after.unwrap_or_default())

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::layout::{Slot, Sort, Style};
 use super::scalar;
 use super::write::Writer;
-use crate::document::tree::{Key, Tree, TreeValue};
+use crate::tree::{Key, Tree, TreeValue};
 
 impl Writer<'_> {
     /// Whether a value in braces can stay so: on one line, with nothing that has lines of its own.

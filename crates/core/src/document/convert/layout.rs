@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::document::tree::{Span, Tree, TreeValue};
 use crate::document::yaml::Chunk;
+use crate::tree::{Span, Tree, TreeValue};
 
 /// The same where no map says it.
 const INDENT: usize = 2;

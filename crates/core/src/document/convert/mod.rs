@@ -22,10 +22,10 @@ use self::layout::Layout;
 use self::write::Writer;
 use super::kinds::{DocumentKind, normalise_as};
 use super::source;
-use super::tree::{Tree, TreeValue};
 use super::yaml::Chunk;
 use crate::api::names;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::{Tree, TreeValue};
 
 /// A text in today's spelling.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Single values as YAML text.
 
-use crate::document::tree::{Tree, TreeValue};
+use crate::tree::{Tree, TreeValue};
 
 /// Words that YAML 1.1 or 1.2 reads as something other than text.
 const WORDS: &[&str] = &[

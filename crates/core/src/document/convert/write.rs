@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::comments::comments;
 use super::layout::{Layout, Slot, Sort, Style};
 use super::scalar;
-use crate::document::tree::{Key, Tree, TreeValue};
+use crate::tree::{Key, Tree, TreeValue};
 
 /// Writes a document.
 pub(super) struct Writer<'a> {

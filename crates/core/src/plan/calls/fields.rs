@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Token;
+use super::{Piece, Retry, Token};
 use crate::{
     api::{
         calls::{Backoff, CallAuth, CallSecret, RetryBackoff},
@@ -12,7 +12,6 @@ use crate::{
     },
     diagnostics::Code,
     plan::{Coerce, Leaf},
-    reconcile::calls::{Piece, Retry},
     resources::scope::At,
 };
 

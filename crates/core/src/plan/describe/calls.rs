@@ -2,8 +2,7 @@
 
 use super::{leaf, list, map, place};
 use crate::{
-    plan::{CallPlan, Token},
-    reconcile::calls::Piece,
+    plan::{CallPlan, Piece, Token},
     value::{self, Node},
 };
 

@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 
 use super::{
-    Piece, Request,
+    Request,
     seen::{NO_ANSWER, failed, not_called, told},
 };
 use crate::{
-    plan::{CallPlan, ChildKey, EXTERNAL, GroupKind, Leaf, ObjectKey, OperatorPlan, Stage, Token},
+    plan::{
+        CallPlan, ChildKey, EXTERNAL, GroupKind, Leaf, ObjectKey, OperatorPlan, Piece, Stage, Token,
+    },
     reconcile::{
         children::children_data,
         inputs::Inputs,

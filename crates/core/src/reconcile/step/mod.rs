@@ -24,7 +24,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use self::pass::Pass;
-pub(crate) use self::rolling::mark_of;
 pub use self::targets::not_created;
 pub(super) use self::{
     object::{Place, key_of},

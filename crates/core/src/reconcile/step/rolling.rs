@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use super::{Intent, lasting::asked, pass::Pass};
 use crate::{
     api::names::ANNOTATION_CONFIG_HASH,
-    plan::{ChildKey, GroupKind, ObjectKey},
+    plan::{
+        ChildKey, GroupKind, ObjectKey,
+        kinds::{config_hash, pod_template},
+    },
     reconcile::{
         marks::set_in,
         reason::Reason,
         render::RenderError,
         sources::{Answer, Read},
     },
-    value::{Map, Node, Path, hash},
+    value::{Map, Node, hash},
 };
 
 /// What pods see of a Secret or a `ConfigMap`.
@@ -47,7 +50,7 @@ impl Pass<'_, '_> {
         }
         if !all.is_empty() {
             // Pods that roll could not start without it: those that run go on with what they have.
-            let kept = lacks.then(|| self.rolled_with(key, way)).flatten();
+            let kept = lacks.then(|| self.rolled_with(key)).flatten();
             let mark = kept.unwrap_or_else(|| hash(&Node::Map(all)));
             let parents = [way, &["metadata", "annotations"]].concat();
             set_in(object, &parents, ANNOTATION_CONFIG_HASH, mark.into());
@@ -56,9 +59,9 @@ impl Pass<'_, '_> {
     }
 
     /// The hash that stands on the pod template of the live workload.
-    fn rolled_with(&self, key: &ChildKey, way: &[&str]) -> Option<String> {
+    fn rolled_with(&self, key: &ChildKey) -> Option<String> {
         let record = self.observed.child(key)?;
-        let mark = record.view.at(&mark_path(way))?;
+        let mark = record.view.at(&config_hash(&key.kind.kind))?;
         mark.as_str().map(str::to_owned)
     }
 
@@ -97,31 +100,12 @@ fn content_hash(object: &Node) -> String {
 
 /// The way to the pod template.
 fn template_of(object: &Node) -> &'static [&'static str] {
-    way_of(
+    pod_template(
         object
             .get("kind")
             .and_then(Node::as_str)
             .unwrap_or_default(),
     )
-}
-
-/// The way to the pod template of a kind of workload.
-fn way_of(kind: &str) -> &'static [&'static str] {
-    if kind == "CronJob" {
-        &["spec", "jobTemplate", "spec", "template"]
-    } else {
-        &["spec", "template"]
-    }
-}
-
-fn mark_path(way: &[&str]) -> Path {
-    let annotation = ["metadata", "annotations", ANNOTATION_CONFIG_HASH];
-    Path::of_fields(way.iter().copied().chain(annotation))
-}
-
-/// Where a workload of that kind has the hash of what its pods use.
-pub(crate) fn mark_of(kind: &str) -> Path {
-    mark_path(way_of(kind))
 }
 
 fn at<'a>(object: &'a Node, way: &[&str]) -> Option<&'a Node> {

@@ -1,8 +1,10 @@
-//! A document as it was written: values with the places they stand at.
+//! Values with their positions in a file, and paths to fields: what diagnostics point at.
+
+mod path;
 
 use serde_json::{Map, Number, Value};
 
-use crate::diagnostics::{FieldPath, Segment};
+pub use path::{FieldPath, Segment};
 
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
