@@ -1,5 +1,7 @@
 //! Rules that the sources follow.
 
+mod imports;
+
 use std::path::{Path, PathBuf};
 
 use orkestra_ground::tasks::{Task, markdown};

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 
 use self::{error::Asked, list::PAGES_AT_ONCE};
 pub use self::{
-    error::{Cause, WireError},
+    error::{Cause, WireError, is_missed},
     list::{Listed, PageOf},
     served::{Served, autoscalers},
     stream::{Event, Watch},
@@ -389,7 +389,7 @@ impl Wire {
         // Not `request::<Node>`: kube logs the whole text of an answer that it cannot parse.
         let answer = self.client.request_text(request);
         let answer = in_time(answer.map_err(|error| asked.sort(error))).await;
-        self.reach.heard(&answer);
+        self.reach.heard(is_missed(&answer));
         answer
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Entropy;
+use crate::entropy::Entropy;
 
 /// Delays that grow with each failure in a row, from a first to a longest one.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -48,7 +48,7 @@ const OTHERS: [Task; 8] = [
 ];
 
 /// Tasks that do not run in this scenario, or are no tasks of tokio; how they start is that of the others, and the unit tests of
-/// `src/tasks` show what follows.
+/// `crates/ground/src/tasks` show what follows.
 const ELSEWHERE: [Task; 11] = [
     Task::ExternalCall,
     Task::ExternalConnection,

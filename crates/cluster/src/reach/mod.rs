@@ -37,7 +37,6 @@ use tokio::{
 
 pub use self::machine::Probe;
 use self::machine::{Machine, Step};
-use super::wire::WireError;
 
 /// How long a probe may take.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
@@ -146,12 +145,11 @@ impl Reach {
         }))
     }
 
-    /// Takes in how a request ended. Must be called on a tokio runtime.
-    pub fn heard<T>(&self, answer: &Result<T, WireError>) {
+    /// Takes in how a request ended: `missed` says that no answer came. Must be called on a tokio runtime.
+    pub fn heard(&self, missed: bool) {
         if self.0.probing.is_none() {
             return;
         }
-        let missed = matches!(answer, Err(WireError::Unavailable(_)));
         if self.change(|machine| machine.heard(missed, Instant::now())) {
             let probe = tasks::named(Task::Probe, "");
             probe.keep(Ends::freely(), self.clone(), |reach| {

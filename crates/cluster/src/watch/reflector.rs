@@ -33,7 +33,7 @@ use super::{
     Record, WatchProblem,
     informer::{Reading, Shared, count},
 };
-use crate::wire::{Event, Listed, PageOf, Wire, WireError};
+use crate::wire::{Event, Listed, PageOf, Wire, WireError, is_missed};
 
 /// How long a watch is asked to last, with 5 s of jitter below: kube-apiserver ends them at 5 minutes or later.
 const LIFETIME: Duration = Duration::from_secs(295);
@@ -268,7 +268,7 @@ impl<R: Record> Reflector<'_, R> {
             .wire
             .watch(R::FORM, &watched.served, &watched.scope, &from, timeout);
         let started = Box::pin(start).await;
-        reach.heard(&started);
+        reach.heard(is_missed(&started));
         let mut stream = match started {
             Ok(stream) => stream,
             Err(error) => return refused(error),

@@ -435,6 +435,11 @@ pub(super) fn broken(error: &io::Error) -> WireError {
     WireError::Unavailable(shorten(chain(error)))
 }
 
+/// Whether the API server gave no answer at all, which the breaker counts.
+pub fn is_missed<T>(answer: &Result<T, WireError>) -> bool {
+    matches!(answer, Err(WireError::Unavailable(_)))
+}
+
 fn shorten(text: String) -> String {
     if text.len() > MESSAGE_BYTES {
         cut_message(&text)

@@ -13,7 +13,7 @@ use orkestra_core::{
 
 use super::{
     Form, JSON, Scope, Served, Wire, WireError,
-    error::{Asked, broken},
+    error::{Asked, broken, is_missed},
     in_time,
     served::Query,
 };
@@ -65,7 +65,7 @@ impl Wire {
         }
         let read = self.read_page(&asked, request, sieve, take);
         let read = in_time(read).await;
-        self.reach.heard(&read);
+        self.reach.heard(is_missed(&read));
         read
     }
 

@@ -539,3 +539,13 @@ async fn no_more_than_a_few_pages_are_read_at_once() {
     }
     assert_eq!(*most.lock().unwrap(), (0, PAGES_AT_ONCE));
 }
+
+#[test]
+fn a_refusal_is_an_answer_to_the_breaker() {
+    let unavailable = WireError::Unavailable("connection refused".to_owned());
+    let denied = WireError::Denied {
+        message: "no".to_owned(),
+    };
+    let missed = [Ok(()), Err(denied), Err(unavailable)].map(|answer| is_missed(&answer));
+    assert_eq!(missed, [false, false, true]);
+}

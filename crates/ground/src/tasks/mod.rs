@@ -28,7 +28,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::Backoff;
+use crate::backoff::Backoff;
 
 pub use self::{
     table::{AtEnd, Task, markdown},
