@@ -8,7 +8,6 @@ use std::{collections::BTreeMap, time::Duration};
 
 use axum::body::Body;
 use http::{Request, Response};
-use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     plan::{KatalogRef, Revised},
     reasons::KatalogReason,
@@ -283,9 +282,7 @@ async fn an_api_server_that_is_away_is_told_of_and_the_process_lives() {
     pages.stage.set_ready();
     assert_eq!(send(&pages, "GET", "/readyz").await.0, 200);
     for _ in 0..9 {
-        reach.heard::<()>(&Err(WireError::Unavailable(
-            "connection refused".to_owned(),
-        )));
+        reach.heard(true);
     }
     let mut view = reach.view();
     view.wait_for(|view| view.away.is_some()).await.unwrap();

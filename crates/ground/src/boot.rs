@@ -70,8 +70,7 @@ impl BootClock {
         Self(Arc::new(now))
     }
 
-    /// The clock of tokio's timers, which a test may pause.
-    #[cfg(test)]
+    /// The clock of tokio's timers, which stops while the machine is suspended. Tests pause it.
     pub fn of_timers() -> Self {
         let start = tokio::time::Instant::now();
         Self::new(move || Moment(start.elapsed()))

@@ -27,7 +27,7 @@ mod reflector;
 mod registry;
 mod scoped;
 mod store;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;

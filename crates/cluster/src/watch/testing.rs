@@ -1,4 +1,11 @@
-//! An API server that says what a test tells it to, behind the real client.
+//! A scripted API server behind the real client, for unit tests. It panics where a test makes a mistake.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "support for tests: a panic fails the test"
+)]
 
 use std::{
     collections::VecDeque,
@@ -45,10 +52,15 @@ enum Watch {
 /// A request as it arrived.
 #[derive(Clone, Debug)]
 pub struct Seen {
+    /// When it arrived, on tokio's clock.
     pub at: Instant,
+    /// The HTTP method, in capitals.
     pub method: String,
+    /// Path and query.
     pub uri: String,
+    /// The content type of the body; empty without one.
     pub content_type: String,
+    /// The body.
     pub body: String,
 }
 
@@ -56,6 +68,7 @@ pub struct Seen {
 pub struct Feed(mpsc::UnboundedSender<Chunk>);
 
 impl Feed {
+    /// Sends an event of type `event` about `object`, which is JSON.
     pub fn send(&self, event: &str, object: &str) {
         let _ = self.0.unbounded_send(Ok(format!(
             "{{\"type\":\"{event}\",\"object\":{object}}}\n"
@@ -81,6 +94,7 @@ impl Feed {
 }
 
 impl Server {
+    /// A server without answers.
     pub fn new() -> Self {
         let inner = Inner {
             answers: VecDeque::new(),
@@ -94,10 +108,12 @@ impl Server {
         Self(Arc::new(Mutex::new(inner)))
     }
 
+    /// Requests to it.
     pub fn wire(&self) -> Wire {
         Wire::new(self.client())
     }
 
+    /// A client of it.
     pub fn client(&self) -> kube::Client {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
@@ -146,6 +162,7 @@ impl Server {
         self.0.lock().unwrap().comparisons
     }
 
+    /// The requests so far, without comparisons of states.
     pub fn requests(&self) -> Vec<Seen> {
         self.0.lock().unwrap().requests.clone()
     }
@@ -221,6 +238,7 @@ pub async fn settle() {
     }
 }
 
+/// An object from JSON.
 pub fn node(json: &str) -> Node {
     serde_json::from_str(json).unwrap()
 }
@@ -239,6 +257,7 @@ pub fn child(name: &str, version: u64, owner: &str) -> String {
     )
 }
 
+/// A list of objects, each of them JSON; `next` is the continue token, empty on the last page.
 pub fn list(version: u64, next: &str, items: &[String]) -> String {
     format!(
         r#"{{"metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{}]}}"#,
@@ -246,12 +265,14 @@ pub fn list(version: u64, next: &str, items: &[String]) -> String {
     )
 }
 
+/// A `Status` of a failure.
 pub fn status(code: u16, reason: &str, message: &str) -> String {
     format!(
         r#"{{"kind":"Status","status":"Failure","code":{code},"reason":"{reason}","message":"{message}"}}"#
     )
 }
 
+/// The object of a bookmark.
 pub fn bookmark(version: u64) -> String {
     format!(r#"{{"kind":"Thing","apiVersion":"v1","metadata":{{"resourceVersion":"{version}"}}}}"#)
 }

@@ -1,6 +1,6 @@
 //! Objects that cannot be read, among others that can.
 
-use orkestra_core::value::Cause;
+use orkestra_core::{reconcile::record::Identity, value::Cause};
 
 use super::*;
 use crate::wire::{PageOf, Served, WireError};
