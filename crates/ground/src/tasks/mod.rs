@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  named(Task, of) ─┬─ start, start_in, start_on ──► finishes by itself; a failure is logged, counted, and returned to the caller
-//!                   └─ keep, kept ──► runs ── panic, or an unexpected end ──────────────► logged, counted ──┐
+//!                   └─ keep, kept ──► runs ── panic, or an unexpected end ────────────► logged, counted ──┐
 //!                                      ▲                                                                  │ AtEnd
 //!                                      └──────────────── Restart, after a backoff, with its state ◄───────┤
 //!                                                        FailOperator, EndProcess: `otherwise`, `ending` ◄┘
