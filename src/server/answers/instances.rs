@@ -1,4 +1,4 @@
-//! Answers about custom resources.
+//! Responses about custom resources.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The answers of the HTTP surface, as types: what is sent, `docs/openapi.json` and the tables of `docs/http-api.md` come
-//! from here. The first line of each field's documentation is its description there.
+//! The responses of the HTTP API, as types. `docs/openapi.json` and the tables of `docs/http-api.md` are generated from them: the
+//! first line of each field's documentation is its description there.
 
 mod instances;
 
@@ -324,7 +324,7 @@ pub(super) struct Endpoints {
 }
 
 /// Health of an operator.
-// Each is a field of the answer.
+// Each is a field of the response.
 #[allow(clippy::struct_excessive_bools)]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
