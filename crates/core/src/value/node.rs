@@ -70,7 +70,7 @@ impl Node {
         }
     }
 
-    /// Returns the number, if this is an [`Node::Int`]; floats are never converted.
+    /// Returns the number, if this is a [`Node::Int`]; floats are never converted.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Node::Int(n) => Some(*n),

@@ -165,7 +165,7 @@ impl FromStr for Quantity {
         let places = i32::try_from(fraction.len()).map_err(|_| QuantityError::Syntax)?;
         let nanos = scaled(whole.bytes().chain(fraction.bytes()), ten - places, two)?;
         let (nanos, family) = match family {
-            // An amount below 1 is not reduced to whole units; an amount above the maximum is reduced to it.
+            // An amount below 1 becomes a decimal one; an amount above the maximum is reduced to it.
             Family::Binary if nanos < NANO && nanos > 0 => (nanos, Family::Decimal),
             Family::Binary => (nanos.min(MOST_BINARY), family),
             family => (nanos, family),
