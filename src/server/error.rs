@@ -10,18 +10,18 @@ use axum::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What went wrong with a request.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub struct ApiError {
     #[serde(skip)]
     status: StatusCode,
-    /// What went wrong.
+    /// The error.
     error: String,
-    /// What to do about it.
+    /// A hint for the fix.
     #[serde(skip_serializing_if = "String::is_empty")]
     hint: String,
-    /// Paths that tell apart what has the same name.
+    /// Paths that distinguish operators or instances of the same name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<String>,
 }
