@@ -118,7 +118,7 @@ impl Node {
         }
     }
 
-    /// Returns the value as text for a text field, such as the data of a ConfigMap.
+    /// Returns the value as text for a text field, such as the data of a `ConfigMap`.
     ///
     /// Null is empty, text is unchanged, numbers are exact and without exponents, lists and maps are compact JSON.
     pub fn to_text(&self) -> Cow<'_, str> {
