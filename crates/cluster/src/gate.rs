@@ -12,7 +12,7 @@
 //!
 //! A connection is a task of its own, which may hold a request that it has not written yet. So the body checks the gate too, when
 //! the connection takes it ([`GatedBody`]); the API server does nothing without the body. A request that has left the process is
-//! covered by the margin between [`Timing::renew_deadline`](super::Timing) and the duration of the lease.
+//! covered by the margin between `Timing::renew_deadline` of leader election and the duration of the lease.
 
 use std::{
     pin::Pin,

@@ -52,8 +52,8 @@ const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many connections a request is tried on while it is returned unsent.
 const ATTEMPTS: usize = 8;
-/// The most unread bytes of a watch. They count against the connection's window, which all its watches share; the limit keeps a
-/// watch that is not read from blocking the others.
+/// The most unread bytes of a watch. The connection's window has room for that of all its watches, so a watch that is not read
+/// does not block the others.
 const WATCH_WINDOW: u32 = 256 * 1024;
 
 /// Sends requests. Cheap to clone; the connections close when the last clone is dropped.

@@ -1,4 +1,4 @@
-//! The limit of requests in flight: it grows while the server keeps up, and is halved when the server does not.
+//! The limit of requests in flight: it grows while the server keeps up, and is halved when the server reports that it does not.
 //!
 //! Additive increase, multiplicative decrease, from the responses. A 429 concerns all requests. A 503, a timeout or slowness may
 //! concern one kind only, whose webhook or aggregated API is failing: these count once most accounts see them. After a decrease,
