@@ -1,4 +1,4 @@
-//! An operator of operators: Katalogs in, running operators out.
+//! An operator of operators: it compiles Katalogs and runs the operators that they declare.
 //!
 //! ```text
 //!  meta ── starts, reconfigures, stops ──► runtime (one operator a CRD) ──► client ──► the cluster

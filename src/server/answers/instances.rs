@@ -49,7 +49,7 @@ pub(in crate::server) struct Item {
 /// A custom resource with its children.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::server) struct Instance {
-    /// In short.
+    /// Its summary.
     #[serde(flatten)]
     pub(in crate::server) item: Item,
     /// Its status; null if there is none.

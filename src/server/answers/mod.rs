@@ -190,7 +190,7 @@ pub(super) struct Operator {
     pub(super) path: String,
     /// The kind that it reconciles.
     pub(super) gvk: Gvk,
-    /// The same as a resource.
+    /// The resource of the kind.
     pub(super) gvr: Gvr,
     /// `Namespaced` or `Cluster`; null while unknown.
     pub(super) scope: Option<&'static str>,
@@ -296,7 +296,7 @@ pub(super) struct Queue {
 pub(super) struct Problem {
     /// One of the reasons of [reasons.md](reasons.md).
     pub(super) reason: &'static str,
-    /// A sentence.
+    /// The message.
     pub(super) message: String,
 }
 

@@ -77,7 +77,7 @@ impl Away {
     }
 }
 
-/// Asks the API server whether it is ready.
+/// Probes whether the API server is ready.
 type Prober = Arc<dyn Fn() -> BoxFuture<'static, Probe> + Send + Sync>;
 
 /// The reachability of the API server, as observed by the requests of the process. Clones share it.
