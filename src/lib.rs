@@ -1,19 +1,18 @@
-//! An operator of operators: Katalogs in, running operators out.
+//! An operator of operators: it compiles Katalogs and runs the operators that they declare.
 //!
 //! ```text
 //!  meta ── starts, reconfigures, stops ──► runtime (one operator a CRD) ──► client ──► the cluster
-//!   │ publishes                              │ counts        │ tells
+//!   │ publishes                              │ counts        │ reports
 //!   ▼                                        ▼               ▼
 //!  server (probes, /katalog)              metrics          events
 //! ```
 //!
-//! Of several such processes one works; `lead` decides which, and keeps the others from writing.
+//! Of several such processes one is active; `lead` elects it, and keeps the others from writing.
 //!
-//! At the desk, without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would change in a
-//! cluster, and
-//! `init` writes one to begin with.
+//! Without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would
+//! change in a cluster, and `init` writes a first one.
 //!
-//! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
+//! The pure part, the language, plans and the pass itself, is in `orkestra-core`.
 
 mod certificates;
 pub mod cli;

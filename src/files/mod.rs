@@ -3,7 +3,7 @@
 //! ```text
 //!  paths ── find ──► TextFile ── parse ──► documents ── check ──► Compiled (a plan each) and Diagnostics
 //!                                             │  ▲
-//!                                             └──┴─ the files that they name: crdFile, Motifs, includes
+//!                                             └──┴─ the files that they reference: crdFile, Motifs, includes
 //! ```
 
 mod check;

@@ -1,14 +1,14 @@
-//! What is measured: one table of metrics, a registry of its own for each runtime, and each operator's series.
+//! Metrics: one table of metrics, a registry for each runtime, and the series of each operator.
 //!
 //! ```text
 //!  operators! { … } ──► OPERATORS ─┬─► docs/metrics.md (a test compares)
 //!  process! { … } ────► PROCESS ───┘
 //!                          │
 //!                          ▼
-//!                     OperatorMetrics: an operator's series, which go with it; Families: those of the process
+//!                     OperatorMetrics: an operator's series, removed with it; Families: those of the process
 //! ```
 //!
-//! Labels come from plans and from fixed sets, never from names of objects or from messages.
+//! Label values come from plans and from fixed sets, never from object names or messages.
 
 mod calls;
 mod operator;
@@ -30,36 +30,36 @@ pub use calls::{CallMetrics, CallResult};
 pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
 use series::AllSeries;
 
-/// Labels that every series of an operator has, in this order. `katalog` is `namespace/name`.
+/// Labels of every series of an operator, in this order. `katalog` is `namespace/name`.
 pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "kind"];
 
-/// Upper bounds in seconds. A pass that writes nothing takes well under a millisecond; one that waits for a slow
-/// server takes seconds.
+/// Upper bounds in seconds. A pass that writes nothing takes well under a millisecond; one that waits for a slow server takes
+/// seconds.
 const BUCKETS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
 ];
 
-/// One metric, for documents.
+/// One metric, for the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name on the wire.
+    /// The metric's name.
     pub name: &'static str,
-    /// What it is to Prometheus.
+    /// The metric's type.
     pub kind: Kind,
-    /// Whether it has [`OPERATOR_LABELS`], in front of its own.
+    /// Whether it has [`OPERATOR_LABELS`], before its own labels.
     pub per_operator: bool,
-    /// Its own labels, with the values that each takes.
+    /// Its own labels, with their possible values.
     pub labels: &'static [(&'static str, &'static [&'static str])],
-    /// What it tells.
+    /// The help text.
     pub help: &'static str,
 }
 
-/// What a metric is to Prometheus.
+/// The type of a metric in Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It grows.
+    /// A value that only grows.
     Counter,
-    /// It goes up and down.
+    /// A value that goes up and down.
     Gauge,
     /// Counts by size, and their sum.
     Histogram,
@@ -88,7 +88,7 @@ impl Metric {
             .collect()
     }
 
-    /// Every combination of the values that its own labels take.
+    /// Every combination of the values of its own labels.
     fn combinations(&self) -> Vec<Vec<&'static str>> {
         self.labels
             .iter()
@@ -104,7 +104,7 @@ impl Metric {
     }
 }
 
-/// A family that registers itself from a [`Metric`].
+/// A metric family that is built from a [`Metric`].
 trait Family: prometheus::core::Collector + Clone + Sized + 'static {
     const KIND: Kind;
     fn build(metric: &Metric) -> prometheus::Result<Self>;
@@ -138,7 +138,7 @@ family!(HistogramVec, Histogram, |metric| HistogramOpts::new(
 /// Defines every metric of operators once: type, name, own labels, help.
 macro_rules! operators {
     ($($metric:ident: $kind:ident, $name:literal, [$($label:literal = $values:expr),*], $help:literal;)*) => {
-        /// Every metric that each operator has.
+        /// Every metric of an operator.
         pub const OPERATORS: &[Metric] = &[$(Metric {
             name: $name,
             kind: Kind::$kind,
@@ -147,7 +147,7 @@ macro_rules! operators {
             help: $help,
         }),*];
 
-        /// A metric of [`OPERATORS`], in that order.
+        /// A metric of [`OPERATORS`], in the same order.
         #[derive(Clone, Copy)]
         enum Of { $($metric),* }
     };
@@ -156,7 +156,7 @@ macro_rules! operators {
 /// Defines every metric of the process once: field, type, name, own labels, help.
 macro_rules! process {
     ($($field:ident: $type:ty, $name:literal, [$($label:literal = $values:expr),*], $help:literal;)*) => {
-        /// Every metric that the process has once.
+        /// Every metric of the process.
         pub const PROCESS: &[Metric] = &[$(Metric {
             name: $name,
             kind: <$type as Family>::KIND,
@@ -277,7 +277,7 @@ process! {
         "Always 1; its label is the version that runs.";
 }
 
-/// The metrics of one runtime. Cloning is cheap; every clone counts into the same registry.
+/// The metrics of one runtime. Cheap to clone; every clone counts into the same registry.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -285,13 +285,13 @@ struct Inner {
     registry: Registry,
     families: Families,
     operators: AllSeries,
-    /// Who measures when somebody looks.
+    /// Sources that are measured at each scrape.
     measured: Mutex<Vec<Weak<dyn Measured>>>,
 }
 
-/// What knows figures that are brought up to date when somebody looks.
+/// A source of values that are updated at each scrape.
 pub trait Measured: Send + Sync {
-    /// Sets its series.
+    /// Sets the source's series.
     fn measure(&self);
 }
 
@@ -302,10 +302,10 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// Every metric of [`OPERATORS`] and [`PROCESS`], and what Prometheus tells of a process.
+    /// Every metric of [`OPERATORS`] and [`PROCESS`], and Prometheus' metrics of a process.
     ///
     /// # Errors
-    /// A metric of the tables that the registry refuses; a test proves that there is none.
+    /// The registry refuses a metric of the tables; a test proves that there is none.
     pub fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
         registry.register(Box::new(ProcessCollector::for_self()))?;
@@ -314,7 +314,7 @@ impl Metrics {
             .build_info
             .with_label_values(&[crate::VERSION])
             .set(1);
-        // So that the series is there before the first loss.
+        // The series must exist before the first loss.
         families.events_dropped.with_label_values::<&str>(&[]);
         families.unreadable_objects.with_label_values::<&str>(&[]);
         Ok(Self(Arc::new(Inner {
@@ -325,7 +325,7 @@ impl Metrics {
         })))
     }
 
-    /// Has `one` measure whenever the series are asked for, as long as it is there.
+    /// Calls `one` at each scrape, until it is dropped.
     pub fn at_scrape(&self, one: Weak<dyn Measured>) {
         let mut measured = self.measured();
         measured.retain(|one| one.strong_count() > 0);
@@ -336,10 +336,10 @@ impl Metrics {
         (self.0.measured.lock()).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All series in Prometheus' text format, in parts, so that nobody must hold them all; together they are the text.
+    /// All series in Prometheus' text format, in parts, so that they need not be held in memory together.
     ///
     /// # Errors
-    /// A series that cannot be encoded; a test proves that there is none.
+    /// A series cannot be encoded; a test proves that there is none.
     pub fn parts(&self) -> impl Iterator<Item = prometheus::Result<String>> + use<> {
         let measured: Vec<_> = self.measured().iter().filter_map(Weak::upgrade).collect();
         for one in measured {
@@ -351,9 +351,9 @@ impl Metrics {
         (self.0.operators.parts()).chain(std::iter::once_with(of_process))
     }
 
-    /// Takes over what is counted of the tasks of the process that were ever started.
+    /// Copies the counters of all tasks of the process that were ever started.
     fn count_tasks(&self) {
-        // Two scrapes at a time must not count the same twice.
+        // Two concurrent scrapes must not add the same difference twice.
         let _alone = self.measured();
         let families = &self.0.families;
         for task in Task::ALL {
@@ -376,7 +376,7 @@ impl Metrics {
         self.0.families.leader.with_label_values::<&str>(&[])
     }
 
-    /// Whether the API server can be reached.
+    /// Whether the API server is reachable.
     pub fn api_server_reachable(&self) -> IntGauge {
         self.0
             .families
@@ -384,7 +384,7 @@ impl Metrics {
             .with_label_values::<&str>(&[])
     }
 
-    /// What the flow of requests counts into, all of it at 0.
+    /// The metrics of flow control, all at 0.
     pub fn flow(&self) -> FlowMetrics {
         let families = &self.0.families;
         FlowMetrics {
@@ -395,7 +395,7 @@ impl Metrics {
         }
     }
 
-    /// A watch counts that many unreadable objects now, and counted so many before.
+    /// A watch has changed its number of unreadable objects from `before` to `now`.
     pub fn unreadable_objects(&self, before: usize, now: usize) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let gauge = &self.0.families.unreadable_objects;
@@ -412,7 +412,7 @@ impl Metrics {
     }
 }
 
-/// `docs/metrics.md`, from [`OPERATORS`] and [`PROCESS`].
+/// Renders `docs/metrics.md` from [`OPERATORS`] and [`PROCESS`].
 pub fn markdown() -> String {
     let mut text = String::from(INTRODUCTION);
     for metric in OPERATORS.iter().chain(PROCESS) {
@@ -469,7 +469,7 @@ mod tests {
         for metric in OPERATORS.iter().chain(PROCESS) {
             assert!(names.insert(metric.name), "{}", metric.name);
             assert!(metric.name.starts_with("orkestra_"), "{}", metric.name);
-            // Prometheus allows more; the library's registry sees the metrics of the process alone.
+            // Prometheus permits more; the library's registry only sees the metrics of the process.
             let is_plain = |word: &&str| {
                 word.bytes()
                     .all(|byte| byte == b'_' || byte.is_ascii_lowercase())

@@ -1,6 +1,6 @@
-//! Every folder of `examples/`: it validates without a word, and renders to what stands in `expected/`.
+//! Every folder of `examples/`: it validates without warnings, and renders to the content of `expected/`.
 //!
-//! `UPDATE=1 cargo test --lib render::examples` writes `expected/` anew; read the differences.
+//! `UPDATE=1 cargo test --lib render::examples` rewrites `expected/`; review the differences.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,9 +14,9 @@ use orkestra_core::document::{DocumentKind, parse_stream};
 use super::{Rendered, Request, Show, render, to_json, to_yaml};
 use crate::files;
 
-/// The moment that everything is rendered at.
+/// The time of all rendering.
 const NOW: &str = "2025-01-01T00:00:00Z";
-/// Fewest examples.
+/// The minimum number of examples.
 const LEAST: usize = 25;
 
 fn folders() -> Vec<PathBuf> {
@@ -29,7 +29,8 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// The custom resources of an example: files that are neither the language's nor definitions nor what another file names.
+/// The custom resources of an example: files that are neither Katalogs or Motifs, nor definitions, nor referenced by another
+/// file.
 fn resources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)
         .unwrap()
@@ -135,7 +136,7 @@ async fn every_example_renders_to_what_is_expected() {
     );
 }
 
-/// A reader tries several in one namespace, and so does the test on the control plane.
+/// Users try several in one namespace, and so does the test on the control plane.
 #[tokio::test]
 async fn no_two_examples_make_the_same_object() {
     let mut makers: BTreeMap<String, PathBuf> = BTreeMap::new();
@@ -179,7 +180,7 @@ async fn every_example_makes_objects_that_kubectl_takes() {
                     );
                 }
             }
-            // The stream is read again as it was written.
+            // Parsing the stream gives the same objects.
             let text = to_yaml(&rendered.passes, Show::default()).unwrap();
             let stream = parse_stream("out.yaml", &text);
             assert!(stream.problems.is_empty(), "{}", stream.problems);

@@ -1,4 +1,4 @@
-//! Rendering over files.
+//! Rendering from files.
 
 use std::{fs, path::PathBuf};
 
@@ -101,7 +101,7 @@ const ALL: Show = Show {
     status: true,
 };
 
-/// The objects, which must have been rendered.
+/// The objects; asserts that rendering had no errors.
 fn objects(rendered: &Rendered) -> Vec<Value> {
     assert!(!rendered.problems.has_errors(), "{}", rendered.problems);
     to_json(&rendered.passes, ALL)["items"]
@@ -231,18 +231,18 @@ async fn what_depends_on_a_secret_is_masked_wherever_it_comes_to_stand() {
         status: true,
         ..Show::default()
     };
-    // One that is made.
+    // A Secret that is created.
     let rendered = render(&request).await;
     let made = objects(&rendered);
     let password = find(&made, "Secret", "login")["data"]["password"].as_str();
     let password = password.unwrap().to_owned();
     let text = to_yaml(&rendered.passes, status).unwrap();
     assert!(!text.contains(&password), "{text}");
-    // One that exists.
+    // A Secret that exists.
     let live = "apiVersion: v1\nkind: Secret\nmetadata: { name: login, namespace: default }\ndata: { password: bm9ydGhlcm4= }\n";
     request.children = vec![desk.write("live.yaml", live)];
     let rendered = render(&request).await;
-    // Applied, `***` would overwrite the values: kubectl gets neither the copy nor a status with them.
+    // If it were applied, `***` would overwrite the values: the output contains neither the copy nor a status with them.
     assert_eq!(
         masked_objects(&rendered.passes, status),
         ["ConfigMap default/copy"]
@@ -361,7 +361,7 @@ async fn an_object_that_is_not_a_child_is_never_deleted() {
     let label = |uid: &str| format!(", labels: {{ orkestra.orkspace.io/owner-uid: {uid} }}");
     let (without, with) = (pond(""), pond(", uid: mine"));
     for (cr, metadata, expected) in [
-        // A source that templates read: nothing says that it is a child.
+        // A source that templates read: nothing marks it as a child.
         (&without, String::new(), false),
         (&with, String::new(), false),
         (&without, reference(north), true),
@@ -517,7 +517,7 @@ async fn the_samples_of_codes_of_custom_resources_are_right() {
     }
 }
 
-/// The Katalog with rules for Ponds, which are not normalized yet.
+/// The Katalog with rules for Ponds that are not normalized yet.
 fn with_rules(desk: &Desk) {
     let rules = "      normalize: { spec: { fish: '{{ toLower .spec.fish }}' } }
       mutation: { rules: [{ field: spec.deep, default: 'true' }] }

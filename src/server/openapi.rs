@@ -1,4 +1,4 @@
-//! What is generated from the types of the answers: `docs/openapi.json`, and the tables of `docs/http-api.md`.
+//! Generates `docs/openapi.json` and the tables of `docs/http-api.md` from the types of the responses.
 //!
 //! ```text
 //!  answers ─► schemars ─┬─► OpenAPI 3.1 ─► docs/openapi.json
@@ -16,12 +16,12 @@ use super::{
     answers::{Health, Instance, Instances, Operator, Summary},
 };
 
-/// The prose of `docs/http-api.md`; a line `{{Name}}` stands for the table of that schema.
+/// The text of `docs/http-api.md`; a line `{{Name}}` stands for the table of that schema.
 const PROSE: &str = include_str!("http-api.md");
-/// Where schemas are.
+/// The reference prefix of schemas.
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// Schemas of all answers, by name.
+/// The schemas of all responses, by name.
 fn schemas() -> Map<String, Value> {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.definitions_path = "/components/schemas".into();
@@ -35,7 +35,7 @@ fn schemas() -> Map<String, Value> {
     generator.take_definitions(true)
 }
 
-/// An answer of a type.
+/// A response with a schema.
 fn answer(description: &str, schema: &str) -> Value {
     let reference = format!("{SCHEMAS}{schema}");
     json!({"description": description, "content": {"application/json": {"schema": {"$ref": reference}}}})
@@ -49,7 +49,7 @@ fn parameter(name: &str, place: &str, description: &str, schema: &Value) -> Valu
     json!({"name": name, "in": place, "required": place == "path", "description": description, "schema": schema})
 }
 
-/// Parameters of a path, from its braces.
+/// The parameters of a path, from its braces.
 fn path_parameters(path: &str) -> Vec<Value> {
     let names = path
         .split('{')
@@ -68,7 +68,7 @@ fn path_parameters(path: &str) -> Vec<Value> {
     described.collect()
 }
 
-/// A page that needs a token, at a path and with further answers.
+/// A page that requires a token, at a path and with further responses.
 fn page(summary: &str, path: &str, query: Vec<Value>, answers: &[(&str, Value)]) -> Value {
     let parameters = [path_parameters(path), query].concat();
     let mut responses = Map::new();
@@ -134,7 +134,7 @@ fn list_parameters() -> Vec<Value> {
     ]
 }
 
-/// What reads from the API server may be answered with, beside what is asked for.
+/// The responses of pages that read from the API server.
 fn live(found: &str, schema: &str) -> Vec<(&'static str, Value)> {
     vec![
         ("200", answer(found, schema)),
@@ -253,7 +253,7 @@ fn document() -> Value {
     })
 }
 
-/// A type in words.
+/// Describes a type in words.
 fn type_of(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         return format!("`{}`", reference.trim_start_matches(SCHEMAS));
@@ -278,7 +278,7 @@ fn type_of(schema: &Value) -> String {
     words.collect::<Vec<_>>().join(" or ")
 }
 
-/// The table of a schema's fields, those that are always there first in their order.
+/// The table of a schema's fields, required fields first, in order.
 fn table(schema: &Value) -> String {
     let mut table = "| field | type | meaning |\n| --- | --- | --- |\n".to_owned();
     let none = Map::new();
@@ -296,7 +296,7 @@ fn table(schema: &Value) -> String {
     table
 }
 
-/// `docs/http-api.md`.
+/// Renders `docs/http-api.md`.
 fn page_of_prose() -> String {
     let schemas = schemas();
     let mut page = String::new();

@@ -25,7 +25,7 @@ use crate::{
 
 const NOW: &str = "2031-05-06T07:08:09Z";
 
-/// A cluster that knows the answer to some paths, query included.
+/// A cluster that has responses for some paths, including the query.
 fn cluster(answers: BTreeMap<&'static str, Value>) -> kube::Client {
     let answers = Arc::new(answers);
     let service = service_fn(move |request: Request<kube::client::Body>| {
@@ -482,7 +482,7 @@ async fn a_list_ends_at_five_hundred_instances_and_says_so() {
     let page: Vec<Value> = (0..120)
         .map(|serial| pond("marsh", &format!("p{serial}")))
         .collect();
-    // Every page names a next one: without a bound this would never end.
+    // Every page has a next one: without a limit this would never end.
     let answers = BTreeMap::from([("/apis/water.example/v1/ponds", list_of(&page, "more"))]);
     let pages = pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
@@ -508,7 +508,7 @@ async fn a_silent_api_server_ends_in_504() {
             .await
             .unwrap();
     assert_eq!(code, 504);
-    // Four read and 32 wait: nobody else does.
+    // Four read and 32 wait: the others are refused.
     let many = (0..50).map(|_| get_json(&pages, "/katalog/pond/cr"));
     let answers = futures::future::join_all(many).await;
     let count = |code: u16| answers.iter().filter(|answer| answer.0 == code).count();

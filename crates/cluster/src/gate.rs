@@ -1,18 +1,18 @@
-//! The last check before a write leaves the process: a layer around everything that a [`kube::Client`] does.
+//! The last check before a write leaves the process: a layer around every request of a [`kube::Client`].
 //!
 //! ```text
 //!  kube::Client ─► Gate ─┬─ GET, HEAD, reviews ─────────────────► authentication ─► retries ─► connection
-//!                        └─ anything else, while it leads ──────►
-//!                                        └─ at each poll: not any more? dropped, and `NotLeading`
+//!                        └─ anything else, while leading ───────►
+//!                                        └─ at each poll: lease lost? dropped, and `NotLeading`
 //! ```
 //!
-//! A process may stand still at any moment, for as long as it likes: stopped by a signal, by a hypervisor, with the machine that
-//! is suspended, or starved. Whatever it believed of itself before is worth nothing then, so a clock that counts all of that
-//! ([`BootClock`]) is asked each time that the request is polled: also one that waits for a connection, a token or another try is dropped before it is sent.
+//! A process can be suspended at any moment for any time: by a signal, by a hypervisor, with the machine, or by CPU starvation.
+//! It may have lost the lease when it resumes. So a clock that counts all of that time ([`BootClock`]) is read each time the
+//! request is polled: a request that waits for a connection, a token or a retry is also dropped before it is sent.
 //!
-//! A connection is a task of its own, which may hold a request that it has not written yet. So the body asks too, in the moment
-//! that the connection takes it ([`GatedBody`]); without its body the API server does nothing. What has left the process is
-//! covered by the margin between [`Timing::renew_deadline`](super::Timing) and the duration of the lease.
+//! A connection is a task of its own, which may hold a request that it has not written yet. So the body checks the gate too, when
+//! the connection takes it ([`GatedBody`]); the API server does nothing without the body. A request that has left the process is
+//! covered by the margin between `Timing::renew_deadline` of leader election and the duration of the lease.
 
 use std::{
     pin::Pin,
@@ -34,15 +34,15 @@ use tower::{BoxError, Layer, Service};
 #[error("this process does not lead, so it writes nothing")]
 pub struct NotLeading;
 
-/// Open while this process leads. Clones are the same one; a new one is closed.
+/// Open while this process leads. Clones share the state; a new gate is closed.
 #[derive(Clone, Debug)]
 pub struct Gate(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Goes on while the process is stopped, and while the machine is suspended.
+    /// Keeps counting while the process is stopped or the machine is suspended.
     clock: BootClock,
-    /// Nanoseconds on that clock until which it is open; 0 is closed.
+    /// The time on that clock until which the gate is open, in nanoseconds; 0 is closed.
     open_until: AtomicU64,
 }
 
@@ -53,7 +53,7 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// A closed one that goes by `clock`.
+    /// A closed gate that uses `clock`.
     pub fn new(clock: BootClock) -> Self {
         Self(Arc::new(Inner {
             clock,
@@ -61,19 +61,19 @@ impl Gate {
         }))
     }
 
-    /// The clock that it goes by.
+    /// The gate's clock.
     pub fn clock(&self) -> &BootClock {
         &self.0.clock
     }
 
-    /// Opens it until `until`, or closes it; what was said before counts no more.
+    /// Opens the gate until `until`, or closes it; replaces the previous setting.
     pub fn set(&self, until: Option<Moment>) {
         let nanos = until.map_or(0, |until| until.up().as_nanos());
         let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
         self.0.open_until.store(nanos, Ordering::SeqCst);
     }
 
-    /// Whether a write may start at this moment.
+    /// Whether a write may start now.
     pub fn is_open(&self) -> bool {
         let open_until = Duration::from_nanos(self.0.open_until.load(Ordering::SeqCst));
         self.0.clock.now().up() < open_until
@@ -119,7 +119,7 @@ where
             };
         }
         request.extensions_mut().insert(self.gate.clone());
-        // A service may begin as soon as it is called.
+        // A service may start to send as soon as it is called.
         let inner = self
             .gate
             .is_open()
@@ -131,7 +131,7 @@ where
     }
 }
 
-/// Whether a request asks who somebody is, or what somebody may do: the API server stores nothing of it.
+/// True for reviews of authentication and authorization: the API server stores nothing for them.
 fn is_review(path: &str) -> bool {
     path.starts_with("/apis/authentication.k8s.io/")
         || path.starts_with("/apis/authorization.k8s.io/")
@@ -140,9 +140,9 @@ fn is_review(path: &str) -> bool {
 /// A request on its way through a [`Gate`].
 #[derive(Debug)]
 pub struct Passing<F> {
-    /// What it has to pass; none for reads.
+    /// The gate to pass; `None` for reads.
     gate: Option<Gate>,
-    /// None once it was refused.
+    /// `None` once the request was refused.
     inner: Option<Pin<Box<F>>>,
 }
 
@@ -164,7 +164,7 @@ where
     }
 }
 
-/// The body of a request; that of one which passed a [`Gate`] is handed out only while the gate is open.
+/// The body of a request; if the request passed a [`Gate`], frames are returned only while the gate is open.
 #[derive(Debug)]
 pub struct GatedBody<B> {
     gate: Option<Gate>,
@@ -172,7 +172,7 @@ pub struct GatedBody<B> {
 }
 
 impl<B> GatedBody<B> {
-    /// The request with its body behind the gate that it has passed, if any.
+    /// Wraps the request's body with the gate that the request has passed, if any.
     pub fn of(request: Request<B>) -> Request<Self> {
         let gate = request.extensions().get::<Gate>().cloned();
         request.map(|body| Self { gate, body })
@@ -222,7 +222,8 @@ mod tests {
         request
     }
 
-    /// What becomes of a request whose service takes that long and then sends it; and how many were sent.
+    /// Sends a request through the gate to a service that waits for `takes` first. Returns the outcome and the number of requests
+    /// sent.
     async fn send(gate: &Gate, method: Method, takes: Duration) -> (Result<(), BoxError>, u64) {
         let sent = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&sent);
@@ -327,7 +328,7 @@ mod tests {
         gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
         let sleep = async {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            // The timers know nothing of it.
+            // Tokio's timers do not see this time.
             up.fetch_add(3600, Ordering::SeqCst);
         };
         let write = send(&gate, Method::PATCH, Duration::from_millis(20));

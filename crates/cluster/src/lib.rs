@@ -1,7 +1,7 @@
-//! The API server, as Orkestra uses it.
+//! Access to the API server.
 //!
 //! ```text
-//!  watch (informers: lists and watches, read from their bytes into records)
+//!  watch (informers: lists and watches, decoded from bytes into records)
 //!    │
 //!  wire (one request: its deadline, its errors) ──► reach (one breaker for the process)
 //!    │

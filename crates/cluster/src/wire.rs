@@ -1,4 +1,4 @@
-//! Requests to the API server with [`Node`] bodies, each with a deadline, errors sorted by what follows from them.
+//! Requests to the API server with [`Node`] bodies, each with a deadline, and errors classified by their consequence.
 
 mod error;
 mod find;
@@ -28,27 +28,27 @@ use super::reach::Reach;
 use crate::client::flow::{Flow, Share, Turn};
 use served::Query;
 
-/// How long one request may take.
+/// The deadline of a request.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
-/// JSON is YAML, and the content type that every server knows is this.
+/// JSON is YAML, and this is the content type that every server supports.
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// A field that the kind does not know is an error that names it, not a value that is dropped in silence.
+/// An unknown field is an error that names it; it is not dropped silently.
 const STRICT: &str = "Strict";
 
-/// The API server, as one identity sees it. Cheap to clone.
+/// The API server, as one client identity sees it. Cheap to clone.
 #[derive(Clone)]
 pub struct Wire {
     client: kube::Client,
     reach: Reach,
-    /// How requests wait for their turn, and on whose account.
+    /// Flow control and the account of requests.
     flow: Option<(Flow, Share)>,
-    /// Turns to read a page of a list.
+    /// Permits to read a page of a list.
     pages: Arc<Semaphore>,
-    /// Whether of an answer that cannot be read whole the rest is read.
+    /// Whether the readable rest of a partly unreadable response is returned.
     in_part: bool,
 }
 
@@ -58,66 +58,66 @@ impl std::fmt::Debug for Wire {
     }
 }
 
-/// How much of objects is asked for.
+/// How much of objects is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// All of them.
+    /// Complete objects.
     Whole,
-    /// Their metadata: nobody is told what is in a Secret.
+    /// Metadata only: the content of a Secret is not transferred.
     Metadata,
 }
 
 /// One page of a list.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// The objects. The API server leaves `apiVersion` and `kind` out of the items of built-in kinds.
+    /// The objects. The API server omits `apiVersion` and `kind` in the items of built-in kinds.
     pub items: Vec<Node>,
-    /// The state that all pages of one list show.
+    /// The resourceVersion of all pages of one list.
     pub resource_version: String,
-    /// Asks for the next page; none on the last.
+    /// The continue token of the next page; `None` on the last.
     pub next: Option<String>,
 }
 
-/// Which objects a list or watch is of.
+/// The objects of a list or watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scope {
-    /// One namespace; none for all, and for cluster-scoped kinds.
+    /// The namespace; `None` for all, and for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// Label selector, as `kubectl -l` takes it.
+    /// Label selector, in the syntax of `kubectl -l`.
     pub selector: Option<String>,
-    /// Field selector, as `kubectl --field-selector` takes it.
+    /// Field selector, in the syntax of `kubectl --field-selector`.
     pub fields: Option<String>,
 }
 
-/// What becomes of an object's dependents when it is deleted.
+/// What happens to an object's dependents when it is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
     /// The garbage collector deletes them afterwards.
     Background,
-    /// It is deleted after them.
+    /// The object is deleted after them.
     Foreground,
     /// They stay.
     Orphan,
 }
 
-/// How to delete.
+/// The options of a deletion.
 #[derive(Clone, Debug)]
 pub struct Deletion<'a> {
-    /// What becomes of its dependents.
+    /// What happens to the object's dependents.
     pub propagation: Propagation,
-    /// Only if it has this uid: never its successor of the same name.
+    /// Delete only if the object has this uid, so that a new object of the same name is safe.
     pub uid: Option<&'a str>,
-    /// Only if it is in this state.
+    /// Delete only if the object has this resourceVersion.
     pub resource_version: Option<&'a str>,
 }
 
 impl Wire {
-    /// Requests through `client`, [`DEADLINE`] each.
+    /// Requests through `client`, with a deadline of [`DEADLINE`] each.
     pub fn new(client: kube::Client) -> Self {
         Self::reaching(client, Reach::unquestioned())
     }
 
-    /// The same, and `reach` hears how they end.
+    /// The same, with outcomes reported to `reach`.
     pub fn reaching(client: kube::Client, reach: Reach) -> Self {
         Self {
             client,
@@ -128,15 +128,15 @@ impl Wire {
         }
     }
 
-    /// The same, each request after its turn in `flow`, for which no deadline counts.
+    /// The same, with each request waiting for its turn in `flow`; the deadline starts after that.
     #[must_use]
     pub fn in_turn(mut self, flow: Flow) -> Self {
         self.flow = Some((flow, Share::new("process")));
         self
     }
 
-    /// The same requests; of an answer that cannot be read whole, the rest is returned, and [`Fault::all_of`] it says what is
-    /// missing. For who makes records of answers.
+    /// The same requests; if a response is partly unreadable, the rest is returned, and [`Fault::all_of`] lists what is missing.
+    /// For callers that make records of responses.
     #[must_use]
     pub fn in_part(&self) -> Self {
         Self {
@@ -155,39 +155,39 @@ impl Wire {
         }
     }
 
-    /// Waits for the turn of a request; it goes into the request's extensions. None where requests do not wait.
+    /// Waits for the turn of a request, to be put into the request's extensions. `None` if requests do not wait.
     async fn turn(&self) -> Option<Turn> {
         let (flow, share) = self.flow.as_ref()?;
         Some(flow.turn(share).await)
     }
 
-    /// Whether the API server can be reached, as the requests tell.
+    /// The reachability of the API server, as observed by requests.
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// The client underneath.
+    /// The underlying client.
     pub fn client(&self) -> &kube::Client {
         &self.client
     }
 
-    /// The object.
+    /// Returns the object.
     ///
     /// # Errors
-    /// [`WireError::NotFound`] when there is no such object, [`WireError::NotServed`] when the kind is not served.
+    /// [`WireError::NotFound`] if there is no such object, [`WireError::NotServed`] if the kind is not served.
     pub async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, WireError> {
         let asked = Asked::of("get", kind, key.namespace.as_deref());
         self.node(&asked, Method::GET, &kind.object_path(key, None), None)
             .await
     }
 
-    /// One page of a list: the first, or the one that `next` of the last page asks for; `limit` 0 is all.
+    /// Returns one page of a list: the first, or the one for `next` of the last page; a `limit` of 0 is no limit.
     ///
-    /// No resourceVersion is asked for, so a first page is never older than what anybody was told before. An object that cannot
-    /// be read whole is in it as far as it can be read, see [`Fault::all_of`].
+    /// No resourceVersion is requested, so a first page is never older than any state that was returned before. A partly
+    /// unreadable object is included without the unreadable part, see [`Fault::all_of`].
     ///
     /// # Errors
-    /// [`WireError::Gone`] when `next` is too old: the list starts anew.
+    /// [`WireError::Gone`] if `next` is too old: the list has to start again.
     pub async fn list_page(
         &self,
         kind: &Served,
@@ -206,7 +206,7 @@ impl Wire {
         list::read_whole(&text)
     }
 
-    /// Makes an object, as field manager `manager`; returns it as stored.
+    /// Creates an object, as field manager `manager`; returns it as stored.
     ///
     /// # Errors
     /// [`WireError::AlreadyExists`].
@@ -230,7 +230,7 @@ impl Wire {
     /// Server-side apply, as field manager `manager`; returns the object as stored.
     ///
     /// # Errors
-    /// [`WireError::Conflict`], whose causes name the managers where fields are held by others, and has none where the
+    /// [`WireError::Conflict`]: its causes name the managers if other managers own fields; it has no causes if the
     /// resourceVersion in `body` is not the object's.
     pub async fn apply(
         &self,
@@ -253,7 +253,7 @@ impl Wire {
     /// JSON merge patch of the object or of a subresource such as `status`; returns the object as stored.
     ///
     /// # Errors
-    /// [`WireError::Conflict`] when `body` names a resourceVersion that is not the object's.
+    /// [`WireError::Conflict`] if `body` has a resourceVersion that is not the object's.
     pub async fn merge_patch(
         &self,
         kind: &Served,
@@ -270,10 +270,10 @@ impl Wire {
             .await
     }
 
-    /// Deletes an object. Returns it where it stays for its finalizers, none where it is gone.
+    /// Deletes an object. Returns it if finalizers keep it, `None` if it is gone.
     ///
     /// # Errors
-    /// [`WireError::Conflict`] when it is not the one that the preconditions mean.
+    /// [`WireError::Conflict`] if the preconditions do not match.
     pub async fn delete(
         &self,
         kind: &Served,
@@ -293,10 +293,10 @@ impl Wire {
         Ok((!is_status && stays).then_some(answer))
     }
 
-    /// How the API server serves a kind of that group and version; none where it does not.
+    /// Returns how the API server serves a kind of that group and version; `None` if it does not.
     ///
     /// # Errors
-    /// Whatever keeps it from answering.
+    /// Any failure of the request.
     pub async fn discover(
         &self,
         group: &str,
@@ -318,10 +318,10 @@ impl Wire {
             .find_map(|resource| served::read_resource(resource, group, version, kind)))
     }
 
-    /// The versions that a group is served in, the preferred one first; none where the group is not served.
+    /// Returns the versions in which a group is served, the preferred one first; empty if the group is not served.
     ///
     /// # Errors
-    /// Whatever keeps it from answering.
+    /// Any failure of the request.
     pub async fn versions(&self, group: &str) -> Result<Vec<String>, WireError> {
         if group.is_empty() {
             return Ok(vec!["v1".to_owned()]);
@@ -386,7 +386,7 @@ impl Wire {
         if let Some(turn) = self.turn().await {
             request.extensions_mut().insert(turn);
         }
-        // Not `request::<Node>`: kube logs the whole text of an answer that it cannot parse.
+        // Not `request::<Node>`: kube logs the complete text of a response that it cannot parse.
         let answer = self.client.request_text(request);
         let answer = in_time(answer.map_err(|error| asked.sort(error))).await;
         self.reach.heard(is_missed(&answer));
@@ -394,7 +394,7 @@ impl Wire {
     }
 }
 
-/// The answer, if it comes within [`DEADLINE`].
+/// Returns the response, if it arrives within [`DEADLINE`].
 async fn in_time<T>(answer: impl Future<Output = Result<T, WireError>>) -> Result<T, WireError> {
     match tokio::time::timeout(DEADLINE, answer).await {
         Ok(answer) => answer,

@@ -9,9 +9,9 @@ use crate::entropy::Entropy;
 pub struct Backoff {
     /// The delay after the first failure.
     pub first: Duration,
-    /// No delay is longer.
+    /// The upper limit of a delay.
     pub longest: Duration,
-    /// How many times as long each delay is as the one before, at least 1.
+    /// The ratio of each delay to the one before, at least 1.
     pub factor: f64,
 }
 
@@ -25,7 +25,8 @@ impl Backoff {
         }
     }
 
-    /// Returns the delay after `failures` earlier failures in a row: `first` for 0, then [`factor`](Self::factor) times as long each.
+    /// Returns the delay after `failures` earlier failures in a row: `first` for 0, then multiplied by [`factor`](Self::factor)
+    /// each time.
     ///
     /// ```
     /// use std::time::Duration;
@@ -41,7 +42,7 @@ impl Backoff {
             .factor
             .powi(i32::try_from(failures).unwrap_or(i32::MAX));
         let seconds = self.first.as_secs_f64() * times;
-        // Compared first: a product that is infinite is no duration.
+        // Compared first: an infinite product cannot be converted into a duration.
         if seconds < self.longest.as_secs_f64() {
             Duration::from_secs_f64(seconds)
         } else {
@@ -49,7 +50,8 @@ impl Backoff {
         }
     }
 
-    /// The same, shortened at random by up to `spread` of it, so that many do not retry at once; 0.2 gives 80 to 100 percent.
+    /// Returns the same delay, shortened at random by up to `spread` of it, so that many clients do not retry at once; 0.2 gives
+    /// 80 to 100 percent.
     pub fn jittered(self, failures: u32, entropy: &Entropy, spread: f64) -> Duration {
         entropy.shorten(self.after(failures), spread)
     }

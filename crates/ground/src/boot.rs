@@ -1,26 +1,26 @@
-//! Time for the election: a clock that goes on while the machine is suspended.
+//! Time for leader election: a clock that keeps counting while the machine is suspended.
 //!
-//! Source: `clock_gettime(2)`, `CLOCK_BOOTTIME`. The clock of timers, `CLOCK_MONOTONIC`, stands still meanwhile: by that one a
-//! machine that slept through its lease would believe that no time has passed.
+//! Source: `clock_gettime(2)`, `CLOCK_BOOTTIME`. `CLOCK_MONOTONIC`, the clock of timers, stops in suspend: a machine that was
+//! suspended past the end of its lease would see no time pass.
 
 use std::{fmt, ops::Add, sync::Arc, time::Duration};
 
-/// A moment, by how long the machine had been up then, time in suspend included.
+/// A point in time, as the time since boot, including suspend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(Duration);
 
 impl Moment {
-    /// The moment at which the machine had been up for that long.
+    /// The point in time at which the machine had been up for `up`.
     pub fn at(up: Duration) -> Self {
         Self(up)
     }
 
-    /// How much later it is than `earlier`; nothing if it is not.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub fn duration_since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// How long the machine had been up.
+    /// Returns the time since boot.
     pub fn up(self) -> Duration {
         self.0
     }
@@ -34,7 +34,7 @@ impl Add<Duration> for Moment {
     }
 }
 
-/// Tells the moment. Clones are the same clock.
+/// A source of [`Moment`]s. Clones are the same clock.
 #[derive(Clone)]
 pub struct BootClock(Arc<dyn Fn() -> Moment + Send + Sync>);
 
@@ -58,14 +58,14 @@ impl BootClock {
         })
     }
 
-    /// The machine's clock; for development, where the system has none that counts suspend.
+    /// The machine's clock; for development, on systems without a clock that counts suspend.
     #[cfg(not(target_os = "linux"))]
     pub fn system() -> Self {
         let start = std::time::Instant::now();
         Self::new(move || Moment(start.elapsed()))
     }
 
-    /// A clock of the caller's.
+    /// A clock that returns what `now` returns.
     pub fn new(now: impl Fn() -> Moment + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
@@ -76,7 +76,7 @@ impl BootClock {
         Self::new(move || Moment(start.elapsed()))
     }
 
-    /// The moment.
+    /// Returns the current time.
     pub fn now(&self) -> Moment {
         (self.0)()
     }

@@ -23,7 +23,7 @@ impl Clock {
         Self(Arc::new(now))
     }
 
-    /// The time until a moment; zero if it has passed.
+    /// Returns the time until a moment; zero if it has passed.
     pub fn until(&self, moment: jiff::Timestamp) -> Duration {
         moment
             .duration_since(self.now())
@@ -31,7 +31,7 @@ impl Clock {
             .unwrap_or_default()
     }
 
-    /// The current time.
+    /// Returns the current time.
     pub fn now(&self) -> jiff::Timestamp {
         (self.0)()
     }

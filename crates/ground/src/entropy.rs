@@ -1,4 +1,5 @@
-//! Where jitter and the random values of passes come from: one source, handed down, so that a test's seed decides all.
+//! The source of jitter and of the random values of passes: one source, passed as an argument, so that a test's seed decides
+//! everything.
 
 use std::{
     fmt,
@@ -19,7 +20,7 @@ impl fmt::Debug for Entropy {
 }
 
 impl Entropy {
-    /// Seeded by the operating system, with as many bits as nobody guesses: passwords are made from it.
+    /// Seeded by the operating system with enough bits that the seed cannot be guessed: passwords are generated from it.
     pub fn system() -> Self {
         Self(Arc::new(Mutex::new(StdRng::from_seed(rand::random()))))
     }
@@ -29,22 +30,22 @@ impl Entropy {
         Self(Arc::new(Mutex::new(StdRng::seed_from_u64(seed))))
     }
 
-    /// A number from 0 to 1, 1 excluded.
+    /// Returns a number from 0 to 1, 1 excluded.
     pub fn fraction(&self) -> f64 {
         self.draw(RngExt::random::<f64>)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn bits(&self) -> u64 {
         self.draw(Rng::next_u64)
     }
 
-    /// 256 random bits, to seed the source of one pass.
+    /// Returns 256 random bits, to seed the source of one pass.
     pub fn seed(&self) -> [u8; 32] {
         self.draw(RngExt::random)
     }
 
-    /// `duration` less up to `spread` of it; `spread` is a fraction, 0.2 gives 80 to 100 percent.
+    /// Returns `duration` less up to `spread` of it; `spread` is a fraction, 0.2 gives 80 to 100 percent.
     pub fn shorten(&self, duration: Duration, spread: f64) -> Duration {
         duration.mul_f64(1.0 - spread.clamp(0.0, 1.0) * self.fraction())
     }

@@ -1,10 +1,10 @@
-//! What every part of Orkestra's process stands on; it knows nothing of Kubernetes.
+//! The base of every part of Orkestra's process; it has no dependency on Kubernetes.
 //!
-//! - [`Clock`] and [`Entropy`]: time of day and randomness, injected, so that a run can be replayed.
-//! - [`BootClock`]: a clock that counts the time in suspend.
+//! - [`Clock`] and [`Entropy`]: time of day and randomness, injected so that a run can be replayed.
+//! - [`BootClock`]: a clock that includes time in suspend.
 //! - [`Backoff`]: growing delays between retries.
 //! - [`chain`]: an error with its causes, for messages.
-//! - [`tasks`]: the one place where tasks start, and what the end of each means.
+//! - [`tasks`]: the only place where tasks start, with the consequence of each task's end.
 //! - [`changes`]: waiting for watched values.
 
 mod backoff;

@@ -1,8 +1,8 @@
-//! Which connection takes the next request: accounting alone, without I/O and without a clock of its own.
+//! Assigns requests to connections: accounting only, without I/O and without a clock of its own.
 //!
 //! ```text
-//!  seat ─► an open one with room ──────────► Taken, given back by `leave`
-//!      ├─► one that is being made, with room ► Wait, then seat again
+//!  seat ─► an open one with room ──────────► Taken, released by `leave`
+//!      ├─► one being opened, with room ────► Wait, then seat again
 //!      └─► none ───────────────────────────► Make ─► opened ─► idle for IDLE ─► closed
 //! ```
 
@@ -10,22 +10,22 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-/// How long a connection is kept that nobody uses.
+/// How long an unused connection is kept.
 pub(super) const IDLE: Duration = Duration::from_secs(90);
 
-/// What a connection is for. The two share none: a request never waits behind watches, and closing an idle connection
-/// of one kind does not disturb the other.
+/// What a connection is used for. The two uses share no connection: a request never waits behind watches, and closing an idle
+/// connection of one use does not disturb the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// Answers that take minutes.
+    /// Responses that take minutes.
     Watches,
     /// Requests that are answered at once.
     Singles,
 }
 
 impl Use {
-    /// Most requests at a time on one connection. A genuine API server allows 100 streams (seen, 1.34): watches leave
-    /// some of them; single requests are spread, since one connection is one stream of bytes and one task of the server's.
+    /// The most concurrent requests on one connection. A genuine API server allows 100 streams (observed with 1.34): watches
+    /// leave some of them unused; single requests are spread, since one connection is one byte stream and one task of the server.
     pub(super) fn most(self) -> usize {
         match self {
             Self::Watches => 80,
@@ -34,44 +34,44 @@ impl Use {
     }
 }
 
-/// One connection, for as long as it is known.
+/// Identifies a connection, as long as it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Id(u64);
 
-/// What a request is sent by.
+/// The sending half of a connection.
 pub(super) trait Sender: Clone {
-    /// Whether it takes no request any more.
+    /// True if it takes no more requests.
     fn is_closed(&self) -> bool;
 }
 
-/// Where a request goes.
+/// The place of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Seat<S> {
-    /// Onto this connection; the place is held until [`Connections::leave`].
+    /// This connection; the place is held until [`Connections::leave`].
     Taken(Id, S),
-    /// A connection is being made that will have room for it, as far as anybody knows: seat it again then.
+    /// A connection is being opened that will probably have room: call `seat` again then.
     Wait(Id),
-    /// The caller makes a connection, and tells by [`Connections::opened`] or [`Connections::remove`] how that went.
+    /// The caller opens a connection, and reports the outcome with [`Connections::opened`] or [`Connections::remove`].
     Make(Id),
 }
 
-/// Every connection of one client.
+/// All connections of one client.
 #[derive(Debug)]
 pub(super) struct Connections<S> {
     entries: BTreeMap<Id, Entry<S>>,
     last: u64,
-    /// How many requests at a time the last connection took: what the next one will take, as far as anybody knows.
+    /// The number of concurrent requests that the last connection took: the estimate for the next one.
     usual: usize,
 }
 
 #[derive(Debug)]
 struct Entry<S> {
     used_for: Use,
-    /// None while it is being made.
+    /// `None` while the connection is being opened.
     sender: Option<S>,
-    /// How many requests at a time the server takes.
+    /// The number of concurrent requests that the server takes.
     limit: usize,
-    /// Requests on it; while it is being made, those that wait for it.
+    /// Requests on the connection; while it is being opened, those that wait for it.
     taken: usize,
     idle_since: Instant,
 }
@@ -83,7 +83,7 @@ impl<S> Entry<S> {
 }
 
 impl<S: Sender> Connections<S> {
-    /// None yet; the server is taken for one that multiplexes until it shows otherwise.
+    /// No connections; the server is assumed to multiplex until it shows otherwise.
     pub(super) fn new() -> Self {
         Self {
             entries: BTreeMap::new(),
@@ -92,13 +92,13 @@ impl<S: Sender> Connections<S> {
         }
     }
 
-    /// Finds a place: the fullest connection that has room, so that the others may fall idle.
+    /// Finds a place: the fullest connection with room, so that others can become idle.
     pub(super) fn seat(&mut self, used_for: Use, now: Instant) -> Seat<S> {
         let is_usable = |entry: &Entry<S>| !entry.sender.as_ref().is_some_and(S::is_closed);
         self.entries.retain(|_, entry| is_usable(entry));
         let fit = (self.entries.iter_mut())
             .filter(|(_, entry)| entry.used_for == used_for && entry.has_room())
-            // One that is open before one that is being made.
+            // An open connection before one that is being opened.
             .max_by_key(|(_, entry)| (entry.sender.is_some(), entry.taken));
         if let Some((id, entry)) = fit {
             entry.taken += 1;
@@ -120,7 +120,7 @@ impl<S: Sender> Connections<S> {
         Seat::Make(id)
     }
 
-    /// A connection is there, for `limit` requests at a time. Nobody is on it: who waited for it asks for a seat.
+    /// A connection is open, for `limit` concurrent requests. It has no requests yet: those that waited for it call `seat` again.
     pub(super) fn opened(&mut self, id: Id, sender: S, limit: usize, now: Instant) {
         self.usual = limit;
         if let Some(entry) = self.entries.get_mut(&id) {
@@ -131,14 +131,14 @@ impl<S: Sender> Connections<S> {
         }
     }
 
-    /// The server takes another number of requests at a time from now on.
+    /// The server changed the number of concurrent requests.
     pub(super) fn limit(&mut self, id: Id, limit: usize) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.limit = limit;
         }
     }
 
-    /// A request is through.
+    /// A request has finished.
     pub(super) fn leave(&mut self, id: Id, now: Instant) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.taken = entry.taken.saturating_sub(1);
@@ -146,12 +146,12 @@ impl<S: Sender> Connections<S> {
         }
     }
 
-    /// Forgets a connection: it failed or is closed. What is on it ends by itself.
+    /// Removes a connection that failed or is closed. Its requests end by themselves.
     pub(super) fn remove(&mut self, id: Id) {
         self.entries.remove(&id);
     }
 
-    /// Forgets a connection that nobody has used for [`IDLE`].
+    /// Removes a connection that has been unused for [`IDLE`].
     pub(super) fn close_idle(&mut self, id: Id, now: Instant) {
         let is_idle = |entry: &Entry<S>| {
             entry.taken == 0 && now.saturating_duration_since(entry.idle_since) >= IDLE
@@ -161,7 +161,7 @@ impl<S: Sender> Connections<S> {
         }
     }
 
-    /// How many there are for that.
+    /// The number of connections for a use.
     #[cfg(test)]
     pub(super) fn count(&self, used_for: Use) -> usize {
         let same = |entry: &&Entry<S>| entry.used_for == used_for;
@@ -208,7 +208,7 @@ mod tests {
             self.connections.seat(used_for, self.now)
         }
 
-        /// Makes the connection that the seat asks for, and sits down on it.
+        /// Opens the connection that `seat` asks for, and takes a place on it.
         fn make(&mut self, used_for: Use, limit: usize) -> (Id, Wire) {
             let Seat::Make(id) = self.seat(used_for) else {
                 panic!("no connection is to be made");
@@ -256,11 +256,11 @@ mod tests {
         let Seat::Make(second) = case.seat(Use::Watches) else {
             panic!("the fourth has no place");
         };
-        // While it is being made two more are promised a place there, since it will be as small as the first.
+        // While it is being opened two more get a place there, since it is assumed to be as small as the first.
         assert_eq!(case.seat(Use::Watches), Seat::Wait(second));
         assert_eq!(case.seat(Use::Watches), Seat::Wait(second));
         assert!(matches!(case.seat(Use::Watches), Seat::Make(_)));
-        // The server says that it takes more now.
+        // The server raises its limit.
         case.connections.limit(first, 4);
         assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire));
     }
@@ -310,7 +310,7 @@ mod tests {
         wire.0.set(true);
         let (second, _) = case.make(Use::Watches, 100);
         assert_ne!(first, second);
-        // Who was on it leaves, and disturbs nobody.
+        // The requests on it finish without effect on others.
         case.connections.leave(first, case.now);
         assert_eq!(case.connections.count(Use::Watches), 1);
     }

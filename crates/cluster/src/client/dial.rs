@@ -1,4 +1,4 @@
-//! How a connection to the API server is made: straight or through the kubeconfig's proxy, with TLS and what that agrees on.
+//! Opens connections to the API server: directly or through the kubeconfig's proxy, with TLS and protocol negotiation.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,39 +18,39 @@ use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
 use super::{CONNECT_TIMEOUT, Error, identity};
 
-/// A peer that a connection of HTTP/1.1 hears nothing from is asked after that long, and so often before it is taken for
-/// dead; HTTP/2 has pings of its own.
+/// The delay before the first keepalive probe on a silent HTTP/1.1 connection, and the number of probes before the peer counts as
+/// dead; HTTP/2 has its own pings.
 const TCP_KEEPALIVE: (Duration, u32) = (Duration::from_secs(5), 3);
 
-/// Bytes in both directions.
+/// A byte stream in both directions.
 pub(super) trait Stream: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Stream for T {}
 
-/// A connection, and whether its peers agreed on HTTP/2.
+/// A connection, and whether the peers agreed on HTTP/2.
 pub(super) struct Dialed {
     pub(super) stream: Box<dyn Stream>,
     pub(super) is_http2: bool,
 }
 
-/// Why there is no connection.
+/// Why a connection could not be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DialError {
-    /// It was refused, or no TLS came of it.
+    /// It was refused, or the TLS handshake failed.
     #[error("cannot connect")]
     Connect(#[source] Arc<dyn std::error::Error + Send + Sync>),
-    /// Nobody answered in time.
+    /// The peer did not answer in time.
     #[error("no connection within {} s", CONNECT_TIMEOUT.as_secs())]
     Silent,
-    /// The peer speaks something else than HTTP.
+    /// The peer does not speak HTTP.
     #[error("cannot begin to speak HTTP")]
     Handshake(#[source] Arc<hyper::Error>),
-    /// It was closed, each time before the request was sent.
+    /// Every connection was closed before the request was sent.
     #[error("the connection was closed before the request was sent")]
     Closed,
 }
 
-/// Makes connections to one server. Cheap to clone.
+/// Opens connections to one server. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Dialer {
     server: Uri,
@@ -58,7 +58,7 @@ pub(super) struct Dialer {
 }
 
 impl Dialer {
-    /// For the server of `config`, by its proxy, with its certificates.
+    /// For the server of `config`, through its proxy, with its certificates.
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -72,7 +72,7 @@ impl Dialer {
             None => boxed(secured(config, tcp)?),
             Some((proxy, Some("http"))) => boxed(secured(config, tunnel(proxy, tcp)?)?),
             Some((proxy, Some("https"))) => {
-                // Spoken to in HTTP/1.1, which is what kube's own connector offers.
+                // Uses HTTP/1.1, like kube's own connector.
                 let to_proxy = tls(config)?.enable_http1().wrap_connector(tcp);
                 boxed(secured(config, tunnel(proxy, to_proxy)?)?)
             }
@@ -89,7 +89,7 @@ impl Dialer {
         })
     }
 
-    /// Makes one.
+    /// Opens a connection.
     pub(super) async fn dial(&self) -> Result<Dialed, DialError> {
         let dialed = self.connector.clone().oneshot(self.server.clone()).await;
         dialed.map_err(|error| DialError::Connect(error.into()))
@@ -112,12 +112,12 @@ where
     BoxCloneSyncService::new(connector)
 }
 
-/// TLS that offers HTTP/2 beside HTTP/1.1.
+/// TLS that offers HTTP/2 and HTTP/1.1.
 fn secured<C>(config: &Config, connector: C) -> Result<HttpsConnector<C>, Error> {
     Ok(tls(config)?.enable_all_versions().wrap_connector(connector))
 }
 
-/// TLS with the certificates of `config`, and its name of the server.
+/// TLS with the certificates of `config` and its server name.
 fn tls(config: &Config) -> Result<HttpsConnectorBuilder<WantsProtocols1>, Error> {
     let mut builder = HttpsConnectorBuilder::new()
         .with_tls_config(identity::tls(config)?)
@@ -130,7 +130,7 @@ fn tls(config: &Config) -> Result<HttpsConnectorBuilder<WantsProtocols1>, Error>
     Ok(builder)
 }
 
-/// A tunnel through a proxy that may ask for name and password.
+/// A tunnel through a proxy that may require a name and a password.
 fn tunnel<C>(proxy: &Uri, connector: C) -> Result<Tunnel<C>, Error> {
     let tunnel = Tunnel::new(proxy.clone(), connector);
     let Some((user, password)) = credentials(proxy) else {
@@ -143,7 +143,7 @@ fn tunnel<C>(proxy: &Uri, connector: C) -> Result<Tunnel<C>, Error> {
     Ok(tunnel.with_auth(header))
 }
 
-/// The same by SOCKS5.
+/// The same with SOCKS5.
 fn socks5<C>(proxy: &Uri, connector: C) -> SocksV5<C> {
     let socks = SocksV5::new(proxy.clone(), connector);
     match credentials(proxy) {
@@ -152,8 +152,7 @@ fn socks5<C>(proxy: &Uri, connector: C) -> SocksV5<C> {
     }
 }
 
-/// Name and password as they stand in a proxy's address. `http` leaves escapes as they are, and the proxy knows its users
-/// without.
+/// The name and password in a proxy's address. `http` leaves percent-encoding in place, but the proxy expects decoded names.
 fn credentials(proxy: &Uri) -> Option<(String, String)> {
     let (user, _) = proxy.authority()?.as_str().rsplit_once('@')?;
     let (user, password) = user.split_once(':').unwrap_or((user, ""));

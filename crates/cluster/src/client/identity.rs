@@ -1,8 +1,8 @@
-//! TLS with client certificates that kube does not take.
+//! TLS with client certificates that kube does not accept.
 //!
-//! `openssl x509 -req` writes certificates of X.509 version 1 unless it is given extensions. The API server and `kubectl` accept
-//! them. rustls never looks into the certificate that a client presents but once, when it is configured: to compare its public
-//! key with the private key, by a parser that knows version 3 alone. So for these that comparison is made here.
+//! `openssl x509 -req` writes X.509 version 1 certificates unless it is given extensions. The API server and `kubectl` accept
+//! them. rustls parses the certificate that a client presents only once, at configuration, to compare its public key with the
+//! private key; that parser supports version 3 only. So for version 1 the comparison is made here.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ use super::Error;
 /// Why a client certificate of version 1 cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// The key is none.
+    /// The key cannot be parsed.
     #[error("the client key cannot be read")]
     Key(#[source] rustls::Error),
-    /// The key is another one's.
+    /// The key belongs to another certificate.
     #[error(
         "the client key does not belong to the client certificate: take the key that its request was signed with"
     )]
     Mismatch,
 }
 
-/// Kube's TLS for the server of `config`, which knows of rotated authorities and client certificates.
+/// Builds kube's TLS for the server of `config`, which supports rotated authorities and client certificates.
 ///
 /// # Errors
 /// [`Error::Build`] and [`Error::Certificate`].
@@ -53,9 +53,9 @@ pub(super) fn tls(config: &Config) -> Result<ClientConfig, Error> {
     Ok(tls)
 }
 
-/// The client certificate with its chain, if it is of version 1, and its key.
+/// Returns the client certificate with its chain, if it is of version 1, and its key.
 fn version_1(config: &Config) -> Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
-    // Its secrets cannot be read otherwise.
+    // Its secrets are not readable in any other way.
     let auth = serde_json::to_value(&config.auth_info).ok()?;
     let certificate = file(&auth, "client-certificate")?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&certificate).collect();
@@ -70,7 +70,7 @@ fn version_1(config: &Config) -> Option<(Vec<CertificateDer<'static>>, PrivateKe
     Some((chain, key))
 }
 
-/// What a kubeconfig has in a field or in the file that another field names.
+/// Returns the data of a kubeconfig's field, or of the file that another field names.
 fn file(auth: &Value, field: &str) -> Option<Vec<u8>> {
     if let Some(data) = auth[format!("{field}-data")].as_str() {
         return STANDARD.decode(data).ok();
@@ -78,7 +78,7 @@ fn file(auth: &Value, field: &str) -> Option<Vec<u8>> {
     std::fs::read(auth[field].as_str()?).ok()
 }
 
-/// Whether a certificate begins as those of version 1 do: without a version, which is tagged `[0]`.
+/// True if a certificate begins like version 1: without the version field, which is tagged `[0]`.
 ///
 /// Source: RFC 5280, section 4.1.
 fn is_version_1(certificate: &[u8]) -> bool {
@@ -87,7 +87,7 @@ fn is_version_1(certificate: &[u8]) -> bool {
     let inside = |der: &'_ [u8]| -> Option<usize> {
         let (tag, length) = (der.first()?, der.get(1)?);
         (*tag == SEQUENCE).then_some(())?;
-        // A long length says how many bytes it takes itself.
+        // The long form of a length says how many bytes the length takes.
         let more = if *length & 0x80 == 0 {
             0
         } else {
@@ -112,7 +112,7 @@ fn certified(
     let key = key.map_err(CertificateError::Key)?;
     let public = key.public_key();
     let holds = |certificate: &CertificateDer<'_>| {
-        // The public key stands in the certificate as it is.
+        // The certificate contains the public key unchanged.
         let public = public.as_ref().map(AsRef::as_ref).unwrap_or_default();
         memchr::memmem::find(certificate, public).is_some()
     };

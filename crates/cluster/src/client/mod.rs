@@ -1,4 +1,4 @@
-//! How a client of the cluster is built.
+//! Builds clients of the cluster.
 //!
 //! ```text
 //!  kube::Client ─► flow ─► headers ─► credentials ─► gzip ─► base address ─► transport ─► connections
@@ -31,22 +31,22 @@ use self::{
 
 use crate::gate::Gate;
 
-/// How long a connection may take.
+/// The deadline for opening a connection.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where the cluster is; the default is what `kubectl` would take, and inside a Pod its service account.
+/// The location of the cluster; the default is what `kubectl` would use, and inside a Pod its service account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterOptions {
     /// A kubeconfig instead of `KUBECONFIG` and `~/.kube/config`.
     pub kubeconfig: Option<std::path::PathBuf>,
-    /// A context of it instead of the current one.
+    /// A context of the kubeconfig instead of the current one.
     pub context: Option<String>,
 }
 
-/// Why there is no client.
+/// Why a client could not be built, or cannot reach the cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kubeconfig that was asked for cannot be read, or lacks the context.
+    /// The requested kubeconfig cannot be read, or lacks the context.
     #[error("cannot use the kubeconfig")]
     Kubeconfig(#[source] kube::config::KubeconfigError),
     /// There is neither a kubeconfig nor a service account.
@@ -58,33 +58,33 @@ pub enum Error {
     /// The kubeconfig's client certificate cannot be used.
     #[error("cannot use the client certificate of the kubeconfig")]
     Certificate(#[source] CertificateError),
-    /// The kubeconfig's `tls-server-name` is none.
+    /// The kubeconfig's `tls-server-name` is not valid.
     #[error("`tls-server-name` of the kubeconfig is no name of a server: {}", .0.as_deref().unwrap_or_default())]
     ServerName(Option<String>),
-    /// It did not answer, or did not accept the credentials.
+    /// The cluster did not answer, or did not accept the credentials.
     #[error("the cluster at {server} cannot be reached")]
     Unreachable {
         /// Its address.
         server: String,
-        /// Why.
+        /// The cause.
         source: Box<kube::Error>,
     },
-    /// It did not answer in time.
+    /// The cluster did not answer in time.
     #[error("the cluster at {server} did not answer within {seconds} s")]
     Silent {
         /// Its address.
         server: String,
-        /// How long was waited.
+        /// The deadline.
         seconds: u64,
     },
 }
 
-/// A client, and the address that it talks to.
+/// A client, and its server's address.
 #[derive(Clone)]
 pub struct Connection {
-    /// The client, as [`build`] makes it, with our user agent.
+    /// The client that [`build`] returns, with our user agent.
     pub client: kube::Client,
-    /// The turns of its requests.
+    /// The flow control of its requests.
     pub flow: Flow,
     /// The API server's address, for messages.
     pub server: String,
@@ -103,7 +103,7 @@ pub fn user_agent() -> String {
     concat!("orkestra/", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-/// Builds a client. Does not talk to the cluster yet, but for credential plugins that start with it.
+/// Builds a client. Makes no request to the cluster yet; credential plugins may start.
 ///
 /// # Errors
 /// [`Error::Kubeconfig`], [`Error::Infer`] and [`Error::Build`].
@@ -120,7 +120,7 @@ pub async fn connect_through(
     gate: Option<&Gate>,
 ) -> Result<Connection, Error> {
     let mut config = configure(options).await?;
-    // A version is digits and dots: it cannot fail.
+    // A version is digits and dots: the conversion cannot fail.
     if let Ok(agent) = HeaderValue::from_str(&user_agent()) {
         config.headers.push((header::USER_AGENT, agent));
     }
@@ -134,10 +134,10 @@ pub async fn connect_through(
     })
 }
 
-/// A client of the cluster that `config` names, with kube's own authentication, over connections of HTTP/2 where the
-/// server offers it, whose requests have their turns in `flow` and whose writes pass `gate`. A connection takes at most
-/// [`CONNECT_TIMEOUT`]. There is no read timeout, since watches are silent for minutes: whoever makes a single call gives it
-/// a deadline. Nothing is retried in silence.
+/// Builds a client of the cluster that `config` names, with kube's own authentication and HTTP/2 connections where the server
+/// offers them. Its requests wait for their turn in `flow`, and its writes pass `gate`. Opening a connection takes at most
+/// [`CONNECT_TIMEOUT`]. There is no read timeout, since watches are silent for minutes: the caller sets a deadline on each single
+/// call. Nothing is retried silently.
 ///
 /// # Errors
 /// [`Error::Build`], [`Error::Certificate`] and [`Error::ServerName`].
@@ -151,17 +151,17 @@ pub fn build(config: &Config, flow: Flow, gate: Option<&Gate>) -> Result<kube::C
         .map_err(BoxError::from)
         .service(Transport::new(config)?);
     let namespace = config.default_namespace.clone();
-    // The last one is the outermost: what looks at a request in the moment that it is sent stands before the flow.
+    // The last layer is the outermost: a layer that checks a request when it is sent is placed before the flow.
     let client = ClientBuilder::new(service, namespace).with_layer(&FlowLayer::new(flow));
     Ok(match gate {
-        // Outermost: what waits inside for its turn, a token or a connection is dropped with the lease.
+        // Outermost: a request that waits inside for its turn, a token or a connection is dropped when the lease is lost.
         Some(gate) => client.with_layer(gate).build(),
         None => client.build(),
     })
 }
 
-/// Whether packed answers are worth the API server's time, which packing a list takes a good part of: they are not on
-/// the same machine, nor inside the cluster, where the authority's certificate is a file that is read again.
+/// Whether compression of responses is worth the API server's time, which is considerable for lists: it is not on the same
+/// machine, nor inside the cluster, where the CA certificate is a file that is read again.
 fn is_far(config: &Config) -> bool {
     let host = config.cluster_url.host().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
@@ -191,9 +191,9 @@ async fn configure(options: &ClusterOptions) -> Result<Config, Error> {
 }
 
 impl Connection {
-    /// Asks the API server for its version, so that a wrong address or credential shows at once.
+    /// Requests the API server's version, so that a wrong address or credential shows at once.
     ///
-    /// Any answer but 401 counts: whether a request is allowed is for those who make it.
+    /// Any response but 401 counts: permissions are checked by the requests that need them.
     ///
     /// # Errors
     /// [`Error::Unreachable`] and [`Error::Silent`].

@@ -1,13 +1,13 @@
-//! The connections of one client, as a tower service: HTTP/2 where the server offers it, else HTTP/1.1.
+//! The connections of one client, as a tower service: HTTP/2 if the server offers it, else HTTP/1.1.
 //!
 //! ```text
-//!  request ─► seat (connections) ─► sent ─► answer, whose body holds the place on an HTTP/2 connection until it ends
+//!  request ─► seat (connections) ─► sent ─► response, whose body holds the place on an HTTP/2 connection until it ends
 //!                  │ none with room
 //!                  ▼
-//!             a task makes one and tends it: pings, idleness, its end
+//!             a task opens one and maintains it: pings, idleness, its end
 //! ```
 //!
-//! Nothing is retried that may have reached the server. A request that a closed connection gave back unsent goes onto
+//! A request that may have reached the server is not retried. A request that a closed connection returned unsent is sent on
 //! another one.
 
 mod exchange;
@@ -45,21 +45,22 @@ use super::{
 };
 use crate::gate::GatedBody;
 
-/// A peer that is silent for so long is asked for a sign of life…
+/// A peer that is silent for this long is pinged.
 const PING_AFTER: Duration = Duration::from_secs(10);
-/// … and is taken for dead when it gives none for so long: its requests fail, and the next ones find another.
+/// A peer that does not answer a ping within this time counts as dead: its requests fail, and the next ones use another
+/// connection.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a request that was given back unsent is tried on another connection.
+/// How many connections a request is tried on while it is returned unsent.
 const ATTEMPTS: usize = 8;
-/// How many bytes of a watch may be on the way that nobody has read yet. The connection takes that from all of its watches,
-/// so that one which is not read keeps none of the others from being told.
+/// The most unread bytes of a watch. The connection's window has room for that of all its watches, so a watch that is not read
+/// does not block the others.
 const WATCH_WINDOW: u32 = 256 * 1024;
 
 /// Sends requests. Cheap to clone; the connections close when the last clone is dropped.
 #[derive(Clone)]
 pub(super) struct Transport(Arc<Pool>);
 
-/// The connections, and how more are made.
+/// The connections, and how to open more.
 struct Pool {
     dialer: Dialer,
     book: Mutex<Book>,
@@ -67,18 +68,18 @@ struct Pool {
 
 struct Book {
     connections: Connections<Wire>,
-    /// Connections that are being made.
+    /// Connections that are being opened.
     dials: HashMap<Id, Dial>,
 }
 
-/// The body of a request: one that writes is not sent once the process leads no more.
+/// The body of a request: a write is not sent once the process has lost the lease.
 type Body = GatedBody<kube::client::Body>;
 
-/// Ends when a connection is there, or cannot be made.
+/// Completes when a connection is open, or cannot be opened.
 type Dial = Shared<oneshot::Receiver<Result<(), DialError>>>;
 
 impl Transport {
-    /// For the server that `config` names. Connects to nobody yet.
+    /// For the server that `config` names. Opens no connection yet.
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
         let book = Book {
             connections: Connections::new(),
@@ -96,7 +97,7 @@ impl Service<Request<kube::client::Body>> for Transport {
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
-    /// Always ready: whoever waits here would keep everybody waiting behind `kube::Client`'s one buffer.
+    /// Always ready: a request that waits here would block all others behind `kube::Client`'s single buffer.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
@@ -111,7 +112,7 @@ impl Pool {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place on a connection, made if need be.
+    /// Returns a place on a connection, which is opened if necessary.
     async fn seat(self: &Arc<Self>, used_for: Use) -> Result<(Slot, Wire), BoxError> {
         for _ in 0..ATTEMPTS {
             let dial = {
@@ -123,10 +124,10 @@ impl Pool {
                         let (done, dial) = oneshot::channel();
                         let dial = dial.shared();
                         book.dials.insert(id, dial.clone());
-                        // A task of its own: others wait for it too, when the first one gives up.
+                        // A task of its own: others wait for the connection too if the first caller is cancelled.
                         let named = tasks::named(Task::Connection, "");
                         let made = make(self.clone(), id, used_for, done);
-                        // One that failed is forgotten, or everybody would wait for it.
+                        // A failed task is removed, or everyone would wait for it.
                         let pool = Arc::downgrade(self);
                         named.start_or(Ends::freely(), made, move |_| {
                             if let Some(pool) = pool.upgrade() {
@@ -137,7 +138,7 @@ impl Pool {
                     }
                 }
             };
-            // An error of the channel says that the task was dropped with its runtime.
+            // A channel error means that the task was dropped with its runtime.
             if let Some(dial) = dial {
                 dial.await.map_err(|_| DialError::Closed)??;
             }
@@ -152,7 +153,7 @@ impl Pool {
     }
 }
 
-/// Makes a connection, tells who waits for it, and tends it to its end.
+/// Opens a connection, notifies those that wait for it, and maintains it to its end.
 async fn make(
     pool: Arc<Pool>,
     id: Id,
@@ -164,7 +165,7 @@ async fn make(
         Ok(opened) => opened,
         Err(error) => {
             pool.forget(id);
-            // Nobody may wait any more.
+            // There may be no receivers left.
             let _ = done.send(Err(error));
             return;
         }
@@ -176,7 +177,7 @@ async fn make(
         book.dials.remove(&id);
     }
     let _ = done.send(Ok(()));
-    // From here on the pool may go: its senders go with it, and the connection ends.
+    // From here on the pool may be dropped: its senders are dropped with it, and the connection ends.
     let weak = Arc::downgrade(&pool);
     drop(pool);
     tend(&weak, id, open).await;
@@ -185,14 +186,14 @@ async fn make(
     }
 }
 
-/// The side of a connection that does the work.
+/// The half of a connection that does the I/O.
 enum Open {
     Two(Box<http2::Connection<Box<dyn Stream>, Body, TokioExecutor>>),
     One(Pin<Box<http1::Connection<Box<dyn Stream>, Body>>>),
 }
 
 impl Open {
-    /// How many requests at a time the server takes.
+    /// The number of concurrent requests that the server takes.
     fn limit(&self) -> usize {
         match self {
             Self::Two(connection) => connection.current_max_send_streams(),
@@ -220,12 +221,12 @@ async fn open(dialer: &Dialer, used_for: Use) -> Result<(Wire, Open), DialError>
         .keep_alive_interval(PING_AFTER)
         .keep_alive_timeout(PING_TIMEOUT)
         .keep_alive_while_idle(true)
-        // None until the server has said how many it takes; what is sent beyond that waits unseen.
+        // None until the server has announced its limit; requests beyond the limit would wait unseen.
         .initial_max_send_streams(0)
         .handshake(stream)
         .await
         .map_err(refused)?;
-    // A server says it first of all. There is nobody to ask to be woken by.
+    // A server announces it first. hyper offers no notification, so this polls.
     while connection.current_max_send_streams() == 0 {
         if sender.is_closed() {
             return Err(DialError::Closed);
@@ -235,7 +236,7 @@ async fn open(dialer: &Dialer, used_for: Use) -> Result<(Wire, Open), DialError>
     Ok((Wire::Two(sender), Open::Two(Box::new(connection))))
 }
 
-/// Runs a connection to its end, which it meets when the server wants it, or when it has been idle.
+/// Runs a connection until the server closes it, or until it has been idle.
 async fn tend(pool: &Weak<Pool>, id: Id, open: Open) {
     let ended = match open {
         Open::One(mut connection) => loop {
@@ -258,7 +259,7 @@ async fn tend(pool: &Weak<Pool>, id: Id, open: Open) {
     }
 }
 
-/// Closes the connection if it is idle, by dropping its sender; notes how many requests it takes.
+/// Closes the connection if it is idle, by dropping its sender; records how many requests it takes.
 fn look_after(pool: &Weak<Pool>, id: Id, limit: Option<usize>) {
     let Some(pool) = pool.upgrade() else { return };
     let mut book = pool.book();

@@ -1,4 +1,4 @@
-//! The breaker's decisions, without a lock and without a clock.
+//! The breaker's state machine, without locks and without a clock.
 
 use std::time::Duration;
 
@@ -7,45 +7,45 @@ use tokio::time::Instant;
 
 use super::{Away, View};
 
-/// Requests in a row without an answer that are a doubt.
+/// The number of consecutive unanswered requests that makes the API server doubted.
 pub(super) const MISSES: u32 = 3;
-/// How soon after a doubt was for nothing there is another: a webhook that fails all day is not worth a probe a failure.
+/// The shortest time between a false alarm and the next doubt: a webhook that fails all day must not cause a probe per failure.
 pub(super) const CALM: Duration = Duration::from_secs(1);
 /// The pause between probes.
 pub(super) const PAUSE: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_secs(2));
-/// So many refused probes in a row say that it is up: it lets nobody look whether it is ready.
+/// After this many refused probes in a row the API server counts as up: it answers, but does not permit a readiness check.
 pub(super) const DENIALS: u32 = 4;
 
-/// How a probe ended.
+/// The outcome of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// It is ready.
+    /// The API server is ready.
     Ready,
-    /// It answers, and does not say whether it is ready.
+    /// The API server answers, but not whether it is ready.
     Denied,
-    /// It does not answer, or is not ready; why.
+    /// The API server does not answer, or is not ready; with the reason.
     Failed(String),
 }
 
-/// What follows a probe.
+/// The next step after a probe.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It is up, after that long away; none where it had only been doubted.
+    /// The API server is up, after an outage of this length; `None` if it was only doubted.
     Up(Option<Duration>),
-    /// It is away, which was not known; why.
+    /// The API server has become unreachable; with the reason.
     Away(String),
-    /// Another probe after that long.
+    /// Probe again after this delay.
     Again(Duration),
 }
 
-/// What is known of the API server.
+/// The known state of the API server.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
     state: State,
-    /// Requests in a row without an answer.
+    /// Consecutive unanswered requests.
     misses: u32,
-    /// When the last doubt was for nothing.
+    /// The time of the last false alarm.
     cleared: Option<Instant>,
     returns: u64,
 }
@@ -59,14 +59,14 @@ enum State {
     },
     Away {
         away: Away,
-        /// Failed ones in this outage.
+        /// Failed probes in this outage.
         probes: u32,
         denials: u32,
     },
 }
 
 impl Machine {
-    /// Takes in how a request ended; whether the API server is to be probed from now on.
+    /// Records the outcome of a request; true if probing has to start.
     pub(super) fn heard(&mut self, missed: bool, now: Instant) -> bool {
         if !matches!(self.state, State::Up) {
             return false;
@@ -86,7 +86,7 @@ impl Machine {
         doubted
     }
 
-    /// Takes in how a probe ended.
+    /// Records the outcome of a probe.
     pub(super) fn probed(&mut self, probe: Probe, now: Instant) -> Step {
         match (&mut self.state, probe) {
             (State::Up, _) => Step::Up(None),
@@ -140,7 +140,7 @@ impl Machine {
         }
     }
 
-    /// What others see of it.
+    /// Returns the state as others see it.
     pub(super) fn view(&self) -> View {
         View {
             is_up: matches!(self.state, State::Up),

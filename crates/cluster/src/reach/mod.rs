@@ -1,4 +1,4 @@
-//! Whether the API server can be reached: one breaker for the process.
+//! The reachability of the API server: one breaker for the process.
 //!
 //! ```text
 //!          3 requests in a row          a probe fails
@@ -8,10 +8,10 @@
 //!   └─────── a probe is answered┴──────────────────────┘
 //! ```
 //!
-//! While it is not up, queues hand out no key, so that no custom resource is charged for what is not its fault, and watches
-//! wait where they are. When it is back they go on from where they were, spread over a time that grows with their number;
-//! what was asked for meanwhile is done at once. That the API server answers at all is not enough to be up: one that starts
-//! refuses what it does not know the rights of yet. `/readyz` says when it does.
+//! While the API server is not up, queues hand out no key, so that no custom resource is charged for an outage, and watches wait.
+//! When it is back, watches resume from their position, spread over a time that grows with their number; requests that were made
+//! in the meantime are sent at once. An answer alone does not mean that the API server is up: while it starts, it refuses
+//! requests for which it has not loaded the RBAC rules. `/readyz` shows when it is ready.
 
 mod machine;
 
@@ -38,37 +38,37 @@ use tokio::{
 pub use self::machine::Probe;
 use self::machine::{Machine, Step};
 
-/// How long a probe may take.
+/// The deadline of a probe.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
-/// Part of the pause between probes that jitter may take off it.
+/// The fraction by which jitter may shorten the pause between probes.
 const PROBE_SPREAD: f64 = 0.5;
-/// How much longer the return of all takes for each that waits.
+/// The time that each waiting watch adds to the period over which watches resume.
 const SHARE: Duration = Duration::from_millis(10);
-/// How long the return of all takes at most.
+/// The longest period over which watches resume.
 const LONGEST_RETURN: Duration = Duration::from_secs(5);
 
-/// What is known of the API server.
+/// The known state of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Whether requests are worth making.
+    /// Whether the API server is up, so that requests can be made.
     pub is_up: bool,
-    /// Since when it is known to be away, and why; none while it is up or only doubted.
+    /// The outage; `None` while the API server is up or only doubted.
     pub away: Option<Away>,
-    /// How often it came back.
+    /// The number of ended outages.
     pub returns: u64,
 }
 
-/// An API server that cannot be reached.
+/// An unreachable API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Away {
-    /// Since when.
+    /// The start of the outage.
     pub since: Instant,
-    /// What the last probe ran into.
+    /// The failure of the last probe.
     pub why: String,
 }
 
 impl Away {
-    /// The same for people.
+    /// The outage as a message for users.
     pub fn message(&self) -> String {
         format!(
             "the API server cannot be reached, so everything waits until it is back: {}",
@@ -77,28 +77,28 @@ impl Away {
     }
 }
 
-/// Asks the API server whether it is ready.
+/// Probes whether the API server is ready.
 type Prober = Arc<dyn Fn() -> BoxFuture<'static, Probe> + Send + Sync>;
 
-/// Whether the API server can be reached, as the requests of the process tell. Clones are the same one.
+/// The reachability of the API server, as observed by the requests of the process. Clones share it.
 #[derive(Clone)]
 pub struct Reach(Arc<Inner>);
 
 struct Inner {
     machine: Mutex<Machine>,
     view: watch::Sender<View>,
-    /// Watches that will go on at the next return.
+    /// Watches that resume when the API server is back.
     waiting: AtomicU32,
-    /// None where nobody ever doubts.
+    /// `None` if the API server is never doubted.
     probing: Option<Probing>,
-    /// How often its store was found restored to an older state by an object that does not say so to a watch.
+    /// How often the API server's store was found restored to an older state, detected on an object; watches do not report this.
     rewinds: watch::Sender<u64>,
 }
 
 struct Probing {
     prober: Prober,
     entropy: Entropy,
-    /// 1 while the API server can be reached, as far as is known.
+    /// 1 while the API server is reachable, as far as is known.
     gauge: IntGauge,
 }
 
@@ -111,12 +111,12 @@ impl fmt::Debug for Reach {
 }
 
 impl Reach {
-    /// One that takes the API server for reachable, whatever happens.
+    /// One that always treats the API server as reachable.
     pub fn unquestioned() -> Self {
         Self::with(None)
     }
 
-    /// One that asks by `client`.
+    /// One that probes with `client`.
     pub fn new(client: kube::Client, entropy: Entropy, gauge: IntGauge) -> Self {
         Self::probed_by(
             Arc::new(move || Box::pin(ask(client.clone()))),
@@ -145,7 +145,7 @@ impl Reach {
         }))
     }
 
-    /// Takes in how a request ended: `missed` says that no answer came. Must be called on a tokio runtime.
+    /// Records the outcome of a request: `missed` if no answer came. Must be called on a tokio runtime.
     pub fn heard(&self, missed: bool) {
         if self.0.probing.is_none() {
             return;
@@ -158,28 +158,29 @@ impl Reach {
         }
     }
 
-    /// Whether requests are worth making.
+    /// Whether the API server is up.
     pub fn is_up(&self) -> bool {
         self.0.view.borrow().is_up
     }
 
-    /// What is known, live.
+    /// Subscribes to the known state.
     pub fn view(&self) -> watch::Receiver<View> {
         self.0.view.subscribe()
     }
 
-    /// Waits until it is up.
+    /// Waits until the API server is up.
     pub async fn up(&self) {
         // The sender lives as long as `self`.
         let _ = self.view().wait_for(|view| view.is_up).await;
     }
 
-    /// How often it came back so far, for [`Reach::back`].
+    /// The number of ended outages so far, for [`Reach::back`].
     pub fn returns(&self) -> u64 {
         self.0.view.borrow().returns
     }
 
-    /// Waits until it came back more often than `seen`, and then for this one's turn: the more wait, the longer.
+    /// Waits until the number of ended outages exceeds `seen`, then for a random delay that grows with the number of waiting
+    /// watches.
     pub async fn back(&self, seen: u64) {
         let waiting = Waiting::new(&self.0.waiting);
         let mut view = self.view();
@@ -199,18 +200,18 @@ impl Reach {
         drop(waiting);
     }
 
-    /// An object reads back in an older state than this process has written or seen: etcd was restored from a backup. Every
-    /// watch lists anew, whichever resourceVersion the API server has reached since.
+    /// Records that an object was read in an older state than this process has written or seen: etcd was restored from a backup.
+    /// Every watch lists again, whatever resourceVersion the API server has reached since.
     pub fn note_rewind(&self) {
         self.0.rewinds.send_modify(|rewinds| *rewinds += 1);
     }
 
-    /// How often that was noted, for [`Reach::rewound`].
+    /// How often a rewind was recorded, for [`Reach::rewound`].
     pub fn rewinds(&self) -> u64 {
         *self.0.rewinds.borrow()
     }
 
-    /// Waits until it was noted more often than `seen`.
+    /// Waits until a rewind was recorded more often than `seen`.
     pub async fn rewound(&self, seen: u64) {
         // The sender lives as long as `self`.
         let _ = (self.0.rewinds.subscribe())
@@ -248,7 +249,7 @@ impl Reach {
         }
     }
 
-    /// Changes the machine and shows what came of it.
+    /// Changes the machine and publishes the new state.
     fn change<T>(&self, change: impl FnOnce(&mut Machine) -> T) -> T {
         let mut machine = self
             .0
@@ -257,7 +258,7 @@ impl Reach {
             .unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut machine);
         let now = machine.view();
-        // Under the lock, so that the last state is the one that stays to be seen.
+        // Under the lock, so that the last state is the one published last.
         self.0.view.send_if_modified(|view| {
             let differs = *view != now;
             *view = now;
@@ -267,7 +268,7 @@ impl Reach {
     }
 }
 
-/// Counts one that waits, as long as it lives.
+/// Counts one waiting watch until it is dropped.
 struct Waiting<'a>(&'a AtomicU32);
 
 impl<'a> Waiting<'a> {
@@ -283,7 +284,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Asks `/readyz`, which everybody who is authenticated may.
+/// Requests `/readyz`, which every authenticated user may read.
 async fn ask(client: kube::Client) -> Probe {
     let request = match http::Request::get("/readyz").body(Vec::new()) {
         Ok(request) => request,

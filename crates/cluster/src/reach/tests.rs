@@ -1,10 +1,10 @@
-//! Outages, without an API server and on a clock that is paused.
+//! Outages, without an API server and with a paused clock.
 
 use std::collections::VecDeque;
 
 use super::*;
 
-/// An API server that answers probes one after the other; `Ready` once none is left. Counts them, and those at a time.
+/// An API server that answers probes from a list, then `Ready`. Counts probes, and concurrent ones.
 struct Server {
     answers: Mutex<VecDeque<Probe>>,
     asked: AtomicU32,
@@ -167,7 +167,7 @@ async fn all_that_wait_come_back_one_by_one_and_the_fewer_the_sooner() {
             latest <= within + Duration::from_millis(1),
             "{count}: {latest:?}"
         );
-        // In no tenth of the time come more than a fifth of many.
+        // With many watches, no tenth of the period contains more than a fifth of them.
         if count > 50 {
             for tenth in 0..10 {
                 let part = within / 10;

@@ -1,4 +1,4 @@
-//! Every CRD of the cluster, one watch for the process.
+//! All CRDs of the cluster, with one watch for the process.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::{Change, Handle, Reports, WatchState, Watched, registry};
 use crate::wire::{Scope, Served, Wire};
 
-/// CRDs in a page of a list: one may be a megabyte.
+/// CRDs per page of a list: one may be a megabyte.
 const PAGE: u32 = 20;
 
 /// The CRDs, by the kind that they define.
@@ -26,7 +26,7 @@ pub struct Crds {
     index: Arc<Index>,
 }
 
-/// Names of the CRDs that define a kind: two, where a second one waits for names that the first has.
+/// Names of the CRDs that define a kind: two, if a second one waits for names that the first has.
 struct Index {
     names: Mutex<HashMap<GroupKind, BTreeSet<Key>>>,
     changed: watch::Sender<u64>,
@@ -41,7 +41,7 @@ impl fmt::Debug for Crds {
 }
 
 impl Crds {
-    /// Starts to watch them, reporting what cannot be read; must be called on a tokio runtime.
+    /// Starts the watch and reports unreadable CRDs; must be called on a tokio runtime.
     pub fn start(wire: Wire, entropy: Entropy, reports: Reports) -> Self {
         let index = Arc::new(Index {
             names: Mutex::default(),
@@ -57,7 +57,7 @@ impl Crds {
         Self { handle, index }
     }
 
-    /// The CRD that defines that kind; of two, the one whose names are accepted.
+    /// Returns the CRD that defines that kind; of two, the one whose names are accepted.
     pub fn get(&self, kind: &GroupKind) -> Option<Arc<CrdRecord>> {
         let names = self
             .index
@@ -77,7 +77,7 @@ impl Crds {
             .max_by_key(|record| (record.names_accepted, record.established))
     }
 
-    /// How that version of the kind is served, where its CRD is established and serves it.
+    /// Returns how a version of the kind is served, if its CRD is established and serves it.
     pub fn served(&self, kind: &GroupKind, version: &str) -> Option<Served> {
         let record = self.get(kind).filter(|record| record.serves(version))?;
         Some(Served {
@@ -89,12 +89,12 @@ impl Crds {
         })
     }
 
-    /// Grows whenever a record of any CRD changes.
+    /// A number that grows whenever a record of any CRD changes.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.index.changed.subscribe()
     }
 
-    /// How the watch is doing.
+    /// The state of the watch.
     pub fn state(&self) -> watch::Receiver<WatchState> {
         self.handle.state()
     }
@@ -104,12 +104,12 @@ impl Crds {
         self.handle.synced().await;
     }
 
-    /// How many CRDs there are.
+    /// The number of CRDs.
     pub fn len(&self) -> usize {
         self.handle.store().len()
     }
 
-    /// Whether there is none.
+    /// True if there are no CRDs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

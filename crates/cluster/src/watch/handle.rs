@@ -1,4 +1,4 @@
-//! What a reader of an informer holds: its records, and how the watch is doing.
+//! A reader's handle of an informer: its records, and the state of the watch.
 
 use std::{fmt, sync::Arc};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::wire::Served;
 
-/// A reader's hold on an informer. With the last one the watch ends and its memory is freed.
+/// A reader's handle of an informer. When the last one is dropped, the watch ends and its memory is freed.
 pub struct Handle<R: Record> {
     store: Store<R>,
     state: watch::Receiver<WatchState>,
@@ -59,21 +59,21 @@ impl<R: Record> Handle<R> {
         &self.store
     }
 
-    /// How the watch is doing, as far as this handle's reads go.
+    /// The state of the watch, for the fields that this handle reads.
     pub fn state(&self) -> watch::Receiver<WatchState> {
         self.state.clone()
     }
 
-    /// Waits until the store shows what the API server has.
+    /// Waits until the store shows the state of the API server.
     pub async fn synced(&self) {
-        // The sender lives as long as a seat that needs what this handle's does, so it cannot be closed.
+        // The sender lives as long as a seat with the same needs, so the channel cannot be closed.
         let _ = self
             .state()
             .wait_for(|state| *state == WatchState::Synced)
             .await;
     }
 
-    /// Returns when everything was read once, or cannot be.
+    /// Returns when the first list is complete or has failed.
     pub async fn looked_at(&self) {
         // As above.
         let _ = self
@@ -82,7 +82,7 @@ impl<R: Record> Handle<R> {
             .await;
     }
 
-    /// What keeps the watch from its work, and of which kind it is.
+    /// Returns the problem of the watch, and its kind.
     pub fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
         match &*self.state.borrow() {
             WatchState::Failing { problem, .. } => {
@@ -92,11 +92,10 @@ impl<R: Record> Handle<R> {
         }
     }
 
-    /// Why it cannot be told what there is, if it cannot. What was read once stays true as far as anybody can tell while the
-    /// API server does not answer.
+    /// Checks that the records can be used. Records that were read once stay usable while the API server does not answer.
     ///
     /// # Errors
-    /// The reason, for people.
+    /// The reason, as a message for users.
     pub fn readable(&self) -> Result<(), String> {
         match &*self.state.borrow() {
             WatchState::Synced
@@ -116,12 +115,12 @@ impl<R: Record> Handle<R> {
         }
     }
 
-    /// Whether the API server may have been put back to an older state, and it is about to be found out.
+    /// True while it is not yet known whether the API server was restored to an older state.
     pub fn is_open(&self) -> bool {
         self.informer.shared.is_open()
     }
 
-    /// Tries again now what is waiting to be tried again: the CRD has just appeared, the right was just granted.
+    /// Retries now instead of after the pause: the CRD has just appeared, or a permission was just granted.
     pub fn poke(&self) {
         self.informer.shared.nudge.notify_one();
     }
@@ -133,12 +132,12 @@ impl<R: Record> Drop for Handle<R> {
     }
 }
 
-/// How much is held.
+/// The memory that is held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Records.
+    /// The number of records.
     pub records: usize,
-    /// Bytes of them and of what finds them, without what records share.
+    /// The bytes of the records and their indexes, without data that records share.
     pub bytes: usize,
 }
 
@@ -174,12 +173,12 @@ impl<R: Record> fmt::Debug for Store<R> {
 }
 
 impl<R: Record> Store<R> {
-    /// The record of that object.
+    /// Returns the record of an object.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<R>> {
         self.shared.records().get(key)
     }
 
-    /// The records that belong to the object with that uid, sorted by key.
+    /// Returns the records that belong to the object with that uid, sorted by key.
     pub fn owned_by(&self, uid: &Uid) -> Vec<(ObjectKey, Arc<R>)> {
         let owned = self.shared.records().owned_by(uid);
         owned
@@ -188,12 +187,12 @@ impl<R: Record> Store<R> {
             .collect()
     }
 
-    /// How many records there are.
+    /// The number of records.
     pub fn len(&self) -> usize {
         self.shared.records().len()
     }
 
-    /// Records and their bytes, as held for this reader: those that several share count at the one that came first.
+    /// Records and their bytes, as held for this reader: records that several readers share count for the first one.
     pub fn held(&self) -> Held {
         if !self.shared.is_first(self.seat) {
             return Held::default();
@@ -202,12 +201,12 @@ impl<R: Record> Store<R> {
         Held { records, bytes }
     }
 
-    /// Whether there is none.
+    /// True if there are no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The keys of all records, in no order.
+    /// Returns the keys of all records, unordered.
     pub fn keys(&self) -> Vec<ObjectKey> {
         self.snapshot()
             .iter()
@@ -215,16 +214,17 @@ impl<R: Record> Store<R> {
             .collect()
     }
 
-    /// All records, in no order.
+    /// Returns all records, unordered.
     pub fn snapshot(&self) -> Vec<Arc<R>> {
         self.shared.records().all()
     }
 
-    /// Takes in the answer to a write, so that the next look sees it, and returns the record that the store has now: the
-    /// answer's, or a newer one. None where the watch already told that the object is gone, or where it is not an object.
+    /// Adds the response to a write, so that the next read sees it, and returns the record that the store has now: that of the
+    /// response, or a newer one. `None` if the watch has already reported the deletion of the object, or if the response is not
+    /// an object.
     ///
-    /// The handle's own subscriber is not told: whoever wrote knows. All others are. Should somebody else have changed
-    /// the object just before, so that the answer shows that change too, the watch tells everybody when it comes to it.
+    /// The handle's own subscriber is not notified: the caller knows of the write. All others are. If another client changed the
+    /// object just before, so that the response includes that change, the watch notifies all subscribers when it reports it.
     pub fn answer(&self, object: &Node) -> Option<Arc<R>> {
         let (reading, _) = self.shared.reading();
         let record = self.shared.read(object, &reading.spec).ok()?;
@@ -239,13 +239,13 @@ impl<R: Record> Store<R> {
         now
     }
 
-    /// An answer is older than what was known before the request: the API server may have been put back to an older state, which
-    /// the watch does not show. It is looked at.
+    /// Reports that a response is older than the state known before the request: the API server may have been restored to an
+    /// older state, which the watch does not show. The informer then compares states.
     pub fn doubt(&self) {
         self.shared.doubt();
     }
 
-    /// Takes in that the object of that uid is no more, which a request found out before the watch.
+    /// Removes the object of that uid, whose deletion a request found before the watch.
     pub fn gone(&self, key: &ObjectKey, uid: &Uid) {
         let change = self.shared.records().gone(key, uid);
         self.shared.tell(change, Some(self.seat));

@@ -1,4 +1,4 @@
-//! What the parts of one informer share: records, readers, and how the watch is doing.
+//! The shared state of one informer: records, readers, and the state of the watch.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -26,21 +26,21 @@ use super::{
 /// One informer, without its task.
 pub(super) struct Shared<R> {
     pub(super) watched: Watched,
-    /// Objects in a page of a list.
+    /// Objects per page of a list.
     pub(super) page: u32,
     records: Mutex<Records<R>>,
     readers: Mutex<Readers<R>>,
-    /// Wakes the task out of a pause, and to see whether a list is due.
+    /// Wakes the task from a pause, and to check whether a list is due.
     pub(super) nudge: Notify,
-    /// Whether the API server seems to be in an older state than it was.
+    /// Whether the API server may be in an older state than before.
     doubted: AtomicBool,
-    /// Whether it is open that the records are of the API server's present: until its state was compared.
+    /// Whether it is unknown that the records match the API server's present state: until the states are compared.
     open: AtomicBool,
     pub(super) unread: Unread,
     pub(super) counts: Counts,
 }
 
-/// What an informer counts.
+/// The counters of an informer.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) lists: AtomicU64,
@@ -55,7 +55,7 @@ pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How objects are read: into which records, and what of them is looked at for that.
+/// How objects are read: into which records, and which parts are decoded for that.
 pub(super) struct Reading {
     pub(super) spec: Spec,
     pub(super) sieve: Sieve,
@@ -68,29 +68,29 @@ impl Reading {
     }
 }
 
-/// Who reads an informer, and what is kept for them.
+/// The readers of an informer, and their state.
 struct Readers<R> {
     reading: Arc<Reading>,
-    /// Grows with what is read; a list made for one serves every reader up to it.
+    /// Grows with the set of fields that are kept; a list made for one generation serves every reader up to it.
     generation: u64,
     synced: Option<u64>,
     problem: Option<WatchProblem>,
     last_seat: u64,
     seats: Vec<Seat<R>>,
-    /// What the seats are told, once for all that need the same.
+    /// The state as published to the seats, shared by all that have the same needs.
     told: Vec<Told>,
 }
 
-/// How the watch is doing, for the seats that need a generation.
+/// The state of the watch, for the seats that need a generation.
 struct Told {
     needs: u64,
     state: watch::Sender<WatchState>,
 }
 
-/// One handle's place.
+/// The place of one handle.
 struct Seat<R> {
     number: u64,
-    /// The generation of the spec that has all it reads.
+    /// The generation of the spec that covers the fields it reads.
     needs: u64,
     subscriber: Option<Subscriber<R>>,
 }
@@ -124,35 +124,35 @@ impl<R: Record> Shared<R> {
         }
     }
 
-    /// The records, for one step at a time.
+    /// Locks the records, for one step at a time.
     pub(super) fn records(&self) -> MutexGuard<'_, Records<R>> {
         lock(&self.records)
     }
 
-    /// How many records there are, and their bytes.
+    /// The number of records, and their bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         let records = self.records();
         (records.len(), records.bytes())
     }
 
-    /// Gives a seat back.
+    /// Releases a seat.
     pub(super) fn leave(&self, seat: u64) {
         lock(&self.readers).leave(seat);
     }
 
-    /// Whether that seat is the first of those that are taken.
+    /// True if that seat is the first of those taken.
     pub(super) fn is_first(&self, seat: u64) -> bool {
         let readers = lock(&self.readers);
         readers.seats.first().is_some_and(|one| one.number == seat)
     }
 
-    /// How to read records, and the generation of that.
+    /// Returns how to read records, and its generation.
     pub(super) fn reading(&self) -> (Arc<Reading>, u64) {
         let readers = lock(&self.readers);
         (readers.reading.clone(), readers.generation)
     }
 
-    /// Whether somebody reads more than the last list was made for.
+    /// True if a reader needs more fields than the last list was made for.
     pub(super) fn wants_list(&self) -> bool {
         let readers = lock(&self.readers);
         readers
@@ -160,7 +160,7 @@ impl<R: Record> Shared<R> {
             .is_none_or(|synced| synced < readers.generation)
     }
 
-    /// A list for that generation is complete.
+    /// Records that a list for that generation is complete.
     pub(super) fn synced(&self, generation: u64) {
         lock(&self.readers).publish(|readers| {
             readers.synced = Some(generation);
@@ -168,7 +168,7 @@ impl<R: Record> Shared<R> {
         });
     }
 
-    /// The API server answers again.
+    /// Records that the API server answers again.
     pub(super) fn healthy(&self) {
         lock(&self.readers).publish(|readers| readers.problem = None);
     }
@@ -178,31 +178,32 @@ impl<R: Record> Shared<R> {
         lock(&self.readers).publish(|readers| readers.problem = Some(problem));
     }
 
-    /// An answer is older than what was known before the request: the API server may have been put back to an older state.
+    /// Reports that a response is older than the state known before the request: the API server may have been restored to an
+    /// older state.
     pub(super) fn doubt(&self) {
         self.doubted.store(true, Ordering::Relaxed);
         self.nudge.notify_one();
     }
 
-    /// Notes that it is open whether the records are of the API server's present, or no longer.
+    /// Sets whether it is unknown that the records match the API server's present state.
     pub(super) fn set_open(&self, is_open: bool) {
         self.open.store(is_open, Ordering::Relaxed);
     }
 
-    /// Whether that is about to be found out: it takes a request, and a list where they are not.
+    /// True while that is unknown: it takes a request to find out, and a list if they do not match.
     pub(super) fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Whether there is a doubt since the last look.
+    /// Returns whether a doubt was reported since the last call.
     pub(super) fn is_doubted(&self) -> bool {
         self.doubted.swap(false, Ordering::Relaxed)
     }
 
-    /// Reads a record. One of an object of which a part cannot be read lacks that part, and is reported.
+    /// Reads a record. If a part of the object is unreadable, the record lacks that part, and the object is reported.
     ///
     /// # Errors
-    /// The object cannot be recorded, which is reported: its key, where at least that can be read.
+    /// The object cannot be recorded, and is reported: its key, if at least that is readable.
     pub(super) fn read(&self, object: &Node, spec: &Spec) -> Result<R, Option<ObjectKey>> {
         let why = match catch_unwind(AssertUnwindSafe(|| R::read(object, spec))) {
             Ok(Ok(record)) => {
@@ -231,7 +232,7 @@ impl<R: Record> Shared<R> {
         Err(Some(id.key))
     }
 
-    /// Tells subscribers, all but the one in seat `except`; no lock is held meanwhile.
+    /// Notifies subscribers, except the one in seat `except`; no lock is held meanwhile.
     pub(super) fn tell(&self, changes: impl IntoIterator<Item = Change<R>>, except: Option<u64>) {
         let mut subscribers: Option<Vec<Subscriber<R>>> = None;
         for change in changes {
@@ -265,7 +266,7 @@ impl<R> Readers<R> {
         }
     }
 
-    /// Tells how the watch is doing for those who need that generation.
+    /// Subscribes to the state of the watch for readers that need that generation.
     fn tell(&mut self, needs: u64) -> watch::Receiver<WatchState> {
         if let Some(told) = self.told.iter().find(|told| told.needs == needs) {
             return told.state.subscribe();
@@ -298,7 +299,7 @@ impl<R> Readers<R> {
     }
 }
 
-/// An informer with its task, which ends with it.
+/// An informer with its task, which is aborted when the informer is dropped.
 pub(super) struct Informer<R> {
     pub(super) shared: Arc<Shared<R>>,
     task: AbortHandle,
@@ -315,7 +316,7 @@ impl<R: Record> Informer<R> {
         Self { shared, task }
     }
 
-    /// Takes a seat for somebody who reads `paths`. More than is kept so far asks for another list.
+    /// Adds a seat for a reader of `paths`. If it needs more than is kept so far, another list is requested.
     pub(super) fn join(
         self: Arc<Self>,
         paths: &[Path],

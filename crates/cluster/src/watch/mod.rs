@@ -1,22 +1,23 @@
-//! Informers: what the API server has of a kind, kept up to date as records.
+//! Informers: the API server's objects of a kind, kept up to date as records.
 //!
 //! ```text
 //!  list, pages of 500 ─┐                      ┌──► Store: get, owned_by          (reads, any time)
 //!             bytes ────├─► Sieve ─► Record ─►─┤
 //!  watch, bookmarks ───┘              ▲       └──► subscribers: Change           (only when a record differs)
-//!                                     └── answers to our own writes
+//!                                     └── responses to our own writes
 //! ```
 //!
-//! Each informer is one task with one backoff of its own, so that a kind that cannot be watched disturbs no other. It is
-//! shared by everybody who asks for the same kind, scope and selector, and ends with its last [`Handle`].
+//! Each informer is one task with its own backoff, so that a kind that cannot be watched does not disturb others. It is shared by
+//! all readers of the same kind, scope and selector, and ends with its last [`Handle`].
 //!
-//! **What a subscriber may rely on.** From the moment its handle exists it is told of every change of a record, outside
-//! all locks. What was there before it finds in the store, once its handle is [`WatchState::Synced`]; together nothing is
-//! missed. Changes of one object may be told twice or out of order when an answer and an event cross: a subscriber notes
-//! the key and reads the store, which never goes back, unless the API server does. It must not block.
+//! **Guarantees for subscribers.** From the moment its handle exists, a subscriber is notified of every change of a record,
+//! outside all locks. It finds earlier objects in the store, once its handle is [`WatchState::Synced`]; together nothing is
+//! missed. Changes of one object may be reported twice or out of order when a response and an event cross: a subscriber notes the
+//! key and reads the store, which never goes back to an older state unless the API server does. A subscriber must not block.
 //!
-//! **An object that cannot be read** is one object's trouble: it is reported ([`Reports`]), and the others of its list or watch go
-//! on. Its record lacks what cannot be read and says so ([`Record::fault`]); one that is nothing without that stays as it was.
+//! **An unreadable object** affects only itself: it is reported ([`Reports`]), and the other objects of its list or watch are
+//! processed. Its record lacks the unreadable part and says so ([`Record::fault`]); if a record is useless without that part, the
+//! previous record stays.
 
 mod crds;
 mod handle;
@@ -47,7 +48,7 @@ pub use self::{
 };
 use super::wire::{Scope, Served};
 
-/// What an informer is of. Equal ones share a watch.
+/// The subject of an informer. Equal ones share a watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Watched {
     /// The kind.
@@ -56,18 +57,18 @@ pub struct Watched {
     pub scope: Scope,
 }
 
-/// How a watch is doing, for one handle.
+/// The state of a watch, for one handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchState {
-    /// The first list, or the one that this handle's reads ask for, is under way.
+    /// The first list, or the list that this handle's fields require, is in progress.
     Starting,
-    /// The store shows what the API server has, late by no more than the network is slow.
+    /// The store shows the state of the API server, delayed only by the network.
     Synced,
-    /// It cannot be read at the moment; it is tried again for ever.
+    /// The kind cannot be read at the moment; the watch is retried indefinitely.
     Failing {
-        /// Why.
+        /// The cause.
         problem: WatchProblem,
-        /// Whether the store shows at least a former state.
+        /// Whether the store shows at least an earlier state.
         was_synced: bool,
     },
 }
@@ -75,33 +76,33 @@ pub enum WatchState {
 /// Why a kind cannot be watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchProblem {
-    /// The API server does not serve it: its CRD is missing, or this version of it.
+    /// The API server does not serve it: its CRD is missing, or does not have this version.
     NotServed,
-    /// The right to list or watch is missing.
+    /// The permission to list or watch is missing.
     Forbidden {
-        /// What the API server says.
+        /// The API server's message.
         message: String,
     },
-    /// The API server does not answer, or with an error.
+    /// The API server does not answer, or answers with an error.
     Unavailable {
-        /// What went wrong.
+        /// The error.
         message: String,
     },
 }
 
-/// What happened to one object's record.
+/// A change of one object's record.
 ///
-/// Where `before` and `after` are the same record, a change of somebody else's was overtaken by the answer to our own
-/// write: the record shows it, and nobody has been told.
+/// If `before` and `after` are the same record, the response to our own write arrived before the event of another client's
+/// change: the record includes that change, but no subscriber was notified of it.
 #[derive(Debug)]
 pub struct Change<R> {
-    /// Which object.
+    /// The object.
     pub key: ObjectKey,
-    /// What was kept of it; none where it is new.
+    /// The previous record; `None` if the object is new.
     pub before: Option<Arc<R>>,
-    /// What is kept of it; none where it is gone.
+    /// The current record; `None` if the object is gone.
     pub after: Option<Arc<R>>,
 }
 
-/// Told of changes. It is called from the watch's task and from whoever answers, and must not block.
+/// Receives changes. It is called from the watch's task and from callers of [`Store::answer`], and must not block.
 pub type Subscriber<R> = Arc<dyn Fn(&Change<R>) + Send + Sync>;

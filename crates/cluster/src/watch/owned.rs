@@ -1,4 +1,4 @@
-//! Records by their owner: a table of the records themselves, so that it costs a pointer for each.
+//! Records by owner: a table of pointers to the records, so that it costs one pointer for each.
 
 use std::{hash::BuildHasher, sync::Arc};
 
@@ -9,13 +9,13 @@ use super::Record;
 
 /// The records that have an owner.
 pub(super) struct Owned<R> {
-    /// By the hash of the owner's uid: those of one owner have the same.
+    /// By the hash of the owner's uid: the records of one owner share it.
     table: HashTable<Arc<R>>,
     state: DefaultHashBuilder,
 }
 
 impl<R: Record> Owned<R> {
-    /// Bytes that one takes: its place, and the byte of its hash.
+    /// Bytes per entry: the pointer, and one byte of its hash.
     pub(super) const BYTES: usize = size_of::<Arc<R>>() + 1;
 
     pub(super) fn new() -> Self {
@@ -25,7 +25,7 @@ impl<R: Record> Owned<R> {
         }
     }
 
-    /// Takes in a record that is not there; nothing is done for one without an owner.
+    /// Inserts a record that is not in the table; does nothing for a record without an owner.
     pub(super) fn insert(&mut self, record: &Arc<R>) {
         let Some(owner) = record.owner() else { return };
         let hash = self.state.hash_one(owner);
@@ -33,7 +33,7 @@ impl<R: Record> Owned<R> {
             .insert_unique(hash, record.clone(), hash_by(&self.state));
     }
 
-    /// Takes out that very record.
+    /// Removes this record, compared by pointer.
     pub(super) fn remove(&mut self, record: &Arc<R>) {
         let Some(owner) = record.owner() else { return };
         let hash = self.state.hash_one(owner);
@@ -45,7 +45,7 @@ impl<R: Record> Owned<R> {
         }
     }
 
-    /// Those of one owner, in the order of their keys.
+    /// Returns the records of one owner, sorted by key.
     pub(super) fn of(&self, uid: &Uid) -> Vec<Arc<R>> {
         let same_hash = self.table.iter_hash(self.state.hash_one(uid));
         let mut of_owner: Vec<_> = same_hash
@@ -56,13 +56,13 @@ impl<R: Record> Owned<R> {
         of_owner
     }
 
-    /// Gives back room that is not needed.
+    /// Frees unused capacity.
     pub(super) fn shrink(&mut self) {
         self.table.shrink_to_fit(hash_by(&self.state));
     }
 }
 
-/// The hash of a record that is in the table, when it moves there.
+/// The hash of a record in the table, when the table is resized.
 fn hash_by<R: Record>(state: &DefaultHashBuilder) -> impl Fn(&Arc<R>) -> u64 {
     |record| record.owner().map_or(0, |owner| state.hash_one(owner))
 }

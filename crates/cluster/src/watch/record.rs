@@ -1,4 +1,4 @@
-//! What an informer keeps of an object.
+//! The records that an informer keeps of objects.
 
 use orkestra_core::{
     plan::GroupKind,
@@ -17,15 +17,15 @@ use crate::wire::Form;
 /// Why an object cannot be recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unrecorded {
-    /// It is not shaped like an object.
+    /// It does not have the shape of an object.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// A part of it cannot be read, and the record is nothing without it.
+    /// A part of it is unreadable, and the record is useless without it.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-/// The object, if all of it can be read.
+/// Returns the object, if all of it is readable.
 fn whole(object: &Node) -> Result<&Node, Unrecorded> {
     match Fault::all_of(object).into_iter().next() {
         Some(fault) => Err(fault.into()),
@@ -33,46 +33,46 @@ fn whole(object: &Node) -> Result<&Node, Unrecorded> {
     }
 }
 
-/// What is kept of an object, instead of the object.
+/// The data that is kept of an object, instead of the object.
 pub trait Record: Send + Sync + Sized + 'static {
-    /// Records `object`, as far as `spec` asks for it.
+    /// Records `object`, as far as `spec` requires.
     ///
     /// # Errors
-    /// [`Unrecorded`]: what was recorded of it before stays then.
+    /// [`Unrecorded`]: the previous record of the object stays.
     fn read(object: &Node, spec: &Spec) -> Result<Self, Unrecorded>;
 
-    /// The part that cannot be read of what is looked at, of a record that lacks it.
+    /// The unreadable part that the record lacks.
     fn fault(&self) -> Option<&Fault> {
         None
     }
 
-    /// What [`Record::read`] looks at: of an object through this it reads the same.
+    /// The paths that [`Record::read`] uses: an object filtered by this sieve gives the same record.
     fn looks_at(spec: &Spec) -> Sieve;
 
-    /// Who it is, and which state of it this is.
+    /// The identity of the object, and its resourceVersion.
     fn identity(&self) -> &Identity;
 
-    /// Bytes on the heap, without what records share.
+    /// Bytes on the heap, without data that records share.
     fn heap_bytes(&self) -> usize;
 
-    /// Whether somebody should hear of it: of most records, anything but the resourceVersion differs.
+    /// True if subscribers have to be notified: for most records, if anything but the resourceVersion differs.
     fn differs(&self, before: &Self) -> bool;
 
-    /// What the API server is asked for.
+    /// The form in which objects are requested from the API server.
     const FORM: Form = Form::Whole;
 
-    /// What it belongs to: the uid of an object, or for what belongs to children what tells those apart.
+    /// The owner: the uid of an object, or for objects that belong to children, the identification of the child.
     fn owner(&self) -> Option<&Uid> {
         None
     }
 }
 
-/// What records are read with: the union of what all readers of an informer ask for.
+/// How records are read: the union of what all readers of an informer need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// The objects' kind.
     pub kind: GroupKind,
-    /// Paths that are kept; none lies below another.
+    /// Paths that are kept; none is below another.
     pub paths: Vec<Path>,
 }
 
@@ -87,12 +87,12 @@ impl Spec {
         spec
     }
 
-    /// Whether everything under `paths` is kept.
+    /// True if everything under `paths` is kept.
     pub fn covers(&self, paths: &[Path]) -> bool {
         paths.iter().all(|path| self.keeps(path))
     }
 
-    /// Keeps `paths` as well.
+    /// Keeps `paths` too.
     pub fn widen(&mut self, paths: &[Path]) {
         for path in paths {
             if !self.keeps(path) {
@@ -237,10 +237,10 @@ impl Record for Scaler {
     }
 }
 
-/// That an object is there, in a version.
+/// The existence of an object, with its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// Who it is.
+    /// The identity of the object.
     pub id: Identity,
 }
 

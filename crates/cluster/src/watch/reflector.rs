@@ -1,22 +1,22 @@
-//! The task of an informer: list, then watch, for ever.
+//! The task of an informer: list, then watch, indefinitely.
 //!
 //! ```text
-//!        ┌── 410, a reader asks for more, or an older state ◄┐
+//!        ┌── 410, a reader needs more, or an older state ◄───┐
 //!        ▼                                                   │
 //!  ──► list ── complete ──► watch from there ── clean end ──►┤ again from the last event or bookmark
-//!        │ error                 │ error, or silence beyond the time asked for
+//!        │ error                 │ error, or silence beyond the requested time
 //!        └───────► pause ◄───────┘
 //! ```
 //!
-//! An API server that was away may be back in an older state: etcd was restored from a backup. A watch from a resourceVersion
-//! that it has not reached again shows nothing, and without an error. So after a failure its state is compared first: a list of
-//! one object tells the resourceVersion, and everything is listed anew where that is behind what was known. The same happens
-//! when an event, a bookmark or the answer to a request is older than what was known before it, and when a Lease of the process
-//! reads back older than it was written: that also shows a restored state which has passed the known resourceVersion since.
+//! After an outage the API server may be in an older state: etcd was restored from a backup. A watch from a resourceVersion that
+//! it has not reached again shows nothing, without an error. So after a failure its state is compared first: a list of one object
+//! returns the resourceVersion, and everything is listed again if it is behind the known one. The same happens when an event, a
+//! bookmark or a response is older than the state known before it, and when a Lease of the process is read in an older state than
+//! it was written: this also detects a restored state that has passed the known resourceVersion since.
 //!
-//! The pause is this watch's own: 200 ms, doubled up to 10 s; 1 s to 30 s for a kind that is not served; 30 s for a right
-//! that is missing. A nudge ends it. While the API server cannot be reached at all, everything waits for its return, and goes
-//! on then from where it was: one watch after the other.
+//! Each watch has its own pause: 200 ms, doubled up to 10 s; 1 s to 30 s for a kind that is not served; 30 s for a missing
+//! permission. A nudge ends it. While the API server is unreachable, all watches wait for its return, and then resume from their
+//! position, one after the other.
 
 mod compare;
 mod pause;
@@ -35,15 +35,15 @@ use super::{
 };
 use crate::wire::{Event, Listed, PageOf, Wire, WireError, is_missed};
 
-/// How long a watch is asked to last, with 5 s of jitter below: kube-apiserver ends them at 5 minutes or later.
+/// The requested duration of a watch, with 5 s of jitter below: kube-apiserver ends watches at 5 minutes or later.
 const LIFETIME: Duration = Duration::from_secs(295);
-/// How long a watch may outlast that before its connection is taken for dead.
+/// How long a watch may exceed its duration before its connection counts as dead.
 const SLACK: Duration = Duration::from_secs(15);
 /// A watch that ends sooner without an event has failed.
 const SHORT: Duration = Duration::from_secs(1);
-/// A watch that lasted so long ends the backoff.
+/// A watch that lasted this long resets the backoff.
 const STEADY: Duration = Duration::from_secs(5);
-/// How soon the API server's state is compared again because of an answer.
+/// The shortest interval between comparisons of the API server's state because of a response.
 const COMPARED: Duration = Duration::from_secs(10);
 
 /// Runs the informer until it is aborted.
@@ -78,31 +78,31 @@ struct Reflector<'a, R> {
     shared: &'a Shared<R>,
     wire: &'a Wire,
     entropy: &'a Entropy,
-    /// Pauses in a row.
+    /// Consecutive pauses.
     failures: u32,
-    /// Where the next watch starts; none where a list is due.
+    /// The start of the next watch; `None` if a list is due.
     from: Option<Version>,
-    /// Whether the API server may have been put back to an older state since it was last heard.
+    /// Whether the API server may have been restored to an older state since its last response.
     doubt: bool,
-    /// When its state was last compared because of an answer.
+    /// The time of the last comparison of states because of a response.
     compared: Instant,
-    /// The rewinds of the API server that were known when the last list began.
+    /// The number of rewinds of the API server known when the last list began.
     rewinds: u64,
 }
 
-/// How a watch ended.
+/// The end of a watch.
 enum End {
-    /// As it should: on the server's side, in time.
+    /// Regular: by the server, after the requested time.
     Clean,
-    /// A reader asks for more.
+    /// A reader needs more fields.
     List,
-    /// The API server was away: its connection may be dead, though nobody said so.
+    /// The API server was unreachable: the connection may be dead without an error.
     Returned,
-    /// Its start is too old.
+    /// The resourceVersion of its start is too old.
     Gone,
-    /// The API server is in an older state than it was.
+    /// The API server is in an older state than before.
     Rewound,
-    /// Refused, or a connection that broke or died.
+    /// Refused, or the connection broke or died.
     Failed(WireError),
 }
 
@@ -115,7 +115,7 @@ impl<R: Record> Reflector<'_, R> {
                 self.set_doubt(true);
             }
             if self.from.is_none() || self.shared.wants_list() {
-                // Large and rare, as all that lists and starts: in memory of its own, while it lasts.
+                // Large and rare, like everything that lists and starts: boxed, so that its memory is held only while it runs.
                 match Box::pin(self.list()).await {
                     Ok(version) => {
                         self.from = Some(version);
@@ -123,7 +123,7 @@ impl<R: Record> Reflector<'_, R> {
                     }
                     Err(error) => {
                         self.close(&error);
-                        // A page that is too old is no trouble: the next list is fresh.
+                        // A page that is too old is not a problem: the next list is fresh.
                         if !matches!(error, WireError::Gone(_)) {
                             self.shared.failing(problem(&error));
                         }
@@ -154,7 +154,7 @@ impl<R: Record> Reflector<'_, R> {
         }
     }
 
-    /// Sees to what follows the end of a watch.
+    /// Handles the end of a watch.
     async fn follow(&mut self, end: End, heard: bool, was_long: bool) {
         let was_good = heard || was_long;
         match end {
@@ -181,14 +181,14 @@ impl<R: Record> Reflector<'_, R> {
                 tracing::debug!(kind = %self.shared.watched.served.plural, %error, "a watch failed");
                 self.set_doubt(true);
                 self.close(&error);
-                // One that worked and broke is taken up again before anybody hears of it.
+                // A watch that worked and broke is restarted before it is reported.
                 if was_good {
                     count(&self.shared.counts.failures);
                 } else {
                     self.shared.failing(problem(&error));
                 }
                 if matches!(error, WireError::NotServed(_) | WireError::NotFound(_)) {
-                    // Served again it may be another CRD's.
+                    // If it is served again, the CRD may be another one.
                     self.from = None;
                 }
                 self.pause(&error).await;
@@ -196,7 +196,7 @@ impl<R: Record> Reflector<'_, R> {
         }
     }
 
-    /// Reads everything there is; returns where to watch from.
+    /// Lists all objects; returns the resourceVersion to watch from.
     async fn list(&self) -> Result<Version, WireError> {
         count(&self.shared.counts.lists);
         let (reading, generation) = self.shared.reading();
@@ -225,7 +225,7 @@ impl<R: Record> Reflector<'_, R> {
         }
     }
 
-    /// Takes in a part of a list. The first page says which state all of them show.
+    /// Processes a part of a list. The first page determines the resourceVersion of all of them.
     fn take_listed(&self, listed: Listed, reading: &Reading, version: &mut Option<Version>) {
         match listed {
             Listed::Version(text) => {
@@ -255,7 +255,7 @@ impl<R: Record> Reflector<'_, R> {
         }
     }
 
-    /// Watches from `from` on; `heard` tells whether anything came.
+    /// Watches from `from`; sets `heard` if anything was received.
     async fn watch(&mut self, heard: &mut bool) -> End {
         let timeout = self.entropy.shorten(LIFETIME, 5.0 / LIFETIME.as_secs_f64());
         let dead_at = Instant::now() + timeout + SLACK;
@@ -294,7 +294,7 @@ impl<R: Record> Reflector<'_, R> {
                 () = sleep_until(compare_at.unwrap_or(dead_at)), if compare_at.is_some() => {
                     compare_at = None;
                     self.compared = Instant::now();
-                    // Tried again at the next doubt.
+                    // On failure it is repeated at the next doubt.
                     let _ = Box::pin(self.compare()).await;
                     if self.from.is_none() {
                         return End::Rewound;
@@ -329,7 +329,7 @@ impl<R: Record> Reflector<'_, R> {
         }
     }
 
-    /// Takes in an event. One that is older than what was told before is the end of this watch: nothing is to be watched from.
+    /// Processes an event. One that is older than the known state ends this watch: there is no position to watch from.
     fn take_in(&mut self, event: Event, reading: &Reading) {
         let (object, is_there) = match event {
             Event::Put(object) => (object, true),

@@ -1,4 +1,4 @@
-//! The informers of a process: one for each kind, scope and selector that somebody reads.
+//! The informers of a process: one for each kind, scope and selector that is read.
 
 use std::{
     collections::HashMap,
@@ -27,10 +27,10 @@ use super::{
 };
 use crate::wire::Wire;
 
-/// Objects in a page of a list.
+/// Objects per page of a list.
 const PAGE: u32 = 500;
 
-/// All informers of children and of custom resources; shared among operators.
+/// All informers of children and of custom resources; shared by operators.
 pub struct Informers {
     wire: Wire,
     entropy: Entropy,
@@ -43,28 +43,28 @@ pub struct Informers {
     scalers: Pool<Scaler>,
 }
 
-/// What one informer has done, for metrics.
+/// The counters of one informer, for metrics.
 #[derive(Clone, Debug)]
 pub struct Stats {
-    /// What it is of.
+    /// What is watched.
     pub watched: Watched,
     /// Whether its objects are custom resources, not children.
     pub of_crs: bool,
     /// Records in its store.
     pub records: usize,
-    /// Bytes of them.
+    /// Bytes of the records.
     pub bytes: usize,
-    /// Lists begun: one, and one for each time that a watch could not go on or a reader asked for more.
+    /// Lists started: one, plus one for each time that a watch could not resume or a reader needed more fields.
     pub lists: u64,
-    /// Watches begun; about one in five minutes is healthy.
+    /// Watches started; about one in five minutes is healthy.
     pub watches: u64,
     /// Lists and watches that failed.
     pub failures: u64,
     /// Panics caught in records and subscribers.
     pub panics: u64,
-    /// States of objects that could not be read whole.
+    /// Object states that could not be read completely.
     pub unreadable: u64,
-    /// How often the API server was found in an older state than it was.
+    /// How often the API server was found in an older state than before.
     pub rewinds: u64,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Debug for Informers {
 }
 
 impl Informers {
-    /// None yet; they will read through `wire`.
+    /// No informers yet; they will read through `wire`.
     pub fn new(wire: Wire, entropy: Entropy) -> Self {
         Self {
             wire,
@@ -92,15 +92,14 @@ impl Informers {
         }
     }
 
-    /// The same, objects that cannot be read being reported to `reports`.
+    /// The same, with unreadable objects reported to `reports`.
     #[must_use]
     pub fn reporting(mut self, reports: Reports) -> Self {
         self.reports = reports;
         self
     }
 
-    /// Reads children, keeping what lies under `paths`. Starts an informer where there is none; must be called on a tokio
-    /// runtime.
+    /// Reads children, keeping `paths`. Starts an informer if there is none; must be called on a tokio runtime.
     pub fn children(
         &self,
         watched: Watched,
@@ -120,7 +119,7 @@ impl Informers {
         self.join(&self.crs, watched, paths, subscriber)
     }
 
-    /// Reads what belongs to children, as [`Informers::children`].
+    /// Reads objects that belong to children, as [`Informers::children`].
     pub fn related(
         &self,
         watched: Watched,
@@ -129,7 +128,7 @@ impl Informers {
         self.join(&self.related, watched, &[], subscriber)
     }
 
-    /// Reads objects that lead to passes, as [`Informers::children`].
+    /// Reads objects that trigger passes, as [`Informers::children`].
     pub fn observed(
         &self,
         watched: Watched,
@@ -139,7 +138,7 @@ impl Informers {
         self.join(&self.observed, watched, paths, subscriber)
     }
 
-    /// Reads which objects there are, in which versions; nothing of their content.
+    /// Reads the existence and version of objects, without their content.
     pub fn presence(&self, watched: Watched, subscriber: Subscriber<Presence>) -> Handle<Presence> {
         self.join(&self.presence, watched, &[], Some(subscriber))
     }
@@ -149,15 +148,15 @@ impl Informers {
         self.join(&self.scalers, watched, &[], Some(subscriber))
     }
 
-    /// Reads objects of a kind of the caller's own into records of its own, by an informer that nobody shares; must be called on
-    /// a tokio runtime.
+    /// Reads objects into records of the caller's own type, with an informer that is not shared; must be called on a tokio
+    /// runtime.
     pub fn alone<R: Record>(&self, watched: Watched, subscriber: Subscriber<R>) -> Handle<R> {
         let (wire, entropy) = (self.wire.clone(), self.entropy.clone());
         let informer = start(watched, PAGE, &[], wire, entropy, self.reports.clone());
         informer.join(&[], Some(subscriber))
     }
 
-    /// What the informers have done that somebody reads.
+    /// The counters of all informers that have readers.
     pub fn stats(&self) -> Vec<Stats> {
         let mut all = stats(&self.children, false);
         all.extend(stats(&self.related, false));
@@ -230,7 +229,7 @@ pub(super) fn start<R: Record>(
     let shared = Arc::new(Shared::new(watched, page, paths, reports));
     let kind = shared.watched.served.group_kind();
     let state = (shared.clone(), wire, entropy);
-    // Each run lists anew. It is aborted when nobody reads it any more.
+    // Each run lists again. The task is aborted when the last reader is gone.
     let task = tasks::named(Task::Watch, kind).keep(Ends::never(), state, |state| {
         let (shared, wire, entropy) = state.clone();
         Box::pin(reflector::run(shared, wire, entropy))

@@ -1,4 +1,4 @@
-//! Readers of one kind in all namespaces, or in some of them with an informer for each, as one.
+//! Readers of one kind in all namespaces, or in some namespaces with an informer for each, combined.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::{Handle, Held, Record, WatchProblem, WatchState, Watched};
 use crate::wire::Served;
 
-/// Handles of one kind, each of another namespace, or one of all.
+/// Handles of one kind, one for each namespace, or one for all namespaces.
 #[derive(Debug)]
 pub struct Scoped<R: Record> {
     served: Served,
@@ -21,7 +21,7 @@ pub struct Scoped<R: Record> {
 }
 
 impl<R: Record> Scoped<R> {
-    /// Those that `start` gives for `watched` in each of `places`. A cluster-scoped kind is read whole.
+    /// The handles that `start` returns for `watched` in each of `places`. A cluster-scoped kind is read completely.
     pub fn start(watched: &Watched, places: &Places, start: impl Fn(Watched) -> Handle<R>) -> Self {
         let all = Places::All;
         let is_namespaced = watched.served.namespaced;
@@ -47,31 +47,31 @@ impl<R: Record> Scoped<R> {
         Stores(&self.parts)
     }
 
-    /// The namespaces that are watched; none stands for all.
+    /// The watched namespaces; `None` stands for all.
     pub fn namespaces(&self) -> impl Iterator<Item = Option<&str>> {
         self.parts.iter().map(namespace)
     }
 
-    /// How the watches are doing.
+    /// The states of the watches.
     pub fn states(&self) -> impl Iterator<Item = watch::Receiver<WatchState>> {
         self.parts.iter().map(Handle::state)
     }
 
-    /// The namespaces that are watched, none standing for all, and how each watch is doing.
+    /// The watched namespaces, `None` for all, and the state of each watch.
     pub fn parts(&self) -> impl Iterator<Item = (Option<&str>, watch::Receiver<WatchState>)> {
         let parts = self.parts.iter();
         parts.map(|part| (namespace(part), part.state()))
     }
 
-    /// Returns when every watch was in a state like that; `like` is asked with its namespace.
+    /// Returns when every watch has been in a state that satisfies `like`, which is called with its namespace.
     pub async fn until(&self, like: impl Fn(Option<&str>, &WatchState) -> bool) {
         for (namespace, mut state) in self.parts() {
-            // An error says that the watch is gone, and this value with it.
+            // An error means that the watch is gone, and this value with it.
             let _ = state.wait_for(|state| like(namespace, state)).await;
         }
     }
 
-    /// Returns when one of the watches was in a state like that.
+    /// Returns when one of the watches has been in a state that satisfies `like`.
     pub async fn until_any(&self, like: impl Fn(&WatchState) -> bool) {
         let like = &like;
         let waits = self.states().map(|mut state| async move {
@@ -81,20 +81,20 @@ impl<R: Record> Scoped<R> {
         first(waits).await;
     }
 
-    /// Returns when everything was read once, or cannot be.
+    /// Returns when the first list of every watch is complete or has failed.
     pub async fn looked_at(&self) {
         self.until(|_, state| *state != WatchState::Starting).await;
     }
 
-    /// What keeps one of the watches from its work, and of which kind it is.
+    /// Returns the problem of one of the watches, and its kind.
     pub fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
         self.parts.iter().find_map(Handle::trouble)
     }
 
-    /// As [`Handle::readable`], of all of them but those of single namespaces whose permissions are gone, while there are others.
+    /// As [`Handle::readable`], for all handles. Single namespaces without permission are ignored while there are others.
     ///
     /// # Errors
-    /// The reason, for people.
+    /// The reason, as a message for users.
     pub fn readable(&self) -> Result<(), String> {
         let is_granted = |part: &&Handle<R>| {
             let trouble = part.trouble();
@@ -107,7 +107,7 @@ impl<R: Record> Scoped<R> {
         granted.into_iter().try_for_each(Handle::readable)
     }
 
-    /// Whether the API server may have been put back to an older state, and it is about to be found out.
+    /// True while it is not yet known whether the API server was restored to an older state.
     pub fn is_open(&self) -> bool {
         self.parts.iter().any(Handle::is_open)
     }
@@ -117,12 +117,12 @@ fn namespace<R: Record>(part: &Handle<R>) -> Option<&str> {
     part.watched().scope.namespace.as_deref()
 }
 
-/// The records of several handles: [`super::Store`] says what each function does.
+/// The records of several handles: [`super::Store`] describes each function.
 #[derive(Debug)]
 pub struct Stores<'a, R: Record>(&'a [Handle<R>]);
 
 impl<R: Record> Stores<'_, R> {
-    /// The handle that objects of a namespace are in.
+    /// Returns the handle for objects of a namespace.
     fn of(&self, object: Option<&str>) -> Option<&Handle<R>> {
         let is_of = |part: &&Handle<R>| match namespace(part) {
             None => true,
@@ -131,12 +131,12 @@ impl<R: Record> Stores<'_, R> {
         self.0.iter().find(is_of)
     }
 
-    /// The record of that object.
+    /// Returns the record of an object.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<R>> {
         self.of(key.namespace.as_deref())?.store().get(key)
     }
 
-    /// The records that belong to the object with that uid, sorted by key.
+    /// Returns the records that belong to the object with that uid, sorted by key.
     pub fn owned_by(&self, uid: &Uid) -> Vec<(ObjectKey, Arc<R>)> {
         let parts = self.0.iter();
         let mut owned: Vec<_> = parts.flat_map(|part| part.store().owned_by(uid)).collect();
@@ -151,25 +151,25 @@ impl<R: Record> Stores<'_, R> {
         self.0.iter().map(|part| part.store().held()).sum()
     }
 
-    /// The keys of all records, in no order.
+    /// Returns the keys of all records, unordered.
     pub fn keys(&self) -> Vec<ObjectKey> {
         self.0.iter().flat_map(|part| part.store().keys()).collect()
     }
 
-    /// All records, in no order.
+    /// Returns all records, unordered.
     pub fn snapshot(&self) -> Vec<Arc<R>> {
         let parts = self.0.iter();
         parts.flat_map(|part| part.store().snapshot()).collect()
     }
 
-    /// Takes in the answer to a write.
+    /// Adds the response to a write.
     pub fn answer(&self, object: &Node) -> Option<Arc<R>> {
         let namespace = object.get("metadata").and_then(|all| all.get("namespace"));
         let part = self.of(namespace.and_then(Node::as_str))?;
         part.store().answer(object)
     }
 
-    /// An answer is older than what was known before the request.
+    /// Reports that a response is older than the state known before the request.
     pub fn doubt(&self) {
         for part in self.0 {
             part.store().doubt();

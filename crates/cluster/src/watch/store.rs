@@ -1,8 +1,8 @@
 //! The records of one informer and the rules by which they change; no lock, no task, no clock.
 //!
-//! An object's state is what its newest resourceVersion says, wherever it comes from: list, event, or the answer to a
-//! write of ours. Answers are remembered until the watch has echoed them, for one reason: an event that is older than
-//! such an answer and no echo is somebody else's change. The record has it already, but nobody was told.
+//! The newest resourceVersion determines an object's state, whatever its source: a list, an event, or the response to our own
+//! write. Responses are remembered until the watch has echoed them, for one reason: an event that is older than such a response
+//! and not an echo is a change by another client. The record includes it already, but no subscriber was notified of it.
 
 use std::{
     borrow::Borrow,
@@ -21,19 +21,19 @@ use orkestra_core::{
 
 use super::{Change, Record, owned::Owned};
 
-/// Echoes awaited per object; beyond, the oldest is forgotten, which costs a needless wake-up.
+/// Echoes awaited per object; beyond that the oldest is dropped, which costs an unnecessary notification.
 const MOST_ECHOES: usize = 8;
 
-/// The records, and how far the watch has come.
+/// The records, and the position of the watch.
 pub(super) struct Records<R> {
     entries: HashSet<Entry<R>>,
-    /// Those that have an owner, by that.
+    /// The records with an owner, by owner.
     owned: Owned<R>,
     /// Bytes of all records.
     bytes: usize,
-    /// Everything up to this resourceVersion has been told by list or watch.
+    /// Everything up to this resourceVersion was reported by list or watch.
     progress: Option<Version>,
-    /// resourceVersions of answers that the watch has not told of yet.
+    /// resourceVersions of responses that the watch has not reported yet.
     echoes: HashMap<ObjectKey, Vec<Version>>,
     listing: Option<Listing>,
     /// Number of the current or last list.
@@ -42,16 +42,16 @@ pub(super) struct Records<R> {
 
 struct Listing {
     version: Version,
-    /// The server is behind what it told before (restored from a backup): what it says now is the truth.
+    /// The server is behind what it reported before (restored from a backup): its present state counts.
     rewound: bool,
-    /// It had an object that cannot even be named: what it does not show may be there.
+    /// The list had an object without a readable name: objects that are missing in it may exist.
     blind: bool,
 }
 
-/// A record, found by its own key: the key is held once.
+/// A record, indexed by its own key: the key is held once.
 struct Entry<R> {
     record: Arc<R>,
-    /// The last list that had it.
+    /// The last list that contained it.
     epoch: Cell<u32>,
 }
 
@@ -75,7 +75,7 @@ impl<R: Record> PartialEq for Entry<R> {
 
 impl<R: Record> Eq for Entry<R> {}
 
-/// How a resourceVersion relates to the one that is known.
+/// The relation of a resourceVersion to the known one.
 #[derive(PartialEq, Eq)]
 enum Age {
     Newer,
@@ -125,12 +125,12 @@ impl<R: Record> Records<R> {
         self.owned.of(uid)
     }
 
-    /// Bytes of the records and of what finds them.
+    /// Bytes of the records and their indexes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// An event that says what the object is now.
+    /// Applies an event with the object's present state.
     pub(super) fn put(&mut self, record: R) -> Option<Change<R>> {
         let Identity {
             key,
@@ -149,7 +149,7 @@ impl<R: Record> Records<R> {
         }
     }
 
-    /// An event that says that the object is gone, or out of what is watched.
+    /// Applies an event that reports that the object is deleted, or no longer selected.
     pub(super) fn delete(&mut self, gone: &Identity) -> Option<Change<R>> {
         self.advance(&gone.resource_version);
         let overtaken = self.hear(&gone.key, &gone.resource_version);
@@ -160,7 +160,7 @@ impl<R: Record> Records<R> {
         }
     }
 
-    /// The watch has told everything up to `version`.
+    /// Records that the watch has reported everything up to `version`.
     pub(super) fn advance(&mut self, version: &Version) {
         if self
             .progress
@@ -171,8 +171,8 @@ impl<R: Record> Records<R> {
         }
     }
 
-    /// The answer to a write of ours. Returns what is known of the object now, and how it changed. An answer that the
-    /// watch has overtaken brings no object back.
+    /// Applies the response to our own write. Returns the present record of the object, and how it changed. A response that is
+    /// older than the watch does not restore an object.
     pub(super) fn answer(&mut self, record: R) -> (Option<Arc<R>>, Option<Change<R>>) {
         let Identity {
             key,
@@ -202,7 +202,7 @@ impl<R: Record> Records<R> {
         (self.get(&key), change)
     }
 
-    /// The API server says that the object with that uid is no more.
+    /// Applies the API server's report that the object with that uid is gone.
     pub(super) fn gone(&mut self, key: &ObjectKey, uid: &Uid) -> Option<Change<R>> {
         let known = self.entries.get(key)?;
         if known.record.identity().uid == *uid {
@@ -212,7 +212,7 @@ impl<R: Record> Records<R> {
         }
     }
 
-    /// A list begins, which shows the state at `version`. One that was not ended is dropped.
+    /// Starts a list that shows the state at `version`. A list that was not ended is dropped.
     pub(super) fn list_begin(&mut self, version: Version) {
         let rewound = self
             .progress
@@ -226,9 +226,10 @@ impl<R: Record> Records<R> {
         });
     }
 
-    /// An object of the list.
+    /// Adds an object of the list.
     pub(super) fn list_put(&mut self, record: R) -> Option<Change<R>> {
-        // A list shows everything up to its version: what is known from before that and is not in it is of another past.
+        // A list shows everything up to its version: a record from before that version that the list lacks belongs to another
+        // history.
         let is_undone = |known: &Version| {
             let listing = self.listing.as_ref();
             listing.is_some_and(|list| list.rewound || !known.is_newer_than(&list.version))
@@ -240,7 +241,7 @@ impl<R: Record> Records<R> {
                 &known.identity().resource_version,
             ) {
                 Age::Newer => true,
-                // Of the same state more may be kept than before.
+                // More fields may be kept of the same state than before.
                 Age::Same => record.differs(&known),
                 Age::Older => is_undone(&known.identity().resource_version),
             }
@@ -252,21 +253,21 @@ impl<R: Record> Records<R> {
         change
     }
 
-    /// An object of the list that cannot be read: what was known of it stays.
+    /// Keeps the record of an object of the list that is unreadable.
     pub(super) fn list_keep(&self, key: &ObjectKey) {
         if let Some(entry) = self.entries.get(key) {
             entry.epoch.set(self.epoch);
         }
     }
 
-    /// An object of the list that cannot even be named.
+    /// Notes an object of the list whose name is unreadable.
     pub(super) fn list_blind(&mut self) {
         if let Some(listing) = &mut self.listing {
             listing.blind = true;
         }
     }
 
-    /// The list is complete: what it did not have is gone, unless it is newer.
+    /// Ends the list: objects that it lacks are gone, unless they are newer.
     pub(super) fn list_end(&mut self) -> Vec<Change<R>> {
         let Some(Listing {
             version,
@@ -293,7 +294,8 @@ impl<R: Record> Records<R> {
             .map(|entry| entry.record.identity().key.clone())
             .collect();
         let mut changes: Vec<_> = gone.iter().filter_map(|key| self.leave(key)).collect();
-        // Events that would have told of others' changes are lost; what came by answer may show such changes.
+        // Events that would have reported other clients' changes are lost; records that came from responses may include such
+        // changes.
         let echoes = std::mem::take(&mut self.echoes);
         changes.extend(echoes.keys().filter_map(|key| self.get(key)).map(told_late));
         self.shrink();
@@ -301,7 +303,7 @@ impl<R: Record> Records<R> {
         changes
     }
 
-    /// Takes an echo off those awaited. Whether the event is somebody else's, and a later answer is known already.
+    /// Removes an awaited echo. True if the event is another client's, and a later response is already known.
     fn hear(&mut self, key: &ObjectKey, version: &Version) -> bool {
         let Some(awaited) = self.echoes.get_mut(key) else {
             return false;
@@ -314,10 +316,10 @@ impl<R: Record> Records<R> {
         !is_echo
     }
 
-    /// Puts a record in; a change only if it says anything new.
+    /// Inserts a record; returns a change only if it differs.
     fn enter(&mut self, record: R) -> Option<Change<R>> {
         let after = Arc::new(record);
-        // Only the list itself says that the list has an object.
+        // Only the list itself marks an object as contained in it.
         let epoch = self
             .entries
             .get(&after.identity().key)
@@ -354,22 +356,22 @@ impl<R: Record> Records<R> {
         })
     }
 
-    /// Gives back room that is not needed.
+    /// Frees unused capacity.
     fn shrink(&mut self) {
         self.entries.shrink_to_fit();
         self.owned.shrink();
     }
 
-    /// Takes a record out of what is counted and found by owner.
+    /// Removes a record from the byte count and the index by owner.
     fn disown(&mut self, record: &Arc<R>) {
         self.bytes -= bytes_of(&**record);
         self.owned.remove(record);
     }
 }
 
-/// What one record takes: itself, what it holds, its name, and its places in the two indexes.
+/// The bytes of one record: itself, its heap data, its name, and its entries in the two indexes.
 fn bytes_of<R: Record>(record: &R) -> usize {
-    /// The two counts of an `Arc`.
+    /// The two counters of an `Arc`.
     const COUNTS: usize = 2 * size_of::<usize>();
     let indexed = if record.owner().is_some() {
         Owned::<R>::BYTES

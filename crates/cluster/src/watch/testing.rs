@@ -25,19 +25,19 @@ use crate::wire::Wire;
 
 type Chunk = Result<String, io::Error>;
 
-/// The server; clones are the same one.
+/// The server; clones share it.
 #[derive(Clone)]
 pub struct Server(Arc<Mutex<Inner>>);
 
 struct Inner {
-    /// Answers to requests that are no watches.
+    /// Responses to requests that are not watches.
     answers: VecDeque<(u16, String)>,
-    /// What is answered when there is none.
+    /// The response if there are no more.
     last: Option<(u16, String)>,
-    /// What is answered to who compares states.
+    /// The resourceVersion that comparisons of states receive.
     state: u64,
     comparisons: usize,
-    /// Answers to watches; when there is none, silence.
+    /// Responses to watches; if there are none, silence.
     watches: VecDeque<Watch>,
     requests: Vec<Seen>,
     /// Keeps silent watches open.
@@ -64,7 +64,7 @@ pub struct Seen {
     pub body: String,
 }
 
-/// What a test writes into a watch; dropping it ends the watch.
+/// Writes events into a watch; dropping it ends the watch.
 pub struct Feed(mpsc::UnboundedSender<Chunk>);
 
 impl Feed {
@@ -75,19 +75,19 @@ impl Feed {
         )));
     }
 
-    /// Bytes as they are, whether or not they end a line.
+    /// Sends raw bytes, which need not end a line.
     pub fn send_raw(&self, text: &str) {
         let _ = self.0.unbounded_send(Ok(text.to_owned()));
     }
 
-    /// The connection breaks.
+    /// Breaks the connection.
     pub fn break_off(self) {
         let _ = self
             .0
             .unbounded_send(Err(io::Error::other("connection reset")));
     }
 
-    /// Whether nobody listens any more.
+    /// True if the client has closed the watch.
     pub fn is_deserted(&self) -> bool {
         self.0.is_closed()
     }
@@ -123,7 +123,7 @@ impl Server {
         kube::Client::new(service, "default")
     }
 
-    /// Queues an answer to a request that is no watch; the last one is given again and again.
+    /// Queues a response to a request that is not a watch; the last one is repeated.
     pub fn answer(&self, code: u16, body: impl Into<String>) {
         self.0
             .lock()
@@ -152,12 +152,12 @@ impl Server {
             .push_back(Watch::Refused(code, body.into()));
     }
 
-    /// The state that is told from now on to whoever compares states: by default the newest there can be.
+    /// Sets the resourceVersion that comparisons of states receive: by default the newest possible.
     pub fn state(&self, version: u64) {
         self.0.lock().unwrap().state = version;
     }
 
-    /// How often states were compared; these are not among the requests.
+    /// The number of comparisons of states; these are not among the requests.
     pub fn comparisons(&self) -> usize {
         self.0.lock().unwrap().comparisons
     }
@@ -167,7 +167,7 @@ impl Server {
         self.0.lock().unwrap().requests.clone()
     }
 
-    /// Times, from the first request on, of the requests that are watches, or are not.
+    /// The times, relative to the first request, of the requests that are watches, or are not.
     pub fn times(&self, watches: bool) -> Vec<Duration> {
         let requests = self.requests();
         let wanted = requests
@@ -211,7 +211,7 @@ impl Server {
                 }
             }
         } else if is_comparison {
-            // One that is away answers nobody.
+            // An unreachable server does not answer comparisons either.
             let next = inner.answers.front().or(inner.last.as_ref());
             match next.filter(|(code, _)| *code >= 500) {
                 Some((code, body)) => (*code, Body::from(body.clone())),
@@ -231,7 +231,7 @@ impl Server {
     }
 }
 
-/// Lets everything happen that happens now.
+/// Lets pending tasks run.
 pub async fn settle() {
     for _ in 0..3 {
         sleep(Duration::from_millis(1)).await;
@@ -243,7 +243,7 @@ pub fn node(json: &str) -> Node {
     serde_json::from_str(json).unwrap()
 }
 
-/// An object in namespace `shop`, its uid after its name.
+/// An object in namespace `shop`, with a uid derived from its name.
 pub fn object(name: &str, version: u64, more: &str) -> String {
     format!(
         r#"{{"metadata":{{"namespace":"shop","name":"{name}","uid":"uid-{name}","resourceVersion":"{version}"}}{more}}}"#

@@ -26,7 +26,7 @@ use super::{
     *,
 };
 
-/// What a subscriber was told: key, whether it was there, whether it is.
+/// The notifications of a subscriber: key, whether the object existed, whether it exists.
 type Told = Arc<Mutex<Vec<(String, bool, bool)>>>;
 
 fn watched() -> Watched {
@@ -111,7 +111,7 @@ fn version<R: Record>(handle: &Handle<R>, name: &str) -> String {
         .to_string()
 }
 
-/// A synced informer of websites with `a` (10) and `b` (11) at 20, the watch that follows, and what a subscriber is told.
+/// A synced informer of websites with `a` (10) and `b` (11) at 20, the watch that follows, and the notifications of a subscriber.
 async fn websites(server: &Server) -> (Informers, Handle<CrRecord>, Feed, Told) {
     let spec = |size: u8| format!(r#","spec":{{"size":{size},"other":1}}"#);
     server.answer(
@@ -128,7 +128,7 @@ async fn websites(server: &Server) -> (Informers, Handle<CrRecord>, Feed, Told) 
     let handle = informers.crs(watched(), &paths(&["spec.size"]), subscriber);
     assert_eq!(state(&handle), WatchState::Starting);
     handle.synced().await;
-    // Long enough for the watch to count as one that works.
+    // Long enough for the watch to count as working.
     sleep(Duration::from_secs(2)).await;
     assert_eq!(take(&told).len(), 2);
     (informers, handle, feed, told)
@@ -262,7 +262,7 @@ async fn a_wider_reader_has_a_list_of_its_own_and_disturbs_nobody() {
         (server.times(false).len(), before.has_changed().unwrap()),
         (2, false)
     );
-    // The records hold more than before, of which the first reader is told as well: it shares them.
+    // The records hold more than before; the first reader is notified too, since it shares them.
     assert_eq!((take(&told).len(), take(&more_told).len()), (2, 2));
     let same = informers.crs(watched(), &paths(&["spec.size"]), None);
     assert_eq!(state(&same), WatchState::Synced);

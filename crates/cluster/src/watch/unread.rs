@@ -1,7 +1,7 @@
-//! Objects that are watched and cannot be read: each is named in the log, in an Event and in the metrics.
+//! Unreadable objects of watches: each is reported in the log, in an Event and in the metrics.
 //!
-//! An object is reported once for each resourceVersion; one that changes all the time is reported again after a while only, and
-//! of many at once no more than a few: the metrics count them all.
+//! An object is reported once per resourceVersion; an object that changes often is reported again only after a while, and of many
+//! objects at once only a few are reported: the metrics count all of them.
 
 use std::{
     collections::HashMap,
@@ -18,21 +18,21 @@ use tokio::time::Instant;
 
 use crate::wire::Served;
 
-/// How soon an object that changes all the time is reported again.
+/// The shortest interval between reports of an object that changes often.
 const REST: Duration = Duration::from_mins(1);
-/// How many reports of one kind are made in [`REST`].
+/// The most reports of one kind per [`REST`].
 const MOST_REPORTS: usize = 30;
 
 /// Receives reports of unreadable objects, besides the log.
 pub trait Report: Send + Sync {
-    /// An object that cannot be read: its kind, what identifies it, and why. Called once for each of its states at most.
+    /// Reports an unreadable object: its kind, its identity, and the cause. Called at most once for each of its states.
     fn unreadable(&self, served: &Served, object: &Identity, why: &str);
 
-    /// How many unreadable objects an informer has changes from `before` to `after`.
+    /// The number of an informer's unreadable objects changes from `before` to `after`.
     fn count(&self, before: usize, after: usize);
 }
 
-/// Where unreadable objects are reported besides the log. The default is nowhere.
+/// Where unreadable objects are reported besides the log. By default nowhere.
 #[derive(Clone, Default)]
 pub struct Reports(Option<Arc<dyn Report>>);
 
@@ -43,7 +43,7 @@ impl fmt::Debug for Reports {
 }
 
 impl Reports {
-    /// To `report`.
+    /// Reports to `report`.
     pub fn new(report: impl Report + 'static) -> Self {
         Self(Some(Arc::new(report)))
     }
@@ -53,7 +53,7 @@ impl Reports {
 pub(super) struct Unread {
     served: Served,
     reports: Reports,
-    /// How many there are, to be asked without the lock.
+    /// The number of objects, readable without the lock.
     count: AtomicUsize,
     known: Mutex<Known>,
 }
@@ -63,15 +63,15 @@ struct Known {
     objects: HashMap<ObjectKey, Told>,
     /// Number of the current or last list.
     list: u32,
-    /// When the reports that are counted began, and how many there were.
+    /// When the current reporting interval began, and the number of reports in it.
     recent: Option<(Instant, usize)>,
 }
 
-/// What was last reported of an object.
+/// The last report of an object.
 struct Told {
     version: Version,
     at: Option<Instant>,
-    /// The last list that had it.
+    /// The last list that contained it.
     list: u32,
 }
 
@@ -85,7 +85,7 @@ impl Unread {
         }
     }
 
-    /// Takes in an object that cannot be read.
+    /// Adds an unreadable object.
     pub(super) fn add(&self, id: &Identity, why: &str) {
         if self.is_reported(id) {
             self.log(&id.key.to_string(), why);
@@ -93,7 +93,7 @@ impl Unread {
         }
     }
 
-    /// Reports an object of which not all can be read that tells it from others.
+    /// Reports an object whose identity is not completely readable.
     pub(super) fn add_nameless(&self, object: &Node, why: &str) {
         let has_room = self.known().has_room(Instant::now());
         if has_room {
@@ -103,7 +103,7 @@ impl Unread {
         }
     }
 
-    /// An object can be read, or is gone.
+    /// Removes an object that is readable again, or gone.
     pub(super) fn remove(&self, key: &ObjectKey) {
         if self.count.load(Ordering::Relaxed) > 0 {
             let mut known = self.known();
@@ -112,12 +112,12 @@ impl Unread {
         }
     }
 
-    /// A list begins.
+    /// Starts a list.
     pub(super) fn list_begin(&self) {
         self.known().list += 1;
     }
 
-    /// A list is complete: what it did not have is gone.
+    /// Ends a list: objects that it lacks are gone.
     pub(super) fn list_end(&self) {
         let mut known = self.known();
         let list = known.list;
@@ -137,7 +137,7 @@ impl Unread {
         }
     }
 
-    /// Notes that state of an object; whether it is to be reported.
+    /// Records that state of an object; true if it has to be reported.
     fn is_reported(&self, id: &Identity) -> bool {
         let now = Instant::now();
         let mut known = self.known();
@@ -181,7 +181,7 @@ impl Drop for Unread {
 }
 
 impl Known {
-    /// Counts a report, if there may be another now.
+    /// Counts a report; true if it may be made now.
     fn has_room(&mut self, now: Instant) -> bool {
         let (since, count) = self.recent.get_or_insert((now, 0));
         if now - *since >= REST {

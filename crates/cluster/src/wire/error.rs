@@ -1,4 +1,4 @@
-//! What the API server refused, and what follows from it.
+//! Errors of the API server, and their consequences.
 
 use std::{io, time::Duration};
 
@@ -12,24 +12,24 @@ use orkestra_ground::chain;
 
 use super::Served;
 
-/// Stands for a message that may hold a Secret's values.
+/// Replaces a message that may contain values of a Secret.
 const WITHHELD: &str = "the API server's words are withheld, they may hold values of the Secret";
 
-/// One of several reasons that the API server gives.
+/// One of several causes that the API server reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// `FieldManagerConflict`, `FieldValueInvalid`…
     pub reason: String,
     /// Path of the field, as the API server writes it: `.spec.replicas`.
     pub field: String,
-    /// What is wrong with it.
+    /// The problem.
     pub message: String,
-    /// Whether it is only that the field cannot change once the object exists.
+    /// Whether the only problem is that the field is immutable once the object exists.
     pub is_immutable: bool,
 }
 
 impl Cause {
-    /// The field manager that holds the field, of a cause of a conflict by apply.
+    /// Returns the field manager that owns the field, for a cause of an apply conflict.
     pub fn manager(&self) -> Option<&str> {
         if self.reason != "FieldManagerConflict" {
             return None;
@@ -38,26 +38,26 @@ impl Cause {
         rest.split_once('"').map(|(manager, _)| manager)
     }
 
-    /// Whether the field is held by an update, not by an apply. Source: apimachinery's `printManager`: an update is told
-    /// as `"kubectl" using apps/v1 at <time>`, an apply by its name alone.
+    /// True if the field is owned by an update, not by an apply. Source: apimachinery's `printManager`: an update is reported as
+    /// `"kubectl" using apps/v1 at <time>`, an apply only by its name.
     pub fn by_update(&self) -> bool {
         self.message.contains("\" using ")
     }
 }
 
-/// Why a request failed. Messages never hold values of Secrets.
+/// Why a request failed. Messages never contain values of Secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// There is no such object, or no such namespace to make it in.
+    /// There is no such object, or the namespace to create it in does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// The API server does not serve the kind, in this version.
+    /// The API server does not serve the kind in this version.
     #[error("the API server does not serve {0}")]
     NotServed(String),
-    /// Another manager holds fields (`causes` say which), or the resourceVersion or uid is not the object's (no causes).
+    /// Another manager owns fields (`causes` lists them), or the resourceVersion or uid is not the object's (no causes).
     #[error("{message}")]
     Conflict {
-        /// What the API server says.
+        /// The API server's message.
         message: String,
         /// A cause of reason `FieldManagerConflict` for each field.
         causes: Vec<Cause>,
@@ -65,44 +65,44 @@ pub enum WireError {
     /// An object of that name exists.
     #[error("{0}")]
     AlreadyExists(String),
-    /// A right is missing.
+    /// A permission is missing.
     #[error("{message}")]
     Forbidden {
-        /// What was asked: `get`, `list`, `watch`, `create`, `patch`, `delete`.
+        /// The verb: `get`, `list`, `watch`, `create`, `patch`, `delete`.
         verb: &'static str,
         /// REST plural.
         resource: String,
         /// API group, empty for the core group.
         group: String,
-        /// Namespace; none for all.
+        /// Namespace; `None` for all.
         namespace: Option<String>,
-        /// What the API server says.
+        /// The API server's message.
         message: String,
     },
-    /// Admission said no: a quota, a policy, a webhook, a namespace that is being deleted.
+    /// Admission denied the request: a quota, a policy, a webhook, a namespace that is being deleted.
     #[error("{message}")]
     Denied {
-        /// What the API server says.
+        /// The API server's message.
         message: String,
     },
-    /// The object's namespace is being deleted: nothing is made there any more.
+    /// The object's namespace is being deleted: nothing can be created in it.
     #[error("{0}")]
     Terminating(String),
     /// The object is not valid.
     #[error("{message}")]
     Invalid {
-        /// What the API server says.
+        /// The API server's message.
         message: String,
         /// A cause for each field.
         causes: Vec<Cause>,
     },
-    /// The object is there, and cannot be read.
+    /// The object exists, but is unreadable.
     #[error("{0}")]
     Unreadable(String),
-    /// Too much at once.
+    /// Too many requests.
     #[error("the API server asks for fewer requests")]
     TooManyRequests {
-        /// Not before.
+        /// The earliest time for a retry.
         retry_after: Option<Duration>,
     },
     /// The resourceVersion or page is too old.
@@ -111,18 +111,19 @@ pub enum WireError {
     /// The API server did not answer, or could not.
     #[error("{0}")]
     Unavailable(String),
-    /// Anything else that it refused.
+    /// Any other error response.
     #[error("{message} (HTTP {code})")]
     Other {
         /// HTTP status.
         code: u16,
-        /// What the API server says.
+        /// The API server's message.
         message: String,
     },
 }
 
 impl WireError {
-    /// The reason that conditions give for it, as the answer to a write; whether it is permanent, and when it is tried again, is the reason's.
+    /// Returns the reason for conditions, as the response to a write; the reason determines whether it is permanent, and when it
+    /// is retried.
     pub fn reason(&self) -> Reason {
         match self {
             Self::Forbidden { .. } => Reason::Forbidden,
@@ -144,18 +145,18 @@ impl WireError {
         }
     }
 
-    /// Whether the same request will be refused again until somebody changes it.
+    /// True if the same request will be refused until something changes.
     pub fn is_permanent(&self) -> bool {
         self.reason().is_permanent()
     }
 
-    /// Whether fields are held by other managers, not the resourceVersion outdated.
+    /// True if other managers own fields; false if the resourceVersion is outdated.
     pub fn is_field_conflict(&self) -> bool {
         matches!(self, Self::Conflict { causes, .. } if causes.iter().any(|cause| cause.reason == "FieldManagerConflict"))
     }
 }
 
-/// What a request was about, for its errors.
+/// The subject of a request, for its errors.
 pub(super) struct Asked<'a> {
     verb: &'static str,
     group: &'a str,
@@ -182,8 +183,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Reads an answer; of one that cannot be read whole the rest, where `in_part` says so. What is not JSON is some proxy's
-    /// page, so it passes.
+    /// Parses a response; if it is partly unreadable and `in_part` is set, returns the rest. A response that is not JSON is
+    /// probably a proxy's page, so it counts as transient.
     pub(super) fn parse(text: &str, in_part: bool) -> Result<Node, WireError> {
         let error = match serde_json::from_str(text) {
             Ok(node) => return Ok(node),
@@ -209,7 +210,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The request itself could not be written.
+    /// Returns the error for a request that could not be built.
     pub(super) fn unwritable(&self) -> WireError {
         WireError::Invalid {
             message: format!(
@@ -220,7 +221,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Sorts an error of the client.
+    /// Classifies an error of the client.
     pub(super) fn sort(&self, error: kube::Error) -> WireError {
         match error {
             kube::Error::Api(status) => self.sort_status(&status),
@@ -232,7 +233,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Sorts an error that came as an event of a watch.
+    /// Classifies an error that came as a watch event.
     pub(super) fn sort_refusal(&self, status: &Node) -> WireError {
         let read = serde_json::from_value::<Status>(status.to_json());
         let read = read
@@ -312,12 +313,12 @@ impl<'a> Asked<'a> {
                 causes: causes(),
             },
             (410, _) | (_, "Expired" | "Gone") => WireError::Gone(message),
-            // It has not come so far, and never may: it was put back to an older state.
+            // The API server has not reached this version, and may never: it was restored to an older state.
             (504, _) if is_from_the_future(status) => WireError::Gone(message),
             (429, _) => WireError::TooManyRequests {
                 retry_after: retry_after.map(|seconds| Duration::from_secs(seconds.into())),
             },
-            // It says nothing of the API server: the same request fails until somebody changes it.
+            // Not a failure of the API server: the same request fails until something changes.
             (500, _) if is_undecodable(&message) => WireError::Invalid {
                 message: guarded(),
                 causes: causes(),
@@ -343,7 +344,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Of a path that leads nowhere the answer is no `Status`, or one that names nothing.
+/// A path that does not exist is answered without a `Status`, or with one that names no object.
 fn names_an_object(status: &Status) -> bool {
     status.reason == "NotFound"
         && status
@@ -352,7 +353,7 @@ fn names_an_object(status: &Status) -> bool {
             .is_some_and(|details| !details.name.is_empty())
 }
 
-/// Whether a 403 says that the namespace is being deleted. Source: Kubernetes, the `NamespaceLifecycle` admission.
+/// True if a 403 means that the namespace is being deleted. Source: Kubernetes, the `NamespaceLifecycle` admission.
 fn is_terminating(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes
@@ -360,8 +361,8 @@ fn is_terminating(status: &Status) -> bool {
         .any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// Whether a cause says that a field cannot change once the object exists. Source: Kubernetes, the validation of updates in
-/// `pkg/apis/*/validation`, whose words these are.
+/// True if a cause means that a field is immutable once the object exists. Source: the messages of Kubernetes' update validation
+/// in `pkg/apis/*/validation`.
 fn says_immutable(message: &str) -> bool {
     const WORDS: [&str; 8] = [
         "immutable",
@@ -376,8 +377,8 @@ fn says_immutable(message: &str) -> bool {
     WORDS.iter().any(|words| message.contains(words))
 }
 
-/// Whether a 500 says that the object of the request cannot be decoded, or does not fit its schema. Source: Kubernetes,
-/// `structuredMergeManager.Apply` and `resource.ParseQuantity`, whose errors the API server passes on as they are.
+/// True if a 500 means that the object of the request cannot be decoded, or does not match its schema. Source: Kubernetes,
+/// `structuredMergeManager.Apply` and `resource.ParseQuantity`, whose errors the API server passes on unchanged.
 fn is_undecodable(message: &str) -> bool {
     const WORDS: [&str; 6] = [
         "quantities must match the regular expression",
@@ -390,7 +391,7 @@ fn is_undecodable(message: &str) -> bool {
     !message.contains("webhook") && WORDS.iter().any(|words| message.contains(words))
 }
 
-/// Whether a 422 says that the object of that name has another uid than the request: it was deleted and made again.
+/// True if a 422 means that the object of that name has another uid than the request: it was deleted and recreated.
 ///
 /// Source: Kubernetes, `ValidateObjectMetaUpdate`.
 fn is_of_another(status: &Status) -> bool {
@@ -398,7 +399,7 @@ fn is_of_another(status: &Status) -> bool {
     causes.any(|cause| cause.field == "metadata.uid")
 }
 
-/// Whether the resourceVersion that was asked for is newer than the API server's.
+/// True if the requested resourceVersion is newer than the API server's.
 ///
 /// Source: apiserver, `storage.NewTooLargeResourceVersionError`.
 fn is_from_the_future(status: &Status) -> bool {
@@ -408,7 +409,7 @@ fn is_from_the_future(status: &Status) -> bool {
         || status.message.contains("Too large resource version")
 }
 
-/// A conflict's message names fields and managers, never values; but it is taken at its word only in that form.
+/// A conflict's message contains fields and managers, never values; any other form is withheld.
 fn conflict_words(message: &str) -> String {
     let known = message.starts_with("Apply failed with ")
         || message.starts_with("Operation cannot be fulfilled on ");
@@ -419,7 +420,8 @@ fn conflict_words(message: &str) -> String {
     }
 }
 
-/// Whether a 403 is the authorizer's, or admission's that found a right missing; other admission uses the code as well.
+/// True if a 403 comes from the authorizer, or from admission that found a permission missing; other admission uses the code as
+/// well.
 fn lacks_right(message: &str) -> bool {
     const WORDS: [&str; 4] = [
         " cannot ",
@@ -430,12 +432,12 @@ fn lacks_right(message: &str) -> bool {
     !message.contains("denied the request") && WORDS.iter().any(|words| message.contains(words))
 }
 
-/// A connection that broke while an answer came.
+/// The error for a connection that broke during a response.
 pub(super) fn broken(error: &io::Error) -> WireError {
     WireError::Unavailable(shorten(chain(error)))
 }
 
-/// Whether the API server gave no answer at all, which the breaker counts.
+/// True if the API server gave no response, which the breaker counts.
 pub fn is_missed<T>(answer: &Result<T, WireError>) -> bool {
     matches!(answer, Err(WireError::Unavailable(_)))
 }

@@ -1,4 +1,4 @@
-//! One object, for those who may list and not get.
+//! Lookup of one object for clients with permission to list but not to get.
 
 use http::Method;
 use orkestra_core::value::{Fault, Node};
@@ -6,10 +6,10 @@ use orkestra_core::value::{Fault, Node};
 use super::{Served, Wire, WireError, error::Asked, list::read_whole, served::Query};
 
 impl Wire {
-    /// The cluster-scoped object of that name, by a list of one; none where there is none.
+    /// Returns the cluster-scoped object of that name, by a list of one; `None` if it does not exist.
     ///
     /// # Errors
-    /// [`WireError::NotServed`] when the kind is not served.
+    /// [`WireError::NotServed`] if the kind is not served.
     pub async fn find(&self, kind: &Served, name: &str) -> Result<Option<Node>, WireError> {
         let asked = Asked::of("list", kind, None);
         let mut query = Query::default();
@@ -23,7 +23,7 @@ impl Wire {
         {
             return Err(WireError::Unreadable(fault.to_string()));
         }
-        // A list leaves these out of its items.
+        // A list omits these in its items.
         Ok(object.map(|mut object| {
             if let Node::Map(fields) = &mut object {
                 fields.insert("apiVersion".into(), Node::from(kind.api_version()));

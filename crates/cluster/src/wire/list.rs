@@ -1,4 +1,4 @@
-//! Lists that are read item by item while they arrive, see [`orkestra_core::decode`].
+//! Lists that are decoded item by item while they arrive, see [`orkestra_core::decode`].
 
 use std::pin::pin;
 
@@ -18,36 +18,36 @@ use super::{
     served::Query,
 };
 
-/// Pages that are read at once, all lists of the process together: a start must not ask for everything at a time, neither of
-/// the API server nor of our memory.
+/// The number of pages that are read concurrently by all lists of the process: at the start, not everything may be requested at
+/// once, for the sake of the API server and of our memory.
 pub(super) const PAGES_AT_ONCE: usize = 8;
 
 /// Source: Kubernetes API concepts, "Metadata-only representation".
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// Which page of a list.
+/// The page of a list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageOf<'a> {
     /// The most objects; 0 is all.
     pub limit: u32,
-    /// What the last page said of the next; none is the first.
+    /// The continue token of the last page; `None` for the first.
     pub next: Option<&'a str>,
 }
 
-/// In words that quote nothing of what was sent.
+/// The error, without quoting the response.
 fn bad(page: &BadPage) -> WireError {
     WireError::Unavailable(page.to_string())
 }
 
 impl Wire {
-    /// Reads one page of a list and hands out what `sieve` keeps of each object as it arrives; returns what asks for the
-    /// next page, or none on the last.
+    /// Reads one page of a list and passes what `sieve` keeps of each object to `take` as it arrives; returns the continue token
+    /// of the next page, or `None` on the last.
     ///
-    /// No resourceVersion is asked for, so a first page is never older than what anybody was told before. What was handed
-    /// out before an error is true all the same.
+    /// No resourceVersion is requested, so a first page is never older than any state that was returned before. Objects that were
+    /// passed on before an error are still valid.
     ///
     /// # Errors
-    /// [`WireError::Gone`] when `page.next` is too old: the list starts anew.
+    /// [`WireError::Gone`] if `page.next` is too old: the list has to start again.
     pub async fn list_each(
         &self,
         (form, sieve): (Form, &Sieve),
@@ -69,11 +69,11 @@ impl Wire {
         read
     }
 
-    /// The state that the API server is in now, as far as that kind and scope go: never older than what it told anybody
-    /// before, unless it was put back to an older state.
+    /// Returns the API server's present resourceVersion for that kind and scope: never older than any that was returned before,
+    /// unless the API server was restored to an older state.
     ///
     /// # Errors
-    /// Those of a list.
+    /// The errors of a list.
     pub async fn state_of(&self, kind: &Served, scope: &Scope) -> Result<Version, WireError> {
         let mut version = Version::from("");
         let mut take = |listed| {
@@ -113,7 +113,7 @@ impl Wire {
     }
 }
 
-/// Reads a page that has arrived, with all of its objects as far as they can be read.
+/// Reads a complete page with the readable parts of all its objects.
 pub(super) fn read_whole(text: &str) -> Result<super::Page, WireError> {
     let sieve = Sieve::whole();
     let mut answers = super::Page::default();
@@ -149,7 +149,7 @@ fn request(
         .method(Method::GET)
         .uri(query.onto(kind.collection_path(scope.namespace.as_deref())))
         .header(header::ACCEPT, accept)
-        // Packing costs the API server more than it saves on the networks of clusters.
+        // Compression costs the API server more than it saves on cluster networks.
         .header(header::ACCEPT_ENCODING, "identity")
         .body(Vec::new())
         .map_err(|_| asked.unwritable())

@@ -1,4 +1,4 @@
-//! Kinds as they are served, and their URLs.
+//! Served kinds, and their URLs.
 
 use std::fmt::Write as _;
 
@@ -18,12 +18,12 @@ pub struct Served {
     pub kind: Key,
     /// REST plural.
     pub plural: Key,
-    /// Whether its objects live in namespaces.
+    /// Whether the kind is namespaced.
     pub namespaced: bool,
 }
 
 impl Served {
-    /// CRDs themselves.
+    /// The kind of CRDs.
     pub fn crds() -> Self {
         Self {
             group: "apiextensions.k8s.io".into(),
@@ -34,7 +34,7 @@ impl Served {
         }
     }
 
-    /// One of Kubernetes' own kinds in that version; nothing where it is none.
+    /// Returns a built-in kind of Kubernetes in that version; `None` if it is not built-in.
     pub fn built_in(kind: &GroupKind, version: &str) -> Option<Self> {
         let (plural, namespaced) = built_in(kind)?;
         Some(Self {
@@ -54,7 +54,7 @@ impl Served {
         }
     }
 
-    /// Whether it is that kind, in whatever version.
+    /// True if it is that kind, in any version.
     pub fn is(&self, kind: &GroupKind) -> bool {
         self.kind == kind.kind && self.group == kind.group
     }
@@ -93,7 +93,7 @@ impl Served {
     }
 }
 
-/// Where a group and version is served; the core group has a place of its own.
+/// The path of a group and version; the core group has its own.
 pub(super) fn api_path(group: &str, version: &str) -> String {
     let mut path = String::from("/api");
     if !group.is_empty() {
@@ -116,7 +116,7 @@ pub fn autoscalers() -> Served {
     }
 }
 
-/// An entry of an `APIResourceList` as a kind, if it is that of `kind` and no subresource.
+/// Converts an entry of an `APIResourceList` to a kind, if it is that of `kind` and not a subresource.
 pub(super) fn read_resource(
     resource: &Node,
     group: &str,
@@ -137,7 +137,7 @@ pub(super) fn read_resource(
     })
 }
 
-/// A query string in the making.
+/// A builder for query strings.
 #[derive(Default)]
 pub(super) struct Query(String);
 
@@ -157,7 +157,7 @@ impl Query {
     }
 }
 
-/// Percent-encodes all but RFC 3986's unreserved characters.
+/// Percent-encodes all characters but RFC 3986's unreserved ones.
 fn encode(out: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

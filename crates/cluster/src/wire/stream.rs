@@ -1,4 +1,4 @@
-//! Watch events, read from the bytes of their line, see [`orkestra_core::decode`].
+//! Watch events, decoded from the bytes of their line, see [`orkestra_core::decode`].
 
 use std::{fmt, io, pin::Pin, time::Duration};
 
@@ -19,18 +19,18 @@ use super::{
 /// Source: Kubernetes API concepts, "Metadata-only representation".
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-/// What a watch tells.
+/// An event of a watch.
 #[derive(Debug, PartialEq)]
 pub enum Event {
-    /// What an object is now, as far as it was asked for and can be read ([`Sieve::decode`]).
+    /// The present state of an object, as far as it was requested and is readable ([`Sieve::decode`]).
     Put(Node),
-    /// An object that is gone, or out of what is watched, as it was last.
+    /// The last state of an object that is deleted, or no longer selected.
     Gone(Node),
-    /// The watch has told everything up to here.
+    /// The watch has reported everything up to this version.
     Bookmark(Version),
 }
 
-/// A watch that is open.
+/// An open watch.
 pub struct Watch<'w> {
     kind: &'w Served,
     scope: &'w Scope,
@@ -45,10 +45,10 @@ impl fmt::Debug for Watch<'_> {
 }
 
 impl Wire {
-    /// Starts a watch of `scope` from `from`, which the API server ends after `timeout`; bookmarks are asked for.
+    /// Starts a watch of `scope` from `from`, which the API server ends after `timeout`; requests bookmarks.
     ///
     /// # Errors
-    /// [`WireError::Gone`] when `from` is too old.
+    /// [`WireError::Gone`] if `from` is too old.
     pub async fn watch<'w>(
         &self,
         form: Form,
@@ -71,7 +71,7 @@ impl Wire {
         };
         let request = Request::get(query.onto(kind.collection_path(scope.namespace.as_deref())))
             .header(header::ACCEPT, accept)
-            // Packed events cannot be told apart by the layer that unpacks them.
+            // The layer that decompresses cannot separate compressed events.
             .header(header::ACCEPT_ENCODING, "identity")
             .body(Vec::new())
             .map_err(|_| asked.unwritable())?;
@@ -87,12 +87,12 @@ impl Wire {
 }
 
 impl Watch<'_> {
-    /// The next event, of whose object no more is kept than `sieve` says; none when the API server ended the watch. Nothing
-    /// is lost when it is called anew before it returned.
+    /// Returns the next event, with the parts of its object that `sieve` keeps; `None` when the API server has ended the watch.
+    /// Cancel safe: nothing is lost if the future is dropped.
     ///
     /// # Errors
-    /// What the API server tells in an event, such as [`WireError::Gone`], which also stands for something that is not an event; a
-    /// connection that broke, also in the middle of an event.
+    /// An error that the API server reports in an event, such as [`WireError::Gone`], which also stands for a line that is not an
+    /// event; a broken connection, including one that breaks inside an event.
     pub async fn next(&mut self, sieve: &Sieve) -> Result<Option<Event>, WireError> {
         let asked = Asked::of("watch", self.kind, self.scope.namespace.as_deref());
         loop {
@@ -113,7 +113,7 @@ impl Watch<'_> {
                 Some(decode::Event::Gone(object)) => Ok(Event::Gone(object)),
                 Some(decode::Event::Bookmark(version)) => Ok(Event::Bookmark(version)),
                 Some(decode::Event::Refused(status)) => Err(asked.sort_refusal(&status)),
-                // Whose it was cannot be told, so everything is read anew.
+                // The object is unknown, so everything is listed again.
                 Some(decode::Event::Lost) => {
                     Err(WireError::Gone("an event cannot be read".to_owned()))
                 }

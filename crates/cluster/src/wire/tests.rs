@@ -1,4 +1,4 @@
-//! Requests as they arrive, and errors as they are sorted.
+//! Requests as they arrive, and the classification of errors.
 
 use std::{
     sync::{Arc, Mutex},
@@ -28,7 +28,7 @@ fn key() -> ObjectKey {
     }
 }
 
-/// What comes of a GET that is answered so.
+/// The error of a GET with this response.
 async fn refused(kind: &Served, code: u16, body: impl Into<String>) -> WireError {
     let server = Server::new();
     server.answer(code, body);
@@ -295,7 +295,7 @@ async fn values_of_secrets_never_reach_a_message() {
     assert!(plain.is_permanent() && plain.to_string().contains("hunter2"));
 }
 
-/// What follows from each answer that a write may get: its reason, whether that is permanent, and when it is tried again.
+/// The consequence of each response to a write: its reason, whether it is permanent, and when it is retried.
 #[tokio::test(start_paused = true)]
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn every_refusal_is_permanent_or_transient_and_tried_again_in_its_time() {
@@ -499,7 +499,7 @@ async fn discovery_tells_plural_and_scope() {
     );
 }
 
-/// A service that answers each list after a moment, and notes how many wait for theirs.
+/// A service that answers each list after a delay, and records how many are waiting.
 fn slow_lists(most: &Arc<Mutex<(usize, usize)>>) -> Wire {
     let most = most.clone();
     let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {

@@ -1,4 +1,5 @@
-//! List pages and watch events: bytes as they arrive to objects, of which no more is kept than a [`Sieve`] asks for.
+//! List pages and watch events: decodes bytes as they arrive into objects, of which only the parts that a [`Sieve`] selects are
+//! kept.
 //!
 //! ```text
 //!  page ──── Splitter ──► text of one item ─┐
@@ -6,8 +7,8 @@
 //!  watch ─── Lines ─────► text of one event ┘
 //! ```
 //!
-//! An object that cannot be read is that object's trouble: the objects beside it, before it and after it are read. Its name is
-//! read from its metadata whatever the rest is like.
+//! An unreadable object affects only itself: the other objects of its page or watch are decoded. Its name is read from its
+//! metadata, whatever the rest contains.
 
 mod events;
 mod page;

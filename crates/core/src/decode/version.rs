@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::value::Node;
 
-/// A resourceVersion: a number on every server there is, and opaque where it is not.
+/// A resourceVersion: a number on all known servers, opaque otherwise.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Version(State);
 
@@ -14,7 +14,7 @@ enum State {
     Text(Box<str>),
 }
 
-/// The number that a text is, if it is written again as it was read.
+/// Parses a number, if formatting it gives the same text.
 fn plain_number(text: &str) -> Option<u64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit())
         && (text.len() == 1 || !text.starts_with('0'));
@@ -28,7 +28,7 @@ impl From<&str> for Version {
 }
 
 impl Version {
-    /// Whether this one is newer than another. Where either is no number, the newcomer wins.
+    /// True if this version is newer than another. If either is not a number, any difference counts as newer.
     ///
     /// Source: KEP-5504, comparable resource versions.
     pub fn is_newer_than(&self, other: &Self) -> bool {
@@ -38,7 +38,7 @@ impl Version {
         }
     }
 
-    /// Whether this one is older than another, for certain: both are numbers.
+    /// True if this version is certainly older than another: both are numbers.
     pub fn is_behind(&self, other: &Self) -> bool {
         let numbers = self.number().zip(other.number());
         numbers.is_some_and(|(one, other)| one < other)
@@ -51,7 +51,7 @@ impl Version {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
             State::Number(_) => 0,
@@ -105,7 +105,7 @@ mod tests {
         assert!(!version("a").is_newer_than(&version("a")));
         assert!(version("9").is_behind(&version("10")) && !version("10").is_behind(&version("9")));
         assert!(!version("a").is_behind(&version("9")) && !version("9").is_behind(&version("a")));
-        // Leading zeros are kept and mean nothing.
+        // Leading zeros are kept, but have no effect.
         assert!(!version("009").is_newer_than(&version("10")));
         assert_eq!(size_of::<Version>(), 16);
     }

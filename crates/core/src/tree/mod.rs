@@ -1,4 +1,4 @@
-//! Values with their positions in a file, and paths to fields: what diagnostics point at.
+//! Values with their positions in a file, and paths to fields, for diagnostics.
 
 mod path;
 
@@ -6,43 +6,43 @@ use serde_json::{Map, Number, Value};
 
 pub use path::{FieldPath, Segment};
 
-/// A place in a file.
+/// A range in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// Bytes before it in the file.
+    /// The start, in bytes of the file.
     pub offset: u32,
-    /// Bytes that it takes.
+    /// The length in bytes.
     pub len: u32,
 }
 
-/// A value and where it stands. Anchors and merge keys are expanded.
+/// A value with its position. Anchors and merge keys are expanded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
-    /// Where the value stands; none when it came from JSON.
+    /// The value's position; `None` if it came from JSON.
     pub span: Option<Span>,
     /// The value.
     pub value: TreeValue,
-    /// The parts of a text that stand in the file letter by letter, in order.
+    /// The parts of a text that the file contains literally, in order.
     pub verbatim: Box<[Verbatim]>,
 }
 
-/// A part of a text that stands in the file letter by letter, on one line.
+/// A part of a text that the file contains literally, on one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verbatim {
-    /// Bytes of the text before it.
+    /// The start, in bytes of the text.
     pub start: u32,
-    /// Where it stands.
+    /// The position in the file.
     pub span: Span,
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TreeValue {
-    /// Nothing.
+    /// No value.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -54,23 +54,23 @@ pub enum TreeValue {
     Float(f64),
     /// Text.
     Str(String),
-    /// Values in order.
+    /// A list of values.
     List(Vec<Tree>),
-    /// Values by key, in the order they were written.
+    /// Values by key, in the order of the file.
     Map(Vec<(Key, Tree)>),
 }
 
-/// A key and where it stands.
+/// A key with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// The key.
     pub name: String,
-    /// Where it stands; none when it came from JSON.
+    /// The key's position; `None` if it came from JSON.
     pub span: Option<Span>,
 }
 
 impl Tree {
-    /// A value that stands nowhere.
+    /// A value without a position.
     pub fn new(value: TreeValue) -> Self {
         Tree {
             span: None,
@@ -79,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// The same value without positions. Recursive: the caller bounds the depth.
+    /// Converts a value, without positions. Recursive: the caller limits the depth.
     pub(crate) fn from_json(value: &Value) -> Self {
         Tree::new(match value {
             Value::Null => TreeValue::Null,
@@ -101,7 +101,7 @@ impl Tree {
         })
     }
 
-    /// The value as JSON. Of two equal keys the later wins; parsing refuses them.
+    /// Converts the value to JSON. Of two equal keys the later is used; parsing refuses them.
     pub fn to_json(&self) -> Value {
         match &self.value {
             TreeValue::Null => Value::Null,
@@ -120,12 +120,12 @@ impl Tree {
         }
     }
 
-    /// Whether nothing was written.
+    /// True if there is no value.
     pub fn is_null(&self) -> bool {
         matches!(self.value, TreeValue::Null)
     }
 
-    /// The text, when this is one.
+    /// Returns the text, if this is one.
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
             TreeValue::Str(text) => Some(text),
@@ -133,7 +133,7 @@ impl Tree {
         }
     }
 
-    /// The entries, when this is a map.
+    /// Returns the entries, if this is a map.
     pub fn as_map(&self) -> Option<&[(Key, Tree)]> {
         match &self.value {
             TreeValue::Map(entries) => Some(entries),
@@ -141,12 +141,12 @@ impl Tree {
         }
     }
 
-    /// The value of a key, when this is a map that has it.
+    /// Returns the value of a key, if this is a map that has it.
     pub fn get(&self, name: &str) -> Option<&Tree> {
         self.entry(name).map(|(_, value)| value)
     }
 
-    /// What this is, for messages: `a list`.
+    /// Returns the type for messages: `a list`.
     pub fn describe(&self) -> &'static str {
         match &self.value {
             TreeValue::Null => "nothing",
@@ -159,9 +159,9 @@ impl Tree {
         }
     }
 
-    /// Where the field at `path` stands, or else its nearest ancestor that is there.
+    /// Returns the position of the field at `path`, or of its nearest existing ancestor.
     ///
-    /// A map or a list stands where its key does.
+    /// The position of a map or a list is that of its key.
     pub fn locate(&self, path: &FieldPath) -> Option<Span> {
         let mut tree = self;
         let mut span = self.span;
@@ -179,7 +179,7 @@ impl Tree {
         span
     }
 
-    /// Where the key of the field at `path` stands, or else the field.
+    /// Returns the position of the key of the field at `path`, or else of the field.
     pub fn locate_key(&self, path: &FieldPath) -> Option<Span> {
         let (last, parents) = path.segments().split_last()?;
         let parent = parents
@@ -189,9 +189,9 @@ impl Tree {
         key.or_else(|| self.locate(path))
     }
 
-    /// Where byte `offset` of the text at `path` stands.
+    /// Returns the position of byte `offset` of the text at `path`.
     ///
-    /// Exact where the file has that part of the text letter by letter; else where the text starts.
+    /// Exact if the file contains that part of the text literally; else the start of the text.
     pub fn locate_in_text(&self, path: &FieldPath, offset: usize) -> Option<Span> {
         let start = self.locate(path)?;
         let exact = self.at(path).and_then(|tree| tree.span_in_text(offset));

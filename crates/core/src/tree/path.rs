@@ -1,22 +1,21 @@
-//! Where in a document a field is.
+//! Paths to fields in a document.
 
 use std::{fmt, sync::Arc};
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
-    /// Into a map, by key.
+    /// A key of a map.
     Field(Arc<str>),
-    /// Into a list, from 0.
+    /// An index into a list, from 0.
     Index(usize),
 }
 
-/// Where in a document a field is, from its root: `spec.crds.website.operatorBox`.
+/// The path of a field from the root of a document: `spec.crds.website.operatorBox`.
 ///
-/// Keys that hold other characters than letters, digits, `-` and `_` print in quotes:
-/// `metadata.labels."app.example/name"`.
+/// Keys with characters other than letters, digits, `-` and `_` are displayed in quotes: `metadata.labels."app.example/name"`.
 ///
-/// Cheap to clone: a Katalog has thousands of them, most of them with the same beginning.
+/// Cheap to clone: a Katalog has thousands of paths, most of them with the same prefix.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath(Arc<[Segment]>);
 
@@ -38,30 +37,30 @@ impl FieldPath {
         self.with(Segment::Index(index))
     }
 
-    /// The field `name` beside the one at this path.
+    /// The field `name` next to the one at this path.
     #[must_use]
     pub fn sibling(&self, name: &str) -> Self {
         let parent = &self.0[..self.0.len().saturating_sub(1)];
         joined(parent, Segment::Field(name.into()))
     }
 
-    /// The steps, from the root.
+    /// Returns the steps from the root.
     pub fn segments(&self) -> &[Segment] {
         &self.0
     }
 
-    /// The path without its last step; none of the document itself.
+    /// Returns the path without its last step; `None` for the document itself.
     pub fn parent(&self) -> Option<Self> {
         let (_, parents) = self.0.split_last()?;
         Some(FieldPath(parents.into()))
     }
 
-    /// Whether this is the document itself.
+    /// True if this is the document itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The reverse of `Display`. Whatever is no path gives the part in front of the mistake.
+    /// Parses the output of `Display`. If the text is not valid, returns the part before the error.
     pub fn parse(text: &str) -> Self {
         let (mut segments, mut rest) = (Vec::new(), text);
         while let Some((segment, behind)) = segment(rest) {
@@ -101,7 +100,7 @@ impl fmt::Display for FieldPath {
     }
 }
 
-/// The first step of a printed path, and what stands behind it.
+/// Parses the first step of a displayed path; returns it with the rest.
 fn segment(text: &str) -> Option<(Segment, &str)> {
     if let Some(inside) = text.strip_prefix('[') {
         let (index, behind) = inside.split_once(']')?;

@@ -1,7 +1,8 @@
-//! Fault points of tests: ends running tasks by name. Compiled into debug builds alone, so that no release can be made to fail.
+//! Fault injection for tests: ends running tasks by name. Compiled into debug builds only, so that a release cannot be made to
+//! fail.
 //!
-//! A test names a file in `ORK_TASK_FAULTS` and writes lines into it, `TASK` or `TASK OF`, where `OF` is a part of what the task
-//! is of. Each line makes one task panic: one that runs, or the next one that starts. Lines that were read are removed.
+//! A test sets `ORK_TASK_FAULTS` to a file and writes lines into it, `TASK` or `TASK OF`, where `OF` is a part of the task's
+//! subject. Each line makes one task panic: a running one, or the next one that starts. Lines that were read are removed.
 
 use std::{
     path::PathBuf,
@@ -14,12 +15,12 @@ use tokio::sync::Notify;
 
 use super::Task;
 
-/// The variable that names the file.
+/// The environment variable that names the file.
 const VARIABLE: &str = "ORK_TASK_FAULTS";
-/// How often the file is looked at.
+/// The interval at which the file is read.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// The fault points of the process; none where no test asked for them.
+/// The fault points of the process; none unless a test requested them.
 static POINTS: LazyLock<Option<Arc<Points>>> = LazyLock::new(|| {
     let path = PathBuf::from(std::env::var_os(VARIABLE)?);
     let points = Arc::new(Points::default());
@@ -28,12 +29,12 @@ static POINTS: LazyLock<Option<Arc<Points>>> = LazyLock::new(|| {
         followed.look(&path);
         std::thread::sleep(LOOK);
     };
-    // Without the thread nothing is struck, and the test that asked for it fails.
+    // Without the thread no fault is injected, and the test that requested it fails.
     let _ = std::thread::Builder::new().spawn(follow);
     Some(points)
 });
 
-/// Runs `work`, and panics in its stead once it is struck.
+/// Runs `work`, and panics instead once a fault hits the task.
 pub(super) async fn struck<F, T>(task: Task, of: &str, mut work: Pin<Box<F>>) -> T
 where
     F: Future<Output = T> + ?Sized,
@@ -51,7 +52,7 @@ where
     }
 }
 
-/// Panics if a test asked for it. For what is no task of its own.
+/// Panics if a test requested it. For code that is not a task of its own.
 pub(super) fn point(name: &str, of: &str) {
     if let Some(points) = &*POINTS
         && points.state().take(name, of)
@@ -67,7 +68,7 @@ struct Points(Mutex<State>);
 struct State {
     last: u64,
     running: Vec<(u64, Task, Box<str>, Arc<Notify>)>,
-    /// Lines that have struck nothing yet.
+    /// Lines that have not hit a task yet.
     pending: Vec<String>,
 }
 
@@ -102,7 +103,7 @@ impl Points {
     }
 
     fn look(&self, path: &PathBuf) {
-        // Renamed first, so that no line is lost that is written meanwhile.
+        // Renamed first, so that lines written in the meantime are not lost.
         let taken = path.with_extension("taken");
         if std::fs::rename(path, &taken).is_err() {
             return;
@@ -115,7 +116,7 @@ impl Points {
                 .iter()
                 .position(|(_, task, of, _)| is_meant(line, task.name(), of));
             match meant {
-                // It leaves by itself; until then nothing else strikes it.
+                // The entry is removed now, so that no other line hits the same task.
                 Some(at) => state.running.remove(at).3.notify_one(),
                 None => state.pending.push(line.to_owned()),
             }
@@ -124,7 +125,7 @@ impl Points {
 }
 
 impl State {
-    /// Whether a line was waiting for that; it is used up then.
+    /// True if a line was pending for this task; the line is consumed.
     fn take(&mut self, name: &str, of: &str) -> bool {
         let at = self
             .pending

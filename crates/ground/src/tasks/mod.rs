@@ -1,14 +1,14 @@
-//! The one place where tasks start: every task has a name from a fixed set, and its end has a decided consequence.
+//! The only place where tasks start: every task has a name from a fixed set, and its end has a defined consequence.
 //!
 //! ```text
-//!  named(Task, of) ─┬─ start, start_in, start_on ──► finishes by itself; a failure is logged, counted, and told to who waits
-//!                   └─ keep, kept ──► runs ── panic, or an end that nothing asked for ──► logged, counted ──┐
+//!  named(Task, of) ─┬─ start, start_in, start_on ──► finishes by itself; a failure is logged, counted, and returned to the caller
+//!                   └─ keep, kept ──► runs ── panic, or an unexpected end ────────────► logged, counted ──┐
 //!                                      ▲                                                                  │ AtEnd
 //!                                      └──────────────── Restart, after a backoff, with its state ◄───────┤
 //!                                                        FailOperator, EndProcess: `otherwise`, `ending` ◄┘
 //! ```
 //!
-//! Nothing else in the crate calls `tokio::spawn` and its like: a test reads the sources.
+//! Nothing else in the crate calls `tokio::spawn` and similar functions: a test checks the sources.
 
 #[cfg(debug_assertions)]
 mod faults;
@@ -38,19 +38,19 @@ pub use self::{
 
 /// The delay before a restart.
 const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(30));
-/// A task that ran for so long starts the backoff anew.
+/// The backoff starts again from the first delay once a task has run for this long.
 const STEADY: Duration = Duration::from_secs(30);
 
-/// Why the process has to end: the task, and its error. It is set once.
+/// Why the process has to end: the task and its error. It is set once.
 static ENDING: std::sync::LazyLock<watch::Sender<Option<String>>> =
     std::sync::LazyLock::new(|| watch::Sender::new(None));
 
-/// Why the process has to end, once a task that it cannot do without has failed.
+/// Returns why the process has to end, once a task that it requires has failed.
 pub fn ending() -> watch::Receiver<Option<String>> {
     ENDING.subscribe()
 }
 
-/// Names a task that is about to start. `of` says of what, for the log: an operator, a Katalog, a kind; it may be empty.
+/// Names a task that is about to start. `of` is the task's subject, for the log: an operator, a Katalog, a kind; it may be empty.
 pub fn named(task: Task, of: impl fmt::Display) -> Named {
     Named {
         task,
@@ -65,7 +65,7 @@ pub struct Named {
     of: Box<str>,
 }
 
-/// When the end of a kept task is in order.
+/// When the end of a kept task is expected.
 #[derive(Clone, Debug, Default)]
 pub struct Ends {
     freely: bool,
@@ -73,12 +73,12 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Never: it is aborted, or ends with the process.
+    /// Never: the task is aborted, or ends with the process.
     pub fn never() -> Self {
         Self::default()
     }
 
-    /// Whenever it returns.
+    /// Whenever the task returns.
     pub fn freely() -> Self {
         Self {
             freely: true,
@@ -86,7 +86,7 @@ impl Ends {
         }
     }
 
-    /// Once `stop` is cancelled; a backoff ends then, too.
+    /// Once `stop` is cancelled; this also ends a backoff.
     pub fn with(stop: &CancellationToken) -> Self {
         Self {
             freely: false,
@@ -94,7 +94,7 @@ impl Ends {
         }
     }
 
-    /// Whenever it returns; a backoff ends once `stop` is cancelled.
+    /// Whenever the task returns; a backoff ends once `stop` is cancelled.
     pub fn freely_or_with(stop: &CancellationToken) -> Self {
         Self {
             freely: true,
@@ -125,7 +125,7 @@ impl Named {
         tokio::spawn(self.finishing(work))
     }
 
-    /// The same in a set.
+    /// The same, in a set.
     pub fn start_in<T: Send + 'static>(
         self,
         set: &mut JoinSet<T>,
@@ -143,8 +143,8 @@ impl Named {
         tracker.spawn(self.finishing(work))
     }
 
-    /// Starts a task whose failure has a consequence: `otherwise` is given the error. An end is a failure unless `ends` says
-    /// that it is in order.
+    /// Starts a task whose failure has a consequence: `otherwise` is called with the error. An end is a failure unless `ends`
+    /// expects it.
     pub fn start_or(
         self,
         ends: Ends,
@@ -154,13 +154,13 @@ impl Named {
         let work = Box::pin(work);
         tokio::spawn(async move {
             if let Some(error) = self.turn(&ends, work).await {
-                // A consequence that fails, too, has been printed as a panic.
+                // If `otherwise` panics too, the panic has already been printed.
                 let _ = std::panic::catch_unwind(AssertUnwindSafe(|| otherwise(error)));
             }
         })
     }
 
-    /// Runs blocking work on a thread for that.
+    /// Runs blocking work on a thread of the blocking pool.
     pub fn start_blocking<T: Send + 'static>(
         self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -168,10 +168,10 @@ impl Named {
         tokio::task::spawn_blocking(move || self.blocking(work))
     }
 
-    /// Runs blocking work on a thread of its own, which ends with the process.
+    /// Runs blocking work on its own thread, which ends with the process.
     ///
     /// # Errors
-    /// The operating system has no thread for it.
+    /// The operating system cannot create a thread.
     pub fn start_thread(
         self,
         work: impl FnOnce() + Send + 'static,
@@ -180,7 +180,7 @@ impl Named {
         builder.spawn(move || self.blocking(work))
     }
 
-    /// Starts a task that is restarted with backoff whenever it fails. `state` outlives each run.
+    /// Starts a task that is restarted with backoff whenever it fails. `state` is kept across runs.
     pub fn keep<S: Send + 'static>(
         self,
         ends: Ends,
@@ -201,7 +201,7 @@ impl Named {
         tracker.spawn(self.kept(ends, state, run))
     }
 
-    /// What [`Named::keep`] starts, for whoever runs it as a part of another future.
+    /// The future of [`Named::keep`], for callers that run it as a part of another future.
     pub async fn kept<S>(
         self,
         ends: Ends,
@@ -227,7 +227,7 @@ impl Named {
         }
     }
 
-    /// Runs a task that the process cannot do without: when it fails, the process ends. None then.
+    /// Runs a task that the process requires: if it fails, the process ends and the result is `None`.
     pub async fn needed<T>(self, work: impl Future<Output = T>) -> Option<T> {
         match self.attend(Box::pin(work)).await {
             Ok(done) => Some(done),
@@ -238,7 +238,7 @@ impl Named {
         }
     }
 
-    /// Starts a task that the process cannot do without, until `stop` is cancelled.
+    /// Starts a task that the process requires, until `stop` is cancelled.
     pub fn start_needed(
         self,
         stop: &CancellationToken,
@@ -259,7 +259,7 @@ impl Named {
         });
     }
 
-    /// The work with its panics logged and counted; they go on to whoever waits.
+    /// Logs and counts panics of the work, and passes them on to the caller that awaits it.
     fn finishing<T>(self, work: impl Future<Output = T>) -> impl Future<Output = T> {
         let work = Box::pin(work);
         async move {
@@ -285,7 +285,7 @@ impl Named {
         })
     }
 
-    /// One run of a task; its error where it failed.
+    /// Runs a task once and returns its error, if it failed.
     async fn turn<F>(&self, ends: &Ends, work: Pin<Box<F>>) -> Option<String>
     where
         F: Future<Output = ()> + ?Sized,
@@ -317,8 +317,8 @@ impl Named {
         })
     }
 
-    /// Runs the work as one that is counted, and that tests can end. In a panic, and when a test ends it, it is dropped while the
-    /// thread unwinds, by which a queue knows that its key was not handled.
+    /// Runs the work as a counted task that tests can end. On a panic, and when a test ends it, the work is dropped while the
+    /// thread unwinds; this shows a queue that its key was not handled.
     async fn attend_raw<F, T>(&self, work: Pin<Box<F>>) -> Result<T, Box<dyn Any + Send>>
     where
         F: Future<Output = T> + ?Sized,
@@ -342,7 +342,7 @@ impl Named {
     }
 }
 
-/// A place outside of any task where a test may have the code panic; nothing in a release.
+/// A place outside any task where a test can make the code panic; does nothing in a release.
 pub fn fault_point(name: &str, of: &str) {
     #[cfg(debug_assertions)]
     faults::point(name, of);
@@ -350,7 +350,7 @@ pub fn fault_point(name: &str, of: &str) {
     let _ = (name, of);
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

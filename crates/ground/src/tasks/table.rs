@@ -1,20 +1,20 @@
-//! The fixed set of tasks, and what the end of each means.
+//! The fixed set of tasks, and the consequence of each one's end.
 
-/// What happens when a task panics, or ends although nothing asked it to.
+/// The consequence when a task panics, or ends unexpectedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
-    /// It starts again after a backoff, with the state that it had.
+    /// The task starts again after a backoff, with its state.
     Restart,
-    /// Its operator is reported as failed on its Katalog, stopped, and started again after a backoff. Others go on.
+    /// Its operator is reported as failed on its Katalog, stopped, and restarted after a backoff. Other operators continue.
     FailOperator,
-    /// The process stops in order and exits with an error.
+    /// The process shuts down gracefully and exits with an error.
     EndProcess,
-    /// It is expected to finish. Whoever waits for it is told that it failed, and decides.
+    /// The task is expected to finish. A failure is returned to the caller that awaits it.
     Finish,
 }
 
 impl AtEnd {
-    /// What it comes to, for logs and documents.
+    /// The consequence as text, for logs and documents.
     pub fn consequence(self) -> &'static str {
         match self {
             Self::Restart => "the task is restarted with backoff",
@@ -25,7 +25,7 @@ impl AtEnd {
     }
 }
 
-/// Defines every task once: variant, name, what its end means, whether the process is of no use without it, what it does.
+/// Defines every task once: variant, name, consequence of its end, whether the process is useless without it, what it does.
 macro_rules! tasks {
     ($($task:ident, $name:literal, $at_end:ident, $vital:literal, $does:literal;)*) => {
         /// A kind of task.
@@ -33,27 +33,27 @@ macro_rules! tasks {
         pub enum Task { $(#[doc = $does] $task),* }
 
         impl Task {
-            /// Each of them.
+            /// All tasks.
             pub const ALL: &[Self] = &[$(Self::$task),*];
-            /// The name of each, in that order.
+            /// The name of each task, in the order of `ALL`.
             pub const NAMES: &[&str] = &[$($name),*];
 
-            /// Its name in metrics and logs.
+            /// The task's name in metrics and logs.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$task => $name),* }
             }
 
-            /// What its end means.
+            /// The consequence of the task's end.
             pub fn at_end(self) -> AtEnd {
                 match self { $(Self::$task => AtEnd::$at_end),* }
             }
 
-            /// Whether `/livez` fails while it keeps failing.
+            /// Whether `/livez` fails while the task keeps failing.
             pub fn is_vital(self) -> bool {
                 match self { $(Self::$task => $vital),* }
             }
 
-            /// What it does, in a sentence.
+            /// What the task does, in one sentence.
             pub fn does(self) -> &'static str {
                 match self { $(Self::$task => $does),* }
             }
@@ -100,7 +100,7 @@ tasks! {
     Watchdog, "watchdog", Finish, false, "Logs, from a thread of its own, that the async workers make no progress.";
 }
 
-/// `docs/tasks.md`, from the table.
+/// Renders `docs/tasks.md` from the table.
 pub fn markdown() -> String {
     let mut text = String::from(INTRODUCTION);
     for task in Task::ALL {

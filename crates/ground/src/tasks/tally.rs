@@ -1,4 +1,4 @@
-//! What is counted of tasks: one set of counters for the process, as the tasks are the process's.
+//! The counters of tasks: one set for the process, since tasks belong to the process.
 
 use std::{
     sync::{
@@ -13,20 +13,20 @@ use super::Task;
 /// How long a task has to run after a failure before it counts as recovered.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// What is counted of one task.
+/// The counters of one task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How often it was started, restarts included.
+    /// Starts, including restarts.
     pub started: u64,
-    /// How many run at the moment.
+    /// Runs in progress.
     pub running: i64,
-    /// How often it panicked, or ended although nothing asked it to.
+    /// Panics and unexpected ends.
     pub failures: u64,
-    /// How often it was restarted.
+    /// Restarts.
     pub restarts: u64,
 }
 
-/// The counters of one task.
+/// The live counters of one task.
 struct Tally {
     started: AtomicU64,
     running: AtomicI64,
@@ -49,7 +49,7 @@ impl Tally {
     }
 
     fn of(task: Task) -> &'static Self {
-        // A task's number is its place in `ALL`.
+        // A task's number is its index in `ALL`.
         &TALLIES[task as usize]
     }
 
@@ -58,7 +58,7 @@ impl Tally {
     }
 }
 
-/// What is counted of a task.
+/// Returns the counters of a task.
 pub fn counts(task: Task) -> Counts {
     let tally = Tally::of(task);
     Counts {
@@ -88,7 +88,7 @@ impl Drop for Running {
     }
 }
 
-/// A task failed.
+/// Counts a failure of a task.
 pub(super) fn failed(task: Task, error: &str) {
     let tally = Tally::of(task);
     tally.failures.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +97,7 @@ pub(super) fn failed(task: Task, error: &str) {
     }
 }
 
-/// A task that failed is started again.
+/// Counts a restart of a failed task.
 pub(super) fn restarted(task: Task) {
     let tally = Tally::of(task);
     tally.restarts.fetch_add(1, Ordering::Relaxed);
@@ -106,7 +106,7 @@ pub(super) fn restarted(task: Task) {
     }
 }
 
-/// The vital tasks that have been failing for longer than `patience`, with the last error of each.
+/// Returns the vital tasks that have been failing for longer than `patience`, with the last error of each.
 pub(super) fn failing(patience: Duration) -> Vec<(Task, String)> {
     let vital = Task::ALL.iter().filter(|task| task.is_vital());
     let failing = vital.filter_map(|task| {
@@ -118,12 +118,12 @@ pub(super) fn failing(patience: Duration) -> Vec<(Task, String)> {
     failing.collect()
 }
 
-/// The failures of a task since it was last well.
+/// The failures of a task since it last recovered.
 #[derive(Clone, Debug, Default)]
 struct Streak {
-    /// When the first of them was, and what the last one said.
+    /// The time of the first failure, and the error of the last one.
     failing: Option<(Instant, String)>,
-    /// Since when the task runs again; none while it does not.
+    /// When the task started running again; `None` while it does not run.
     running_since: Option<Instant>,
 }
 
@@ -186,7 +186,7 @@ mod tests {
             None,
             "it has been up for ten seconds"
         );
-        // The next failure begins another streak.
+        // The next failure starts another streak.
         streak.failed("later", at(200));
         assert_eq!(streak.failing(patience, at(259)), None);
         assert_eq!(streak.failing(patience, at(261)).as_deref(), Some("later"));

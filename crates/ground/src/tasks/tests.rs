@@ -1,4 +1,4 @@
-//! What follows the end of a task.
+//! The consequences of a task's end.
 
 use std::sync::{
     Arc,

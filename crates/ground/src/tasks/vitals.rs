@@ -1,7 +1,7 @@
-//! What `/livez` answers.
+//! The answer of `/livez`.
 //!
 //! ```text
-//!  heartbeat, a task of the workers ──► beat ◄── looked at by a clock of the operating system ── watchdog, a thread: logs
+//!  heartbeat, a task of the workers ──► beat ◄── checked with a clock of the operating system ── watchdog, a thread: logs
 //!                                            ◄──────────────────────────────────────────────── check(): /livez
 //! ```
 
@@ -16,20 +16,20 @@ use std::{
 
 use super::{ENDING, Ends, Task, named, tally};
 
-/// How often the heartbeat beats.
+/// The interval of the heartbeat.
 const BEAT: Duration = Duration::from_secs(1);
-/// Longest time without one. A single pass may take seconds, and a machine may be busy.
+/// The longest time without a heartbeat. A single pass may take seconds, and a machine may be busy.
 const SILENCE: Duration = Duration::from_secs(20);
-/// How long a vital task may fail before a restart of the process is better.
+/// How long a vital task may keep failing before a restart of the process is the better choice.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Whether the process is alive. Clones are the same one.
+/// The health of the process. Clones share it.
 #[derive(Clone)]
 pub struct Vitals(Arc<Inner>);
 
 struct Inner {
     since: Instant,
-    /// Milliseconds after `since` of the last heartbeat.
+    /// The time of the last heartbeat, in milliseconds after `since`.
     beat: AtomicU64,
     silence: Duration,
 }
@@ -72,7 +72,7 @@ impl Vitals {
         });
     }
 
-    /// Logs silence when it begins and when it is over, from a thread that no task can hold up.
+    /// Logs when the heartbeat stops and when it resumes, from a thread that no task can block.
     fn watch(&self) {
         let inner = Arc::downgrade(&self.0);
         let watch = move || {
@@ -96,18 +96,18 @@ impl Vitals {
         }
     }
 
-    /// How long the heartbeat has been silent, where that is too long.
+    /// Returns the time since the last heartbeat, if it is too long.
     fn silent(&self) -> Option<Duration> {
         let last = Duration::from_millis(self.0.beat.load(Ordering::Relaxed));
         let silent = self.0.since.elapsed().saturating_sub(last);
         (silent > self.0.silence).then_some(silent)
     }
 
-    /// Whether the process is alive: none of its vital tasks keeps failing, and its workers make progress. An API server that
-    /// is unreachable and another process that leads are no reason to be restarted, and do not count.
+    /// Checks that the process is alive: no vital task keeps failing, and the workers make progress. An unreachable API server
+    /// and a leader in another process do not count: a restart would not help.
     ///
     /// # Errors
-    /// What is wrong, a line each.
+    /// The problems, one per line.
     pub fn check(&self) -> Result<(), String> {
         let mut wrong = Vec::new();
         if let Some(silent) = self.silent() {
@@ -151,7 +151,7 @@ mod tests {
         for _ in 0..2 {
             let blocked = Arc::clone(&blocked);
             runtime.spawn(async move {
-                // Until the sender is gone.
+                // Blocks until the sender is dropped.
                 let _ = blocked.lock().map(|blocked| blocked.recv());
             });
         }

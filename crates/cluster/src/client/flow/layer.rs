@@ -1,4 +1,4 @@
-//! The flow of requests as a tower layer: each waits for its turn, and its answer tells how the server fares.
+//! Flow control as a tower layer: each request waits for its turn, and its response updates the limit.
 
 use std::{
     task::{Context, Poll},
@@ -11,19 +11,19 @@ use tower::{BoxError, Layer, Service};
 
 use super::{Flow, Heard, Share, Turn};
 
-/// A request that was given up after so long was not answered in time.
+/// A request that was cancelled after this time counts as not answered in time.
 const TIMED_OUT: Duration = Duration::from_secs(10);
 
 /// Source: Kubernetes, API priority and fairness, "Diagnostics".
 const LEVEL: &str = "x-kubernetes-pf-prioritylevel-uid";
 const SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
 
-/// Has requests wait for their turn: that of the [`Turn`] or [`Share`] in their extensions, or else of the process.
+/// Makes requests wait for their turn: that of the [`Turn`] or [`Share`] in their extensions, or else of the process.
 #[derive(Clone, Debug)]
 pub struct FlowLayer(Flow);
 
 impl FlowLayer {
-    /// Requests of `flow`.
+    /// A layer for requests of `flow`.
     pub fn new(flow: Flow) -> Self {
         Self(flow)
     }
@@ -67,7 +67,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        // The one that is ready is called; its clone is made ready next time.
+        // Calls the service that is ready; its clone is polled for readiness next time.
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
         if !counts(request.uri()) {
@@ -90,7 +90,7 @@ where
                 Some(turn) => turn,
                 None => flow.turn(&share).await,
             };
-            // Lists take as long as they are, discovery as it is cached.
+            // The duration of a list depends on its size, that of discovery on caches.
             let listening = Listening {
                 timed: request.method() != Method::GET,
                 turn,
@@ -110,7 +110,7 @@ fn counts(uri: &Uri) -> bool {
     !is_watch && !uri.path().starts_with("/apis/coordination.k8s.io/")
 }
 
-/// Waits for an answer.
+/// Waits for a response.
 struct Listening {
     turn: Turn,
     timed: bool,
@@ -132,7 +132,7 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // After an answer it is set already.
+        // No effect after a response: it is already set.
         if self.turn.0.started.elapsed() >= TIMED_OUT {
             let _ = self.turn.0.heard.set(Heard::Failing);
         }

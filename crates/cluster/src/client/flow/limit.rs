@@ -1,8 +1,8 @@
-//! How many requests may be in flight: more while the server keeps up, half as many when it says that it does not.
+//! The limit of requests in flight: it grows while the server keeps up, and is halved when the server reports that it does not.
 //!
-//! Additive increase, multiplicative decrease, from what answers tell. 429 is the server's word on everybody. A 503, a
-//! time-out or slowness may be that of one kind alone, whose webhook or aggregated API is ill: they count once most
-//! accounts see them. A decrease answers requests that began before it no further.
+//! Additive increase, multiplicative decrease, from the responses. A 429 concerns all requests. A 503, a timeout or slowness may
+//! concern one kind only, whose webhook or aggregated API is failing: these count once most accounts see them. After a decrease,
+//! responses to requests that began before it cause no further decrease.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,42 +10,42 @@ use tokio::time::Instant;
 
 use super::Share;
 
-/// How many at first.
+/// The initial limit.
 const FIRST: f64 = 32.0;
-/// Never fewer: so few are no burden, and tell when the server is well again.
+/// The lower bound: so few requests are no burden, and show when the server has recovered.
 const LEAST: f64 = 4.0;
-/// Never more. A genuine API server takes 400 reads and 200 writes at a time from everybody.
+/// The upper bound. A genuine API server takes 400 reads and 200 writes at a time from all clients.
 const MOST: f64 = 192.0;
-/// Longest pause for one 429; after that the server is asked again.
+/// The longest pause for one 429; after that the server is tried again.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-/// The pause where a 429 names none.
+/// The pause if a 429 names none.
 const USUAL_PAUSE: Duration = Duration::from_secs(1);
-/// A pause is stretched by up to this part, so that not everybody is back at once.
+/// A pause is extended by up to this fraction, so that clients do not all return at once.
 const PAUSE_SPREAD: f64 = 0.25;
-/// Answers that come slower than this multiple of what is usual, and than [`SLOW`], are slow.
+/// Responses are slow if they take longer than this multiple of the usual time, and longer than [`SLOW`].
 const SLOW_TIMES: f64 = 4.0;
-/// Nothing faster than this is called slow, in seconds.
+/// Nothing faster than this counts as slow, in seconds.
 const SLOW: f64 = 1.0;
-/// So many answers tell what is usual.
+/// The number of responses after which the usual time is known.
 const KNOWN_AFTER: u32 = 20;
-/// An account whose last answer is older says nothing of now.
+/// An account whose last response is older is ignored.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// What an answer tells of the server.
+/// What a response shows about the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Heard {
-    /// It keeps up. `timed` says whether the time that it took compares with others': lists take what they take.
+    /// The server keeps up. `timed` is true if the duration is comparable with others; it is not for lists.
     Fine {
-        /// Whether the time tells something.
+        /// Whether the duration is comparable.
         timed: bool,
     },
-    /// Too many requests; not before that long.
+    /// Too many requests; retry after this time.
     Throttled(Option<Duration>),
-    /// It could not answer, or did not in time.
+    /// The server could not answer, or not in time.
     Failing,
 }
 
-/// How many may be in flight.
+/// The limit of requests in flight.
 #[derive(Debug)]
 pub(super) struct Limit {
     permits: f64,
@@ -54,12 +54,12 @@ pub(super) struct Limit {
     pulses: BTreeMap<Share, Pulse>,
 }
 
-/// What one account hears.
+/// The recent responses to one account.
 #[derive(Debug)]
 struct Pulse {
-    /// Seconds that an answer takes, over the last few hundred.
+    /// Seconds per response, over the last few hundred.
     usual: f64,
-    /// The same over the last few; none since the last decrease.
+    /// The same over the last few; `None` since the last decrease.
     recent: Option<f64>,
     answers: u32,
     failing: bool,
@@ -80,7 +80,7 @@ impl Pulse {
             self.usual = took;
         }
         self.answers = self.answers.saturating_add(1);
-        // The first ones weigh more, so that an odd one at the start is soon forgotten.
+        // The first responses weigh more, so that an outlier at the start is soon forgotten.
         let weight = (1.0 / f64::from(self.answers)).max(1.0 / 256.0);
         self.usual += (took - self.usual) * weight;
         let recent = self.recent.unwrap_or(took);
@@ -98,7 +98,7 @@ impl Limit {
         }
     }
 
-    /// How many may be in flight at `now`: none in a pause.
+    /// The limit at `now`: 0 during a pause.
     pub(super) fn at(&self, now: Instant) -> usize {
         if self.paused_until.is_some_and(|until| until > now) {
             0
@@ -107,19 +107,19 @@ impl Limit {
         }
     }
 
-    /// How many may be in flight but for pauses.
+    /// The limit without pauses.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between LEAST and MOST
     pub(super) fn current(&self) -> usize {
         self.permits as usize
     }
 
-    /// When a pause ends that has begun.
+    /// The end of the last pause.
     pub(super) fn paused_until(&self) -> Option<Instant> {
         self.paused_until
     }
 
-    /// Counts an answer of `share` to a request that began at `started`. `used` is how many were in flight; `chance`, from
-    /// 0 to 1, stretches pauses.
+    /// Records a response to `share` for a request that began at `started`. `used` is the number of requests in flight; `chance`,
+    /// from 0 to 1, extends pauses.
     pub(super) fn heard(
         &mut self,
         share: &Share,
@@ -152,7 +152,7 @@ impl Limit {
                 self.cut(factor, (started, now));
             }
         } else if 2 * used >= self.current() {
-            // One more for each round of them, while they are used.
+            // One more for each round of `permits` requests, while they are used.
             self.permits = (self.permits + 1.0 / self.permits).min(MOST);
         }
     }
@@ -194,7 +194,7 @@ mod tests {
             }
         }
 
-        /// So many answers in a row that each took that long, all permits in use.
+        /// So many responses in a row that each took that long, with all permits in use.
         fn hear(&mut self, name: &str, heard: Heard, took_ms: u64, times: usize) {
             for _ in 0..times {
                 let started = self.now;
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(case.limit.current(), 33);
         case.hear("a", FINE, 5, 100_000);
         assert_eq!(case.limit.current(), 192);
-        // What is not used does not grow.
+        // An unused limit does not grow.
         let mut case = Case::new();
         for _ in 0..1000 {
             let moments = (case.now, case.now + Duration::from_millis(5));
@@ -232,12 +232,12 @@ mod tests {
             (case.limit).heard(&Share::new("a"), throttled, moments, 32, 1.0);
         }
         assert_eq!(case.limit.current(), 16);
-        // The last one's pause counts, stretched by a quarter.
+        // The last pause counts, extended by a quarter.
         let ends = started + Duration::from_millis(3_757);
         assert_eq!(case.limit.paused_until(), Some(ends));
         assert_eq!(case.limit.at(ends - Duration::from_millis(1)), 0);
         assert_eq!(case.limit.at(ends), 16);
-        // One that began later says it anew; the least stays.
+        // A 429 to a request that began later halves it again; the lower bound stays.
         case.now = ends;
         case.hear("a", Heard::Throttled(None), 5, 10);
         assert_eq!(case.limit.current(), 4);
@@ -274,7 +274,7 @@ mod tests {
             case.hear("c", FINE, 20, 1);
         }
         assert!(case.limit.current() >= before);
-        // When most see it, it is the server.
+        // If most accounts see it, the server is the cause.
         case.hear("b", Heard::Failing, 9_000, 1);
         assert!(case.limit.current() < before);
     }

@@ -1,24 +1,24 @@
-//! The series that the flow of requests counts into.
+//! The metrics of flow control.
 
 use std::time::Duration;
 
 use prometheus::{Histogram, IntCounter, IntGauge};
 
-/// What the flow of requests counts into.
+/// The metrics of flow control.
 #[derive(Clone, Debug)]
 pub struct FlowMetrics {
     /// Requests in flight.
     pub in_flight: IntGauge,
-    /// How many may be in flight.
+    /// The limit of requests in flight.
     pub limit: IntGauge,
-    /// Answers 429.
+    /// 429 responses.
     pub throttled: IntCounter,
     /// Seconds that a request waited for its turn.
     pub wait: Histogram,
 }
 
 impl FlowMetrics {
-    /// Requests in flight, and how many may be.
+    /// Sets requests in flight, and their limit.
     pub fn set(&self, in_flight: usize, limit: usize) {
         set(&self.in_flight, in_flight);
         set(&self.limit, limit);
@@ -29,7 +29,7 @@ impl FlowMetrics {
         self.throttled.inc();
     }
 
-    /// How long a request waited for its turn.
+    /// Observes how long a request waited for its turn.
     pub fn waited(&self, wait: Duration) {
         self.wait.observe(wait.as_secs_f64());
     }

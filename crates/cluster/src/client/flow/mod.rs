@@ -1,13 +1,13 @@
 //! The requests in flight of one process: as many as the server takes, in fair shares.
 //!
 //! ```text
-//!  request ─► Flow::turn ─► in line (shares) ─► its turn (limit) ─► sent ─► answer: 429, 503, how long
+//!  request ─► Flow::turn ─► in line (shares) ─► its turn (limit) ─► sent ─► response: 429, 503, duration
 //!                                                    ▲                          │
 //!                                                    └──────────────────────────┘
 //! ```
 //!
-//! Nothing is ever dropped: a request waits. Watches are not counted, since they last; nor are Leases, since a leader that
-//! waits for its turn is none any more.
+//! No request is dropped: it waits. Watches are not counted, since they are long-lived; nor are Leases, since a leader that waits
+//! for its turn could lose its lease.
 
 mod layer;
 mod limit;
@@ -34,14 +34,14 @@ use self::{
     shares::{Shares, Ticket},
 };
 
-/// Every request of one process that counts. Cheap to clone; clones share it.
+/// Every counted request of one process. Cheap to clone; clones share it.
 #[derive(Clone)]
 pub struct Flow(Arc<Inner>);
 
 struct Inner {
     state: Mutex<State>,
     metrics: OnceLock<FlowMetrics>,
-    /// Nothing is in flight any more.
+    /// Notified when no request is in flight.
     idle: Notify,
     /// Draws from 0 to 1, to spread the ends of pauses.
     chance: Box<dyn Fn() -> f64 + Send + Sync>,
@@ -51,7 +51,7 @@ struct State {
     limit: Limit,
     shares: Shares,
     waiting: HashMap<Ticket, oneshot::Sender<()>>,
-    /// A task waits for this pause to end.
+    /// The pause whose end a task waits for.
     awaited: Option<Instant>,
 }
 
@@ -81,14 +81,14 @@ impl Flow {
         }))
     }
 
-    /// Counts into `metrics` from now on; the first ones that are given stay.
+    /// Counts into `metrics` from now on; later calls have no effect.
     pub fn count_into(&self, metrics: FlowMetrics) {
         if self.0.metrics.set(metrics).is_ok() {
             self.publish(&self.state());
         }
     }
 
-    /// Waits for the turn of a request on the account of `share`. May be cancelled at any time.
+    /// Waits for the turn of a request of `share`. May be cancelled at any time.
     pub async fn turn(&self, share: &Share) -> Turn {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
@@ -118,7 +118,7 @@ impl Flow {
         }))
     }
 
-    /// Waits until no request is in flight, for what must not compete with any.
+    /// Waits until no request is in flight, for work that must not compete with requests.
     pub async fn idle(&self) {
         let idle = self.0.idle.notified();
         if self.state().shares.in_flight() > 0 {
@@ -130,12 +130,12 @@ impl Flow {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go whoever may.
+    /// Starts every request that may start.
     fn let_go(&self, state: &mut State) {
         let limit = state.limit.at(Instant::now());
         while let Some(ticket) = state.shares.next(limit) {
             if let Some(sender) = state.waiting.remove(&ticket) {
-                // Who is gone gives its turn back by itself.
+                // A request that was cancelled returns its turn by itself.
                 let _ = sender.send(());
             }
         }
@@ -165,7 +165,7 @@ impl Flow {
         }
     }
 
-    /// A request is through, or was given up.
+    /// A request has finished or was cancelled.
     fn done(&self, permit: &Permit) {
         let mut state = self.state();
         let now = Instant::now();
@@ -195,14 +195,14 @@ impl Drop for Waiting {
         let mut state = self.flow.state();
         state.waiting.remove(&ticket);
         if !state.shares.give_up(&self.share, ticket) {
-            // It was its turn already, which nobody takes now.
+            // It already had its turn, which is not used.
             state.shares.done(&self.share);
         }
         self.flow.let_go(&mut state);
     }
 }
 
-/// The turn of one request; the next one's begins when the last clone is dropped. It goes into the request's extensions.
+/// The turn of one request; it ends when the last clone is dropped. It is put into the request's extensions.
 #[derive(Clone, Debug)]
 pub struct Turn(Arc<Permit>);
 

@@ -1,15 +1,15 @@
-//! Who may send next: accounting alone.
+//! Decides which request is next: accounting only.
 //!
-//! Of those who wait, the one with the fewest requests in flight goes first, and of equals the one whose last turn is
-//! longest ago. So one that floods takes what others leave, and never their turn; and as nobody may have everything, one
-//! whose requests hang leaves room for the others.
+//! Of the waiting accounts, the one with the fewest requests in flight goes first; of equals, the one whose last turn is longest
+//! ago. So an account that floods takes only the turns that others leave; and since no account may take all, an account whose
+//! requests hang leaves room for the others.
 
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 
-/// On whose account a request is: an operator, or a part of the process. Cheap to clone.
+/// The account of a request: an operator, or a part of the process. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(Arc<str>);
 
@@ -20,10 +20,10 @@ impl Share {
     }
 }
 
-/// A place among those who wait.
+/// A place in line.
 pub(super) type Ticket = u64;
 
-/// All accounts that have a request in flight or wait for one.
+/// All accounts with a request in flight or waiting.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     accounts: BTreeMap<Share, Account>,
@@ -39,13 +39,13 @@ struct Account {
     last_turn: u64,
 }
 
-/// How many of `limit` requests one account may have: three in four.
+/// The most requests of `limit` that one account may have: three in four.
 fn most(limit: usize) -> usize {
     limit - limit / 4
 }
 
 impl Shares {
-    /// Stands in line.
+    /// Joins the line.
     pub(super) fn ask(&mut self, share: &Share) -> Ticket {
         self.last += 1;
         let account = self.accounts.entry(share.clone()).or_default();
@@ -53,7 +53,7 @@ impl Shares {
         self.last
     }
 
-    /// Leaves the line; false where it is not in it: it had its turn.
+    /// Leaves the line; false if it is not in line because it had its turn.
     pub(super) fn give_up(&mut self, share: &Share, ticket: Ticket) -> bool {
         let Some(account) = self.accounts.get_mut(share) else {
             return false;
@@ -65,7 +65,7 @@ impl Shares {
         was_there
     }
 
-    /// Who is to go now, where no more than `limit` requests may be in flight; its request counts from here on.
+    /// Returns the next ticket if fewer than `limit` requests are in flight; its request counts from then on.
     pub(super) fn next(&mut self, limit: usize) -> Option<Ticket> {
         if self.in_flight >= limit {
             return None;
@@ -81,7 +81,7 @@ impl Shares {
         Some(ticket)
     }
 
-    /// A request is through.
+    /// A request has finished.
     pub(super) fn done(&mut self, share: &Share) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let Some(account) = self.accounts.get_mut(share) {
@@ -90,12 +90,12 @@ impl Shares {
         self.drop_if_idle(share);
     }
 
-    /// Requests on the way.
+    /// Requests in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Whether somebody waits.
+    /// Whether a request waits.
     pub(super) fn has_waiting(&self) -> bool {
         (self.accounts.values()).any(|account| !account.waiting.is_empty())
     }
@@ -116,7 +116,7 @@ mod tests {
         Share::new(name)
     }
 
-    /// Whoever goes while nothing more fits, by name.
+    /// The names of the requests that start, until the limit is reached.
     fn turns(shares: &mut Shares, limit: usize, names: &BTreeMap<Ticket, &'static str>) -> String {
         let mut text = String::new();
         while let Some(ticket) = shares.next(limit) {
@@ -135,7 +135,7 @@ mod tests {
             names.insert(shares.ask(&share(name)), name);
         }
         assert_eq!(turns(&mut shares, 8, &names), "abcabaaa");
-        // What comes free goes to whom has the least.
+        // A free place goes to the account with the fewest requests.
         for _ in 0..2 {
             shares.done(&share("a"));
         }
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(turns(&mut shares, 8, &names), "aaaaaa");
         names.insert(shares.ask(&share("b")), "b");
         assert_eq!(turns(&mut shares, 8, &names), "b");
-        // With room for one alone, it is had by whoever comes.
+        // With room for one only, any account may take it.
         let mut shares = Shares::default();
         let ticket = shares.ask(&share("a"));
         assert_eq!(shares.next(1), Some(ticket));

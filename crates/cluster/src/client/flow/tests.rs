@@ -18,7 +18,7 @@ fn flow() -> Flow {
     Flow::new(|| 0.0)
 }
 
-/// A request, and what its answer's status is.
+/// Sends a request whose response has a given status.
 async fn send(flow: &Flow, path: &str, share: Option<&Share>, answer: Response<()>) -> Duration {
     let server = service_fn(move |_: Request<()>| {
         let answer = answer.clone();
@@ -45,7 +45,7 @@ fn status(code: u16) -> Response<()> {
 async fn whoever_gives_up_gives_its_turn_back_before_and_after_it_came() {
     let flow = flow();
     let share = Share::new("a");
-    // All that one account may have.
+    // All requests that one account may have.
     let turns: Vec<Turn> = std::iter::from_fn(|| flow.turn(&share).now_or_never()).collect();
     assert_eq!(turns.len(), 24);
     let mut first = Box::pin(flow.turn(&share));
@@ -54,7 +54,7 @@ async fn whoever_gives_up_gives_its_turn_back_before_and_after_it_came() {
     assert!(second.as_mut().now_or_never().is_none());
     drop(first);
     drop(turns);
-    // The second has its turn now, and does not look.
+    // The second has its turn now, and is not polled.
     let mut idle = Box::pin(flow.idle());
     assert!(idle.as_mut().now_or_never().is_none());
     drop(second);
@@ -106,7 +106,7 @@ async fn an_operator_that_floods_does_not_slow_another_one() {
     for _ in 0..2_000 {
         let (flow, flood, done) = (flow.clone(), flood.clone(), done.clone());
         tokio::spawn(async move {
-            // Its requests fail, as fast as they may.
+            // Its requests fail at the highest rate that is allowed.
             let code = if done.fetch_add(1, Ordering::SeqCst) % 2 == 0 {
                 409
             } else {
@@ -121,7 +121,7 @@ async fn an_operator_that_floods_does_not_slow_another_one() {
         let took = send(&flow, "/api/v1/secrets", Some(&calm), status(200)).await;
         assert_eq!(took, Duration::from_millis(20));
     }
-    // And the flood goes on: nothing of it is lost.
+    // The flood continues: none of its requests is lost.
     while flow.state().shares.has_waiting() {
         advance(Duration::from_millis(20)).await;
     }
@@ -139,7 +139,7 @@ async fn a_request_that_is_given_up_after_ten_seconds_tells_of_an_ill_server() {
         let request = Request::patch("/api/v1/pods").body(()).unwrap();
         timeout(Duration::from_secs(seconds), service.call(request))
     };
-    // That may have been anybody's change of mind.
+    // A short wait may have been cancelled for any reason.
     assert!(ask(3).await.is_err());
     assert_eq!(flow.state().limit.current(), 32);
     assert!(ask(30).await.is_err());

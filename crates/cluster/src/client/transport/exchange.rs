@@ -1,4 +1,4 @@
-//! One request and its answer on one connection.
+//! One request and its response on one connection.
 
 use std::{
     pin::Pin,
@@ -25,12 +25,12 @@ use super::{
     ATTEMPTS, Body, Pool,
 };
 
-/// What requests are sent by.
+/// The sending half of a connection.
 #[derive(Clone)]
 pub(super) enum Wire {
-    /// Many at a time.
+    /// Takes concurrent requests.
     Two(http2::SendRequest<Body>),
-    /// One at a time: it is out while its request is on the way.
+    /// Takes one request at a time: `None` while a request is in flight.
     One(Arc<Mutex<Option<http1::SendRequest<Body>>>>),
 }
 
@@ -52,7 +52,7 @@ impl Sender for Wire {
     }
 }
 
-/// A place on a connection, given back when it is dropped.
+/// A place on a connection, released when it is dropped.
 pub(super) struct Slot {
     pool: Arc<Pool>,
     id: Id,
@@ -81,10 +81,10 @@ impl Drop for Slot {
     }
 }
 
-/// The body of an answer.
+/// The body of a response.
 pub(in crate::client) struct Answer {
     body: Incoming,
-    /// Its place on an HTTP/2 connection, until its end.
+    /// Its place on an HTTP/2 connection, until the end of the body.
     slot: Option<Slot>,
 }
 
@@ -133,7 +133,7 @@ pub(super) async fn exchange(
     Err(DialError::Closed.into())
 }
 
-/// What a request is, from its own words. Source: Kubernetes API concepts, "Efficient detection of changes".
+/// Derives the use from the request's URI. Source: Kubernetes API concepts, "Efficient detection of changes".
 fn used_for(uri: &Uri) -> Use {
     let mut words = uri.query().unwrap_or_default().split('&');
     if words.any(|word| matches!(word, "watch=true" | "watch=1" | "follow=true")) {
@@ -143,11 +143,11 @@ fn used_for(uri: &Uri) -> Use {
     }
 }
 
-/// Why a request has no answer.
+/// Why a request has no response.
 enum Unanswered {
     /// It may have reached the server.
     Failed(hyper::Error),
-    /// The connection ended before: here it is again.
+    /// The connection ended before the request was sent; the request is returned.
     Unsent(Box<Request<Body>>),
 }
 
@@ -180,7 +180,7 @@ async fn alone(
     let Some(mut sender) = taken else {
         return Err(Unanswered::Unsent(Box::new(request)));
     };
-    // Whoever gives up before the answer leaves it on the connection.
+    // If the caller is cancelled before the response, the connection is still busy with it.
     slot.reusable = false;
     let (uri, request) = relative(request);
     let sent = sender.try_send_request(request).await;
@@ -193,9 +193,9 @@ async fn alone(
         Err(failed) => return Err(failed),
     };
     let place = place.clone();
-    // Ready when the answer's body has been read; an error says that it is closed.
+    // Ready when the response body has been read; an error means that the connection is closed.
     tasks::named(Task::ConnectionReturn, "").start(async move {
-        // All of it, not the one field that is named below.
+        // Moves the whole slot, not only the field that is used below.
         let mut slot = slot;
         if sender.ready().await.is_ok() {
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
@@ -205,7 +205,7 @@ async fn alone(
     Ok(answer.map(|body| Answer { body, slot: None }))
 }
 
-/// The request as HTTP/1.1 has it: the server in a header, the path in the first line. Returns its address beside it.
+/// Converts the request to HTTP/1.1 form: the server in a header, the path in the request line. Returns the original URI too.
 fn relative(mut request: Request<Body>) -> (Uri, Request<Body>) {
     let uri = request.uri().clone();
     if let Some(host) = uri.authority()

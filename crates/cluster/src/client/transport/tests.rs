@@ -1,4 +1,4 @@
-//! Against servers of HTTP in this process, over loopback and TLS.
+//! Tests against HTTP servers in this process, over loopback and TLS.
 
 use std::{
     convert::Infallible,
@@ -29,13 +29,13 @@ fn build(config: &Config) -> Result<kube::Client, Error> {
 
 const HOST: &str = "api.cluster.example";
 
-/// How a server behaves.
+/// The behavior of a server.
 #[derive(Clone, Copy)]
 struct Manners {
     http2: bool,
-    /// Most streams on a connection of HTTP/2.
+    /// The most streams on an HTTP/2 connection.
     streams: u32,
-    /// Closes a connection after each answer.
+    /// Closes a connection after each response.
     closes: bool,
 }
 
@@ -49,7 +49,7 @@ const HTTP1: Manners = Manners {
     ..HTTP2
 };
 
-/// TLS of a server that calls itself [`HOST`], and the certificate that it is known by.
+/// The TLS of a server named [`HOST`], and its certificate.
 fn tls(protocol: &[u8]) -> (TlsAcceptor, Vec<u8>) {
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = rcgen::CertificateParams::new(vec![HOST.to_owned()])
@@ -79,14 +79,14 @@ struct Server {
 struct Seen {
     connections: AtomicUsize,
     requests: Mutex<Vec<String>>,
-    /// Breaks every connection, at once.
+    /// Breaks every connection at once.
     cut: Notify,
-    /// Bytes are swallowed from now on, in both directions.
+    /// While true, bytes are dropped in both directions.
     dead: AtomicBool,
 }
 
 impl Server {
-    /// Answers `GET /stuck` never, watches with one line and an open end, and everything else with its own request line.
+    /// Never answers `GET /stuck`; answers watches with one line and an open end, and everything else with its own request line.
     async fn start(manners: Manners) -> Self {
         let protocol: &[u8] = if manners.http2 { b"h2" } else { b"http/1.1" };
         let (acceptor, authority) = tls(protocol);
@@ -109,7 +109,7 @@ impl Server {
     }
 
     fn config(&self) -> Config {
-        // Nobody may rely on another test's.
+        // A test must not depend on another test's provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = Config::new(format!("https://{}", self.address).parse().unwrap());
         config.root_cert = Some(vec![self.authority.clone()]);
@@ -149,7 +149,7 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, manners: Manners, seen: Ar
             .serve_connection(io, service);
         let mut connection = pin!(connection);
         if manners.closes {
-            // It ends what it has begun.
+            // It finishes the requests that it has begun.
             tokio::select! {
                 _ = &mut connection => return,
                 () = seen.closing() => connection.as_mut().graceful_shutdown(),
@@ -163,7 +163,7 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, manners: Manners, seen: Ar
 }
 
 impl Seen {
-    /// Once a request has come.
+    /// Returns once a request has come.
     async fn closing(&self) {
         let before = self.requests.lock().unwrap().len();
         while self.requests.lock().unwrap().len() == before {
@@ -205,14 +205,14 @@ fn get(path: &str) -> Request<Body> {
     Request::get(path).body(Body::empty()).unwrap()
 }
 
-/// The answer's text.
+/// Returns the response as text.
 async fn ask(client: &kube::Client, path: &str) -> String {
     let answer = client.send(get(path)).await.unwrap();
     let bytes = answer.into_body().collect().await.unwrap().to_bytes();
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A watch that has begun: its first frame has come.
+/// A watch whose first frame has come.
 async fn watch(client: &kube::Client) -> Body {
     let answer = client.send(get("/api/v1/pods?watch=true")).await.unwrap();
     let mut body = answer.into_body();
@@ -229,7 +229,7 @@ async fn watches_share_connections_of_http2_up_to_the_servers_limit_and_requests
     .await;
     let client = server.client();
     let watches = futures::future::join_all((0..10).map(|_| watch(&client))).await;
-    // Three on each; what was made beyond that before the limit was known is closed when idle.
+    // Three on each; connections that were opened before the limit was known are closed when idle.
     let watching = server.connections();
     assert!((4..=10).contains(&watching), "{watching}");
     for _ in 0..5 {
@@ -251,7 +251,7 @@ async fn at_most_eighty_watches_are_on_one_connection() {
     assert_eq!(server.connections(), 1);
     let one_more = watch(&client).await;
     assert_eq!(server.connections(), 2);
-    // One that ends makes room on its connection.
+    // A watch that ends frees a place on its connection.
     drop((watches, one_more));
     tokio::task::yield_now().await;
     let _again = watch(&client).await;
@@ -270,7 +270,7 @@ async fn a_server_of_http1_gets_a_connection_for_each_watch_and_one_that_request
             line,
             format!("GET /api/v1/nodes?limit=7 {}", server.address)
         );
-        // The connection is free once the client's task has seen the end.
+        // The connection is free once the client's task has seen the end of the response.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert!(server.connections() <= 6, "{}", server.connections());
@@ -316,7 +316,7 @@ async fn a_request_that_may_have_arrived_fails_and_is_not_sent_again() {
         server.seen.cut.notify_waiters();
         assert!(sent.await.unwrap().is_err());
         assert_eq!(server.requests().len(), 1);
-        // The next one finds a connection of its own.
+        // The next request gets a connection of its own.
         assert!(ask(&client, "/healthz").await.contains("/healthz"));
     }
 }
@@ -339,7 +339,7 @@ async fn a_refused_connection_is_an_error_for_everybody_who_waited() {
     }
 }
 
-/// How a proxy is spoken to.
+/// The protocol of a proxy.
 enum Speaks {
     Http,
     Https(TlsAcceptor),
@@ -347,7 +347,7 @@ enum Speaks {
     Socks5,
 }
 
-/// A proxy; it notes who asks for what. Once `dead` is set, nothing passes any more.
+/// A proxy that records its requests. Once `dead` is set, it forwards nothing.
 async fn proxy(speaks: Speaks, seen: Arc<Seen>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -368,7 +368,7 @@ async fn proxy(speaks: Speaks, seen: Arc<Seen>) -> SocketAddr {
     address
 }
 
-/// Serves one connection of a proxy by CONNECT.
+/// Serves one connection of a proxy with CONNECT.
 async fn connect(mut near: impl AsyncRead + AsyncWrite + Unpin, seen: Arc<Seen>) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -382,7 +382,7 @@ async fn connect(mut near: impl AsyncRead + AsyncWrite + Unpin, seen: Arc<Seen>)
     pass_on(near, far, &seen).await;
 }
 
-/// Serves one connection of a proxy by SOCKS5, to an address of IPv4.
+/// Serves one connection of a proxy with SOCKS5, to an IPv4 address.
 async fn socks5(mut near: TcpStream, seen: Arc<Seen>) {
     assert_eq!(near.read_u8().await.unwrap(), 5);
     let methods = short(&mut near).await;
@@ -412,7 +412,7 @@ async fn socks5(mut near: TcpStream, seen: Arc<Seen>) {
     pass_on(near, far, &seen).await;
 }
 
-/// Bytes that come after their number.
+/// Reads bytes that are prefixed with their length.
 async fn short(near: &mut TcpStream) -> Vec<u8> {
     let mut bytes = vec![0; near.read_u8().await.unwrap().into()];
     near.read_exact(&mut bytes).await.unwrap();
@@ -427,13 +427,13 @@ async fn pass_on(mut near: impl AsyncRead + AsyncWrite + Unpin, mut far: TcpStre
     };
     tokio::select! {
         _ = copy_bidirectional(&mut near, &mut far) => {}
-        // Both ends stay open, and hear nothing.
+        // Both ends stay open and receive nothing.
         () = dead => std::future::pending().await,
     }
 }
 
-/// What a proxy is told by a client that asks a server through it, and the server's address. `scheme` is what stands before the
-/// proxy's own in the kubeconfig, `authority` what it is known by.
+/// Returns what a proxy receives from a client that connects through it, and the server's address. `scheme` is the scheme of the
+/// proxy's address in the kubeconfig, `authority` the CA that the client trusts.
 async fn asked_through(
     speaks: Speaks,
     authority: Option<Vec<u8>>,
@@ -486,7 +486,7 @@ async fn a_peer_that_is_dead_is_found_out_and_its_watch_ends() {
     let mut body = watch(&client).await;
     seen.dead.store(true, Ordering::SeqCst);
     seen.cut.notify_waiters();
-    // From here on time passes when nobody has anything to do.
+    // From here on time advances when no task is runnable.
     tokio::time::pause();
     let before = Instant::now();
     assert!(body.frame().await.unwrap().is_err());

@@ -1,4 +1,4 @@
-//! Whether the API server is still in the state that is known, or was put back to an older one.
+//! Comparison of the API server's state with the known one, to detect that it was restored to an older state.
 
 use orkestra_core::decode::Version;
 
@@ -8,17 +8,17 @@ use super::{
 };
 use crate::wire::{Scope, WireError};
 
-/// Failures in a row after which passes go on without this kind's state.
+/// Consecutive failures after which passes continue without this kind's state.
 const PATIENCE: u32 = 3;
 
 impl<R: Record> Reflector<'_, R> {
-    /// Notes whether the API server may be in an older state.
+    /// Sets whether the API server may be in an older state.
     pub(super) fn set_doubt(&mut self, doubt: bool) {
         self.doubt = doubt;
         self.shared.set_open(doubt);
     }
 
-    /// A request failed. If this kind alone is refused, or has not been answered for a while, nobody waits for its state.
+    /// Handles a failed request. If only this kind is refused, or was not answered for a while, passes do not wait for its state.
     pub(super) fn close(&self, error: &WireError) {
         let is_alone = self.failures >= PATIENCE && self.wire.reach().is_up();
         if is_alone || !matches!(error, WireError::Unavailable(_) | WireError::Gone(_)) {
@@ -26,11 +26,11 @@ impl<R: Record> Reflector<'_, R> {
         }
     }
 
-    /// Compares the API server's state with what is known: where it is behind that, everything is to be listed.
+    /// Compares the API server's state with the known one: if it is behind, everything is listed again.
     pub(super) async fn compare(&mut self) -> Result<(), WireError> {
         let watched = &self.shared.watched;
         let everything = Scope {
-            // With a selector a server without a cache might look through all objects for one.
+            // With a selector, a server without a cache might read all objects to find one.
             selector: None,
             ..watched.scope.clone()
         };
@@ -42,7 +42,7 @@ impl<R: Record> Reflector<'_, R> {
         Ok(())
     }
 
-    /// The API server is in an older state than it was.
+    /// Handles an API server that is in an older state than before.
     fn rewind(&mut self, state: &Version) {
         count(&self.shared.counts.rewinds);
         self.set_doubt(true);
@@ -50,7 +50,7 @@ impl<R: Record> Reflector<'_, R> {
         tracing::warn!(kind = %self.shared.watched.served.plural, known, %state, "the API server is in an older state than it was (restored from a backup?); everything is listed anew");
     }
 
-    /// Whether a state follows on what was told before.
+    /// True if a state is not behind the known one.
     pub(super) fn goes_on(&mut self, state: &Version) -> bool {
         let is_behind = self.from.as_ref().is_some_and(|from| state.is_behind(from));
         if is_behind {

@@ -1,4 +1,4 @@
-//! How long a watch waits after a failure, and what ends that.
+//! The pause of a watch after a failure, and what ends it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) const PAUSE: Backoff =
 /// The pause for a kind that is not served.
 const PAUSE_NOT_SERVED: Backoff =
     Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30));
-/// Pause for a missing right: a denied request must not become a habit.
+/// The pause for a missing permission: denied requests must stay rare.
 const PAUSE_FORBIDDEN: Duration = Duration::from_secs(30);
 
 impl<R: Record> Reflector<'_, R> {
@@ -46,8 +46,8 @@ impl<R: Record> Reflector<'_, R> {
         }
     }
 
-    /// Waits until the API server is up, and if it was away, for this watch's turn: whether it was. One that was only doubted
-    /// has refused this kind alone.
+    /// Waits until the API server is up and, after an outage, for this watch's turn; returns whether there was an outage. If the
+    /// API server was only doubted, it has refused only this kind.
     async fn came_back(&self, seen: u64) -> bool {
         let reach = self.wire.reach();
         let cleared = async {

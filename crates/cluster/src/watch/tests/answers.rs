@@ -1,4 +1,4 @@
-//! Answers to our own writes, and events that cross them.
+//! Responses to our own writes, and events that cross them.
 
 use super::*;
 
@@ -20,7 +20,7 @@ async fn an_answer_is_seen_at_once_and_its_echo_wakes_nobody() {
         ),
         ("30".to_owned(), "30".to_owned())
     );
-    // Who wrote knows; others are told.
+    // The writer is not notified; others are.
     assert_eq!(
         (take(&told), take(&others_told)),
         (vec![], told_of("a", true, true))
@@ -61,7 +61,7 @@ async fn several_answers_in_a_row_are_all_echoed_in_silence() {
 async fn a_change_of_somebody_else_that_our_answer_overtook_is_told() {
     let server = Server::new();
     let (_informers, handle, feed, told) = websites(&server).await;
-    // Somebody writes 30, we write 31 on top of it and have our answer first.
+    // Another client writes 30, we write 31 on top of it and receive our response first.
     handle.store().answer(&node(&sized("a", 31, 7)));
     feed.send("MODIFIED", &sized("a", 30, 6));
     feed.send("MODIFIED", &sized("a", 31, 7));

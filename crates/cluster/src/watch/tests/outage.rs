@@ -1,11 +1,11 @@
-//! An API server that is away, and comes back.
+//! An API server that becomes unreachable, and comes back.
 
 use prometheus::IntGauge;
 
 use super::*;
 use crate::{reach::Reach, wire::Wire};
 
-/// Informers whose requests tell whether the server can be reached.
+/// Informers whose requests report reachability.
 fn reaching(server: &Server) -> (Informers, Reach) {
     let gauge = IntGauge::new("up", "up").unwrap();
     let reach = Reach::new(server.client(), Entropy::seeded(7), gauge);
@@ -52,7 +52,7 @@ async fn a_watch_goes_on_from_where_it_was_and_lists_nothing() {
             ..
         }
     ));
-    // Three tries, and from then on probes alone.
+    // Three attempts, then only probes.
     assert_eq!((count(&server, "watch=true"), server.comparisons()), (1, 3));
     assert!(count(&server, "/readyz") >= 8);
 
@@ -93,7 +93,7 @@ async fn a_watch_that_stays_open_is_opened_anew_after_an_outage() {
     let feed = server.watch();
     let handle = informers.crs(watched(), &[], None);
     handle.synced().await;
-    // Its connection is dead, and nobody says so; others find out that the server is away.
+    // Its connection is dead without an error; other requests find out that the server is unreachable.
     server.answer(503, unavailable());
     let wire = Wire::reaching(server.client(), reach.clone());
     let one = watched().served;
@@ -114,7 +114,7 @@ async fn a_watch_that_stays_open_is_opened_anew_after_an_outage() {
 async fn a_kind_that_alone_is_refused_waits_longer_and_longer() {
     let server = Server::new();
     let (informers, reach) = reaching(&server);
-    // Whatever else is asked is answered, probes too.
+    // All other requests are answered, including probes.
     server.answer(200, list(20, "", &[]));
     for _ in 0..100 {
         server.refuse_watch(503, unavailable());
@@ -188,7 +188,7 @@ async fn a_relist_keeps_the_records_that_did_not_change() {
         (before.len(), after.len(), lists(&server)),
         (1_000, 1_000, 2)
     );
-    // Of what did not change there is one record at any time: the one that was there.
+    // Unchanged objects keep their record.
     let other = before
         .iter()
         .zip(&after)

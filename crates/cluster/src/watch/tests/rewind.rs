@@ -1,4 +1,4 @@
-//! An API server that is back in an older state: its etcd was restored from a backup.
+//! An API server that is in an older state: its etcd was restored from a backup.
 
 use super::*;
 use crate::{reach::Reach, wire::Wire};
@@ -34,7 +34,7 @@ async fn after_a_failure_an_older_state_is_listed_anew_and_counts() {
     );
     assert_eq!(take(&told).len(), 3);
     assert_eq!(informers.stats()[0].rewinds, 1);
-    // And is followed from there.
+    // The watch continues from there.
     assert!(
         server
             .requests()
@@ -46,7 +46,7 @@ async fn after_a_failure_an_older_state_is_listed_anew_and_counts() {
     next.send("MODIFIED", &object("a", 501, &spec(3)));
     settle().await;
     assert_eq!(take(&told), told_of("a", true, true));
-    // An answer to a write there is newer than what was known before.
+    // A response to a write there is newer than the known state.
     let answer = handle.store().answer(&node(&object("c", 502, ""))).unwrap();
     assert_eq!(answer.id.resource_version, *"502");
 }
@@ -125,7 +125,7 @@ async fn a_doubt_compares_states_once_in_a_while() {
     );
 }
 
-/// The restored server has caught up with the versions of what was lost.
+/// The restored server has caught up with the lost versions.
 #[tokio::test(start_paused = true)]
 async fn a_list_is_right_about_everything_up_to_its_version() {
     let server = Server::new();
@@ -141,7 +141,7 @@ async fn a_list_is_right_about_everything_up_to_its_version() {
     );
 }
 
-/// The restored server has passed everything that is known here, which a Lease of the process shows all the same.
+/// The restored server has passed the known resourceVersion, but a Lease of the process still shows the rewind.
 #[tokio::test(start_paused = true)]
 async fn a_rewind_that_another_object_shows_has_everything_listed_anew() {
     let (server, reach) = (Server::new(), Reach::unquestioned());
@@ -160,6 +160,6 @@ async fn a_rewind_that_another_object_shows_has_everything_listed_anew() {
         (names(&handle), informers.stats()[0].rewinds),
         (vec!["c".to_owned()], 1)
     );
-    // Once: it is followed from there.
+    // Only once: the watch continues from there.
     assert_eq!(server.times(false).len(), 2);
 }

@@ -1,10 +1,10 @@
-//! One kind in several namespaces, each with an informer of its own.
+//! One kind in several namespaces, each with its own informer.
 
 use orkestra_core::plan::Places;
 
 use super::*;
 
-/// The namespaces `garden` and `shop`, in the order in which they are listed.
+/// The namespaces `garden` and `shop`, in listing order.
 fn places() -> Places {
     Places::Only(["shop".into(), "garden".into()].into())
 }
@@ -35,7 +35,7 @@ async fn each_namespace_is_listed_by_itself_and_read_as_one() {
     let store = watches.store();
     assert_eq!(store.keys().len(), 2);
     assert!(store.get(&key("a")).is_some() && store.get(&key("g")).is_none());
-    // An answer enters the store of its namespace alone.
+    // A response enters only the store of its namespace.
     assert!(store.answer(&node(&object("b", 30, ""))).is_some());
     let elsewhere = object("c", 31, "").replace("shop", "street");
     assert!(store.answer(&node(&elsewhere)).is_none());

@@ -1,4 +1,4 @@
-//! Watches that fail, and how they get well again.
+//! Watches that fail, and their recovery.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Objects that cannot be read, among others that can.
+//! Unreadable objects among readable ones.
 
 use orkestra_core::{reconcile::record::Identity, value::Cause};
 
@@ -15,12 +15,12 @@ fn unread(handle: &Handle<CrRecord>, name: &str) -> Option<Cause> {
     record.unread.as_ref().map(|fault| fault.cause)
 }
 
-/// Counts what is reported.
+/// Counts reports.
 #[derive(Clone, Default)]
 struct Reported(Arc<Mutex<(usize, usize)>>);
 
 impl Reported {
-    /// How many objects are unreadable, and how many reports there were.
+    /// The number of unreadable objects, and the number of reports.
     fn counts(&self) -> (usize, usize) {
         *self.0.lock().unwrap()
     }
@@ -58,7 +58,7 @@ async fn an_event_that_cannot_be_read_is_followed_by_those_that_can() {
         (Some(Cause::TooDeep), None)
     );
     assert_eq!(version(&handle, "a"), "30");
-    // It is looked at again when it changes.
+    // It is read again when it changes.
     feed.send("MODIFIED", &object("a", 32, r#","spec":{"size":7}"#));
     settle().await;
     assert_eq!(
@@ -111,7 +111,7 @@ async fn an_object_without_a_name_hides_no_other_and_takes_none_for_gone() {
     server.answer(200, list(50, "", &[nameless, object("d", 40, "")]));
     feed.send("ERROR", &status(410, "Expired", "too old resource version"));
     sleep(Duration::from_secs(2)).await;
-    // It may be any of those that the list did not show.
+    // It may be any of those that are missing in the list.
     assert_eq!(names(&handle), ["a", "b", "c", "d"]);
     assert_eq!(informers.stats()[0].unreadable, 2);
 }
@@ -164,7 +164,7 @@ async fn an_answer_that_cannot_be_read_is_about_its_object_alone() {
     assert!(error.is_permanent());
     let answer = wire.in_part().get(&kind, &key("a")).await.unwrap();
     assert!(answer.get("spec").is_some());
-    // Who reads no more than the rest has all of it.
+    // A reader that needs only the rest has all of it.
     let (_informers, handle, _feed, _told) = websites(&Server::new()).await;
     let record = handle.store().answer(&answer).unwrap();
     assert_eq!(record.unread.as_ref().unwrap().cause, Cause::TooDeep);
