@@ -1,4 +1,4 @@
-//! What the accepted revisions of each Katalog declare. Annotations that a user may have edited are checked against it.
+//! The declarations of each Katalog's accepted revisions. Annotations that a user may have edited are checked against them.
 //!
 //! ```text
 //!  Katalog's status, running plans ── add ──► Accepted ── of ──► Bound: which kinds of an inventory are valid

@@ -51,7 +51,7 @@ pub(super) fn bind(
     let crs = Scoped::start(&selected, &plan.own_places(), |part| {
         informers.crs(part, &paths, Some(on_cr(shared)))
     });
-    // Children of earlier revisions are watched too, in the namespaces that these declared.
+    // Labelled custom resources and children of earlier revisions are watched too, in all namespaces that were declared.
     let managed = format!("{}=true", names::LABEL_MANAGED);
     let marked = (plan.watched != plan::Watched::default()).then(|| {
         let marked = watched(&served, Some(managed.clone()));
@@ -124,7 +124,7 @@ fn leave(shared: &Shared, uid: &Uid, key: &ObjectKey) {
     }
 }
 
-/// Queues objects that carry our label and are no longer managed, so that they are released.
+/// Queues custom resources that carry our label and are no longer managed, so that they are released.
 fn on_marked(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
     let shared = Arc::downgrade(shared);
     Arc::new(move |change| {

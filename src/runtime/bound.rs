@@ -30,7 +30,7 @@ pub(super) struct Bound {
     pub(super) manager: String,
     /// The declarations of its accepted revisions; an inventory may name these kinds.
     pub(super) declared: Declared,
-    /// The CRD's scope, and whether it has a status subresource.
+    /// The scope and the status of its CRD.
     pub(super) facts: CrdFacts,
     /// The custom resources.
     pub(super) crs: Scoped<CrRecord>,
@@ -44,7 +44,7 @@ pub(super) struct Bound {
     pub(super) absent: BTreeSet<GroupKind>,
     /// The custom resources of other operators.
     pub(super) targets: Targets,
-    /// Objects that belong to children.
+    /// Objects from which additions to children are made.
     pub(super) belongings: Belongings,
     /// Other objects whose changes trigger passes.
     pub(super) observed: Observed,

@@ -68,7 +68,7 @@ pub(super) async fn finish(
         {
             return unread::report(shared, bound, cr, fault, memory).await;
         }
-        // Children that Kubernetes shall orphan are not deleted before.
+        // Children that Kubernetes was asked to orphan are not deleted first.
         if !cr.orphans()
             && let Some(passed) = end(shared, bound, &observed, memory).await
         {

@@ -305,7 +305,7 @@ mod tests {
         let turns = passes(&mut health, 6, &[-1, 4, -2, 5, 6, -3, 4]);
         assert_eq!(turns[5], DEGRADED);
         assert!(turns.iter().filter(|turn| turn.is_some()).count() == 1);
-        // Half of all still fail, whatever the others do.
+        // Half of all still fail, even if the others succeed.
         assert_eq!(passes(&mut health, 6, &[4, 5, 6, 4, 5]), [None; 5]);
         assert_eq!(passes(&mut health, 6, &[1]), [RECOVERED]);
         // The same three are few among many more.

@@ -30,7 +30,7 @@ use crate::metrics::OperatorMetrics;
 /// The interval at which passes are checked that still run when their operator stops.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A running operator. Dropping it without [`Operator::stop`] ends its tasks too, but nobody waits for them.
+/// A running operator. Dropping it without [`Operator::stop`] ends its tasks too, but does not wait for them.
 pub struct Operator {
     /// Dropped before the other fields: tasks that end then were asked to.
     stop: DropGuard,
@@ -93,7 +93,7 @@ pub enum Phase {
 pub struct Problem {
     /// The reason, in one word.
     pub reason: KatalogReason,
-    /// What is wrong, and how to fix it.
+    /// The problem, and its fix.
     pub message: String,
 }
 

@@ -14,7 +14,7 @@ use super::{
     shared::{Shared, lock},
 };
 
-/// How long a change counts as recent: longer than an expired lease takes to be acquired, and its holder's last passes.
+/// How long a change counts as recent: longer than an unrenewed lease stays with its holder, plus the holder's last passes.
 const RECENT: Duration = Duration::from_secs(15);
 /// How many changes are recorded before old ones are swept.
 const FEW: usize = 256;

@@ -5,7 +5,7 @@
 //!  installation-4f2a91c0de    holderIdentity: the installation; renewTime: its last heartbeat
 //! ```
 //!
-//! Only the name of the Lease says which kind it claims. A Lease that cannot be read claims the kind for nobody.
+//! Only the name of the Lease says which kind it claims. An unreadable Lease is a claim without a holder.
 
 use jiff::{SignedDuration, Timestamp};
 use kube::api::DynamicObject;

@@ -79,7 +79,7 @@ fn is_name(text: &str) -> bool {
     !is_file && names::check_dns1123_subdomain(text).is_ok()
 }
 
-/// Returns what is stored beside a Katalog's document, so that it can run again whatever happens to the Motifs: those that it
+/// Returns what is stored beside a Katalog's document, so that it can run again even if the Motifs change or are deleted: those that it
 /// uses, by name, reduced to what affects operators.
 pub(crate) fn stored(asked: &Asked) -> Map<String, Value> {
     let found = asked.iter().filter_map(|(name, motif)| {

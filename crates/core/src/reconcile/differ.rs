@@ -134,7 +134,7 @@ fn is_owned_whole(trail: &[Step<'_>], lists: &[Path]) -> bool {
     })
 }
 
-/// Calls `visit` with the path of each leaf and the leaf. A null is no leaf: no client can remove it. An empty map
+/// Calls `visit` with the path of each leaf and the leaf. A null is not a leaf: no client can remove it. An empty map
 /// (`emptyDir: {}`) and an empty list are leaves: their paths may be owned.
 fn each_leaf<'a>(
     node: &'a Node,

@@ -122,7 +122,7 @@ fn closed(
     cycle
 }
 
-/// Returns the delay after which another pass follows a successful one. A text that is no duration is reported, and ignored.
+/// Returns the delay after which another pass follows a successful one. A text that is not a duration is reported, and ignored.
 pub(super) fn requeue(plan: &OperatorPlan, renderer: &mut Renderer<'_, '_>) -> Option<Duration> {
     let requeue = plan.requeue.as_ref()?;
     *renderer.budget = Budget::default();

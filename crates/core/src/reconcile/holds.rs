@@ -158,7 +158,7 @@ fn last_applied(object: &Node) -> Option<Node> {
     serde_json::from_str(annotations.get(LAST_APPLIED)?.as_str()?).ok()
 }
 
-/// True if `applied` has a value at `path`, or a value that is no map on the way.
+/// True if `applied` has a value at `path`, or a value that is not a map on the way.
 fn declares(applied: &Node, path: &Path) -> bool {
     let mut node = applied;
     for step in path.steps() {

@@ -154,7 +154,7 @@ pub(super) fn put_applied(object: &mut Node, hash: &str) {
     add(map_at(metadata, &KEYS.annotations), [applied]);
 }
 
-/// Returns the value under a key for modification; a value that is no map becomes one.
+/// Returns the value under a key for modification; a value that is not a map becomes one.
 fn map_at<'n>(node: &'n mut Node, key: &Key) -> &'n mut Node {
     if !matches!(node, Node::Map(_)) {
         *node = Node::Map(Map::default());
@@ -165,7 +165,7 @@ fn map_at<'n>(node: &'n mut Node, key: &Key) -> &'n mut Node {
     }
 }
 
-/// Adds entries, replacing those with the same keys; a value that is no map becomes one.
+/// Adds entries, replacing those with the same keys; a value that is not a map becomes one.
 fn add(node: &mut Node, entries: impl IntoIterator<Item = (Key, Node)>) {
     match node {
         Node::Map(map) => map.extend(entries),

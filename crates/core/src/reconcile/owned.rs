@@ -16,7 +16,7 @@ pub use self::set::{Fields, Own, Step};
 /// The prefix of our field managers; the rest names the operator.
 const OURS: &str = "orkestra/";
 /// The maximum number of managers whose sets are compared with each other: far more than an object has, and few enough for an
-/// object with thousands of forged entries.
+/// object with thousands of entries.
 const MOST_COMPARED: usize = 64;
 
 /// The field ownership of one object, as far as a pass needs it.

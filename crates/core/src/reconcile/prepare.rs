@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  as read ── normalize ──► canonical ── mutation ──► complete ── validation ──► refused, with every reason; or accepted
-//!                 │ differences in fields that nobody else holds: a patch of the resource itself
+//!                 │ differences in fields that no one else holds: a patch of the resource itself
 //! ```
 //!
 //! Mutation always comes before validation: Kubernetes uses that order in admission, too.

@@ -19,7 +19,7 @@ pub struct Executed {
     pub held: Vec<(ChildKey, Held)>,
     /// Children whose `spec.replicas` an autoscaler sets, and its name.
     pub autoscaled: Vec<(ChildKey, String)>,
-    /// What a custom resource that is being deleted waits for, and why.
+    /// Why a custom resource that is being deleted waits: reason and message.
     pub ending: Option<(Reason, String)>,
     /// When another pass is due even if nothing changes: a condition changes its result, or something expires.
     pub wake: Option<Timestamp>,

@@ -28,7 +28,7 @@ pub(super) struct Entry {
     pub(super) latest: Latest,
 }
 
-/// What an entry watches, by its position in the plan.
+/// The plan entry of a watch, by its index.
 #[derive(Clone, Copy)]
 pub(super) enum Of {
     Watch(usize),
