@@ -25,7 +25,7 @@ pub struct Directory {
     snapshot: watch::Receiver<Arc<[KatalogView]>>,
 }
 
-/// The writing end of a [`Directory`].
+/// The writer of a [`Directory`].
 #[derive(Debug)]
 pub struct Publisher {
     snapshot: watch::Sender<Arc<[KatalogView]>>,
@@ -90,7 +90,7 @@ pub struct OperatorView {
 }
 
 impl Publisher {
-    /// Creates a directory without Katalogs, and its writing end.
+    /// Creates a directory without Katalogs, and its writer.
     pub fn new() -> (Self, Directory) {
         let (sender, receiver) = watch::channel(Arc::from(Vec::new()));
         (Self { snapshot: sender }, Directory { snapshot: receiver })

@@ -159,7 +159,7 @@ fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
                 shared.enqueue(key, Lane::Changed);
                 owned = true;
             } else if let Some(mark) = mark_of(bound, record).filter(|_| change.after.is_none()) {
-                // A custom resource may be waiting for this name to become free.
+                // A new custom resource of that name may be waiting for the deletion of this child.
                 shared.enqueue(mark.key.clone(), Lane::Changed);
             }
         }

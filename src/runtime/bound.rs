@@ -233,8 +233,8 @@ impl Bound {
         self.crs.states().chain(marked).chain(kinds).collect()
     }
 
-    /// True while a check runs whether the API server was restored to an older state: until it ends, records of the old and
-    /// of the new state may be mixed.
+    /// True while it is being checked whether the API server was restored to an older state: until then, records of the old
+    /// and of the new state may be mixed.
     pub(super) fn is_open(&self) -> bool {
         self.crs.is_open() || self.kinds.iter().any(|kind| kind.is_open())
     }

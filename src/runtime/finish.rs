@@ -1,5 +1,5 @@
-//! The end of a custom resource: `onDelete`, then deletion of the children that Kubernetes does not collect, then removal of
-//! our finalizer. After `onDelete` no template is read.
+//! The deletion of a custom resource: `onDelete`, then deletion of the children that Kubernetes does not collect, then removal
+//! of our finalizer. After `onDelete` no template is read.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,12 +30,12 @@ use super::{
     unread,
 };
 
-/// The delay before the end is retried if a permission is missing.
+/// The delay before the deletion is retried if a permission is missing.
 const WAIT: Duration = Duration::from_secs(30);
-/// The delay before a new look for children that the watches do not show.
+/// The delay before the next check for children that the watches do not show.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Goes one step towards the end of `cr`, which is being deleted and may still have children. Its condition reports what it
+/// Goes one step towards the removal of `cr`, which is being deleted and may still have children. Its condition reports what it
 /// waits for, and `skip-on-delete` ends the wait.
 pub(super) async fn finish(
     shared: &Shared,
@@ -233,8 +233,8 @@ fn child(kind: &GroupKind, object: &Node) -> Option<ObservedChild> {
     })
 }
 
-/// Removes our labels, annotations and finalizer from a custom resource that is no longer managed. Its children stay: those
-/// that Kubernetes does not collect with it lose our labels.
+/// Removes our labels and finalizers from a custom resource that is no longer managed. Its children stay: those that
+/// Kubernetes does not collect with it lose our labels.
 pub(super) async fn let_stray_go(shared: &Shared, bound: &Bound, cr: &Arc<CrRecord>) -> Passed {
     for child in &observe(bound, cr).children {
         if child.record.is_uncollected(&cr.id.uid, &bound.manager)

@@ -43,7 +43,7 @@ struct ChildMemory {
     forced: HashMap<Path, VecDeque<Instant>>,
 }
 
-/// Memory between two passes. For most custom resources it holds only their state.
+/// Memory between two passes. For most custom resources it holds only whether they are ready or held back.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// As in [`Memory`].
@@ -54,7 +54,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Takes the memory for a pass; the state of the custom resource stays.
+    /// Takes the memory for a pass, except whether the custom resource is ready or held back.
     pub(super) fn take(&mut self) -> Memory {
         Memory {
             ready: self.ready,
@@ -77,7 +77,7 @@ impl From<Memory> for Kept {
 }
 
 impl Memory {
-    /// True if it holds only the state of the custom resource.
+    /// True if it holds only whether the custom resource is ready or held back.
     fn is_bare(&self) -> bool {
         let Self {
             ready: _,

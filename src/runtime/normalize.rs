@@ -20,7 +20,7 @@ use super::{
 };
 use crate::events::Severity;
 
-/// Why a value that was stored is not stored again: the request for it does not come from the resource's own fields.
+/// Why a stored value is not stored again: it changed without a change of the resource.
 const RESTLESS: &str = "it would become another value each time";
 
 /// Writes the values that the pass over `observed` wants stored; the result becomes the new state. Values that cannot be

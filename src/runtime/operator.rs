@@ -138,7 +138,7 @@ pub struct OperatorStatus {
     pub autoscaled: bool,
     /// Keys in the queue.
     pub queue_depth: usize,
-    /// The queue depth that counts as full; 0 means no limit.
+    /// The queue depth that counts as full at the moment; 0 disables this.
     pub queue_max_depth: u32,
     /// The name of the other version's entry that reconciles, if this one does not.
     pub yields_to: Option<String>,

@@ -141,7 +141,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.inner.change(|state, now| state.forget(key, now));
     }
 
-    /// Removes all state of `key`, whose object is gone. A running pass ends undisturbed; its requests (`add_after`, `retry`)
+    /// Removes all state of `key`, whose object is gone. A running pass is not affected; its requests (`add_after`, `retry`)
     /// are ignored, while [`Queue::add`] adds the key again.
     pub fn remove(&self, key: &K) {
         self.inner.change(|state, _| state.remove(key));
@@ -174,7 +174,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
-    /// Holds or releases the queue: while it is held, no key is taken and none is lost. Running passes end undisturbed.
+    /// Holds or releases the queue: while it is held, no key is taken and none is lost. Running passes are not affected.
     pub fn hold(&self, held: bool) {
         self.inner.change(|state, _| state.hold(held));
         if !held {
@@ -202,7 +202,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.inner.change(|state, _| state.set_backoff(backoff));
     }
 
-    /// Ends every [`Queue::take`], now and later, and drops waiting keys. Running passes end undisturbed.
+    /// Ends every [`Queue::take`], now and later, and drops waiting keys. Running passes are not affected.
     pub fn shutdown(&self) {
         self.inner.change(|state, _| state.close());
         self.inner.wake.notify_waiters();

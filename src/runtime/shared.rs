@@ -120,7 +120,7 @@ pub(super) struct Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
     pub(super) crew: Crew,
-    /// The queue depth that counts as full; 0 means no limit.
+    /// The queue depth that counts as full; 0 disables this.
     pub(super) max_depth: u32,
     /// The resync period; zero disables it.
     pub(super) resync: Duration,
@@ -285,8 +285,8 @@ impl Shared {
         }
     }
 
-    /// Takes the memory of a custom resource for a pass: the queue allows no two passes over one key. The rest records
-    /// whether it is ready, which does not change while a pass only reads.
+    /// Takes the memory of a custom resource for a pass: the queue allows no two passes over one key. The part that stays
+    /// says whether it is ready, which does not change while a pass only reads.
     pub(super) fn take_memory(&self, key: &ObjectKey) -> Memory {
         let mut memories = lock(&self.memories);
         memories.get_mut(key).map(Kept::take).unwrap_or_default()

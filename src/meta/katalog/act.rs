@@ -52,7 +52,7 @@ impl Katalog {
             Err(error) => error,
         };
         if self.leads && !self.shared.context.leadership.leads() {
-            // The write was refused because the lease was lost: the next turn detects that.
+            // The write was refused because the lease was lost: the next iteration detects that.
             return Some(Instant::now() + LOST);
         }
         if error.is_conflict() && self.look_again().await.is_ok() {

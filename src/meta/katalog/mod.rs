@@ -92,7 +92,7 @@ pub(crate) struct Katalog {
     /// The newest known state, from the watch or from an answer to our write.
     object: Arc<KatalogObject>,
     gone: bool,
-    /// Whether this process leads, as of this turn; a process that does not writes nothing.
+    /// Whether this process leads, as of this iteration; a process that does not writes nothing.
     leads: bool,
     /// Whether this process, as the leader, has stored what runs and handled what its predecessor left.
     confirmed: bool,
@@ -116,7 +116,7 @@ pub(crate) struct Katalog {
     declared: BTreeSet<GroupKind>,
     /// What the deletion waits for.
     waits: Option<String>,
-    /// Why the last turn failed.
+    /// Why the last iteration failed.
     trouble: Option<String>,
     /// Whether the custom resources to delete with the Katalog are gone.
     cleared: bool,

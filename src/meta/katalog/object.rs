@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  object ──► metadata and status, as they are used
-//!        └──► document: its declarations as text, and the fields needed at every turn
+//!        └──► document: its declarations as text, and the fields needed in every iteration
 //! ```
 //!
 //! A document is parsed when it changes and rarely otherwise; as a tree it takes ten times the memory of its text.

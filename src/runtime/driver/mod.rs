@@ -1,4 +1,4 @@
-//! The task that takes an operator through the life of its CRD.
+//! The task that takes an operator through the lifetime of its CRD.
 //!
 //! ```text
 //!  wait for the CRD ──► bind: kinds, watches ──► synced ──► workers run ──► CRD gone, or running version not served
@@ -53,7 +53,7 @@ pub(super) struct Driver {
     pub(super) stop: CancellationToken,
 }
 
-/// Why a life of the CRD ended.
+/// Why a lifetime of the CRD ended.
 #[derive(PartialEq, Eq)]
 enum Over {
     /// The operator stops.
@@ -62,7 +62,7 @@ enum Over {
     Anew,
 }
 
-/// The state during one life of the CRD.
+/// The state during one lifetime of the CRD.
 struct Life {
     crd: Arc<CrdRecord>,
     /// The plan that was bound last, whether it is in force or not.
@@ -186,7 +186,7 @@ impl Driver {
         self.plans.borrow_and_update().wanted().clone()
     }
 
-    /// Follows the CRD; false if this life is over.
+    /// Follows the CRD; false if this lifetime is over.
     async fn follow_crd(&mut self, life: &mut Life) -> bool {
         let [runs, wanted] = {
             let plans = self.shared.plans.borrow();
@@ -237,7 +237,7 @@ impl Driver {
         }
     }
 
-    /// Follows the wanted plan; false if this life is over.
+    /// Follows the wanted plan; false if this lifetime is over.
     async fn follow_plan(&mut self, life: &mut Life) -> bool {
         let wanted = self.wanted();
         let plan = &wanted.plan;

@@ -214,7 +214,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.drop_if_idle(key, now);
     }
 
-    /// Removes all state of `key`; a running pass ends undisturbed.
+    /// Removes all state of `key`; a running pass is not affected.
     pub(super) fn remove(&mut self, key: &K) {
         self.through.remove(key);
         let Some(entry) = self.entries.get_mut(key) else {

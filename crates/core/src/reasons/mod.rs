@@ -39,7 +39,7 @@ impl Class {
     }
 }
 
-/// When a failure is retried by itself; a change of the data that a pass reads, and a resync, always cause a retry.
+/// When a failure is retried automatically; a change of the data that a pass reads, and a resync, always cause a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Again {
     /// When something changes: the missing object is watched, or nothing else helps.
@@ -113,7 +113,7 @@ macro_rules! reasons {
                 self.about().class == $crate::reasons::Class::Permanent
             }
 
-            /// Returns when it is retried by itself.
+            /// Returns when it is retried automatically.
             pub fn again(self) -> $crate::reasons::Again {
                 self.about().again
             }

@@ -1,4 +1,4 @@
-//! The end of a custom resource: which steps of `onDelete` are done, and what is next.
+//! The deletion of a custom resource: which steps of `onDelete` are done, and what is next.
 //!
 //! ```text
 //!  Observed, deleting ── finish ──► Ending: Jobs to create, children to delete, objects to wait for

@@ -24,7 +24,7 @@ const NAMED_BYTES: usize = 100;
 /// The group-kinds of a custom resource's children, the children that were created once, and our other metadata on it.
 ///
 /// Its text is `kinds` separated by commas, then for each child created once a `!kind=namespace/name`, for each Job of its
-/// end a `~kind=namespace/name`, for each label a `@key` and for each finalizer of other controllers a `+name`:
+/// `onDelete` a `~kind=namespace/name`, for each label a `@key` and for each finalizer of other controllers a `+name`:
 /// `ConfigMap,Deployment.apps,!Secret=shop/db`. Names of Kubernetes objects contain no comma, `!` or `=`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Inventory {

@@ -1,7 +1,7 @@
 //! The metadata that proves to which custom resource a child belongs.
 //!
 //! ```text
-//!  controller owner reference ────────────────────────► its uid
+//!  controller owner reference ───────────────────────────► its uid
 //!  none is legal: owner annotation, else owner-uid label ► its uid, if our field manager wrote the object, and
 //!                                                         if it names itself, or both annotation and label agree
 //! ```
