@@ -21,7 +21,7 @@ use orkestra_ground::Backoff;
 use super::record::{Claim, Claimant, EXPIRY, Heartbeat, RENEWAL, Record, State, lease_of};
 use crate::runtime::Problem;
 
-/// How long before others may take its claims an installation stops relying on them.
+/// An installation stops relying on its claims this long before others may take them.
 const MARGIN: SignedDuration = SignedDuration::from_mins(1);
 /// The delay after a refused write.
 const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
@@ -31,7 +31,7 @@ const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::f
 pub(crate) struct Demand {
     /// The kinds, each with the Katalog that should have it.
     pub(crate) kinds: BTreeMap<GroupKind, Claimant>,
-    /// Whether the list is complete: other claims of the installation are left over.
+    /// Whether the list is complete: then other claims of the installation are obsolete.
     pub(crate) complete: bool,
 }
 
@@ -359,7 +359,7 @@ impl Book {
         actions
     }
 
-    /// Returns the drops of this installation's claims and heartbeat at shutdown; none if this process needed no claims.
+    /// Returns the actions that drop this installation's claims and heartbeat at shutdown; none if this process needed no claims.
     pub(crate) fn farewell(&self) -> Vec<Action> {
         if self.demand.kinds.is_empty() {
             return Vec::new();
