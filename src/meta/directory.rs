@@ -72,7 +72,7 @@ pub struct Readiness {
     pub status: Option<bool>,
     /// CamelCase, from a fixed set.
     pub reason: Cow<'static, str>,
-    /// For people.
+    /// A human-readable message.
     pub message: String,
 }
 

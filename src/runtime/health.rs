@@ -43,7 +43,7 @@ pub(super) struct Health {
 pub struct Degraded {
     /// Since when.
     pub since: jiff::Timestamp,
-    /// The cause, for people; it stays the same until the operator recovers.
+    /// The cause, human-readable; it stays the same until the operator recovers.
     pub message: String,
 }
 
@@ -52,7 +52,7 @@ pub struct Degraded {
 pub(super) enum Turn {
     /// The operator is degraded from now on.
     Degraded,
-    /// It no longer is.
+    /// The operator has recovered.
     Recovered,
 }
 

@@ -33,7 +33,7 @@ use crate::{
 /// Why a call without an answer fails.
 const NOT_MADE: &str = "calls are not made here, and no answer is given";
 
-/// Why a value that was stored is not stored again.
+/// Why a stored value is not stored again: it changed without a change of the resource.
 const RESTLESS: &str = "it would become another value each time";
 
 /// The simulated cluster.

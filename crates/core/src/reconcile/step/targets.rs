@@ -21,7 +21,7 @@ use crate::{
 /// The requirement of a child's namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::reconcile) enum Permit {
-    /// Nothing.
+    /// No requirement.
     Granted,
     /// The namespace has to be a child of the same custom resource.
     IfCreated(ChildKey),
