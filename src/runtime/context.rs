@@ -1,4 +1,4 @@
-//! What the operators of one process share.
+//! Shared services of the operators in one process.
 
 use std::{fmt, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Handed to every operator; nothing in it is global, so a test may run several runtimes side by side.
+/// Passed to every operator. Nothing in it is global, so a test can run several runtimes side by side.
 pub struct Context {
     /// Requests to the cluster.
     pub wire: Wire,
@@ -28,36 +28,36 @@ pub struct Context {
     pub informers: Informers,
     /// The CRDs of the cluster.
     pub crds: Crds,
-    /// Where jitter comes from.
+    /// The source of jitter.
     pub entropy: Entropy,
-    /// Time of day, for conditions and events; durations are tokio's.
+    /// The wall clock, for conditions and events; durations use tokio's clock.
     pub clock: Clock,
-    /// Where operators count.
+    /// The metrics of operators.
     pub metrics: Metrics,
-    /// Takes Kubernetes Events; never waits.
+    /// Sends Kubernetes Events; never blocks.
     pub events: EventSink,
-    /// Makes calls to the outside; none unless it is replaced by one that may.
+    /// Makes external calls. The default makes none; replace it by a client that may.
     pub external: Client,
-    /// Whether this process leads; alone unless it is replaced by one of a candidate.
+    /// Whether this process leads. The default assumes a single process; replace it for a leader election candidate.
     pub leadership: Leadership,
-    /// The operators that run, by name.
+    /// The running operators, by name.
     pub operators: Operators,
-    /// What accepted revisions declare.
+    /// The declarations of accepted revisions.
     pub accepted: Accepted,
-    /// Bounds concurrent pure passes to the cores.
+    /// Limits concurrent pure passes to the number of cores.
     pub passes: Semaphore,
-    /// Whether every write of a child is logged at info level, for a person who watches; at debug level otherwise.
+    /// Logs every write of a child at info level instead of debug level, for interactive use.
     pub logs_writes: bool,
-    /// Fault points of tests.
+    /// Fault points for tests.
     pub faults: Faults,
 }
 
 impl Context {
-    /// The context of a process that works through `client`, whose requests have their turns in `flow`, on the machine's
-    /// clock; must be called on a tokio runtime.
+    /// Creates the context of a process that uses `client`, whose requests are ordered by `flow`, with the system clock. Must
+    /// be called on a tokio runtime.
     ///
     /// # Errors
-    /// A metric that cannot be registered, which is a fault of its declaration.
+    /// A metric cannot be registered, which is a fault of its declaration.
     pub fn new(client: kube::Client, flow: &Flow) -> prometheus::Result<Self> {
         let (metrics, entropy, clock) = (Metrics::new()?, Entropy::system(), Clock::system());
         flow.count_into(metrics.flow());
@@ -86,7 +86,7 @@ impl Context {
     }
 }
 
-/// How many cores this process may use: so many pure passes run at a time, and one worker more.
+/// Returns how many cores this process may use: that many pure passes run at a time, with one more worker.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
 }
@@ -97,10 +97,10 @@ impl fmt::Debug for Context {
     }
 }
 
-/// Told the operator's name and the custom resource's key; it may panic.
+/// Called with the operator's name and the custom resource's key; it may panic.
 type Fault = dyn Fn(&str, &ObjectKey) + Send + Sync;
 
-/// Where a test may make a pass fail; empty in production.
+/// A place where a test can make a pass fail; empty in production.
 #[derive(Clone, Default)]
 pub struct Faults {
     before_pass: Option<Arc<Fault>>,

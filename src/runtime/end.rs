@@ -1,4 +1,4 @@
-//! `onDelete`: Jobs are made and awaited, listed children are deleted, step by step. What is next is decided by the core.
+//! `onDelete`: creates Jobs and waits for them, and deletes listed children, step by step. The core decides what comes next.
 
 use jiff::Timestamp;
 use orkestra_cluster::wire::{Propagation, WireError};
@@ -29,7 +29,7 @@ use super::{
     tell::tell,
 };
 
-/// Goes one step further; none when nothing is left to do or to wait for.
+/// Goes one step further; none if nothing is left to do or to wait for.
 pub(super) async fn end(
     shared: &Shared,
     bound: &Bound,
@@ -46,7 +46,7 @@ pub(super) async fn end(
         ending = decide(shared, bound, observed, now).await;
     }
     if !ending.needs.is_empty() {
-        // What is under way queues the custom resource again.
+        // Work in progress queues the custom resource again.
         return Some(Passed::settled());
     }
     if ending.is_done() {
@@ -69,7 +69,7 @@ pub(super) async fn end(
     }
     let after = observe(bound, &observed.cr);
     let passed = wait(shared, bound, &after, memory, executed).await;
-    // What was passed over is an end of its own.
+    // A skipped Job counts as ended.
     let again = if skipped { Next::Again } else { Next::Settled };
     Some(Passed {
         next: soonest(passed.next, again),
@@ -105,7 +105,7 @@ async fn decide(shared: &Shared, bound: &Bound, observed: &Observed, now: Timest
     finish(&bound.plan, bound, observed, now, &entropy)
 }
 
-/// Why the resource stays, in words.
+/// Returns the reason and message for the resource that stays.
 fn awaits(ending: &Ending) -> (Reason, String) {
     let made = ending.make.iter().map(|job| &job.key);
     let deleted = ending.delete.iter().map(|deletion| &deletion.key);
@@ -142,7 +142,7 @@ fn note(executed: &mut Executed, key: &ChildKey, action: Action, result: Result<
     }
 }
 
-/// Makes the Jobs and writes down that they were made. True when some cannot be made any more, which counts as an end.
+/// Creates the Jobs and records that they were created. True if some can no longer be created, which counts as ended.
 async fn make(
     shared: &Shared,
     bound: &Bound,
@@ -190,11 +190,11 @@ async fn make(
     }
 }
 
-/// What became of a Job that was to be made.
+/// The outcome of a Job's creation.
 enum Made {
     /// It exists.
     Now,
-    /// Nothing can be made in its namespace any more, which is being deleted.
+    /// Nothing can be created in its namespace any more, because the namespace is being deleted.
     Never(String),
 }
 

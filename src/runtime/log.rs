@@ -1,4 +1,4 @@
-//! A line a write.
+//! One log line per write.
 
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},

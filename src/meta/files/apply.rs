@@ -1,4 +1,4 @@
-//! Applies the manifests that Katalog files name: setup, the definition, then custom resources.
+//! Applies the manifests that Katalog files name: setup, the CRD, then custom resources.
 
 use std::{
     collections::BTreeMap,
@@ -24,19 +24,19 @@ use super::{
     load::{Entry, Loaded, read_text},
 };
 
-/// Field manager of what a user's own files declare.
+/// The field manager of objects that a user's own files declare.
 const MANAGER: &str = "orkestra/run";
-/// How long a definition may take until its kind is served.
+/// How long to wait until the kind of a CRD is served.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often that is asked.
+/// The interval between checks.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Which files were applied, by the hash of their content: what a user changes in the cluster afterwards stays.
+/// The files that were applied, by the hash of their content: later changes by a user in the cluster are kept.
 #[derive(Debug, Default)]
 pub(super) struct Applied(BTreeMap<PathBuf, String>);
 
 impl Applied {
-    /// Applies what `katalog` names and what changed since it was last applied.
+    /// Applies the files that `katalog` names and that changed since they were last applied.
     pub(super) async fn apply(
         &mut self,
         client: &Client,
@@ -82,7 +82,7 @@ impl Applied {
     }
 }
 
-/// The manifests of a file, in order; the items of a `List` one by one.
+/// Returns the manifests of a file, in order, with each item of a `List` on its own.
 fn manifests(file: &Path, text: &str) -> Result<Vec<Value>, FileError> {
     let stream = parse_stream(&file.display().to_string(), text);
     if stream.problems.has_errors() {
@@ -101,7 +101,7 @@ fn manifests(file: &Path, text: &str) -> Result<Vec<Value>, FileError> {
     Ok(documents.collect())
 }
 
-/// Applies one manifest; the result names it. A definition is served when this returns.
+/// Applies one manifest and returns its name. For a CRD, returns once its kind is served.
 async fn apply_manifest(client: &Client, manifest: &Value) -> Result<String, FileError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
     let (Some(api_version), Some(kind), Some(name)) =
@@ -178,7 +178,7 @@ async fn wait_for(client: &Client, objects: &[SetupWait]) -> Result<(), FileErro
     Ok(())
 }
 
-/// Waits until the object exists, and is ready where that is asked for.
+/// Waits until the object exists, and is ready if required.
 async fn wait_one(
     client: &Client,
     (api_version, kind): (&str, &str),
@@ -209,7 +209,7 @@ async fn wait_one(
     }
 }
 
-/// Where a kind is served, waiting for it a while: its definition may just have been applied.
+/// Resolves where a kind is served, and waits for it: its CRD may just have been applied.
 async fn wait_served(
     client: &Client,
     api_version: &str,
@@ -231,7 +231,7 @@ async fn wait_served(
     }
 }
 
-/// Waits until a definition is established, its names are accepted and its versions are served.
+/// Waits until a CRD is established, its names are accepted and its versions are served.
 async fn wait_established(
     client: &Client,
     resource: &Resource,

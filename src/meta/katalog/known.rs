@@ -1,4 +1,4 @@
-//! What the cluster's CRDs say of the kinds that a document names.
+//! The cluster's CRDs for the kinds that a document names.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,19 +17,19 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-/// The CRDs of `kinds`, as far as the cluster has them, sorted by kind.
+/// Returns the CRDs of `kinds` that the cluster has, sorted by kind.
 pub(crate) fn known(crds: &Crds, kinds: &BTreeSet<GroupKind>) -> Vec<Arc<CrdRecord>> {
     kinds.iter().filter_map(|kind| crds.get(kind)).collect()
 }
 
-/// The kinds that a document names: every `kind` that has a `group` or an `apiVersion` beside it.
+/// Returns the kinds that a document names: every `kind` that has a `group` or an `apiVersion` beside it.
 pub(crate) fn kinds_named(document: &Value) -> BTreeSet<GroupKind> {
     let mut kinds = BTreeSet::new();
     collect_kinds(document, &mut kinds);
     kinds
 }
 
-/// The same for the compiler.
+/// Returns the schemas in these records, for the compiler.
 pub(crate) fn schemas(records: &[Arc<CrdRecord>]) -> Schemas {
     let mut schemas = Schemas::default();
     for record in records {
@@ -38,8 +38,8 @@ pub(crate) fn schemas(records: &[Arc<CrdRecord>]) -> Schemas {
     schemas
 }
 
-/// The same with the whole definitions, which are asked for one by one and kept no longer than the compiler needs them.
-/// Of one that cannot be had counts what the record says.
+/// Returns the full schemas, which are fetched one by one and kept only for the compilation. If one cannot be fetched, the
+/// record is used.
 pub(crate) async fn whole_schemas(wire: &Wire, records: &[Arc<CrdRecord>]) -> Schemas {
     let mut schemas = schemas(records);
     for record in records {
@@ -58,7 +58,7 @@ pub(crate) async fn whole_schemas(wire: &Wire, records: &[Arc<CrdRecord>]) -> Sc
     schemas
 }
 
-/// Which version each of `kinds` is stored in, as far as the cluster tells.
+/// Returns the storage version of each of `kinds` that the cluster has.
 pub(crate) fn storage(crds: &Crds, kinds: &BTreeSet<GroupKind>) -> BTreeMap<GroupKind, String> {
     let stored = |kind: &GroupKind| {
         let record = crds.get(kind)?;
@@ -105,9 +105,9 @@ fn shape(record: &CrdRecord) -> CrdShape {
     }
 }
 
-/// A schema that says of the status what the record says, and leaves everything else open.
+/// Returns a schema that describes the status as the record does, and leaves everything else open.
 fn schema(status: Option<&Node>) -> Node {
-    // Without a schema the API server drops the status altogether.
+    // Without a schema the API server drops the status completely.
     let dropped = || Node::object([("type", Node::from("object"))]);
     let status = status.cloned().unwrap_or_else(dropped);
     Node::object([

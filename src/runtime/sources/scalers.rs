@@ -1,8 +1,8 @@
-//! Autoscalers of children: who holds `spec.replicas`, and when that ends.
+//! Autoscalers of children: which one owns `spec.replicas`, and when that ends.
 //!
 //! ```text
-//!  replicas are not ours ── list ──► no autoscaler names the child: they are drift
-//!                            └─────► one does ──► watch of autoscalers ──────► its end, or another target, queues the owner
+//!  replicas are not ours ── list ──► no autoscaler targets the child: they are drift
+//!                            └─────► one does ──► watch of autoscalers ──────► its deletion, or another target, queues the owner
 //! ```
 //!
 //! The watch starts with the first child that an autoscaler scales, and ends with the last one.
@@ -31,15 +31,15 @@ use crate::runtime::{
 /// The autoscalers that scale children of one operator.
 #[derive(Default)]
 pub(in crate::runtime) struct Scalers {
-    /// By namespace; none is all.
+    /// By namespace; none means all.
     watches: Mutex<Watches>,
     scaled: Arc<Mutex<Scaled>>,
 }
 
-/// By the namespace that is watched.
+/// By the watched namespace.
 type Watches = BTreeMap<Option<Box<str>>, Arc<Handle<Scaler>>>;
 
-/// The children that are scaled, as [`Scaler::of_target`] names them, with their custom resources.
+/// The scaled children, as [`Scaler::of_target`] names them, with their custom resources.
 type Scaled = HashMap<Uid, ObjectKey>;
 
 impl fmt::Debug for Scalers {
@@ -49,10 +49,10 @@ impl fmt::Debug for Scalers {
 }
 
 impl Scalers {
-    /// The name of an autoscaler that scales `child` of the custom resource `owner`, which has a pass once there is none.
+    /// Returns the name of an autoscaler that scales `child` of the custom resource `owner`, which has a pass once none does.
     ///
     /// # Errors
-    /// What the API server answers where autoscalers cannot be listed.
+    /// The API server's answer if autoscalers cannot be listed.
     pub(in crate::runtime) async fn find(
         &self,
         shared: &Shared,
@@ -67,7 +67,7 @@ impl Scalers {
             None if list(shared, child, &target).await?.is_none() => return Ok(None),
             None => self.watch(shared, namespace.as_deref()),
         };
-        // Noted before it is read, so that no change is missed in between.
+        // Recorded before it is read, so that no change in between is missed.
         lock(&self.scaled).insert(target.clone(), owner.clone());
         let found = if until_listed(&watch).await.is_none() {
             let found = watch.store().owned_by(&target);
@@ -81,7 +81,7 @@ impl Scalers {
         found
     }
 
-    /// A pass over `owner` has found these children scaled, and no others of it.
+    /// Records that a pass over `owner` has found exactly these children scaled.
     pub(in crate::runtime) fn settle(&self, owner: &ObjectKey, children: &[(ChildKey, String)]) {
         let mut scaled = lock(&self.scaled);
         if scaled.is_empty() {
@@ -98,7 +98,7 @@ impl Scalers {
         }
     }
 
-    /// What keeps the watch from its work.
+    /// Returns the problem of a watch.
     pub(in crate::runtime) fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
         let watches = lock(&self.watches);
         watches.values().find_map(|watch| watch.trouble())
@@ -124,7 +124,7 @@ impl Scalers {
     }
 }
 
-/// The namespace in which autoscalers of that child are watched; none where that is in all.
+/// Returns the namespace in which autoscalers of that child are watched; none if all namespaces are watched.
 fn scope(shared: &Shared, child: &ChildKey) -> Option<Box<str>> {
     let bound = shared.bound.load();
     let places = bound.as_ref()?.plan.scaled_places();
@@ -150,7 +150,7 @@ fn told(scaled: &Arc<Mutex<Scaled>>, queue: Queue<ObjectKey>) -> Subscriber<Scal
     })
 }
 
-/// The name of an autoscaler of the child's namespace that scales it, asked of the API server.
+/// Returns the name of an autoscaler in the child's namespace that scales it, from a request to the API server.
 async fn list(
     shared: &Shared,
     child: &ChildKey,

@@ -1,7 +1,7 @@
 //! Reasons of Katalogs and of their operators.
 
 super::reasons! {
-    /// Why a Katalog, or one of its operators, is as it is.
+    /// The state of a Katalog, or of one of its operators.
     KatalogReason {
         Running, Fine, OnChange,
             "Every operator runs.",

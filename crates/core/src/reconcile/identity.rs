@@ -1,4 +1,4 @@
-//! Who an object is, and which state of it this is: small, since stores hold one for each object.
+//! The identity and version of an object: small, since stores hold one for each object.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::{
     value::{Key, Node, Sieve, hex_digits},
 };
 
-/// What every record has: who the object is and which state of it this is.
+/// The part that every record has: the identity and version of the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Namespace and name.
@@ -27,7 +27,7 @@ impl Identity {
     /// Reads it from an object's metadata.
     ///
     /// # Errors
-    /// [`Malformed`] when name, uid or resourceVersion is absent.
+    /// [`Malformed`] if name, uid or resourceVersion is absent.
     pub fn read(object: &Node) -> Result<Self, Malformed> {
         let text = |field: &'static str| {
             meta(object, field)
@@ -47,19 +47,19 @@ impl Identity {
         })
     }
 
-    /// What [`Identity::read`] looks at.
+    /// Returns the fields that [`Identity::read`] reads.
     pub fn looks_at() -> Sieve {
         let paths = Self::FIELDS.map(|field| in_metadata(&[field]));
         Sieve::new(&paths)
     }
 
-    /// Bytes on the heap, without the key, which is shared.
+    /// Returns the bytes on the heap, without the key, which is shared.
     pub fn heap_bytes(&self) -> usize {
         self.uid.heap_bytes() + self.resource_version.heap_bytes()
     }
 }
 
-/// A uid: 16 bytes where it is a UUID as Kubernetes writes them, which it is on every server there is.
+/// A uid: 16 bytes if it is a UUID in the form of Kubernetes, which it is on all known servers.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Uid(Form);
 
@@ -69,9 +69,9 @@ enum Form {
     Text(Box<str>),
 }
 
-/// Where a UUID's text has dashes.
+/// The positions of dashes in a UUID's text.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
-/// Characters of a UUID's text.
+/// The length of a UUID's text.
 const UUID_LENGTH: usize = 36;
 
 impl From<&str> for Uid {
@@ -80,16 +80,16 @@ impl From<&str> for Uid {
     }
 }
 
-/// The bytes of a UUID in its one canonical form: what is written from them is the same text.
+/// Returns the bytes of a UUID in its canonical form, so that the text can be restored exactly.
 fn uuid(text: &str) -> Option<[u8; 16]> {
     let text: &[u8; UUID_LENGTH] = text.as_bytes().try_into().ok()?;
     let has_dashes = DASHES.iter().all(|at| text[*at] == b'-');
     let digits = text.iter().copied().filter(|byte| *byte != b'-');
-    // Another dash leaves too few digits.
+    // An additional dash leaves too few digits.
     if has_dashes { from_hex(digits) } else { None }
 }
 
-/// The canonical form of a UUID.
+/// Returns the canonical form of a UUID.
 fn uuid_text(bytes: &[u8; 16]) -> [u8; UUID_LENGTH] {
     let mut digits = hex_digits(bytes);
     let mut text = [b'-'; UUID_LENGTH];
@@ -100,7 +100,7 @@ fn uuid_text(bytes: &[u8; 16]) -> [u8; UUID_LENGTH] {
     text
 }
 
-/// 16 bytes of 32 lower-case hexadecimal digits.
+/// Parses 32 lower-case hexadecimal digits into 16 bytes.
 pub(super) fn from_hex(digits: impl Iterator<Item = u8>) -> Option<[u8; 16]> {
     let mut bytes = [0; 16];
     let mut count = 0;
@@ -118,7 +118,7 @@ pub(super) fn from_hex(digits: impl Iterator<Item = u8>) -> Option<[u8; 16]> {
 }
 
 impl Uid {
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
             Form::Uuid(_) => 0,

@@ -1,4 +1,4 @@
-//! The inventory annotation: what a custom resource's children may be found under, written before the first is made.
+//! The inventory annotation: the kinds of a custom resource's children, written before the first is created.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,54 +11,54 @@ use crate::{
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, Places, ResourceType},
 };
 
-/// Kinds, labels or finalizers beyond so many are not read.
+/// The maximum number of kinds, labels or finalizers to read.
 const MOST_NAMES: usize = 512;
-/// Children made once, or Jobs of `onDelete`, beyond so many are not read: the API server takes no annotations that hold
-/// more of them.
+/// The maximum number of children created once, or Jobs of `onDelete`, to read: the API server accepts no annotations that
+/// hold more.
 const MOST_CHILDREN: usize = 8192;
-/// Kinds that a message names.
+/// How many kinds a message names.
 const MOST_NAMED: usize = 5;
-/// Bytes of a kind that a message shows.
+/// How many bytes of a kind a message shows.
 const NAMED_BYTES: usize = 100;
 
-/// Group-kinds that may hold children of a custom resource, which children were made once, and what else of ours is on it.
+/// The group-kinds of a custom resource's children, the children that were created once, and our other metadata on it.
 ///
-/// Its text is `kinds` separated by commas, then for each child made once a `!kind=namespace/name`, for each Job of its
-/// end a `~kind=namespace/name`, for each label a `@key` and for each finalizer of others a `+name`:
-/// `ConfigMap,Deployment.apps,!Secret=shop/db`. Names of Kubernetes objects hold neither comma, `!` nor `=`.
+/// Its text is `kinds` separated by commas, then for each child created once a `!kind=namespace/name`, for each Job of its
+/// `onDelete` a `~kind=namespace/name`, for each label a `@key` and for each finalizer of other controllers a `+name`:
+/// `ConfigMap,Deployment.apps,!Secret=shop/db`. Names of Kubernetes objects contain no comma, `!` or `=`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Inventory {
-    /// Group-kinds in use; never narrower than what exists.
+    /// Group-kinds in use; never fewer than exist.
     pub kinds: BTreeSet<GroupKind>,
-    /// Children of plain `onCreate` entries that have been made: they are not made again when somebody deletes them.
+    /// Children of plain `onCreate` entries that have been created: they are not created again when a user deletes them.
     pub made: BTreeSet<ChildKey>,
-    /// Jobs of `onDelete` that have been made: they are not made again when they are gone.
+    /// Jobs of `onDelete` that have been created: they are not created again when they are gone.
     pub ended: BTreeSet<ChildKey>,
-    /// Keys of the labels that we put on it.
+    /// Keys of the labels that we set on it.
     pub labels: BTreeSet<Box<str>>,
-    /// Finalizers of others that we put on it.
+    /// Finalizers of other controllers that we set on it.
     pub finalizers: BTreeSet<Box<str>>,
-    /// Whether the text has more than is read. No inventory of ours does, so that such a text is written anew.
+    /// Whether the text has more than is read. Our own inventory never does, so such a text is replaced.
     pub excessive: bool,
 }
 
-/// What the accepted revisions of an operator declare: what of an inventory may be true.
+/// The declarations of an operator's accepted revisions: inventories are checked against them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// Kinds of children.
     pub kinds: BTreeSet<GroupKind>,
     /// Keys of labels of custom resources.
     pub labels: BTreeSet<Box<str>>,
-    /// Finalizers of others on custom resources.
+    /// Finalizers of other controllers on custom resources.
     pub finalizers: BTreeSet<Box<str>>,
     /// The namespaces of the custom resources.
     pub places: Places,
-    /// The namespaces of children, by kind; those of other kinds may be in any.
+    /// The namespaces of children, by kind; children of other kinds may be in any.
     pub child_places: BTreeMap<GroupKind, BTreeSet<Box<str>>>,
 }
 
 impl Declared {
-    /// What one revision declares.
+    /// Returns the declarations of one revision.
     pub fn of(plan: &OperatorPlan) -> Self {
         let kinds: BTreeSet<GroupKind> = plan.kinds().map(ResourceType::group_kind).collect();
         let fixed = kinds
@@ -76,13 +76,13 @@ impl Declared {
         }
     }
 
-    /// The namespaces of the children of a kind.
+    /// Returns the namespaces of the children of a kind.
     pub fn places_of(&self, kind: &GroupKind) -> Places {
         let some = self.child_places.get(kind).cloned();
         some.map_or(Places::All, Places::Only)
     }
 
-    /// What the status of a Katalog has recorded of an operated kind.
+    /// Reads the declarations that the status of a Katalog has recorded for an operated kind.
     pub fn recorded(kind: &OperatedKind) -> Self {
         let texts = |texts: &[String]| texts.iter().map(|text| (&**text).into()).collect();
         let kinds = kind.children.iter().flatten();
@@ -99,7 +99,7 @@ impl Declared {
         }
     }
 
-    /// Records it in the status of a Katalog.
+    /// Records the declarations in the status of a Katalog.
     pub fn record(&self, kind: &mut OperatedKind) {
         let texts = |texts: &BTreeSet<Box<str>>| texts.iter().map(ToString::to_string).collect();
         kind.children = Some(self.kinds.iter().map(ToString::to_string).collect());
@@ -115,7 +115,7 @@ impl Declared {
             .collect();
     }
 
-    /// Adds what another revision declares.
+    /// Adds the declarations of another revision.
     pub fn extend(&mut self, other: Self) {
         for kind in &other.kinds {
             let places = other.places_of(kind);
@@ -137,7 +137,7 @@ impl Declared {
 }
 
 impl Inventory {
-    /// Reads the annotation's text; what cannot be read is passed over, since a user may have edited it.
+    /// Parses the annotation's text; unreadable parts are skipped, since a user may have edited it.
     pub fn parse(text: &str) -> Self {
         let mut inventory = Self::default();
         for item in text
@@ -166,8 +166,8 @@ impl Inventory {
         inventory
     }
 
-    /// What of it some accepted revision declared. Anything else is not ours: whoever may write the custom resource may write
-    /// its annotations.
+    /// Returns the part of it that some accepted revision declared. Anything else is not ours: every client that may write
+    /// the custom resource may write its annotations.
     #[must_use]
     pub fn checked(self: &Arc<Self>, declared: &Declared) -> Arc<Self> {
         let is_ours = |key: &ChildKey| declared.kinds.contains(&key.kind);
@@ -193,7 +193,7 @@ impl Inventory {
         checked.share()
     }
 
-    /// What [`Inventory::checked`] left out, in words; `None` if that is nothing. It names a few of many.
+    /// Describes what [`Inventory::checked`] left out; `None` if that is nothing. It names a few of many.
     pub fn ignored(&self, checked: &Self) -> Option<String> {
         let beyond = |all: usize, checked: usize| all.saturating_sub(checked);
         let kinds: Vec<&GroupKind> = self.kinds.difference(&checked.kinds).collect();
@@ -217,13 +217,13 @@ impl Inventory {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Itself, as all equal ones of the process are: custom resources of one template have the same kinds.
+    /// Returns the shared instance of equal inventories: custom resources of one template have the same kinds.
     pub fn share(self) -> Arc<Self> {
         static SHARED: Interner<Inventory> = Interner::new();
         SHARED.share(self)
     }
 
-    /// The annotation's text; equal inventories have equal texts.
+    /// Returns the annotation's text; equal inventories have equal texts.
     pub fn text(&self) -> String {
         let Self {
             kinds,
@@ -246,7 +246,7 @@ impl Inventory {
     }
 }
 
-/// Puts an item in, if there is one; whether there was room for it.
+/// Adds an item, if there is one; false if there was no room for it.
 fn put<T: Ord>(items: &mut BTreeSet<T>, most: usize, item: Option<T>) -> bool {
     let Some(item) = item else { return true };
     if items.len() >= most {
@@ -256,7 +256,7 @@ fn put<T: Ord>(items: &mut BTreeSet<T>, most: usize, item: Option<T>) -> bool {
     true
 }
 
-/// A kind for a message, cut where somebody made it long.
+/// Formats a kind for a message, cut if it is too long.
 fn shown(kind: &GroupKind) -> String {
     let text = kind.to_string();
     let end = text.floor_char_boundary(NAMED_BYTES);
@@ -355,7 +355,7 @@ mod tests {
         let mut operated = OperatedKind::default();
         declared.record(&mut operated);
         assert_eq!(Declared::recorded(&operated), declared);
-        // A release that did not record namespaces worked in all of them.
+        // A release that did not record namespaces managed all of them.
         operated.namespaces = None;
         operated.child_namespaces.clear();
         declared.extend(Declared::recorded(&operated));

@@ -1,4 +1,4 @@
-//! Labels that a plan puts on its custom resources.
+//! Labels that a plan sets on its custom resources.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{
 /// Labels by key.
 pub type Labels = BTreeMap<Box<str>, Box<str>>;
 
-/// The labels that a custom resource shall have. One that cannot be rendered stays as it is, which is reported.
+/// Returns the wanted labels of a custom resource. A label that cannot be rendered stays as it is, which is reported.
 pub(super) fn labels(
     plan: &OperatorPlan,
     cr: &CrRecord,
@@ -54,7 +54,7 @@ pub(super) fn labels(
     (labels, failures)
 }
 
-/// The labels of a plan that a custom resource has.
+/// Returns the plan's labels that a custom resource has.
 pub fn worn_labels(plan: &OperatorPlan, cr: &CrRecord) -> Labels {
     let keys = plan.labels.iter();
     keys.filter_map(|(key, _)| Some(((&**key).into(), worn(cr, key)?)))

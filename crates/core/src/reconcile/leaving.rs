@@ -1,4 +1,4 @@
-//! What a custom resource that is being deleted waits for, in words: its conditions say it.
+//! Describes what a custom resource that is being deleted waits for, for its conditions.
 
 use super::{reason::Reason, record::ObservedChild, step::Failure};
 use crate::{
@@ -12,13 +12,13 @@ use crate::{
 /// Why children of a kind cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// A permission is missing; what the API server says.
+    /// A permission is missing, with the API server's message.
     Forbidden(String),
-    /// The API server does not answer, or with an error; which.
+    /// The API server does not answer, or with this error.
     Unavailable(String),
 }
 
-/// The condition of a custom resource that waits for these children to be deleted.
+/// Returns the reason and message for a custom resource that waits for these children to be deleted.
 pub fn waiting(children: &[ObservedChild]) -> (Reason, String) {
     let lines: Vec<String> = children.iter().map(line).collect();
     let hint = skip();
@@ -39,7 +39,7 @@ fn line(child: &ObservedChild) -> String {
     }
 }
 
-/// The failure of a deletion that cannot tell whether children of a kind are left.
+/// Returns the failure of a deletion for which it is unknown whether children of a kind are left.
 pub fn unread(kind: &GroupKind, why: &Unread) -> Failure {
     let (reason, why) = match why {
         Unread::Forbidden(message) => (Reason::Forbidden, format!("missing permission: {message}")),

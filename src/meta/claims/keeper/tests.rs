@@ -1,4 +1,4 @@
-//! Leases of claims, as an API server shows them.
+//! Leases of claims, as an API server serves them.
 
 use orkestra_cluster::{
     watch::{

@@ -1,4 +1,4 @@
-//! The custom resources that are reconciled.
+//! The reconciled custom resources.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,16 +24,16 @@ use crate::{
     value::{Node, Path},
 };
 
-/// A subject, and what is remembered of it.
+/// A subject, and its state.
 pub(super) struct Actor<'a> {
     pub(super) plan: &'a OperatorPlan,
     pub(super) scopes: BTreeMap<GroupKind, bool>,
     pub(super) facts: CrdFacts,
-    /// What its records keep.
+    /// The paths that its records keep.
     paths: Vec<Path>,
     pub(super) entropy: Entropy,
     pub(super) cr: Node,
-    /// Whether its own operator has normalized what its user wrote.
+    /// Whether its own operator has normalized the user's input.
     pub(super) is_normalized: bool,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Actor<'a> {
         CrRecord::read(&self.cr, &self.paths).map(Arc::new)
     }
 
-    /// Applies a merge patch, as a user does.
+    /// Applies a merge patch as a user does.
     pub(super) fn change(&mut self, patch: &Node) {
         let before = self.cr.get("spec").cloned();
         merge(&mut self.cr, patch);
@@ -75,7 +75,7 @@ impl<'a> Actor<'a> {
         self.is_normalized = false;
     }
 
-    /// Puts finalizers, labels and the inventory on the resource; whether anything was missing.
+    /// Adds finalizers, labels and the inventory to the resource; true if any was missing.
     pub(super) fn mark(&mut self, inventory: &Inventory, labels: &Labels) -> bool {
         let before = self.cr.get("metadata").cloned();
         let own = self.plan.finalizer.then_some(names::FINALIZER);
@@ -108,7 +108,7 @@ impl<'a> Actor<'a> {
     }
 }
 
-/// Adds what the API server would have: the namespace, a uid of its own, and the rest.
+/// Adds the fields that the API server would set: the namespace, a unique uid, and the rest.
 pub(super) fn complete(
     object: &mut Node,
     namespaced: bool,

@@ -1,4 +1,4 @@
-//! Rules compared with operations, and expected values with those that were seen.
+//! Compares rules with operations, and expected values with actual ones.
 
 use super::{Op, Verb};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     value::Node,
 };
 
-/// Stands for what is not shown.
+/// Replaces hidden values.
 const MASK: &str = "***";
 
 pub(super) fn words(rule: &OpRule) -> String {
@@ -52,8 +52,8 @@ pub(super) fn matches(rule: &OpRule, cycle: usize, op: &Op) -> bool {
         && is(&rule.namespace, op.object.namespace.as_deref())
 }
 
-/// Whether a rule's `resource` means what an operation was done to: the plural, with its group or without, and the status
-/// subresource alone or with the rest.
+/// True if a rule's `resource` matches the object of an operation: the plural, with or without its group, and the status
+/// subresource only or as well.
 fn is_resource(wanted: &str, op: &Op) -> bool {
     let (wanted, is_status) = match wanted.strip_suffix("/status") {
         Some(wanted) => (wanted, true),
@@ -66,7 +66,7 @@ fn is_resource(wanted: &str, op: &Op) -> bool {
     is_plural && (!is_status || op.is_status)
 }
 
-/// Adds what differs: of maps the expected fields count, of lists all items.
+/// Adds the differences: of maps only the expected fields are compared, of lists all items.
 pub(super) fn compare(
     expected: &Node,
     seen: &Node,
@@ -100,7 +100,7 @@ pub(super) fn compare(
     }
 }
 
-/// Whether two values are one, however they are written: `2` and `"2"`.
+/// True if two values are equal in any notation: `2` and `"2"`.
 fn is_same(expected: &Node, seen: &Node) -> bool {
     let is_scalar = |node: &Node| !matches!(node, Node::Map(_) | Node::List(_) | Node::Null);
     expected == seen

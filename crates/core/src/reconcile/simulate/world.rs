@@ -1,4 +1,4 @@
-//! The world of a simulation: what a pass sees of it, and what a pass does to it.
+//! The simulated cluster: how passes see it, and how they change it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,16 +33,16 @@ use crate::{
 /// Why a call without an answer fails.
 const NOT_MADE: &str = "calls are not made here, and no answer is given";
 
-/// Why a value that was stored is not stored again.
+/// Why a stored value is not stored again: it changed without a change of the resource.
 const RESTLESS: &str = "it would become another value each time";
 
-/// The world.
+/// The simulated cluster.
 pub(super) struct World<'a> {
     setup: Setup<'a>,
     pub(super) actors: Vec<Actor<'a>>,
     pub(super) objects: BTreeMap<ChildKey, Stored>,
     pub(super) now: Timestamp,
-    /// States that were written so far.
+    /// The number of writes so far, used as the resourceVersion.
     pub(super) serial: u64,
 }
 
@@ -73,7 +73,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// A pass of each subject, and what happens afterwards.
+    /// Runs a pass of each subject, and then the outcomes.
     pub(super) fn cycle(&mut self, number: u32) -> Result<Cycle, Malformed> {
         let mut cycle = Cycle::default();
         for index in 0..self.actors.len() {
@@ -98,13 +98,13 @@ impl<'a> World<'a> {
         Ok(cycle)
     }
 
-    /// Time passes.
+    /// Advances the time.
     pub(super) fn wait(&mut self, interval: Duration) {
         let then = self.now.checked_add(interval);
         self.now = then.unwrap_or(self.now);
     }
 
-    /// What is left in the end.
+    /// Collects the final state.
     pub(super) fn finish(self, run: &mut Run) {
         for (key, stored) in self.objects {
             run.objects.push(Left {
@@ -117,7 +117,7 @@ impl<'a> World<'a> {
         run.resources = self.actors.into_iter().map(|actor| actor.cr).collect();
     }
 
-    /// One pass over a subject, as the runtime does it: decide, mark the resource, write the children, report.
+    /// Runs one pass over a subject, as the runtime does: decide, update the resource's metadata, write the children, report.
     fn pass(&mut self, index: usize, number: u32, told: &mut Cycle) -> Result<(), Malformed> {
         let mut observed = self.observe(index)?;
         let mut cycle = self.decide(index, &mut observed);
@@ -164,7 +164,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Stores what `normalize` makes of the resource, once for each change of its user.
+    /// Stores the normalized fields of the resource, once for each change by its user.
     fn normalize(
         &mut self,
         index: usize,
@@ -191,7 +191,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Writes the status where it differs.
+    /// Writes the status if it differs.
     fn report(
         &mut self,
         index: usize,
@@ -234,7 +234,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// What stands after the writes; the resource's own fields as the pass saw them.
+    /// Returns the state after the writes; the resource's own fields as the pass saw them.
     fn after(&self, index: usize, seen: &Observed) -> Result<Observed, Malformed> {
         let mut after = self.observe(index)?;
         let mut cr = CrRecord::clone(&after.cr);
@@ -254,7 +254,7 @@ impl<'a> World<'a> {
                 &actor.entropy,
             ) {
                 Step::Done(cycle) => return *cycle,
-                // Each of them is new, so this ends.
+                // Each read is new, so this ends.
                 Step::Need(reads) => {
                     let answers = reads
                         .into_iter()
@@ -267,7 +267,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What a pass finds when it asks.
+    /// Answers a read of a pass.
     fn answer(&self, index: usize, read: &Read) -> Answer {
         let plan = self.actors[index].plan;
         match read {
@@ -318,7 +318,7 @@ impl<'a> World<'a> {
         stored.or_else(|| crs.find(|cr| key_of(cr).is_ok_and(|found| found == *key)))
     }
 
-    /// All objects but the subject itself.
+    /// Returns all objects except the subject itself.
     fn others(&self, index: usize) -> impl Iterator<Item = &Node> {
         let actors = self.actors.iter().enumerate();
         let crs = actors.filter(move |(other, _)| *other != index);
@@ -342,7 +342,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The plural of a kind that a plan operates or makes.
+/// Returns the plural of a kind that a plan operates or creates.
 pub fn plural(plan: &OperatorPlan, kind: &GroupKind) -> String {
     let mut all = std::iter::once(&plan.resource).chain(plan.kinds());
     let known = all.find(|known| known.group_kind() == *kind);

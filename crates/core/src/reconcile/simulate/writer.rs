@@ -1,4 +1,4 @@
-//! What a pass does to the world.
+//! The writes of a pass to the simulated cluster.
 
 use super::{
     Op, Verb,
@@ -56,7 +56,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Creates the child, or makes it what is rendered if it may change.
+    /// Creates the child, or replaces it with the rendered object if it may change.
     fn apply(
         &mut self,
         rendered: &Rendered,
