@@ -1,5 +1,7 @@
 //! The rights of a scenario's user: what `ork generate rbac` prints, under names of the scenario's own.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::rbac::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
@@ -74,14 +76,12 @@ impl Scenario {
         for role in &confined {
             self.put_confined(role).await?;
         }
-        for role in &roles {
-            self.wait_for_rights(None, role.rules.as_deref()).await?;
-        }
-        for role in &confined {
-            let namespace = role.metadata.namespace.as_deref();
-            self.wait_for_rights(namespace, role.rules.as_deref())
-                .await?;
-        }
+        let scopes = (roles.iter()).map(|role| rights_of(None, role.rules.as_deref()));
+        let confined_scopes = confined
+            .iter()
+            .map(|role| rights_of(role.metadata.namespace.as_deref(), role.rules.as_deref()));
+        self.wait_for_rights(&scopes.chain(confined_scopes).collect::<Vec<_>>())
+            .await?;
         Ok((roles, confined))
     }
 
@@ -213,27 +213,22 @@ impl Scenario {
         Ok(())
     }
 
-    /// The API server takes in roles by a watch of its own: a moment after they are written.
-    async fn wait_for_rights(
-        &self,
-        namespace: Option<&str>,
-        rules: Option<&[PolicyRule]>,
-    ) -> Result<()> {
-        // A role is taken in whole: the rules about some objects only come with the others.
-        let of_all = |rule: &&PolicyRule| rule.resource_names.iter().flatten().next().is_none();
-        for rule in rules.into_iter().flatten().filter(of_all) {
-            for resource in rule.resources.iter().flatten() {
-                for verb in &rule.verbs {
-                    let group = rule
-                        .api_groups
-                        .iter()
-                        .flatten()
-                        .next()
-                        .map(String::as_str)
-                        .unwrap_or_default();
-                    self.wait_for_right_in(namespace, (verb, group, resource), true)
-                        .await?;
-                }
+    /// The API server takes in roles by a watch of its own: a moment after they are written. It takes in each whole, so of the
+    /// first roles of a user one right is enough that no other of them gives.
+    async fn wait_for_rights(&self, roles: &[Rights]) -> Result<()> {
+        for (at, role) in roles.iter().enumerate() {
+            let elsewhere = |right: &Right| {
+                let mut others = roles.iter().enumerate().filter(|(other, _)| *other != at);
+                others.any(|(_, other)| other.contains(right))
+            };
+            let own = role.iter().find(|right| !elsewhere(right));
+            let asked: Vec<&Right> = match own {
+                Some(own) if self.grants == 1 => vec![own],
+                _ => role.iter().collect(),
+            };
+            for (namespace, verb, group, resource) in asked {
+                self.wait_for_right_in(namespace.as_deref(), (verb, group, resource), true)
+                    .await?;
             }
         }
         Ok(())
@@ -283,4 +278,29 @@ impl Scenario {
         )
         .await
     }
+}
+
+/// Namespace (none is all of them), verb, group and resource.
+type Right = (Option<String>, String, String, String);
+type Rights = BTreeSet<Right>;
+
+/// What a role's rules permit, those about single objects apart.
+fn rights_of(namespace: Option<&str>, rules: Option<&[PolicyRule]>) -> Rights {
+    let of_all = |rule: &&PolicyRule| rule.resource_names.iter().flatten().next().is_none();
+    let mut rights = Rights::new();
+    for rule in rules.into_iter().flatten().filter(of_all) {
+        let group = rule.api_groups.iter().flatten().next();
+        for resource in rule.resources.iter().flatten() {
+            rights.extend(rule.verbs.iter().map(|verb| {
+                let group = group.cloned().unwrap_or_default();
+                (
+                    namespace.map(str::to_owned),
+                    verb.clone(),
+                    group,
+                    resource.clone(),
+                )
+            }));
+        }
+    }
+    rights
 }
