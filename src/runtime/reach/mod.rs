@@ -12,19 +12,24 @@
 //! wait where they are. When it is back they go on from where they were, spread over a time that grows with their number;
 //! what was asked for meanwhile is done at once. That the API server answers at all is not enough to be up: one that starts
 //! refuses what it does not know the rights of yet. `/readyz` says when it does.
+//!
+//! Before it counts as up again, the object that this process wrote last is looked at: in an older state, or gone, it shows
+//! that etcd was restored from a backup, and everything is listed anew.
 
 mod machine;
+mod written;
 
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
 
 use futures::future::BoxFuture;
+use orkestra_core::{reconcile::record::Version, value::Node};
 use prometheus::IntGauge;
 use tokio::{
     sync::watch,
@@ -32,12 +37,17 @@ use tokio::{
 };
 
 pub use self::machine::Probe;
-use self::machine::{Machine, Step};
+use self::{
+    machine::{Machine, Step},
+    written::Written,
+};
 use super::{entropy::Entropy, wire::WireError};
 use crate::tasks::{self, Ends, Task};
 
 /// How long a probe may take.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
+/// How often the last write is looked for before the API server counts as up without it.
+const LOOKS: u32 = 3;
 /// Part of the pause between probes that jitter may take off it.
 const PROBE_SPREAD: f64 = 0.5;
 /// How much longer the return of all takes for each that waits.
@@ -78,6 +88,10 @@ impl Away {
 /// Asks the API server whether it is ready.
 type Prober = Arc<dyn Fn() -> BoxFuture<'static, Probe> + Send + Sync>;
 
+/// Asks for the resourceVersion of the only object of a list, by the path of that.
+type Looker =
+    Arc<dyn Fn(String) -> BoxFuture<'static, Result<Option<Version>, kube::Error>> + Send + Sync>;
+
 /// Whether the API server can be reached, as the requests of the process tell. Clones are the same one.
 #[derive(Clone)]
 pub struct Reach(Arc<Inner>);
@@ -91,10 +105,13 @@ struct Inner {
     probing: Option<Probing>,
     /// How often its store was found restored to an older state by an object that does not say so to a watch.
     rewinds: watch::Sender<u64>,
+    /// What this process wrote last.
+    written: Mutex<Option<Written>>,
 }
 
 struct Probing {
     prober: Prober,
+    looker: Looker,
     entropy: Entropy,
     /// 1 while the API server can be reached, as far as is known.
     gauge: IntGauge,
@@ -116,17 +133,20 @@ impl Reach {
 
     /// One that asks by `client`.
     pub fn new(client: kube::Client, entropy: Entropy, gauge: IntGauge) -> Self {
+        let looking = client.clone();
         Self::probed_by(
             Arc::new(move || Box::pin(ask(client.clone()))),
+            Arc::new(move |path| Box::pin(written::look(looking.clone(), path))),
             entropy,
             gauge,
         )
     }
 
-    fn probed_by(prober: Prober, entropy: Entropy, gauge: IntGauge) -> Self {
+    fn probed_by(prober: Prober, looker: Looker, entropy: Entropy, gauge: IntGauge) -> Self {
         gauge.set(1);
         Self::with(Some(Probing {
             prober,
+            looker,
             entropy,
             gauge,
         }))
@@ -140,6 +160,7 @@ impl Reach {
             waiting: AtomicU32::new(0),
             probing,
             rewinds: watch::Sender::new(0),
+            written: Mutex::new(None),
         }))
     }
 
@@ -217,6 +238,57 @@ impl Reach {
             .await;
     }
 
+    /// Takes in the answer to a write; `path` lists the object alone.
+    pub(super) fn note_written(&self, path: impl FnOnce() -> String, answer: &Node) {
+        if self.0.probing.is_some()
+            && let Some(written) = Written::read(path(), answer)
+        {
+            *self.written() = Some(written);
+        }
+    }
+
+    /// The object that this path lists is deleted: nothing is to be concluded from that it is gone.
+    pub(super) fn note_deleted(&self, path: impl FnOnce() -> String) {
+        let mut last = self.written();
+        let path = last.is_some().then(path);
+        last.take_if(|last| Some(&last.path) == path.as_ref());
+    }
+
+    fn written(&self) -> MutexGuard<'_, Option<Written>> {
+        let written = self.0.written.lock();
+        written.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks whether the last write is still there, and notes a rewind where it is not.
+    async fn look(&self, probing: &Probing) {
+        let Some(written) = self.written().clone() else {
+            return;
+        };
+        for _ in 0..LOOKS {
+            let found = (probing.looker)(written.path.clone());
+            match timeout(PROBE_DEADLINE, found).await {
+                Ok(Ok(found)) => {
+                    if written.is_lost(found.as_ref()) {
+                        // The state it has now is known from the lists that follow.
+                        self.written().take();
+                        tracing::warn!(
+                            path = written.path,
+                            "the last object that was written is gone or in an older state (etcd restored from a backup?); everything is listed anew"
+                        );
+                        self.note_rewind();
+                    }
+                    return;
+                }
+                Ok(Err(kube::Error::Api(refusal))) if refusal.code < 500 => return,
+                Ok(Err(error)) => {
+                    tracing::debug!(path = written.path, %error, "the last object that was written cannot be read");
+                }
+                Err(_) => return,
+            }
+            sleep(probing.entropy.shorten(machine::FIRST_PAUSE, PROBE_SPREAD)).await;
+        }
+    }
+
     /// Probes until the API server is up.
     async fn probe(self) {
         let Some(probing) = &self.0.probing else {
@@ -227,6 +299,9 @@ impl Reach {
             let answer = answer.unwrap_or_else(|_| {
                 Probe::Failed(format!("no answer within {} s", PROBE_DEADLINE.as_secs()))
             });
+            if matches!(answer, Probe::Ready) {
+                self.look(probing).await;
+            }
             match self.change(|machine| machine.probed(answer, Instant::now())) {
                 Step::Up(None) => return,
                 Step::Up(Some(outage)) => {
