@@ -139,6 +139,9 @@ impl Site {
                 // The fake node is never lost: while no API server answers it cannot be heard of, and nothing would make the pods
                 // ready again that are declared unready then, as a kubelet does.
                 "--node-monitor-grace-period=24h".to_owned(),
+                // The garbage collector lists every kind when it starts: by default 20 in a second, with hundreds of kinds.
+                "--kube-api-qps=1000".to_owned(),
+                "--kube-api-burst=2000".to_owned(),
                 // Nobody reads its metrics.
                 "--secure-port=0".to_owned(),
                 format!("--controllers={}", controllers.join(",")),
