@@ -24,9 +24,9 @@ lint: cargo ## formatting and clippy, warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# Most of a live test is waiting for the control plane: one more at a time than there are cores.
+# Most of a live test is waiting for the control plane: three at a time for each core.
 suite: cargo control-plane ## the tests alone, against a genuine control plane
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) + 1))} cargo test --workspace --locked
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) * 3))} cargo test --workspace --locked
 
 docs: cargo ## the API documentation, warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

@@ -151,7 +151,7 @@ fn problems(
         }];
     }
     if life.phase == Phase::Waiting {
-        problems.push(missing_crd(shared, plan));
+        problems.extend(missing_crd(shared, plan));
     }
     if let Some(message) = &life.waits_for {
         problems.push(Problem {
@@ -220,13 +220,16 @@ fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> Problem {
     }
 }
 
-fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Problem {
+/// Why the operator has no CRD to run; none while CRDs are still being listed, so that nothing follows from one not seen yet.
+fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Option<Problem> {
     let (group_kind, version) = (plan.resource.group_kind(), &plan.resource.version);
-    if let WatchState::Failing { problem, .. } = &*shared.context.crds.state().borrow() {
-        return unwatched(
-            "CustomResourceDefinition.apiextensions.k8s.io",
-            problem.clone(),
-        );
+    match &*shared.context.crds.state().borrow() {
+        WatchState::Starting => return None,
+        WatchState::Failing { problem, .. } => {
+            let crds = "CustomResourceDefinition.apiextensions.k8s.io";
+            return Some(unwatched(crds, problem.clone()));
+        }
+        WatchState::Synced => {}
     }
     let message = match shared.context.crds.get(&group_kind) {
         None => format!("no CRD defines {group_kind}: apply it, and the operator starts"),
@@ -235,10 +238,10 @@ fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Problem {
         }
         Some(_) => format!("the CRD of {group_kind} is not established yet"),
     };
-    Problem {
+    Some(Problem {
         reason: KatalogReason::CrdMissing,
         message,
-    }
+    })
 }
 
 /// Returns a problem if the plan declares status fields that the CRD cannot hold.

@@ -15,6 +15,7 @@ mod copies;
 mod crashes;
 mod crd_life;
 mod cross;
+mod cross_permitted;
 mod declared;
 mod deletion;
 mod depends;

@@ -223,8 +223,10 @@ impl Wire {
         query.add("fieldManager", Some(manager));
         query.add("fieldValidation", Some(STRICT));
         let path = query.onto(kind.collection_path(namespace));
-        self.node(&asked, Method::POST, &path, Some((JSON, body)))
-            .await
+        let answer = self
+            .node(&asked, Method::POST, &path, Some((JSON, body)))
+            .await;
+        self.wrote(kind, key, answer)
     }
 
     /// Server-side apply, as field manager `manager`; returns the object as stored.
@@ -246,8 +248,10 @@ impl Wire {
         query.add("force", force.then_some("true"));
         query.add("fieldValidation", Some(STRICT));
         let path = query.onto(kind.object_path(key, None));
-        self.node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body)))
-            .await
+        let answer = self
+            .node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body)))
+            .await;
+        self.wrote(kind, key, answer)
     }
 
     /// JSON merge patch of the object or of a subresource such as `status`; returns the object as stored.
@@ -266,8 +270,10 @@ impl Wire {
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         let path = query.onto(kind.object_path(key, subresource));
-        self.node(&asked, Method::PATCH, &path, Some((MERGE_PATCH, body)))
-            .await
+        let answer = self
+            .node(&asked, Method::PATCH, &path, Some((MERGE_PATCH, body)))
+            .await;
+        self.wrote(kind, key, answer)
     }
 
     /// Deletes an object. Returns it if finalizers keep it, `None` if it is gone.
@@ -285,12 +291,26 @@ impl Wire {
         let answer = self
             .node(&asked, Method::DELETE, &path, Some((JSON, &how.body())))
             .await?;
+        self.reach.note_deleted(|| find::path(kind, key));
         let is_status = answer.get("kind").and_then(Node::as_str) == Some("Status");
         let stays = answer
             .get("metadata")
             .and_then(|metadata| metadata.get("deletionTimestamp"))
             .is_some();
         Ok((!is_status && stays).then_some(answer))
+    }
+
+    /// Remembers the response to a write, which reveals a restored etcd.
+    fn wrote(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        answer: Result<Node, WireError>,
+    ) -> Result<Node, WireError> {
+        if let Ok(object) = &answer {
+            self.reach.note_written(|| find::path(kind, key), object);
+        }
+        answer
     }
 
     /// Returns how the API server serves a kind of that group and version; `None` if it does not.

@@ -12,19 +12,24 @@
 //! When it is back, watches resume from their position, spread over a time that grows with their number; requests that were made
 //! in the meantime are sent at once. An answer alone does not mean that the API server is up: while it starts, it refuses
 //! requests for which it has not loaded the RBAC rules. `/readyz` shows when it is ready.
+//!
+//! Before it counts as up again, the object that this process wrote last is read: in an older state, or gone, it shows that
+//! etcd was restored from a backup, and everything is listed anew.
 
 mod machine;
+mod written;
 
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
 
 use futures::future::BoxFuture;
+use orkestra_core::{decode::Version, value::Node};
 use orkestra_ground::{
     Entropy,
     tasks::{self, Ends, Task},
@@ -36,10 +41,15 @@ use tokio::{
 };
 
 pub use self::machine::Probe;
-use self::machine::{Machine, Step};
+use self::{
+    machine::{Machine, Step},
+    written::Written,
+};
 
 /// The deadline of a probe.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
+/// How often the last write is looked up before the API server counts as up without it.
+const LOOKS: u32 = 3;
 /// The fraction by which jitter may shorten the pause between probes.
 const PROBE_SPREAD: f64 = 0.5;
 /// The time that each waiting watch adds to the period over which watches resume.
@@ -80,6 +90,10 @@ impl Away {
 /// Probes whether the API server is ready.
 type Prober = Arc<dyn Fn() -> BoxFuture<'static, Probe> + Send + Sync>;
 
+/// Returns the resourceVersion of the only object of a list, given the list's path.
+type Looker =
+    Arc<dyn Fn(String) -> BoxFuture<'static, Result<Option<Version>, kube::Error>> + Send + Sync>;
+
 /// The reachability of the API server, as observed by the requests of the process. Clones share it.
 #[derive(Clone)]
 pub struct Reach(Arc<Inner>);
@@ -93,10 +107,13 @@ struct Inner {
     probing: Option<Probing>,
     /// How often the API server's store was found restored to an older state, detected on an object; watches do not report this.
     rewinds: watch::Sender<u64>,
+    /// What this process wrote last.
+    written: Mutex<Option<Written>>,
 }
 
 struct Probing {
     prober: Prober,
+    looker: Looker,
     entropy: Entropy,
     /// 1 while the API server is reachable, as far as is known.
     gauge: IntGauge,
@@ -118,17 +135,20 @@ impl Reach {
 
     /// One that probes with `client`.
     pub fn new(client: kube::Client, entropy: Entropy, gauge: IntGauge) -> Self {
+        let looking = client.clone();
         Self::probed_by(
             Arc::new(move || Box::pin(ask(client.clone()))),
+            Arc::new(move |path| Box::pin(written::look(looking.clone(), path))),
             entropy,
             gauge,
         )
     }
 
-    fn probed_by(prober: Prober, entropy: Entropy, gauge: IntGauge) -> Self {
+    fn probed_by(prober: Prober, looker: Looker, entropy: Entropy, gauge: IntGauge) -> Self {
         gauge.set(1);
         Self::with(Some(Probing {
             prober,
+            looker,
             entropy,
             gauge,
         }))
@@ -142,6 +162,7 @@ impl Reach {
             waiting: AtomicU32::new(0),
             probing,
             rewinds: watch::Sender::new(0),
+            written: Mutex::new(None),
         }))
     }
 
@@ -219,6 +240,57 @@ impl Reach {
             .await;
     }
 
+    /// Takes in the answer to a write; `path` lists the object alone.
+    pub(super) fn note_written(&self, path: impl FnOnce() -> String, answer: &Node) {
+        if self.0.probing.is_some()
+            && let Some(written) = Written::read(path(), answer)
+        {
+            *self.written() = Some(written);
+        }
+    }
+
+    /// The object that this path lists is deleted: nothing is to be concluded from that it is gone.
+    pub(super) fn note_deleted(&self, path: impl FnOnce() -> String) {
+        let mut last = self.written();
+        let path = last.is_some().then(path);
+        last.take_if(|last| Some(&last.path) == path.as_ref());
+    }
+
+    fn written(&self) -> MutexGuard<'_, Option<Written>> {
+        let written = self.0.written.lock();
+        written.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks whether the last write is still there, and notes a rewind where it is not.
+    async fn look(&self, probing: &Probing) {
+        let Some(written) = self.written().clone() else {
+            return;
+        };
+        for _ in 0..LOOKS {
+            let found = (probing.looker)(written.path.clone());
+            match timeout(PROBE_DEADLINE, found).await {
+                Ok(Ok(found)) => {
+                    if written.is_lost(found.as_ref()) {
+                        // The state it has now is known from the lists that follow.
+                        self.written().take();
+                        tracing::warn!(
+                            path = written.path,
+                            "the last object that was written is gone or in an older state (etcd restored from a backup?); everything is listed anew"
+                        );
+                        self.note_rewind();
+                    }
+                    return;
+                }
+                Ok(Err(kube::Error::Api(refusal))) if refusal.code < 500 => return,
+                Ok(Err(error)) => {
+                    tracing::debug!(path = written.path, %error, "the last object that was written cannot be read");
+                }
+                Err(_) => return,
+            }
+            sleep(probing.entropy.shorten(machine::FIRST_PAUSE, PROBE_SPREAD)).await;
+        }
+    }
+
     /// Probes until the API server is up.
     async fn probe(self) {
         let Some(probing) = &self.0.probing else {
@@ -229,6 +301,9 @@ impl Reach {
             let answer = answer.unwrap_or_else(|_| {
                 Probe::Failed(format!("no answer within {} s", PROBE_DEADLINE.as_secs()))
             });
+            if matches!(answer, Probe::Ready) {
+                self.look(probing).await;
+            }
             match self.change(|machine| machine.probed(answer, Instant::now())) {
                 Step::Up(None) => return,
                 Step::Up(Some(outage)) => {

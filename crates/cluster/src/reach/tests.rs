@@ -12,6 +12,11 @@ struct Server {
     most: AtomicU32,
 }
 
+/// Where nothing was written, nothing is looked for.
+fn unasked() -> Looker {
+    Arc::new(|path| panic!("asked for {path}"))
+}
+
 fn failed() -> Probe {
     Probe::Failed("connection refused".to_owned())
 }
@@ -37,7 +42,7 @@ fn server(answers: impl IntoIterator<Item = Probe>) -> (Arc<Server>, Reach, IntG
             next.unwrap_or(Probe::Ready)
         })
     });
-    let reach = Reach::probed_by(prober, Entropy::seeded(7), gauge.clone());
+    let reach = Reach::probed_by(prober, unasked(), Entropy::seeded(7), gauge.clone());
     (server, reach, gauge)
 }
 
@@ -132,7 +137,7 @@ async fn a_server_that_starts_and_knows_no_rights_yet_is_not_up_and_one_that_nev
 async fn a_probe_without_an_answer_ends() {
     let gauge = IntGauge::new("up", "up").unwrap();
     let prober: Prober = Arc::new(|| Box::pin(std::future::pending()));
-    let reach = Reach::probed_by(prober, Entropy::seeded(7), gauge);
+    let reach = Reach::probed_by(prober, unasked(), Entropy::seeded(7), gauge);
     misses(&reach, machine::MISSES);
     sleep(PROBE_DEADLINE + Duration::from_millis(1)).await;
     let away = reach.view().borrow().away.clone().unwrap();
@@ -178,4 +183,55 @@ async fn all_that_wait_come_back_one_by_one_and_the_fewer_the_sooner() {
             }
         }
     }
+}
+
+/// The rewinds that are known once the API server is back, where it has that of what was written at 70: the looks in order, the
+/// last of them again and again. An error is a look that failed.
+async fn rewinds_after(looks: &[Result<Option<&'static str>, ()>]) -> (u64, u32) {
+    let gauge = IntGauge::new("up", "up").unwrap();
+    let prober: Prober = Arc::new(|| Box::pin(async { Probe::Ready }));
+    let (looks, asked) = (looks.to_vec(), Arc::new(AtomicU32::new(0)));
+    let counted = asked.clone();
+    let looker: Looker = Arc::new(move |path| {
+        assert_eq!(path, "/list");
+        let at = counted.fetch_add(1, Ordering::Relaxed) as usize;
+        let found = looks[at.min(looks.len() - 1)];
+        let answer = found.map(|found| found.map(Version::from));
+        Box::pin(async move { answer.map_err(|()| kube::Error::Service("no answer".into())) })
+    });
+    let reach = Reach::probed_by(prober, looker, Entropy::seeded(7), gauge);
+    let answer = crate::watch::testing::node(r#"{"metadata":{"resourceVersion":"70"}}"#);
+    reach.note_written(|| "/list".to_owned(), &answer);
+    reach.note_deleted(|| "/other".to_owned());
+    misses(&reach, machine::MISSES);
+    assert!(!reach.is_up());
+    reach.up().await;
+    let first = reach.rewinds();
+    // A rewind is noted once: the next outage does not find it again.
+    sleep(machine::CALM * 2).await;
+    misses(&reach, machine::MISSES);
+    reach.up().await;
+    assert_eq!(reach.rewinds(), first);
+    (first, asked.load(Ordering::Relaxed))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_write_is_known_before_anybody_goes_on() {
+    assert_eq!(rewinds_after(&[Ok(Some("70"))]).await, (0, 2));
+    assert_eq!(rewinds_after(&[Ok(Some("69"))]).await, (1, 1));
+    assert_eq!(rewinds_after(&[Ok(None)]).await, (1, 1));
+    assert_eq!(rewinds_after(&[Err(()), Ok(Some("69"))]).await, (1, 2));
+    // Who never gets an answer goes on without it.
+    assert_eq!(rewinds_after(&[Err(())]).await, (0, 2 * LOOKS));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_looked_for_that_this_process_has_deleted() {
+    let (_, reach, _) = server([failed()]);
+    let answer = crate::watch::testing::node(r#"{"metadata":{"resourceVersion":"70"}}"#);
+    reach.note_written(|| "/list".to_owned(), &answer);
+    reach.note_deleted(|| "/list".to_owned());
+    misses(&reach, machine::MISSES);
+    reach.up().await;
+    assert_eq!(reach.rewinds(), 0);
 }

@@ -1,9 +1,20 @@
 //! Lookup of one object for clients with permission to list but not to get.
 
 use http::Method;
-use orkestra_core::value::{Fault, Node};
+use orkestra_core::{
+    plan::ObjectKey,
+    value::{Fault, Node},
+};
 
 use super::{Served, Wire, WireError, error::Asked, list::read_whole, served::Query};
+
+/// The path of a list of that object alone.
+pub(super) fn path(kind: &Served, key: &ObjectKey) -> String {
+    let mut query = Query::default();
+    let name = format!("metadata.name={}", key.name);
+    query.add("fieldSelector", Some(&name));
+    query.onto(kind.collection_path(key.namespace.as_deref()))
+}
 
 impl Wire {
     /// Returns the cluster-scoped object of that name, by a list of one; `None` if it does not exist.
@@ -12,9 +23,11 @@ impl Wire {
     /// [`WireError::NotServed`] if the kind is not served.
     pub async fn find(&self, kind: &Served, name: &str) -> Result<Option<Node>, WireError> {
         let asked = Asked::of("list", kind, None);
-        let mut query = Query::default();
-        query.add("fieldSelector", Some(&format!("metadata.name={name}")));
-        let path = query.onto(kind.collection_path(None));
+        let key = ObjectKey {
+            namespace: None,
+            name: name.into(),
+        };
+        let path = path(kind, &key);
         let text = self.text(&asked, Method::GET, &path, None).await?;
         let object = read_whole(&text)?.items.into_iter().next();
         if let Some(fault) = object
