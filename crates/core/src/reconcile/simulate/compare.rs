@@ -3,11 +3,9 @@
 use super::{Op, Verb};
 use crate::{
     api::simulate::{OpRule, OpVerb},
+    e2e::MASK,
     value::Node,
 };
-
-/// Stands for what is not shown.
-const MASK: &str = "***";
 
 pub(super) fn words(rule: &OpRule) -> String {
     let verb = match rule.verb {
@@ -67,7 +65,7 @@ fn is_resource(wanted: &str, op: &Op) -> bool {
 }
 
 /// Adds what differs: of maps the expected fields count, of lists all items.
-pub(super) fn compare(
+pub(crate) fn compare(
     expected: &Node,
     seen: &Node,
     at: &str,

@@ -27,6 +27,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
+pub(crate) use compare::compare;
 pub use expect::{Check, check};
 pub use world::plural;
 
