@@ -11,7 +11,7 @@
 //!
 //! At the desk, without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would change in a
 //! cluster, and
-//! `init` writes one to begin with.
+//! `init` writes one to begin with. `simulate` and `e2e` test them: in memory, and on a cluster.
 //!
 //! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
 
@@ -19,10 +19,12 @@ mod certificates;
 pub mod cli;
 pub mod client;
 pub mod diff;
+pub mod e2e;
 pub mod events;
 pub mod external;
 pub mod files;
 pub mod init;
+mod junit;
 pub mod lead;
 pub mod meta;
 pub mod metrics;

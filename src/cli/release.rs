@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     client::{self, ClusterOptions, Connection},
-    meta::{self, Outcome},
+    meta::{self, Installation, Outcome},
 };
 
 /// How long the first question to the cluster may take.
@@ -139,7 +139,8 @@ async fn release_free(
     katalogs: &[PathBuf],
     (kind, operated): (&GroupKind, &orkestra_core::api::OperatedKind),
 ) -> anyhow::Result<meta::Released> {
-    let (client, own) = (&connection.client, run::installation(katalogs));
+    let installation = Installation::of_files(run::INSTALLATION, katalogs);
+    let (client, own) = (&connection.client, installation.name);
     let now = jiff::Timestamp::now();
     if let Some(holder) = meta::claimed_elsewhere(client, kind, &own, now).await? {
         return Err(anyhow!(

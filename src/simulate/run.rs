@@ -18,7 +18,7 @@ use orkestra_core::{
 use super::{
     Options, Simulated, Subject, Suite,
     expect::{checks, listed},
-    load::{Loaded, located},
+    load::Loaded,
 };
 use crate::{
     files::{self, Compiled, beside},
@@ -154,7 +154,7 @@ impl<'s> Job<'s> {
 
     pub(super) fn refuse_with(&mut self, problem: Diagnostic) {
         self.is_wrong = true;
-        let problem = located(&self.loaded.document, problem);
+        let problem = self.loaded.located(problem);
         self.simulated.problems.push(problem);
     }
 
@@ -197,7 +197,7 @@ impl<'s> Job<'s> {
             let missing = || {
                 let path = FieldPath::root().field("spec").field("cr");
                 let problem = Diagnostic::error(Code::NoDocument, path, "no custom resource in it");
-                located(&self.loaded.document, problem)
+                self.loaded.located(problem)
             };
             let problem = problem.map_or_else(missing, |problem| *problem);
             self.simulated.problems.push(problem);

@@ -35,6 +35,14 @@ pub(super) fn check(spec: &SimulateSpec, found: &mut Diagnostics) {
     for (index, change) in spec.changes.iter().enumerate() {
         let at = at.field("changes").index(index);
         late(Some(change.after), &at.field("after"), found);
+        match (&change.patch, change.delete == Some(true)) {
+            (None, false) => error(found, Code::Missing, &at, "`patch` is missing"),
+            (Some(_), true) => {
+                let message = "`patch` and `delete` exclude each other";
+                error(found, Code::Exclusive, &at.field("delete"), message);
+            }
+            _ => {}
+        }
     }
     let Some(expect) = &spec.expect else { return };
     let at = at.field("expect");

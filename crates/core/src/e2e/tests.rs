@@ -367,7 +367,7 @@ fn mistakes_are_found_with_their_places() {
         (one("commands: [{ run: '' }]"), "this is empty"),
         (one("commands: [{ run: x, regex: '(' }]"), "not a regular expression"),
         (one("commands: [{ run: x, greaterThan: much }]"), "`much` is not a number"),
-        (one("commands: [{ run: x, between: 5,1 }]"), "before it begins"),
+        (one("commands: [{ run: x, between: '5,1' }]"), "before it begins"),
         (one("commands: [{ run: x, between: 5 }]"), "expected two numbers"),
         (one("resources: [{ kind: Pod, count: 0, ready: true }]"), "nothing else can be expected"),
         (one("resources: [{ name: a }]"), "`kind` is missing"),

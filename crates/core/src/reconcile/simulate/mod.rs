@@ -10,7 +10,7 @@
 //! The pass is the operators' own; only what surrounds it is modelled. An object that is applied becomes exactly what is
 //! rendered, with the fields that every API server adds (uid, generation, creation time). Not modelled: other field
 //! managers and their conflicts, defaulting and validation of children, admission of children, garbage collection, controllers beyond
-//! [`Outcome`], `enrich`, Events, autoscalers, `dependsOn`, and deletion of custom resources.
+//! [`Outcome`], `enrich`, Events, autoscalers and `dependsOn`. Of a custom resource that is gone, the children go at once.
 //!
 //! Equal setups give equal runs: time is that of the setup, and random notes draw from a seed that the custom resource's
 //! kind, namespace and name make.
@@ -18,6 +18,7 @@
 mod actor;
 mod compare;
 mod expect;
+mod leave;
 mod outcome;
 mod stored;
 mod world;
