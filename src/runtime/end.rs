@@ -7,6 +7,7 @@ use orkestra_core::{
         finish::{EndJob, Ending, finish},
         labels::worn_labels,
         leaving,
+        reason::Reason,
         record::{ChildRecord, Observed},
         sources::Sources,
         step::Failure,

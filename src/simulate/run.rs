@@ -270,10 +270,11 @@ fn refused(
         return Some(problem.hint("one operator reconciles it: give one"));
     }
     let path = FieldPath::parse("metadata.deletionTimestamp");
-    let message = "deletion of custom resources is not simulated";
-    object
-        .is_deleting()
-        .then(|| object.problem(Code::NotSupportedYet, path, message))
+    let message = "a custom resource cannot be on its way out from the start";
+    object.is_deleting().then(|| {
+        let problem = object.problem(Code::NotSupportedYet, path, message);
+        problem.hint("request its deletion after a cycle: `changes: [{ after: 1, delete: true }]`")
+    })
 }
 
 fn answers(given: &BTreeMap<String, StubbedAnswer>) -> BTreeMap<String, Node> {
