@@ -127,10 +127,10 @@ impl ControlPlane {
             folder,
         };
         this.write_files(api_port)?;
-        this.spawn(assets, ETCD, &this.etcd(etcd_port))?;
-        this.spawn(assets, API_SERVER, &this.api_server(api_port, etcd_port))?;
+        this.serve(assets, ETCD, &this.etcd(etcd_port))?;
+        this.serve(assets, API_SERVER, &this.api_server(api_port, etcd_port))?;
         this.until_ready().await?;
-        this.spawn(assets, CONTROLLERS, &this.controllers())?;
+        this.serve(assets, CONTROLLERS, &this.controllers())?;
         this.until_default().await?;
         Ok(this)
     }
@@ -247,7 +247,7 @@ impl ControlPlane {
     }
 
     /// Starts a server; its log is a file.
-    fn spawn(
+    fn serve(
         &mut self,
         assets: &Path,
         name: &'static str,
@@ -256,7 +256,8 @@ impl ControlPlane {
         let log = std::fs::File::create(self.folder.path().join(format!("{name}.log")))?;
         // The shell is asked for no path: a binary may lie in a folder whose name begins with a hyphen.
         let binary = std::path::absolute(assets.join(name))?;
-        let child = Command::new("sh")
+        let mut command = Command::new("sh");
+        command
             .args([OsStr::new("-c"), OsStr::new(GUARD), binary.as_os_str()])
             .args(args)
             .current_dir(self.folder.path())
@@ -264,8 +265,8 @@ impl ControlPlane {
             .stdout(log.try_clone()?)
             .stderr(log)
             // Ctrl-C is for this process, which cleans up first.
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let child = Command::spawn(&mut command)?;
         self.servers.insert(0, (name, child));
         Ok(())
     }

@@ -139,7 +139,7 @@ mod tests {
         let local = chart(serde_json::json!({ "chart": "./charts/cache" }));
         assert_eq!(
             line(&local),
-            "install cache /t/./charts/cache --namespace default"
+            "install cache /t/charts/cache --namespace default"
         );
         let remote = chart(serde_json::json!({
             "repo": "https://charts.example.org", "chart": "cache", "release": "c", "namespace": "n", "version": "1.2.3",

@@ -4,8 +4,9 @@ use std::{path::Path, time::Duration};
 
 use kube::Client;
 use orkestra_core::{
-    api::simulate::ExpectedResource,
+    api::{names, simulate::ExpectedResource},
     plan::{self, GroupKind},
+    reconcile::inventory::Inventory,
     value::Node,
 };
 use serde_json::Value;
@@ -42,12 +43,7 @@ pub(super) async fn apply_file(
     is_own: bool,
     applied: &mut Vec<AppliedObject>,
 ) -> Result<(), ObjectError> {
-    let text = files::read_text(file).await;
-    let text = text.map_err(|source| FileError::Read {
-        path: file.display().to_string(),
-        source,
-    })?;
-    for manifest in meta::manifests(file, &text)? {
+    for manifest in read(file).await? {
         if is_own {
             refuse_existing(client, &manifest).await?;
         }
@@ -55,6 +51,84 @@ pub(super) async fn apply_file(
         applied.push(object);
     }
     Ok(())
+}
+
+/// The manifests of a file.
+async fn read(file: &Path) -> Result<Vec<Value>, ObjectError> {
+    let text = files::read_text(file).await;
+    let text = text.map_err(|source| FileError::Read {
+        path: file.display().to_string(),
+        source,
+    })?;
+    Ok(meta::manifests(file, &text)?)
+}
+
+/// Refuses a file of which an object exists.
+pub(super) async fn refuse_file(client: &Client, file: &Path) -> Result<(), ObjectError> {
+    for manifest in read(file).await? {
+        refuse_existing(client, &manifest).await?;
+    }
+    Ok(())
+}
+
+/// A custom resource as the owner of children.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    uid: String,
+    kinds: Vec<GroupKind>,
+}
+
+/// A custom resource of an operator of ours as it is, as the owner of children; none where it does not exist.
+pub(super) async fn owner(
+    client: &Client,
+    object: &AppliedObject,
+) -> Result<Option<Owner>, CallError> {
+    let Some(live) = live(client, object).await? else {
+        return Ok(None);
+    };
+    let text = |path: &[&str]| {
+        let found = live.at(&orkestra_core::value::Path::of_fields(path.iter().copied()))?;
+        found.as_str().map(str::to_owned)
+    };
+    let inventory = text(&["metadata", "annotations", names::ANNOTATION_INVENTORY]);
+    let inventory = Inventory::parse(&inventory.unwrap_or_default());
+    Ok(text(&["metadata", "uid"]).map(|uid| Owner {
+        uid,
+        kinds: inventory.kinds.iter().cloned().collect(),
+    }))
+}
+
+/// Deletes the children of owners that are gone, and waits until they are; gives those that are left at `deadline`.
+///
+/// Kubernetes' garbage collector does the same, up to a minute after a definition was made, and never once it is deleted.
+pub(super) async fn delete_children(
+    client: &Client,
+    owners: &[Owner],
+    deadline: Instant,
+) -> Result<Vec<String>, CallError> {
+    loop {
+        let mut left = Vec::new();
+        for owner in owners {
+            let labels = format!("{}={}", names::LABEL_OWNER_UID, owner.uid);
+            for kind in &owner.kinds {
+                let Some(resource) = Resource::discover(client, kind).await? else {
+                    continue;
+                };
+                for child in resource.list(None, Some(&labels)).await? {
+                    let name = child.metadata.name.unwrap_or_default();
+                    let namespace = child.metadata.namespace;
+                    if child.metadata.deletion_timestamp.is_none() {
+                        resource.delete_in(namespace.as_deref(), &name).await?;
+                    }
+                    left.push(format!("{kind} {name}"));
+                }
+            }
+        }
+        if left.is_empty() || Instant::now() >= deadline {
+            return Ok(left);
+        }
+        tokio::time::sleep(PERIOD).await;
+    }
 }
 
 async fn refuse_existing(client: &Client, manifest: &Value) -> Result<(), ObjectError> {

@@ -98,7 +98,8 @@ impl Place {
 
 /// Starts a program.
 pub(super) fn spawn(command: &mut Command, program: &str) -> Result<Child, ProcessError> {
-    command.spawn().map_err(|error| match error.kind() {
+    // A program is no task: what watches it is the call that it is made for.
+    Command::spawn(command).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ProcessError::Missing(program.to_owned()),
         _ => ProcessError::Io(program.to_owned(), error),
     })

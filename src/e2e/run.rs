@@ -16,35 +16,22 @@ use tokio::time::{Duration, Instant};
 use super::{
     Case, Options, Outcome, Progress, Report,
     call::Caller,
+    cleanup::Created,
     expect::Look,
-    helm::{self, Release},
+    helm,
     load::Suite,
     objects::{self, ObjectError},
     operator::{Operator, OperatorError},
     process::Place,
     session::Session,
 };
-use crate::{
-    files::beside,
-    meta::{self, AppliedObject},
-};
+use crate::{files::beside, meta};
 
-/// How long custom resources may take until they are gone, and then the other objects.
-const CLEANUP: Duration = Duration::from_mins(1);
 /// How long all calls of `onFailure` may take together.
 const AFTERMATH: Duration = Duration::from_secs(30);
 /// Why a case was not run.
 const STOPPED: &str = "a step before it failed";
 const INTERRUPTED: &str = "interrupted";
-
-/// What was created, in the order of creation.
-#[derive(Debug, Default)]
-struct Created {
-    objects: Vec<AppliedObject>,
-    releases: Vec<Release>,
-    /// The custom resources of `cr`.
-    resources: Vec<AppliedObject>,
-}
 
 /// A document that runs.
 pub(super) struct Run<'a> {
@@ -52,9 +39,9 @@ pub(super) struct Run<'a> {
     pub(super) session: &'a Session,
     pub(super) options: &'a Options,
     pub(super) place: Place,
-    report: Report,
-    created: Created,
-    operator: Option<Operator>,
+    pub(super) report: Report,
+    pub(super) created: Created,
+    pub(super) operator: Option<Operator>,
 }
 
 /// Runs a document, and cleans up behind it.
@@ -102,7 +89,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn client(&self) -> &'a kube::Client {
+    pub(super) fn client(&self) -> &'a kube::Client {
         &self.session.connection.client
     }
 
@@ -116,7 +103,13 @@ impl<'a> Run<'a> {
     }
 
     /// Adds a step; false where it failed.
-    fn step(&mut self, path: &str, name: &str, began: Instant, result: Result<(), String>) -> bool {
+    pub(super) fn step(
+        &mut self,
+        path: &str,
+        name: &str,
+        began: Instant,
+        result: Result<(), String>,
+    ) -> bool {
         let is_done = result.is_ok();
         let failed =
             |why: String| Outcome::Failed(why.lines().map(|line| format!("+ {line}")).collect());
@@ -160,7 +153,15 @@ impl<'a> Run<'a> {
         let Some(katalog) = &spec.katalog else {
             return true;
         };
+        // The operator would work on it.
         let began = Instant::now();
+        if let Err(why) = self
+            .or_stop(async |run: &mut Self, ()| run.refuse_existing().await, ())
+            .await
+        {
+            let name = "no custom resource of the test exists";
+            return self.step("spec.cr", name, began, Err(why));
+        }
         let katalog = self.beside(katalog);
         let result = self.or_stop(Self::start, katalog).await;
         self.step("spec.katalog", "the operator runs", began, result)
@@ -190,6 +191,15 @@ impl<'a> Run<'a> {
         let (client, path) = (self.client(), self.beside(file));
         let applied = objects::apply_file(client, &path, false, &mut self.created.objects).await;
         applied.map_err(|error| told(&error))
+    }
+
+    async fn refuse_existing(&self) -> Result<(), String> {
+        let spec = self.spec();
+        for file in spec.cr.iter().chain(&spec.cr_files) {
+            let refused = objects::refuse_file(self.client(), &self.beside(file)).await;
+            refused.map_err(|error| told(&error))?;
+        }
+        Ok(())
     }
 
     async fn set_up(&mut self) -> Result<(), String> {
@@ -295,8 +305,12 @@ impl<'a> Run<'a> {
 
     /// Requests the deletion of the custom resources, if something is expected of that.
     async fn delete(&mut self) -> bool {
-        let is_phase = |expected: &&_| after(expected) == Phase::CrDeleted;
-        if self.spec().expect.iter().filter(is_phase).count() == 0 {
+        if !self
+            .spec()
+            .expect
+            .iter()
+            .any(|expected| after(expected) == Phase::CrDeleted)
+        {
             return true;
         }
         let began = Instant::now();
@@ -305,12 +319,9 @@ impl<'a> Run<'a> {
         self.step("spec.cr", name, began, result)
     }
 
-    async fn delete_resources(&self) -> Result<(), String> {
-        for object in self.created.resources.iter().rev() {
-            let deleted = objects::delete(self.client(), object).await;
-            deleted.map_err(|error| told(&error))?;
-        }
-        Ok(())
+    async fn delete_resources(&mut self) -> Result<(), String> {
+        let resources = self.created.resources.clone();
+        self.delete_owners(&resources).await
     }
 
     /// Prints what the document asks for after a failure.
@@ -355,102 +366,14 @@ impl<'a> Run<'a> {
         }
         printed
     }
-
-    /// Deletes what was created, but where it is to stay.
-    async fn clean_up(&mut self) {
-        let began = Instant::now();
-        let result = if self.options.keep {
-            let created = &self.created;
-            let releases = created.releases.iter().map(ToString::to_string);
-            let objects = created.resources.iter().chain(&created.objects);
-            let objects = objects
-                .filter(|object| object.is_new)
-                .map(ToString::to_string);
-            self.report.kept = objects.chain(releases).collect();
-            Ok(())
-        } else {
-            self.remove().await
-        };
-        let mut problems = result.err().unwrap_or_default();
-        if let Some(operator) = self.operator.take()
-            && !operator.stop().await
-        {
-            problems.push_str("\nthe operator did not stop in time");
-        }
-        if !self.options.keep {
-            let left = self.remove_others().await;
-            problems.extend(left.err());
-        }
-        if !problems.is_empty() {
-            let name = "what was created is cleaned up";
-            self.step("", name, began, Err(problems.trim().to_owned()));
-        }
-    }
-
-    /// Deletes the custom resources, while the operator runs: it takes their finalizers off.
-    async fn remove(&self) -> Result<(), String> {
-        let Created {
-            objects, resources, ..
-        } = &self.created;
-        let custom = objects.iter().filter(|object| object.is_new);
-        let custom = custom.filter(|object| is_custom(object, objects));
-        let custom: Vec<AppliedObject> = resources.iter().chain(custom).cloned().collect();
-        for object in custom.iter().rev() {
-            let deleted = objects::delete(self.client(), object).await;
-            deleted.map_err(|error| told(&error))?;
-        }
-        self.until_gone(&custom).await
-    }
-
-    /// Deletes everything else in the opposite order of its creation.
-    async fn remove_others(&self) -> Result<(), String> {
-        for release in self.created.releases.iter().rev() {
-            let removed = helm::uninstall(&self.place, release).await;
-            removed.map_err(|error| error.to_string())?;
-        }
-        let objects = self.created.objects.iter().rev();
-        let objects: Vec<AppliedObject> = objects.filter(|object| object.is_new).cloned().collect();
-        for object in &objects {
-            let deleted = objects::delete(self.client(), object).await;
-            deleted.map_err(|error| told(&error))?;
-        }
-        self.until_gone(&objects).await
-    }
-
-    async fn until_gone(&self, objects: &[AppliedObject]) -> Result<(), String> {
-        let deadline = Instant::now() + CLEANUP;
-        let left = objects::until_gone(self.client(), objects, deadline).await;
-        let left = left.map_err(|error| told(&error))?;
-        if left.is_empty() {
-            return Ok(());
-        }
-        let left: Vec<String> = left.iter().map(ToString::to_string).collect();
-        let seconds = CLEANUP.as_secs();
-        Err(format!(
-            "still there {seconds} s after the deletion: {}",
-            left.join(", ")
-        ))
-    }
 }
 
 fn after(expected: &orkestra_core::api::e2e::Expectation) -> Phase {
     expected.after.unwrap_or_default()
 }
 
-/// Whether an object is of a kind that one of `objects` defines.
-fn is_custom(object: &AppliedObject, objects: &[AppliedObject]) -> bool {
-    let group = object.api_version.split_once('/').map(|(group, _)| group);
-    let definitions = objects
-        .iter()
-        .filter(|one| one.kind == "CustomResourceDefinition");
-    group.is_some_and(|group| {
-        let mut names = definitions.filter_map(|one| one.name.split_once('.'));
-        names.any(|(_, of)| of == group)
-    })
-}
-
 /// An error with its causes.
-fn told(error: &dyn std::error::Error) -> String {
+pub(super) fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

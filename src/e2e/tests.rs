@@ -100,8 +100,8 @@ async fn pods_are_found_by_labels_and_by_leases() {
             "exec web-2 -- date",
         ),
         (
-            "logs: [{ leaderElection: { lease: l }, namespace: n }]",
-            "logs web-7 -n n",
+            "logs: [{ leaderElection: { lease: l }, namespace: ns }]",
+            "logs web-7 -n ns",
         ),
         ("cp: [{ name: a, src: /etc/x }]", "in the file"),
         ("apply: [{ inline: { a: 1 } }]", "apply -f -{\"a\":1}"),
@@ -315,7 +315,7 @@ async fn mistakes_in_any_file_are_reported_before_a_cluster_is_asked() {
     let ran = e2e(std::slice::from_ref(&suite), &options(&[])).await;
     let problems = ran.problems.to_string();
     for part in [
-        "missing.yaml",
+        "spec.imports[1]: cannot be read",
         "did you mean `commands`",
         "cannot read",
         "none.yaml",

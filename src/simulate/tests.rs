@@ -159,7 +159,7 @@ expect:
   absent: [{ cycle: 5, verb: delete, resource: deployments }, { cycle: 8, verb: create, resource: deployments }]
   steadyAt: 8
   noErrors: true
-  resources: [{ kind: Deployment, count: 0 }, { kind: Job, name: north-save, count: 1 }, { kind: Job, name: north-fill, count: 0 }]",
+  resources: [{ kind: Deployment, count: 0 }, { kind: Job, count: 0 }]",
     );
     let end = r#"        onDelete:
           ordered: true

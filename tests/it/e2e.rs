@@ -188,10 +188,8 @@ fn what_exists_is_not_touched(cluster: &ControlPlane) -> Result<()> {
     );
     let left = names(cluster, "websites")?;
     ensure!(left.contains("/hello"), "the user's own Website is gone");
-    let path = folder.path().display().to_string();
-    let deleted = cluster.kubectl(&admin, &["delete", "-f", &path, "--ignore-not-found"], None)?;
-    // The folder holds documents of other kinds, too.
-    drop(deleted);
+    let website = ["delete", "website", "hello"];
+    cluster.kubectl(&admin, &website, None)?;
     let crd = [
         "delete",
         "crd",
@@ -217,6 +215,7 @@ async fn a_control_plane_is_started_of_given_binaries() -> Result<()> {
       commands: [{ run: kubectl get namespaces -o name, outputNotContains: e2e-mark }]
     - name: they go
       after: cr-deleted
+      timeout: 3m
       resources:
         - { kind: Website, count: 0 }
         - { kind: Deployment, count: 0 }

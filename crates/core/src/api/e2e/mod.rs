@@ -2,6 +2,7 @@
 
 mod assertions;
 mod kubectl;
+mod writes;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,9 +21,10 @@ use crate::value::Node;
 
 pub use assertions::{Assertions, OneOrMore};
 pub use kubectl::{
-    Apply, Auth, Copy, Delete, Describe, Events, Exec, Format, Get, Kubectl, LeaderElection, Logs,
-    Patch, PatchType, PodChoice, PortForward, Restart, Scale, Top, TopKind,
+    Auth, Copy, Describe, Events, Exec, Format, Get, Kubectl, LeaderElection, Logs, PodChoice,
+    PortForward, Top, TopKind,
 };
+pub use writes::{Apply, Delete, Patch, PatchType, Restart, Scale};
 
 /// Fields of `spec` that may stand beside it.
 pub(crate) const BLOCKS: &[&str] = &["imports"];
