@@ -52,6 +52,14 @@ impl CallError {
             _ => false,
         }
     }
+
+    /// Whether it has not ended in time.
+    pub(super) fn is_late(&self) -> bool {
+        matches!(
+            self,
+            Self::Process(ProcessError::Late(_)) | Self::Forward(ForwardError::Late)
+        )
+    }
 }
 
 /// Runs calls of a document.

@@ -19,6 +19,9 @@ use super::{
 /// The first pause between two looks, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
+/// How long a look may take that begins at the end of the time.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// An expectation, where it stands, and its conditions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look<'a> {
@@ -49,6 +52,8 @@ struct Seen {
     diff: Vec<String>,
     /// Whether another look gives the same.
     is_lasting: bool,
+    /// Whether something has not ended in time.
+    is_late: bool,
 }
 
 impl Run<'_> {
@@ -91,10 +96,16 @@ impl Run<'_> {
         let timeout = look.expected.timeout.map_or(DEFAULT_TIMEOUT, |span| span.0);
         let deadline = Instant::now() + timeout;
         let (mut done, mut pause) = (BTreeSet::new(), PAUSES[0]);
+        let mut last = Vec::new();
         loop {
-            let seen = self.see(look, deadline, &mut done).await;
-            if seen.diff.is_empty() || seen.is_lasting || Instant::now() >= deadline {
-                return seen.diff;
+            let until = deadline.max(Instant::now() + GRACE);
+            let seen = self.see(look, until, &mut done).await;
+            // What was seen before says more than that there was no time to look again.
+            if !(seen.is_late && !last.is_empty()) {
+                last = seen.diff;
+            }
+            if last.is_empty() || seen.is_lasting || Instant::now() >= deadline {
+                return last;
             }
             tokio::time::sleep_until(deadline.min(Instant::now() + pause)).await;
             pause = (pause * 3 / 2).min(PAUSES[1]);
@@ -124,15 +135,13 @@ impl Run<'_> {
         }
         for (index, resource) in expected.resources.iter().enumerate() {
             let found = objects::find(&self.session.connection.client, resource);
-            let diff = match tokio::time::timeout_at(
-                deadline.max(Instant::now() + PAUSES[1]),
-                found,
-            )
-            .await
-            {
+            let diff = match tokio::time::timeout_at(deadline, found).await {
                 Ok(Ok(found)) => check_resource(resource, &found),
                 Ok(Err(error)) => vec![format!("+ {}", told_of_objects(&error))],
-                Err(_) => vec!["+ the cluster did not answer in time".to_owned()],
+                Err(_) => {
+                    seen.is_late = true;
+                    vec!["+ the cluster did not answer in time".to_owned()]
+                }
             };
             if !diff.is_empty() {
                 let at = look.place.field("resources").index(index);
@@ -152,6 +161,7 @@ impl Run<'_> {
             Ok(answer) => judge(call, &answer),
             Err(error) => {
                 seen.is_lasting |= error.is_lasting();
+                seen.is_late |= error.is_late();
                 vec![format!("+ {error}")]
             }
         };
