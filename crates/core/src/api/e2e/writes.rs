@@ -111,7 +111,7 @@ pub struct Scale {
 pub struct Delete {
     /// A file with manifests, relative to the document.
     pub file: Option<String>,
-    /// Kind or resource. Default with `leaderElection`: `Pod`.
+    /// Kind or resource. Required with `name` and `labelSelector`; what holds a Lease is a Pod, unless this says otherwise.
     pub kind: Option<String>,
     /// The objects.
     #[serde(flatten)]
