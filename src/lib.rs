@@ -10,17 +10,19 @@
 //! Of several such processes one is active; `lead` elects it, and keeps the others from writing.
 //!
 //! Without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would
-//! change in a cluster, and `init` writes a first one.
+//! change in a cluster, and `init` writes a first one. `simulate` and `e2e` test them: in memory, and on a cluster.
 //!
 //! The pure part, the language, plans and the pass itself, is in `orkestra-core`.
 
 mod certificates;
 pub mod cli;
 pub mod diff;
+pub mod e2e;
 pub mod events;
 pub mod external;
 pub mod files;
 pub mod init;
+mod junit;
 pub mod lead;
 pub mod meta;
 pub mod metrics;

@@ -16,7 +16,7 @@ use orkestra_core::{
 use super::{Failure, output};
 use crate::files::{self, STDIN, TextFile};
 
-/// Rewrites Katalogs, Motifs and Komposers to today's spelling
+/// Rewrites documents to today's spelling
 ///
 /// Renames keys and moves blocks where a document has an old spelling. Comments, blank lines, quotes and the order of keys
 /// stay, and the result means the same. Documents of other kinds are not changed. Without a flag, the result is printed.

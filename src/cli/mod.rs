@@ -7,6 +7,7 @@ mod controller;
 mod convert;
 mod crds;
 mod diff;
+mod e2e;
 mod explain;
 mod files;
 mod generate;
@@ -60,6 +61,8 @@ enum Command {
     Render(render::Args),
     Diff(diff::Args),
     Simulate(simulate::Args),
+    #[command(name = "e2e")]
+    E2e(e2e::Args),
     Notes(notes::Args),
     Explain(explain::Args),
     Schema(schema::Args),
@@ -140,6 +143,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Render(args) => render::execute(args).await,
         Command::Diff(args) => diff::execute(args).await,
         Command::Simulate(args) => simulate::execute(args).await,
+        Command::E2e(args) => e2e::execute(args).await,
         Command::Notes(args) => notes::execute(args),
         Command::Explain(args) => explain::execute(&args),
         Command::Schema(args) => schema::execute(&args),

@@ -201,6 +201,23 @@ pub(super) struct Process {
     /// What is logged: a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", hide_env_values = true, default_value = telemetry::DEFAULT_FILTER)]
     log: LogFilter,
+    #[command(flatten)]
+    calls: Calls,
+    /// How long writes in flight may take to end after SIGTERM or SIGINT; what has not ended then is logged and left
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "ORK_SHUTDOWN_TIMEOUT",
+        hide_env_values = true,
+        default_value = "25s",
+        value_parser = duration::parse
+    )]
+    pub(super) shutdown_timeout: Duration,
+}
+
+/// The calls of `external`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Calls {
     /// What `external` may call; may be repeated [default: nothing]. A host (api.example.org), the hosts below one (*.example.org), an
     /// address, or a network (10.96.0.0/12), each with a port (host:8443) if it is to be that one alone. A host is called over
     /// https, unless it is written with http:// before it
@@ -219,16 +236,6 @@ pub(super) struct Process {
         hide_env_values = true
     )]
     external_env: Vec<Several<String>>,
-    /// How long writes in flight may take to end after SIGTERM or SIGINT; what has not ended then is logged and left
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "ORK_SHUTDOWN_TIMEOUT",
-        hide_env_values = true,
-        default_value = "25s",
-        value_parser = duration::parse
-    )]
-    pub(super) shutdown_timeout: Duration,
 }
 
 /// Which of several processes works.
@@ -289,6 +296,13 @@ impl Process {
         telemetry::init(format, &self.log);
     }
 
+    /// What makes the calls of `external`.
+    pub(super) fn external(&self, connection: &Connection) -> Client {
+        self.calls.external(connection)
+    }
+}
+
+impl Calls {
     /// What makes the calls of `external`. The API server is not among what may be called.
     pub(super) fn external(&self, connection: &Connection) -> Client {
         let mut guard =

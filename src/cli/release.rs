@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, anyhow};
 use orkestra_cluster::client::{self, ClusterOptions, Connection};
+use orkestra_cluster::client::{ClusterOptions, Connection, self};
 use orkestra_core::{
     api::names,
     plan::{GroupKind, KatalogRef},
@@ -14,7 +15,7 @@ use super::{
     options::{Cluster, FileFlags, parse_namespace},
     output, run,
 };
-use crate::meta::{self, Outcome};
+use crate::meta::{Installation, Outcome, self};
 
 /// How long the first question to the cluster may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -137,7 +138,8 @@ async fn release_free(
     katalogs: &[PathBuf],
     (kind, operated): (&GroupKind, &orkestra_core::api::OperatedKind),
 ) -> anyhow::Result<meta::Released> {
-    let (client, own) = (&connection.client, run::installation(katalogs));
+    let installation = Installation::of_files(run::INSTALLATION, katalogs);
+    let (client, own) = (&connection.client, installation.name);
     let now = jiff::Timestamp::now();
     if let Some(holder) = meta::claimed_elsewhere(client, kind, &own, now).await? {
         return Err(anyhow!(

@@ -6,8 +6,6 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::value;
-use orkestra_ground::tasks::{self, Task};
 use tokio::sync::mpsc;
 
 use super::{
@@ -17,7 +15,6 @@ use super::{
     serve::{Service, serve},
 };
 use crate::{
-    lead,
     meta::{self, Feed, FileError, Installation, Notice},
 };
 
@@ -27,6 +24,8 @@ const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST,
 const POLL: Duration = Duration::from_secs(1);
 /// A person waits: a wrong address shows at once.
 const PATIENCE: Duration = Duration::ZERO;
+/// In the name of which command files claim their kinds.
+pub(super) const INSTALLATION: &str = "ork run";
 
 /// Runs the operators of Katalog files against a cluster, for development
 ///
@@ -58,10 +57,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         poll: POLL,
         notices,
     });
-    let installation = Installation {
-        name: installation(&paths).into(),
-        lasting: false,
-    };
+    let installation = Installation::of_files(INSTALLATION, &paths);
     let ended = serve(Service {
         process: &args.process,
         http: &args.http,
@@ -78,19 +74,6 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         output::note(&farewell(&paths));
     }
     ended
-}
-
-/// The name in which these files claim kinds: the same for the next run of them on this machine, so that it goes on with the
-/// claims of one that was killed.
-pub(super) fn installation(paths: &[PathBuf]) -> String {
-    let whole = |path: &PathBuf| {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        path.display().to_string()
-    };
-    let whole: Vec<String> = paths.iter().map(whole).collect();
-    let mut hash = value::hash_text(&whole.join("\n"));
-    hash.truncate(10);
-    format!("ork run on {} ({hash})", lead::host())
 }
 
 /// Prints what happens; true when an operator ran.

@@ -23,6 +23,8 @@ enum Kind {
     Katalog,
     Motif,
     Komposer,
+    #[value(name = "e2e")]
+    E2e,
     Simulate,
 }
 
@@ -31,6 +33,7 @@ pub(super) fn execute(args: &Args) -> Result<(), Failure> {
         Kind::Katalog => DocumentKind::Katalog,
         Kind::Motif => DocumentKind::Motif,
         Kind::Komposer => DocumentKind::Komposer,
+        Kind::E2e => DocumentKind::E2e,
         Kind::Simulate => DocumentKind::Simulate,
     };
     let schema = reference::json_schema(kind).context("the kind has no schema")?;

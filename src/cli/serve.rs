@@ -327,7 +327,8 @@ async fn reach(connection: &Connection, patience: Duration) -> Result<(), Failur
     }
 }
 
-fn stop_on_signals() -> Result<CancellationToken, Failure> {
+/// A token that the first SIGTERM or SIGINT cancels; the second one ends the process.
+pub(super) fn stop_on_signals() -> Result<CancellationToken, Failure> {
     let shutdown = CancellationToken::new();
     let token = shutdown.clone();
     let term = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;

@@ -40,6 +40,9 @@ pub(super) struct Args {
     /// The same; may be repeated
     #[arg(short, long = "file", value_name = "PATH", num_args = 1..)]
     files: Vec<PathBuf>,
+    /// Leave out documents by name, or by file or folder; may be repeated
+    #[arg(long, value_name = "NAME|PATH")]
+    skip: Vec<String>,
     /// Custom resources instead of those that the documents name; may be repeated
     #[arg(long = "cr", value_name = "FILE", num_args = 1..)]
     crs: Vec<PathBuf>,
@@ -113,6 +116,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         definitions: args.crds,
         cycles: args.cycles,
         skip_external: args.skip_external,
+        skip: args.skip,
     };
     loop {
         let simulated = once(&paths, &options, args.output).await?;

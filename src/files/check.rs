@@ -10,7 +10,7 @@ use orkestra_core::{
     api::CrdEntry,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{
-        DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_motif,
+        DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_e2e, read_motif,
         read_simulate, read_what_can_be,
     },
     plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas, Typed},
@@ -78,6 +78,12 @@ pub async fn check(
         if DocumentKind::of(source) == Some(DocumentKind::Simulate) {
             let found =
                 read_simulate(source).map_or_else(|found| found, |(_, found)| Diagnostics(found));
+            checked.problems.extend(found);
+            continue;
+        }
+        if DocumentKind::of(source) == Some(DocumentKind::E2e) {
+            let found =
+                read_e2e(source).map_or_else(|found| found, |(_, found)| Diagnostics(found));
             checked.problems.extend(found);
             continue;
         }

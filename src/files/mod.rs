@@ -9,6 +9,7 @@
 mod check;
 mod find;
 mod library;
+pub(crate) mod suites;
 #[cfg(test)]
 mod tests;
 mod validate;

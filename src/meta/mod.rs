@@ -39,9 +39,13 @@ pub use self::{
     claims::Seniority,
     directory::{About, Directory, KatalogView, OperatorView, Publisher, Readiness},
     feed::Namespaces,
-    files::{FileError, Files, Notice, compile_files},
+    files::{AppliedObject, FileError, Files, Notice, compile_files},
     let_go::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
     release::{Progress, ReleaseError, Released, operated, release_kind},
+};
+pub(crate) use self::{
+    calls::Resource,
+    files::{apply_manifest, manifests, wait_for},
 };
 use self::{claims::Keeper, katalog::Shared, supervisor::Supervisor};
 use crate::runtime::context::Context;
@@ -75,7 +79,25 @@ pub struct Installation {
     pub lasting: bool,
 }
 
-/// The engine: reads Katalogs and runs operators.
+impl Installation {
+    /// That of Katalog files which the command `command` runs: the same for the next run of them on this machine, so that it
+    /// goes on with the claims of one that was killed.
+    pub fn of_files(command: &str, paths: &[std::path::PathBuf]) -> Self {
+        let whole = |path: &std::path::PathBuf| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            path.display().to_string()
+        };
+        let whole: Vec<String> = paths.iter().map(whole).collect();
+        let mut hash = orkestra_core::value::hash_text(&whole.join("\n"));
+        hash.truncate(10);
+        Self {
+            name: format!("{command} on {} ({hash})", crate::lead::host()).into(),
+            lasting: false,
+        }
+    }
+}
+
+/// The engine: Katalogs in, operators running.
 #[derive(Debug)]
 pub struct Runtime {
     shared: Arc<Shared>,

@@ -89,7 +89,7 @@ fn the_list_of_examples_is_current() {
         "<!-- Generated: UPDATE=1 cargo test --lib render::examples -->\n# Examples\n\nFrom the first Katalog to advanced ones. Each \
          folder has the definition, the Katalog, custom resources, and in `expected/` what `ork render --show-secrets \
          --with-status` makes of them. `ork simulate` in a folder runs its `simulate.yaml`: what the operator does, cycle by cycle, \
-         without a cluster ([testing](../docs/testing.md)). Its README tells how to run it in the cluster of your kubeconfig. Several run side by side, \
+         without a cluster ([testing](../docs/testing.md)). Some have an `e2e.yaml`, which `ork e2e --use-current` runs on the cluster of your kubeconfig. Its README tells how to run it in the cluster of your kubeconfig. Several run side by side, \
          if each `ork run` has a `--listen` of its own. To clean up, delete the custom resources while `ork run` runs, then end it with Ctrl-C. A test runs every command, \
          and looks that the cluster comes to hold what is expected.\n\n",
     );

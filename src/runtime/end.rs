@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use orkestra_cluster::wire::{Propagation, WireError};
 use orkestra_core::{
-    api::names,
     plan::ChildKey,
     reconcile::{
         finish::{EndJob, Ending, finish},
         labels::worn_labels,
+        leaving,
         reason::Reason,
         record::{ChildRecord, Observed},
         sources::Sources,
@@ -53,7 +53,7 @@ pub(super) async fn end(
         return None;
     }
     let mut executed = Executed {
-        ending: Some(awaits(&ending)),
+        ending: Some(leaving::awaits(&ending)),
         wake: ending.wake,
         failures: ending.failures.clone(),
         ..Executed::default()
@@ -103,33 +103,6 @@ async fn decide(shared: &Shared, bound: &Bound, observed: &Observed, now: Timest
     let _permit = shared.context.passes.acquire().await;
     let entropy = Entropy::seeded(shared.context.entropy.seed());
     finish(&bound.plan, bound, observed, now, &entropy)
-}
-
-/// Returns the reason and message for the resource that stays.
-fn awaits(ending: &Ending) -> (Reason, String) {
-    let made = ending.make.iter().map(|job| &job.key);
-    let deleted = ending.delete.iter().map(|deletion| &deletion.key);
-    let keys = ending.awaited.iter().chain(made).chain(deleted);
-    let keys: Vec<String> = keys.map(ToString::to_string).collect();
-    let step = match &ending.step {
-        Some(step) => format!("`{step}` of `onDelete`"),
-        None => "`onDelete`".to_owned(),
-    };
-    if ending.late {
-        let mend = format!(
-            "the annotation {}: \"true\" removes the finalizer without waiting",
-            names::ANNOTATION_SKIP_ON_DELETE
-        );
-        let left = if keys.is_empty() {
-            "with steps left".to_owned()
-        } else {
-            format!("while {} was awaited", keys.join(", "))
-        };
-        let message = format!("the time of {step} is over {left}; {mend}");
-        return (Reason::EndTimedOut, message);
-    }
-    let message = format!("{step} waits for {}", keys.join(", "));
-    (Reason::Ending, message)
 }
 
 fn note(executed: &mut Executed, key: &ChildKey, action: Action, result: Result<(), Failure>) {

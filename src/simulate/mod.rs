@@ -42,6 +42,8 @@ pub struct Options {
     pub cycles: Option<u32>,
     /// Whether calls without an answer get an empty one, whatever a document says.
     pub skip_external: bool,
+    /// Documents that are left out: by name, by file, or by a folder above it.
+    pub skip: Vec<String>,
 }
 
 /// What simulations came to.
@@ -104,7 +106,7 @@ pub struct Subject {
 /// Runs the Simulates of files and folders, and those that they import, each once. Equal files give equal results.
 pub async fn simulate(paths: &[PathBuf], options: &Options) -> Simulated {
     let mut simulated = Simulated::default();
-    for document in load::load(paths, &mut simulated) {
+    for document in load::load(paths, &options.skip, &mut simulated) {
         if let Some(suite) = run::run(&document, options, &mut simulated).await {
             simulated.suites.push(suite);
         }

@@ -18,7 +18,7 @@ use orkestra_core::{
 use super::{
     Options, Simulated, Subject, Suite,
     expect::{checks, listed},
-    load::{Loaded, located},
+    load::Loaded,
 };
 use crate::{
     files::{self, Compiled, beside},
@@ -154,7 +154,7 @@ impl<'s> Job<'s> {
 
     pub(super) fn refuse_with(&mut self, problem: Diagnostic) {
         self.is_wrong = true;
-        let problem = located(&self.loaded.document, problem);
+        let problem = self.loaded.located(problem);
         self.simulated.problems.push(problem);
     }
 
@@ -197,7 +197,7 @@ impl<'s> Job<'s> {
             let missing = || {
                 let path = FieldPath::root().field("spec").field("cr");
                 let problem = Diagnostic::error(Code::NoDocument, path, "no custom resource in it");
-                located(&self.loaded.document, problem)
+                self.loaded.located(problem)
             };
             let problem = problem.map_or_else(missing, |problem| *problem);
             self.simulated.problems.push(problem);
@@ -270,10 +270,11 @@ fn refused(
         return Some(problem.hint("one operator reconciles it: give one"));
     }
     let path = FieldPath::parse("metadata.deletionTimestamp");
-    let message = "deletion of custom resources is not simulated";
-    object
-        .is_deleting()
-        .then(|| object.problem(Code::NotSupportedYet, path, message))
+    let message = "a custom resource cannot be on its way out from the start";
+    object.is_deleting().then(|| {
+        let problem = object.problem(Code::NotSupportedYet, path, message);
+        problem.hint("request its deletion after a cycle: `changes: [{ after: 1, delete: true }]`")
+    })
 }
 
 fn answers(given: &BTreeMap<String, StubbedAnswer>) -> BTreeMap<String, Node> {

@@ -146,6 +146,46 @@ expect:
 }
 
 #[tokio::test]
+async fn a_deleted_resource_goes_by_the_steps_of_its_end() {
+    let desk = Desk::new(
+        "skipExternal: true
+outcomes: [{ kind: Job, name: north-save, after: 5 }]
+changes: [{ after: 3, delete: true }]
+expect:
+  ops:
+    - { cycle: 4, verb: create, resource: jobs, name: north-save }
+    - { cycle: 6, verb: delete, resource: deployments }
+    - { cycle: 7, verb: patch, resource: ponds }
+  absent: [{ cycle: 5, verb: delete, resource: deployments }, { cycle: 8, verb: create, resource: deployments }]
+  steadyAt: 8
+  noErrors: true
+  resources: [{ kind: Deployment, count: 0 }, { kind: Job, count: 0 }]",
+    );
+    let end = r#"        onDelete:
+          ordered: true
+          groups:
+            - name: save
+              jobs: [{ name: "{{ .metadata.name }}-save", image: "hose:1" }]
+            - name: stop
+              deployments: [{ name: "{{ .metadata.name }}", image: "pump:1" }]
+        status:
+"#;
+    let katalog = KATALOG.replace("        status:\n", end);
+    desk.write("katalog.yaml", &katalog);
+    let simulated = desk.run().await;
+    assert_eq!(told(&simulated), [""; 0]);
+    let text = to_text(&simulated);
+    assert!(simulated.is_passed(), "{text}");
+    for part in [
+        "Pond.water.example east/north is deleted by its user",
+        "Pond.water.example east/north is gone",
+        "Job.batch east/north-fill is garbage-collected",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_not_met_is_shown_with_what_was_seen() {
     let desk = Desk::new(
         "expect:

@@ -21,6 +21,7 @@ mod deletion;
 mod depends;
 mod diff;
 mod drift;
+mod e2e;
 mod ending;
 mod enrich;
 mod examples;

@@ -268,6 +268,7 @@ fn every_definition_of_the_schema_is_used_and_says_what_it_is() {
         DocumentKind::Katalog,
         DocumentKind::Motif,
         DocumentKind::Komposer,
+        DocumentKind::E2e,
     ] {
         let schema = json_schema(kind).unwrap();
         let text = schema.to_string();
@@ -278,7 +279,6 @@ fn every_definition_of_the_schema_is_used_and_says_what_it_is() {
             assert!(definition["description"].is_string(), "{name}");
         }
     }
-    assert_eq!(json_schema(DocumentKind::E2e), None::<Value>);
 }
 
 #[test]

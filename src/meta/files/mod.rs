@@ -30,6 +30,8 @@ use orkestra_ground::tasks::{self, Task};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
+pub use self::apply::AppliedObject;
+pub(crate) use self::apply::{apply_manifest, manifests, wait_for};
 use self::{apply::Applied, load::Loaded};
 use super::{
     calls::CallError,
@@ -60,8 +62,8 @@ pub enum Notice {
     Refused(FileError),
     /// A revision has warnings.
     Warned(Vec<Diagnostic>),
-    /// A manifest was applied: `Website shop/one`.
-    Applied(String),
+    /// A manifest was applied.
+    Applied(AppliedObject),
     /// A revision runs.
     Runs {
         /// The Katalog.

@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use serde::de::DeserializeOwned;
 
 use super::source::Source;
-use super::{depends, lists, normalise, rules, simulate};
+use super::tree::Tree;
+use super::{depends, e2e, lists, normalise, rules, simulate};
 use crate::api::planned::komposer;
 use crate::api::shape::Shape;
-use crate::api::{KatalogSpec, MotifSpec, SimulateSpec, katalog, motif};
+use crate::api::{E2eSpec, KatalogSpec, MotifSpec, SimulateSpec, katalog, motif};
 use crate::diagnostics::Diagnostics;
 use crate::tree::Tree;
 
@@ -52,7 +53,10 @@ impl DocumentKind {
     pub fn is_supported(self) -> bool {
         matches!(
             self,
-            DocumentKind::Katalog | DocumentKind::Motif | DocumentKind::Simulate
+            DocumentKind::Katalog
+                | DocumentKind::Motif
+                | DocumentKind::E2e
+                | DocumentKind::Simulate
         )
     }
 
@@ -61,7 +65,7 @@ impl DocumentKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The shape of whole documents of the kind; none of kinds that are not even checked.
+    /// The shape of whole documents of the kind; none of kinds that are not checked.
     pub fn shape(self) -> Option<&'static Shape> {
         static KOMPOSER: LazyLock<Shape> = LazyLock::new(komposer::document_shape);
         match self {
@@ -69,7 +73,7 @@ impl DocumentKind {
             DocumentKind::Motif => Some(MotifSpec::shape()),
             DocumentKind::Komposer => Some(&KOMPOSER),
             DocumentKind::Simulate => Some(SimulateSpec::shape()),
-            DocumentKind::E2e => None,
+            DocumentKind::E2e => Some(E2eSpec::shape()),
         }
     }
 
@@ -101,7 +105,14 @@ pub(crate) fn normalise_as(
             normalise::normalise(tree, kind.shape()?, found);
             Some(komposer::BLOCKS)
         }
-        DocumentKind::E2e | DocumentKind::Simulate => None,
+        DocumentKind::E2e => {
+            E2eSpec::normalise(tree, found);
+            Some(crate::api::e2e::BLOCKS)
+        }
+        DocumentKind::Simulate => {
+            SimulateSpec::normalise(tree, found);
+            Some(crate::api::simulate::BLOCKS)
+        }
     }
 }
 
@@ -178,5 +189,24 @@ impl Readable for SimulateSpec {
 
     fn check(&self, found: &mut Diagnostics) {
         simulate::check(self, found);
+    }
+}
+
+impl Readable for E2eSpec {
+    const KIND: DocumentKind = DocumentKind::E2e;
+
+    fn shape() -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(crate::api::e2e::document_shape);
+        &SHAPE
+    }
+
+    fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
+        normalise::blocks(tree, crate::api::e2e::BLOCKS, found);
+        e2e::old_spellings(tree, found);
+        normalise::normalise(tree, Self::shape(), found);
+    }
+
+    fn check(&self, found: &mut Diagnostics) {
+        e2e::check(self, found);
     }
 }

@@ -12,6 +12,7 @@ pub mod aliases;
 mod check;
 mod convert;
 mod depends;
+mod e2e;
 mod edit;
 mod hints;
 mod kinds;
@@ -30,7 +31,7 @@ pub use convert::{Converted, convert};
 pub use kinds::DocumentKind;
 pub(crate) use read::read_included;
 pub use read::{
-    Document, KatalogDocument, MotifDocument, SimulateDocument, read_katalog, read_motif, read_ops,
-    read_simulate, read_what_can_be,
+    Document, E2eDocument, Expected, KatalogDocument, MotifDocument, SimulateDocument, read_e2e,
+    read_expectations, read_katalog, read_motif, read_ops, read_simulate, read_what_can_be,
 };
 pub use source::{Documents, Source, Stream, parse_stream, read_stream};

@@ -13,7 +13,7 @@ use super::source::Source;
 use super::{normalise, rules};
 use crate::api::shape::Shape;
 use crate::api::simulate::OpRule;
-use crate::api::{KatalogSpec, MotifSpec, SimulateSpec, Text, names};
+use crate::api::{E2eSpec, KatalogSpec, MotifSpec, SimulateSpec, Text, e2e::Expectation, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
 use crate::tree::Tree;
 
@@ -40,6 +40,8 @@ pub struct Document<S> {
 pub type KatalogDocument = Document<KatalogSpec>;
 /// A Simulate, read from a file. What stood beside `spec` is in it.
 pub type SimulateDocument = Document<SimulateSpec>;
+/// An E2E, read from a file. What stood beside `spec` is in it.
+pub type E2eDocument = Document<E2eSpec>;
 /// A Motif, read from a file or an object. What stood beside `spec` is in it.
 pub type MotifDocument = Document<MotifSpec>;
 
@@ -67,6 +69,35 @@ pub fn read_motif(source: &Source) -> Result<(MotifDocument, Vec<Diagnostic>), D
 /// As those of [`read_katalog`].
 pub fn read_simulate(source: &Source) -> Result<(SimulateDocument, Vec<Diagnostic>), Diagnostics> {
     read_whole(source)
+}
+
+/// Reads an E2E, with warnings.
+///
+/// # Errors
+/// As those of [`read_katalog`].
+pub fn read_e2e(source: &Source) -> Result<(E2eDocument, Vec<Diagnostic>), Diagnostics> {
+    read_whole(source)
+}
+
+/// Expectations of a file, and warnings.
+pub type Expected = (Vec<Expectation>, Vec<Diagnostic>);
+
+/// Reads a file of expectations, which an E2E includes: a list under `expect`.
+///
+/// # Errors
+/// Every problem of the file, as of a document.
+pub fn read_expectations(source: &Source) -> Result<Expected, Diagnostics> {
+    let mut source = source.clone();
+    let mut old = Diagnostics::default();
+    super::e2e::old_calls(&mut source.tree, &FieldPath::root(), &mut old);
+    old.locate(&source.tree, source.file.as_deref());
+    let (expect, tree, mut warnings) = read_included::<Vec<Expectation>>(&source, "expect")?;
+    warnings.extend(old.into_result()?);
+    let mut found = Diagnostics::default();
+    super::e2e::check_expectations(&expect, &FieldPath::root().field("expect"), &mut found);
+    found.locate(&tree, source.file.as_deref());
+    found.into_result()?;
+    Ok((expect, warnings))
 }
 
 /// Reads a file of expected operations, which a Simulate includes: a list under `ops`.

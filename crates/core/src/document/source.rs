@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::kinds::DocumentKind;
 use super::mend;
 use super::read::{
-    KatalogDocument, MotifDocument, check_komposer, read_katalog, read_motif, read_simulate,
+    KatalogDocument, MotifDocument, check_komposer, read_e2e, read_katalog, read_motif,
+    read_simulate,
 };
 use super::yaml::{self, Chunk, MAX_DEPTH};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
@@ -156,8 +157,9 @@ pub fn read_stream(file: &str, text: &str) -> Result<(Documents, Vec<Diagnostic>
         let warnings = match DocumentKind::of(source) {
             Some(DocumentKind::Motif) => keep(read_motif(source), &mut documents.motifs),
             Some(DocumentKind::Komposer) => Err(check_komposer(source)),
-            // A test of Katalogs is no part of what runs.
+            // Tests of Katalogs are no part of what runs.
             Some(DocumentKind::Simulate) => read_simulate(source).map(|(_, warnings)| warnings),
+            Some(DocumentKind::E2e) => read_e2e(source).map(|(_, warnings)| warnings),
             _ => keep(read_katalog(source), &mut documents.katalogs),
         };
         found.extend(warnings.unwrap_or_else(|problems| problems.0));

@@ -1,6 +1,6 @@
 //! Describes what a custom resource that is being deleted waits for, for its conditions.
 
-use super::{reason::Reason, record::ObservedChild, step::Failure};
+use super::{finish::Ending, reason::Reason, record::ObservedChild, step::Failure};
 use crate::{
     api::{
         conditions::{MESSAGE_BYTES, fit},
@@ -39,7 +39,30 @@ fn line(child: &ObservedChild) -> String {
     }
 }
 
-/// Returns the failure of a deletion for which it is unknown whether children of a kind are left.
+/// The condition of a custom resource that waits for its `onDelete`.
+pub fn awaits(ending: &Ending) -> (Reason, String) {
+    let made = ending.make.iter().map(|job| &job.key);
+    let deleted = ending.delete.iter().map(|deletion| &deletion.key);
+    let keys = ending.awaited.iter().chain(made).chain(deleted);
+    let keys: Vec<String> = keys.map(ToString::to_string).collect();
+    let step = match &ending.step {
+        Some(step) => format!("`{step}` of `onDelete`"),
+        None => "`onDelete`".to_owned(),
+    };
+    if ending.late {
+        let left = if keys.is_empty() {
+            "with steps left".to_owned()
+        } else {
+            format!("while {} was awaited", keys.join(", "))
+        };
+        let message = format!("the time of {step} is over {left}; {}", skip());
+        return (Reason::EndTimedOut, message);
+    }
+    let message = format!("{step} waits for {}", keys.join(", "));
+    (Reason::Ending, message)
+}
+
+/// The failure of a deletion that cannot tell whether children of a kind are left.
 pub fn unread(kind: &GroupKind, why: &Unread) -> Failure {
     let (reason, why) = match why {
         Unread::Forbidden(message) => (Reason::Forbidden, format!("missing permission: {message}")),

@@ -82,6 +82,8 @@ tasks! {
     Claims, "claims", Restart, true, "Claims kinds for this installation, and shows that it is alive; it lists the claims again after a restart.";
     Files, "files", EndProcess, false, "Follows the files of `ork run`.";
     Notices, "notices", Finish, false, "Prints what `ork run` does.";
+    OperatorUnderTest, "operator-under-test", Finish, false, "Runs the operators that `ork e2e` tests.";
+    ForwardedRequest, "forwarded-request", Finish, false, "Runs the connection of an HTTP request of `ork e2e`.";
     // of the process
     Watch, "watch", Restart, false, "Lists and watches one kind; it lists again after a restart.";
     Elector, "elector", Restart, true, "Takes part in leader election.";

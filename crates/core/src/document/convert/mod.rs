@@ -39,7 +39,7 @@ pub struct Converted {
     pub left: Vec<Diagnostic>,
 }
 
-/// Rewrites every Katalog, Motif and Komposer of a stream to today's spelling; documents of other kinds stay as they are.
+/// Rewrites every document of a stream that is one of Orkestra's to today's spelling; others stay as they are.
 ///
 /// `file` is how messages call the text. Converting the result again changes nothing.
 ///

@@ -35,6 +35,8 @@ pub(super) struct Actor<'a> {
     pub(super) cr: Node,
     /// Whether its own operator has normalized the user's input.
     pub(super) is_normalized: bool,
+    /// Whether it was deleted, and nothing holds it any more.
+    pub(super) is_gone: bool,
 }
 
 impl<'a> Actor<'a> {
@@ -58,6 +60,7 @@ impl<'a> Actor<'a> {
             plan,
             cr,
             is_normalized: false,
+            is_gone: false,
         })
     }
 
@@ -75,7 +78,45 @@ impl<'a> Actor<'a> {
         self.is_normalized = false;
     }
 
-    /// Adds finalizers, labels and the inventory to the resource; true if any was missing.
+    /// Requests its deletion at a moment, as a user does.
+    pub(super) fn request_deletion(&mut self, now: Timestamp) {
+        let moment = Node::from(now.to_string());
+        if !self.is_deleting() {
+            set_in(&mut self.cr, &["metadata"], "deletionTimestamp", moment);
+            next_generation(&mut self.cr);
+        }
+    }
+
+    pub(super) fn is_deleting(&self) -> bool {
+        let metadata = self.cr.get("metadata");
+        metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
+    }
+
+    /// Takes the operator's finalizers off; whether any was there.
+    pub(super) fn release(&mut self) -> bool {
+        let finalizers = |cr: &Node| cr.get("metadata")?.get("finalizers").cloned();
+        let Some(Node::List(list)) = finalizers(&self.cr) else {
+            return false;
+        };
+        let others = &self.plan.other_finalizers;
+        let is_own = |one: &Node| {
+            let name = one.as_str().unwrap_or_default();
+            name == names::FINALIZER || others.iter().any(|other| **other == *name)
+        };
+        let left: Vec<Node> = list.iter().filter(|one| !is_own(one)).cloned().collect();
+        let is_changed = left.len() < list.len();
+        set_in(&mut self.cr, &["metadata"], "finalizers", Node::from(left));
+        is_changed
+    }
+
+    /// Whether nothing holds it.
+    pub(super) fn is_free(&self) -> bool {
+        let metadata = self.cr.get("metadata");
+        let finalizers = metadata.and_then(|metadata| metadata.get("finalizers")?.as_list());
+        finalizers.is_none_or(<[Node]>::is_empty)
+    }
+
+    /// Puts finalizers, labels and the inventory on the resource; whether anything was missing.
     pub(super) fn mark(&mut self, inventory: &Inventory, labels: &Labels) -> bool {
         let before = self.cr.get("metadata").cloned();
         let own = self.plan.finalizer.then_some(names::FINALIZER);

@@ -3,11 +3,9 @@
 use super::{Op, Verb};
 use crate::{
     api::simulate::{OpRule, OpVerb},
+    e2e::MASK,
     value::Node,
 };
-
-/// Replaces hidden values.
-const MASK: &str = "***";
 
 pub(super) fn words(rule: &OpRule) -> String {
     let verb = match rule.verb {
@@ -66,8 +64,8 @@ fn is_resource(wanted: &str, op: &Op) -> bool {
     is_plural && (!is_status || op.is_status)
 }
 
-/// Adds the differences: of maps only the expected fields are compared, of lists all items.
-pub(super) fn compare(
+/// Adds what differs: of maps the expected fields count, of lists all items.
+pub(crate) fn compare(
     expected: &Node,
     seen: &Node,
     at: &str,

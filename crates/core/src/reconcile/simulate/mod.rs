@@ -7,10 +7,10 @@
 //!  Run ── expect ──► Checks: expected and actual results
 //! ```
 //!
-//! The pass is the operators' own; only its environment is modelled. An object that is applied becomes exactly the rendered
-//! object, with the fields that every API server adds (uid, generation, creation time). Not modelled: other field managers
-//! and their conflicts, defaulting and validation of children, admission of children, garbage collection, controllers beyond
-//! [`Outcome`], `enrich`, Events, autoscalers, `dependsOn`, and deletion of custom resources.
+//! The pass is the operators' own; only what surrounds it is modelled. An object that is applied becomes exactly what is
+//! rendered, with the fields that every API server adds (uid, generation, creation time). Not modelled: other field
+//! managers and their conflicts, defaulting and validation of children, admission of children, garbage collection, controllers beyond
+//! [`Outcome`], `enrich`, Events, autoscalers and `dependsOn`. Of a custom resource that is gone, the children go at once.
 //!
 //! Equal setups give equal runs: the setup provides the time, and random notes draw from a seed derived from the custom
 //! resource's kind, namespace and name.
@@ -18,6 +18,7 @@
 mod actor;
 mod compare;
 mod expect;
+mod leave;
 mod outcome;
 mod stored;
 mod world;
@@ -27,6 +28,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
+pub(crate) use compare::compare;
 pub use expect::{Check, check};
 pub use world::plural;
 

@@ -89,10 +89,16 @@ impl<'a> World<'a> {
         }
         let due = self.setup.changes.iter();
         for (index, change) in due.filter(|(_, change)| change.after == number) {
-            if let Some(actor) = self.actors.get_mut(*index) {
-                actor.change(&change.patch);
-                let key = key_of(&actor.cr)?;
+            let Some(actor) = self.actors.get_mut(*index).filter(|actor| !actor.is_gone) else {
+                continue;
+            };
+            let key = key_of(&actor.cr)?;
+            if let Some(patch) = &change.patch {
+                actor.change(patch);
                 cycle.outcomes.push(format!("{key} is changed by its user"));
+            } else {
+                actor.request_deletion(self.now);
+                cycle.outcomes.push(format!("{key} is deleted by its user"));
             }
         }
         Ok(cycle)
@@ -119,6 +125,12 @@ impl<'a> World<'a> {
 
     /// Runs one pass over a subject, as the runtime does: decide, update the resource's metadata, write the children, report.
     fn pass(&mut self, index: usize, number: u32, told: &mut Cycle) -> Result<(), Malformed> {
+        if self.actors[index].is_gone {
+            return Ok(());
+        }
+        if self.actors[index].is_deleting() {
+            return self.leave(index, number, told);
+        }
         let mut observed = self.observe(index)?;
         let mut cycle = self.decide(index, &mut observed);
         if cycle.held_back.is_some() {
@@ -191,8 +203,8 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Writes the status if it differs.
-    fn report(
+    /// Writes the status where it differs.
+    pub(super) fn report(
         &mut self,
         index: usize,
         (observed, sources): (&Observed, &Sources),
@@ -213,7 +225,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn observe(&self, index: usize) -> Result<Observed, Malformed> {
+    pub(super) fn observe(&self, index: usize) -> Result<Observed, Malformed> {
         let actor = &self.actors[index];
         let cr = actor.record()?;
         let mut children = Vec::new();
@@ -267,8 +279,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Answers a read of a pass.
-    fn answer(&self, index: usize, read: &Read) -> Answer {
+    /// What a pass finds when it asks.
+    pub(super) fn answer(&self, index: usize, read: &Read) -> Answer {
         let plan = self.actors[index].plan;
         match read {
             Read::Object(key) => match self.find(key) {
@@ -321,12 +333,12 @@ impl<'a> World<'a> {
     /// Returns all objects except the subject itself.
     fn others(&self, index: usize) -> impl Iterator<Item = &Node> {
         let actors = self.actors.iter().enumerate();
-        let crs = actors.filter(move |(other, _)| *other != index);
+        let crs = actors.filter(move |(other, actor)| *other != index && !actor.is_gone);
         let objects = self.objects.values().map(|stored| &stored.object);
         crs.map(|(_, actor)| &actor.cr).chain(objects)
     }
 
-    fn op_on_cr(&mut self, index: usize, is_status: bool) -> Result<Op, Malformed> {
+    pub(super) fn op_on_cr(&mut self, index: usize, is_status: bool) -> Result<Op, Malformed> {
         self.serial += 1;
         let actor = &mut self.actors[index];
         version(&mut actor.cr, self.serial);
