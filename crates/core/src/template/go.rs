@@ -234,6 +234,21 @@ pub fn format_time(
     Ok(out)
 }
 
+/// The text of Go's `fmt.Sprintf`. Each argument says whether its integers are of Go's type `int`; those of others, and
+/// within lists and maps, are `int64`.
+pub fn sprintf(
+    format: &str,
+    args: &[(&Node, bool)],
+    budget: &mut Budget,
+) -> Result<String, Failure> {
+    super::notes::format::go_text(Some(format), args, false, budget)
+}
+
+/// The text of Go's `fmt.Sprint`, or of `fmt.Sprintln` with a `line`.
+pub fn sprint(args: &[(&Node, bool)], line: bool, budget: &mut Budget) -> Result<String, Failure> {
+    super::notes::format::go_text(None, args, line, budget)
+}
+
 /// A duration in nanoseconds as Go's package time prints it: `1h2m3s`.
 pub fn duration_text(nanos: i128) -> String {
     super::notes::time::go_text(nanos)

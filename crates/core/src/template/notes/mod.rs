@@ -18,7 +18,7 @@ mod data;
 mod doc;
 mod elsewhere;
 mod encoding;
-mod format;
+pub(super) mod format;
 mod formats;
 mod list;
 mod logic;
