@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core bench bench-smoke chaos control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,12 @@ go-cases: ## write what Go's text/template gives for the cases of hack/go-templa
 
 go-cases-check: ## whether the committed results are those of Go (needs Go)
 	@cd hack/go-templates && go vet . && go run . | diff -q - $(CURDIR)/$(GO_CASES) >/dev/null || { echo "make: $(GO_CASES) is stale: make go-cases"; exit 1; }
+
+helm-cases: cargo ## write what helm gives for the charts of crates/charts/tests/cases (needs Go; builds helm once, 3 minutes)
+	HELM=$$(hack/helm/build) UPDATE=1 cargo test -p orkestra-charts --test helm --locked
+
+helm-cases-check: cargo ## whether the committed results are those of helm (needs Go; builds helm once, 3 minutes)
+	HELM=$$(hack/helm/build) cargo test -p orkestra-charts --test helm --locked
 
 fuzz: cargo ## search for inputs that break a promise (TARGET=document, list, plan, template or watch; TIME=600 seconds)
 	@hack/fuzz $(or $(TARGET),template) $(or $(TIME),600)

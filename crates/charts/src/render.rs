@@ -47,6 +47,7 @@ pub fn render(
         values => as_table(&Value::from_node(values))
             .ok_or_else(|| Error::Values(format!("values are a map, not a {}", values.type_name())))?,
     };
+    check_dependencies(chart)?;
     let mut root = Member::of(chart);
     root.resolve(&given)?;
     check_kube_version(chart, capabilities)?;
@@ -199,6 +200,18 @@ fn release_value(release: &Release) -> Value {
         ("Revision", Value::Int(release.revision)),
         ("Service", Value::text("Helm")),
     ])
+}
+
+/// Refuses a chart that lacks charts which it names.
+fn check_dependencies(chart: &Chart) -> Result<(), Error> {
+    let has = |name: &str| chart.dependencies.iter().any(|other| other.metadata.name == name);
+    let names = chart.metadata.dependencies.iter().map(|dependency| &*dependency.name);
+    let missing: Vec<&str> = names.filter(|name| !has(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("dependencies are missing in `charts/`: {}", missing.join(", "));
+    Err(Error::file(format!("{}/Chart.yaml", chart.metadata.name), message))
 }
 
 fn check_kube_version(chart: &Chart, capabilities: &Capabilities) -> Result<(), Error> {

@@ -15,6 +15,7 @@ pub(super) static TABLE: &[Function] = &[
     function("len", 1, |_, args| len(&args[0])),
     variadic("index", 1, index),
     variadic("slice", 1, slice),
+    variadic("mustSlice", 1, slice),
     variadic("print", 0, |engine, args| print::sprint(args, false, engine).map(Value::text)),
     variadic("println", 0, |engine, args| print::sprint(args, true, engine).map(Value::text)),
     variadic("printf", 1, |engine, args| {
